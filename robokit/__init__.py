@@ -1,0 +1,44 @@
+"""robokit: load a URDF, understand how the robot moves.
+
+    import robokit as rk
+    robot = rk.load_urdf("humanoid.urdf", base="floating")
+    H = rk.crba(robot, robot.neutral())
+
+Angular first, quaternions wxyz, SI units; everything else in robokit.conventions.
+"""
+
+from robokit.catalog import find_robot
+from robokit.diagnostics import Diagnostic
+from robokit.dynamics import (
+    LinkPoses,
+    LTDLFactor,
+    aba,
+    bias_forces,
+    center_of_mass,
+    centroidal_momentum,
+    centroidal_momentum_bias,
+    centroidal_momentum_matrix,
+    crba,
+    forward_dynamics,
+    forward_kinematics,
+    gravity_forces,
+    inertia_sparsity,
+    kinetic_energy,
+    ltdl,
+    potential_energy,
+    rnea,
+)
+from robokit.errors import (
+    MissingDependency,
+    ModelError,
+    RobokitError,
+    ShapeError,
+    SimulationError,
+    SingularInertia,
+    UnknownName,
+    UrdfError,
+)
+from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree
+from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
+
+__version__ = "0.1.0"

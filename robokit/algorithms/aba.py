@@ -1,0 +1,71 @@
+"""Forward dynamics by the articulated-body algorithm, in body coordinates.
+
+    f = I^A a + p^A: the force that moves body i, with all its subtree hanging on it.
+
+Source: RBDA table 7.1; seeds 002. The slides derive it for an unbranched chain at one coordinate
+origin; branches and body coordinates put the transforms and the sums over children back.
+Differs: the slides' last pass prints (u_i + h_i^T a) / d_i; their own derivation gives the minus.
+Their u absorbs h . c, here (as in RBDA) c is added to the acceleration first.
+Cost: O(n).
+"""
+
+from __future__ import annotations
+
+from robokit.model.tree import Tree
+from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial.linear import ldl, ldl_solve
+
+
+def aba(tree: Tree, q, qd, tau, f_ext=None) -> list:
+    """Joint accelerations by joint, [rad/s^2 | m/s^2]; f_ext as in the RNEA."""
+    N = tree.n + 1
+    X, v, c, IA, pA = [None] * N, [None] * N, [None] * N, [None] * N, [None] * N
+    U, D, u, a, qdd = [None] * N, [None] * N, [None] * N, [None] * N, [()] * N
+    v[0] = Motion.zero()
+    a[0] = Motion(Vector3.zero(), tree.a0)
+
+    for i in tree.outward():
+        S, I = tree.joint[i].S, tree.I[i]
+        X[i] = tree.X(i, q[i])
+        vJ = S * qd[i]
+        v[i] = X[i] @ v[tree.parent[i]] + vJ
+        c[i] = v[i].cross(vJ)
+        IA[i] = I.articulated()
+        pA[i] = v[i].cross_force(I @ v[i])
+        if f_ext is not None:
+            pA[i] = pA[i] - f_ext[i]
+
+    for i in tree.inward():
+        p, S = tree.parent[i], tree.joint[i].S
+        U[i] = S.of(IA[i])
+        D[i] = ldl([S.T @ column for column in U[i]])
+        u[i] = [t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
+        if p != 0:
+            Ia = _without_joint(IA[i], U[i], D[i]).without(S.axes)
+            pa = pA[i] + Ia @ c[i] + _combine(U[i], ldl_solve(D[i], u[i]))
+            IA[p] = IA[p] + X[i].T @ Ia @ X[i]
+            pA[p] = pA[p] + X[i].T @ pa
+
+    for i in tree.outward():
+        S = tree.joint[i].S
+        a[i] = X[i] @ a[tree.parent[i]] + c[i]
+        qdd[i] = ldl_solve(D[i], [ui - a[i].dot(column) for ui, column in zip(u[i], U[i], strict=True)])
+        a[i] = a[i] + S * qdd[i]
+    return qdd
+
+
+def _without_joint(IA, U, D):
+    """I^A - U D^-1 U^T."""
+    k = len(U)
+    for m in range(k):
+        column = ldl_solve(D, [1.0 if j == m else 0.0 for j in range(k)])
+        IA = IA.minus_outer(U[m], _combine(U, column))
+    return IA
+
+
+def _combine(U: list[Force], x: list) -> Force:
+    """U x."""
+    total = U[0] * x[0]
+    for column, value in zip(U[1:], x[1:], strict=True):
+        total = total + column * value
+    return total

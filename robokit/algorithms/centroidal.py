@@ -1,0 +1,73 @@
+"""Centroidal momentum from the links: A_G, h_G = A_G qd and the bias Ad_G qd.
+
+    column of joint i: ^GX_i* I^c_i S_i        h_G = sum of ^GX_i* I_i v_i
+
+Rows are [angular; linear] in world axes about the centre of mass G. Works for fixed bases too; the
+route through H of the dynamics notes is in centroidal_from_h.py and agrees.
+
+Source: dynamics notes eq. 20-22; composite inertias as in the CRBA (seeds 000).
+Cost: O(n).
+"""
+
+from __future__ import annotations
+
+from robokit.algorithms.center_of_mass import composite_moment
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.model.tree import Tree
+from robokit.spatial import Force, Motion, Vector3
+
+
+def centroidal_momentum_matrix(tree: Tree, q) -> list[list]:
+    """A_G, 6 x nv, as a list of rows."""
+    X = [None, *(tree.X(i, q[i]) for i in tree.outward())]
+    X0 = forward_kinematics(tree, q)
+    Ic = list(tree.I)
+    for i in tree.inward():
+        p = tree.parent[i]
+        if p != 0:
+            Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
+    m, h = composite_moment(tree, X)
+    pG = h * (1.0 / m)
+    columns = [
+        about(X0[i].T @ column, pG) for i in tree.outward() for column in tree.joint[i].S.of(Ic[i])
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def centroidal_momentum(tree: Tree, q, qd) -> Force:
+    """h_G = [k_G; l_G] [N m s; N s]."""
+    X = [None, *(tree.X(i, q[i]) for i in tree.outward())]
+    v = [Motion.zero()]
+    for i in tree.outward():
+        v.append(X[i] @ v[tree.parent[i]] + tree.joint[i].S * qd[i])
+    h_O = _gathered(tree, X, [tree.I[i] @ v[i] for i in tree.outward()])
+    m, h = composite_moment(tree, X)
+    return about(h_O, h * (1.0 / m))
+
+
+def centroidal_momentum_bias(tree: Tree, q, qd) -> Force:
+    """Ad_G qd: the rate of h_G at qdd = 0 and without gravity, [N m; N]."""
+    X = [None, *(tree.X(i, q[i]) for i in tree.outward())]
+    v, a, rate = [Motion.zero()], [Motion.zero()], []
+    for i in tree.outward():
+        p, I = tree.parent[i], tree.I[i]
+        vJ = tree.joint[i].S * qd[i]
+        v.append(X[i] @ v[p] + vJ)
+        a.append(X[i] @ a[p] + v[i].cross(vJ))
+        rate.append(I @ a[i] + v[i].cross_force(I @ v[i]))
+    m, h = composite_moment(tree, X)
+    return about(_gathered(tree, X, rate), h * (1.0 / m))
+
+
+def about(f: Force, p: Vector3) -> Force:
+    """A force or momentum at the origin, taken about the point p in the same axes."""
+    return Force(f.ang - p.cross(f.lin), f.lin)
+
+
+def _gathered(tree: Tree, X, f) -> Force:
+    """Sum of the bodies' forces (body coordinates, bodies 1..N) in world coordinates at O."""
+    total = [Force.zero(), *f]
+    for i in tree.inward():
+        p = tree.parent[i]
+        total[p] = total[p] + X[i].T @ total[i]
+    return total[0]

@@ -1,0 +1,37 @@
+"""Joint-space inertia matrix H by the composite-rigid-body algorithm, in body coordinates.
+
+Source: RBDA table 6.2; seeds 000, pseudocode; dynamics notes eq. 16-19.
+Cost: O(n d), d the depth of the tree. Only entries on common branches are computed; the rest are 0.
+"""
+
+from __future__ import annotations
+
+from robokit.model.tree import Tree
+
+
+def crba(tree: Tree, q) -> list[list]:
+    """H, nv x nv, symmetric, as a list of rows."""
+    H = [[0.0] * tree.nv for _ in range(tree.nv)]
+    X = [None, *(tree.X(i, q[i]) for i in tree.outward())]
+    Ic = list(tree.I)
+
+    for i in tree.inward():
+        p, S = tree.parent[i], tree.joint[i].S
+        if p != 0:
+            Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
+        F = S.of(Ic[i])
+        _put(H, tree, i, i, [S.T @ column for column in F])
+        j = i
+        while tree.parent[j] != 0:
+            F = [X[j].T @ column for column in F]
+            j = tree.parent[j]
+            _put(H, tree, i, j, [tree.joint[j].S.T @ column for column in F])
+    return H
+
+
+def _put(H: list[list], tree: Tree, i: int, j: int, block: list[list]) -> None:
+    """Write the block H_ij = F^T S_j and its transpose H_ji."""
+    for row, values in zip(range(tree.nv)[tree.v_slice[i]], block, strict=True):
+        for column, value in zip(range(tree.nv)[tree.v_slice[j]], values, strict=True):
+            if i != j or column <= row:
+                H[row][column] = H[column][row] = value

@@ -1,0 +1,23 @@
+"""The conventions, each chosen once; nothing else in robokit repeats them.
+
+* 6-vectors are angular first: motion [omega; v], force [n; f], momentum [k; l].
+* Quaternions are unit, wxyz, and rotate body coordinates into world coordinates.
+* A floating base has q = [qw qx qy qz, px py pz] and v = [omega; v], both in base coordinates.
+* World z points up. Gravity is an acceleration and enters the recursions as a_0 = -a_g.
+* SI units, radians.
+"""
+
+GRAVITY = (0.0, 0.0, -9.81)
+"""Acceleration of free fall in world axes [m/s^2]."""
+
+FLOATING_BASE = "floating_base"
+"""Name of the 6-dof joint that ``base="floating"`` puts between world and root link."""
+
+WORLD = "world"
+"""Name that messages and pictures give body 0 of a floating robot."""
+
+UNIT_QUATERNION_TOLERANCE = 1e-6
+"""How far |q|^2 of a quaternion argument may be from 1."""
+
+SNAP = 1e-12
+"""Entries of placements this close to 0 or +-1 are that number: URDF angles carry 1e-17 noise."""

@@ -1,0 +1,453 @@
+"""The public dynamics functions: NumPy arrays in and out, one state or a batch.
+
+Every function takes one state, ``(nq,)`` and ``(nv,)``, or a batch, ``(B, nq)`` and ``(B, nv)``, and
+returns the matching shape; a single state goes along with a batch. The algorithm's text runs as
+machine code, compiled for the robot at the first call and kept on disk.
+
+All raise ShapeError (a wrong shape or dtype, NaN, infinity or a quaternion that is not unit; the
+message names the argument) and, given names, UnknownName.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robokit.errors import ShapeError, SingularInertia, UnknownName
+from robokit.kernels import inertia_entries, kernel
+from robokit.model.robot import Robot
+from robokit.model.sparsity import inertia_pattern
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+FExt = Mapping[str, Any] | np.ndarray | None
+
+
+class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
+    """World poses of all links: ``poses[link] = (R, p)``, x_world = R x_link + p.
+
+    Attributes:
+        rotation: (n, 3, 3) or (B, n, 3, 3), in link_names order.
+        position: (n, 3) or (B, n, 3) [m].
+        link_names: the n names.
+    """
+
+    __slots__ = ("_index", "link_names", "position", "rotation")
+
+    def __init__(self, robot: Robot, rotation: np.ndarray, position: np.ndarray) -> None:
+        self.link_names = robot.link_names
+        self._index = robot.link_index
+        self.rotation, self.position = rotation, position
+
+    def __getitem__(self, link: str) -> tuple[np.ndarray, np.ndarray]:
+        k = self._index.get(link)
+        if k is None:
+            raise UnknownName("link", link, self.link_names)
+        return self.rotation[..., k, :, :], self.position[..., k, :]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.link_names)
+
+    def __len__(self) -> int:
+        return len(self.link_names)
+
+    def __repr__(self) -> str:
+        return f"<LinkPoses of {len(self)} links, rotation {self.rotation.shape}>"
+
+
+def forward_kinematics(robot: Robot, q: Any) -> LinkPoses:
+    """World poses of all links.
+
+    Source: RBDA section 4.4.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q: configuration [rad | m | unit quaternion wxyz], (nq,) or (B, nq).
+
+    Returns:
+        ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation and .position.
+    """
+    rotation, position = kernel(robot, "forward_kinematics")(q)
+    return LinkPoses(robot, rotation, position)
+
+
+def rnea(robot: Robot, q: Any, v: Any, a: Any, f_ext: FExt = None, *, out: np.ndarray | None = None) -> np.ndarray:
+    """Inverse dynamics by the recursive Newton-Euler algorithm: tau = H(q) a + C(q, v, f_ext).
+
+    Source: RBDA table 5.1; seeds 001.  Differs: gravity enters as a_0 = -a_g.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q: configuration [rad | m | unit quaternion wxyz], (nq,) or (B, nq).
+        v: velocity [rad/s | m/s], (nv,) or (B, nv); a floating base's is [omega; v] in base axes.
+        a: acceleration [rad/s^2 | m/s^2], (nv,) or (B, nv).
+        f_ext: forces on the bodies: {link: [n; f] in world axes about the world origin, (6,) or (B, 6)}, or an
+            array (nbodies + 1, 6) or (B, nbodies + 1, 6) in body coordinates [N m; N].
+        out: array to write to, of the result's shape.
+
+    Returns:
+        joint forces [N m | N], (nv,) or (B, nv).
+    """
+    if f_ext is None:
+        return kernel(robot, "rnea")(q, v, a, out=out)
+    return kernel(robot, "rnea_f_ext")(q, v, a, _body_forces(robot, q, f_ext), out=out)
+
+
+def bias_forces(robot: Robot, q: Any, v: Any, f_ext: FExt = None, *, out: np.ndarray | None = None) -> np.ndarray:
+    """C(q, v, f_ext): the joint forces that give zero acceleration, gravity included.
+
+    Source: seeds 000, step 1; dynamics notes eq. 13.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, v, f_ext, out: as in :func:`rnea`.
+
+    Returns:
+        joint forces [N m | N], (nv,) or (B, nv).
+    """
+    if f_ext is None:
+        return kernel(robot, "bias_forces")(q, v, out=out)
+    return kernel(robot, "bias_forces_f_ext")(q, v, _body_forces(robot, q, f_ext), out=out)
+
+
+def gravity_forces(robot: Robot, q: Any, *, out: np.ndarray | None = None) -> np.ndarray:
+    """G(q): the joint forces that hold the robot still against gravity.
+
+    Source: dynamics notes eq. 14.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, out: as in :func:`rnea`.
+
+    Returns:
+        joint forces [N m | N], (nv,) or (B, nv).
+    """
+    return kernel(robot, "gravity_forces")(q, out=out)
+
+
+def crba(
+    robot: Robot, q: Any, *, sparse: bool = False, out: np.ndarray | None = None
+) -> np.ndarray | scipy.sparse.csr_array:
+    """Joint-space inertia matrix H(q) by the composite-rigid-body algorithm.
+
+    Source: RBDA table 6.2; seeds 000.  Cost: O(n d), d the depth of the tree.
+
+    Args:
+        robot: the robot.
+        q: as in :func:`rnea`.
+        sparse: a scipy.sparse array of the entries that the tree leaves nonzero; one state only.
+        out: array to write to, (nv, nv) or (B, nv, nv); with sparse=False only.
+
+    Returns:
+        H, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [kg m^2 | kg m | kg].
+    """
+    if not sparse:
+        return kernel(robot, "crba")(q, out=out)
+    if out is not None or np.ndim(q) != 1:
+        raise ShapeError("crba(sparse=True): takes one state, (nq,), and no out; use sparse=False for a batch")
+    import scipy.sparse
+
+    values = kernel(robot, "crba_nonzeros")(q)
+    rows, columns = np.array(inertia_entries(robot)).T
+    below = rows != columns
+    return scipy.sparse.csr_array(
+        (
+            np.concatenate([values, values[below]]),
+            (np.concatenate([rows, columns[below]]), np.concatenate([columns, rows[below]])),
+        ),
+        shape=(robot.nv, robot.nv),
+    )
+
+
+class LTDLFactor:
+    """H = L^T D L, without fill-in: L has the pattern of H's lower triangle.
+
+    Attributes:
+        L: unit lower triangular, (nv, nv) or (B, nv, nv).
+        D: diagonal, (nv,) or (B, nv).
+    """
+
+    __slots__ = ("D", "L", "_robot")
+
+    def __init__(self, robot: Robot, L: np.ndarray, D: np.ndarray) -> None:
+        self._robot, self.L, self.D = robot, L, D
+
+    def solve(self, b: Any) -> np.ndarray:
+        """X with H x = b, for b of (nv,) or (B, nv); one factor serves a batch of right-hand sides.
+
+        Source: RBDA tables 6.4, 6.5.  Cost: O(n d).
+        """
+        n = self._robot.nv
+        if self.L.ndim == 2:
+            return kernel(self._robot, "ltdl_solve")(self.L.reshape(n * n), self.D, b)
+        return kernel(self._robot, "ltdl_solve")(self.L.reshape(len(self.L), n * n), self.D, b)
+
+
+def ltdl(robot: Robot, H: Any) -> LTDLFactor:
+    """Factorise H = L^T D L in the sparsity that the robot's branches induce.
+
+    Source: seeds 000, function LTDL; RBDA table 6.3.  Cost: O(n d^2).
+
+    Args:
+        robot: the robot whose tree gives the sparsity; entries of H outside of it are not read.
+        H: symmetric positive definite, (nv, nv) or (B, nv, nv), as :func:`crba` returns it.
+
+    Returns:
+        the factor, with .L, .D and .solve(b).
+
+    Raises:
+        SingularInertia: a diagonal entry of D is not positive.
+    """
+    n = robot.nv
+    try:
+        H = np.ascontiguousarray(H, dtype=float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"H: expected numbers of shape ({n}, {n}) or (B, {n}, {n}), got {H!r}") from None
+    if H.ndim not in (2, 3) or H.shape[-2:] != (n, n):
+        raise ShapeError(f"H: expected shape ({n}, {n}) or (B, {n}, {n}), got {H.shape}")
+    L, D = kernel(robot, "ltdl")(H.reshape(*H.shape[:-2], n * n))
+    bad = ~(D > 0.0)
+    if np.any(bad):
+        _raise_singular(robot, int(np.argwhere(bad)[-1][-1]), "H is not positive definite")
+    return LTDLFactor(robot, L, D)
+
+
+def aba(robot: Robot, q: Any, v: Any, tau: Any, f_ext: FExt = None, *, out: np.ndarray | None = None) -> np.ndarray:
+    """Forward dynamics by the articulated-body algorithm.
+
+    Source: RBDA table 7.1; seeds 002.  Differs: the slides' last pass has a sign error.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, v, f_ext, out: as in :func:`rnea`.
+        tau: joint forces [N m | N], (nv,) or (B, nv).
+
+    Returns:
+        accelerations [rad/s^2 | m/s^2], (nv,) or (B, nv).
+
+    Raises:
+        SingularInertia: a joint moves no inertia; the error names it.
+    """
+    if f_ext is None:
+        return _finite(robot, kernel(robot, "aba")(q, v, tau, out=out), q)
+    forces = _body_forces(robot, q, f_ext)
+    return _finite(robot, kernel(robot, "aba_f_ext")(q, v, tau, forces, out=out), q)
+
+
+def forward_dynamics(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    tau: Any,
+    f_ext: FExt = None,
+    *,
+    method: str = "aba",
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Forward dynamics by the articulated-body algorithm or by RNEA, CRBA and a sparse solve.
+
+    Source: RBDA chapters 6, 7; seeds 000, 002.
+
+    Args:
+        robot: the robot.
+        q, v, f_ext, out: as in :func:`rnea`.
+        tau: joint forces [N m | N], (nv,) or (B, nv).
+        method: "aba", O(n), or "crba", O(n d^2).
+
+    Returns:
+        accelerations [rad/s^2 | m/s^2], (nv,) or (B, nv).
+
+    Raises:
+        SingularInertia: a joint moves no inertia; the error names it.
+    """
+    if method == "aba":
+        return aba(robot, q, v, tau, f_ext, out=out)
+    if method != "crba":
+        raise UnknownName("method", str(method), ("aba", "crba"))
+    if f_ext is None:
+        return _finite(robot, kernel(robot, "forward_dynamics")(q, v, tau, out=out), q)
+    forces = _body_forces(robot, q, f_ext)
+    return _finite(robot, kernel(robot, "forward_dynamics_f_ext")(q, v, tau, forces, out=out), q)
+
+
+def center_of_mass(robot: Robot, q: Any) -> np.ndarray:
+    """Centre of mass of the moving bodies in the world.
+
+    Source: dynamics notes eq. 20.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q: as in :func:`rnea`.
+
+    Returns:
+        p_G [m], (3,) or (B, 3).
+    """
+    _has_mass(robot)
+    return kernel(robot, "center_of_mass")(q)
+
+
+def kinetic_energy(robot: Robot, q: Any, v: Any) -> Any:
+    """Kinetic energy of the moving bodies.
+
+    Source: seeds 000, T = 1/2 sum v_i^T I_i v_i.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, v: as in :func:`rnea`.
+
+    Returns:
+        T [J], a float or (B,).
+    """
+    return _scalar(kernel(robot, "kinetic_energy")(q, v))
+
+
+def potential_energy(robot: Robot, q: Any) -> Any:
+    """Potential energy in uniform gravity, zero where the centre of mass is at the origin's height.
+
+    Source: V = -a_g . M p_G.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q: as in :func:`rnea`.
+
+    Returns:
+        V [J], a float or (B,).
+    """
+    return _scalar(kernel(robot, "potential_energy")(q))
+
+
+def centroidal_momentum_matrix(robot: Robot, q: Any, *, out: np.ndarray | None = None) -> np.ndarray:
+    """A_G(q) with h_G = A_G v: rows [angular; linear] in world axes about the centre of mass.
+
+    Source: dynamics notes eq. 20-25, from link momenta.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, out: as in :func:`rnea`.
+
+    Returns:
+        A_G, (6, nv) or (B, 6, nv).
+    """
+    _has_mass(robot)
+    return kernel(robot, "centroidal_momentum_matrix")(q, out=out)
+
+
+def centroidal_momentum(robot: Robot, q: Any, v: Any) -> np.ndarray:
+    """h_G = [k_G; l_G] in world axes about the centre of mass.
+
+    Source: dynamics notes eq. 21.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, v: as in :func:`rnea`.
+
+    Returns:
+        h_G [N m s; N s], (6,) or (B, 6).
+    """
+    _has_mass(robot)
+    return kernel(robot, "centroidal_momentum")(q, v)
+
+
+def centroidal_momentum_bias(robot: Robot, q: Any, v: Any) -> np.ndarray:
+    """Rate of h_G at zero acceleration, without gravity: (d/dt A_G) v.
+
+    Source: dynamics notes eq. 22, 26.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, v: as in :func:`rnea`.
+
+    Returns:
+        [N m; N], (6,) or (B, 6).
+    """
+    _has_mass(robot)
+    return kernel(robot, "centroidal_momentum_bias")(q, v)
+
+
+def inertia_sparsity(robot: Robot) -> np.ndarray:
+    """Pattern of H from the tree alone: True where entry (i, j) can be nonzero.
+
+    Source: seeds 000, branch-induced sparsity.  Cost: O(n d).
+
+    Returns:
+        boolean, (nv, nv).
+    """
+    return inertia_pattern(robot.tree.dof_parent)
+
+
+# ---- arguments and failures --------------------------------------------------------------------
+
+
+def _scalar(value: np.ndarray) -> Any:
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _body_forces(robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray) -> np.ndarray:
+    """f_ext as the kernels take it: 6 (N + 1) numbers in body coordinates, single or batch."""
+    rows = robot.nbodies + 1
+    if not isinstance(f_ext, Mapping):
+        try:
+            array = np.ascontiguousarray(f_ext, dtype=float)
+        except (TypeError, ValueError):
+            array = np.empty(0)
+        if array.ndim not in (2, 3) or array.shape[-2:] != (rows, 6):
+            raise ShapeError(
+                f"f_ext: expected {{link: wrench (6,)}} or an array ({rows}, 6) or (B, {rows}, 6) in body "
+                f"coordinates (row 0 is the reference body), got shape {np.shape(f_ext)}"
+            )
+        return array.reshape(*array.shape[:-2], rows * 6)
+    wrenches = {}
+    for link, wrench in f_ext.items():
+        body = robot.link(link).body
+        try:
+            value = np.asarray(wrench, dtype=float)
+        except (TypeError, ValueError):
+            value = np.empty(0)
+        if value.ndim not in (1, 2) or value.shape[-1] != 6:
+            raise ShapeError(
+                f"f_ext[{link!r}]: expected [n; f] of shape (6,) or (B, 6) in world axes about the world origin, "
+                f"got shape {np.shape(wrench)}"
+            )
+        wrenches[link] = (body, value)
+    batch = np.broadcast_shapes(*(value.shape[:-1] for _, value in wrenches.values()))
+    world = np.zeros((*batch, rows, 6))
+    for body, value in wrenches.values():
+        world[..., body, :] += value
+    local = kernel(robot, "wrenches_in_bodies")(q, world.reshape(*batch, rows * 6))
+    return local.reshape(*local.shape[:-2], rows * 6)
+
+
+def _has_mass(robot: Robot) -> None:
+    if robot.total_mass <= 0.0:
+        raise SingularInertia(
+            f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
+            robot.joint_names[0] if robot.joints else "",
+        )
+
+
+def _finite(robot: Robot, a: np.ndarray, q: Any) -> np.ndarray:
+    """The accelerations, or SingularInertia with the joint that moves no inertia."""
+    # The sum is finite only if all are; one pass, and no array of booleans.
+    if np.isfinite(np.add.reduce(a, axis=None)):
+        return a
+    q = np.atleast_2d(np.asarray(q, dtype=float))
+    H = np.asarray(crba(robot, q))
+    diagonal = np.diagonal(H, axis1=-2, axis2=-1).min(axis=0)
+    for k in np.flatnonzero(diagonal <= 0.0)[::-1]:
+        _raise_singular(robot, int(k), "it moves no inertia")
+    L, D = kernel(robot, "ltdl")(H.reshape(len(H), -1))
+    bad = np.flatnonzero(~(D > 0.0).all(axis=0))
+    _raise_singular(robot, int(bad[-1]) if len(bad) else 0, "the accelerations are not finite")
+    raise AssertionError("unreachable")
+
+
+def _raise_singular(robot: Robot, dof: int, why: str) -> None:
+    joint = next(j for j in robot.joints if j.v_slice.start <= dof < j.v_slice.stop)
+    raise SingularInertia(
+        f"H of robot {robot.name!r} is singular at joint {joint.name!r}: {why}; give the links behind it "
+        "mass and rotational inertia, or make the joint fixed",
+        joint.name,
+    )

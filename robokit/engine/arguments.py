@@ -1,0 +1,117 @@
+"""Checks of array arguments: what was given, what is accepted, in the words of the caller.
+
+Only the slow way comes through here: a call whose arguments are already contiguous float64 arrays of the
+right shape is checked by machine code (call.py, drivers.py) and meets these functions when that refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.errors import ShapeError
+
+
+def argument(name: str, value: Any, size: int) -> np.ndarray:
+    """A float64 array (size,) or (B, size) with contiguous rows.
+
+    Args:
+        name: of the argument, for messages.
+        value: array, list or number (where size is 1).
+        size: scalars of one state.
+
+    Raises:
+        ShapeError: not numbers, or another shape.
+    """
+    accepted = f"({size},) or (B, {size})"
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ShapeError(f"{name}: expected {accepted}, got a ragged sequence ({error})") from None
+    if array.dtype.kind not in "fiu":
+        kinds = {"c": "complex numbers", "O": "objects", "b": "booleans", "U": "text", "S": "bytes"}
+        got = kinds.get(array.dtype.kind, str(array.dtype))
+        hint = _object_hint(value) if array.dtype.kind == "O" else ""
+        raise ShapeError(f"{name}: expected real numbers of shape {accepted}, got {got}{hint}")
+    if array.ndim == 0 and size == 1:
+        array = array.reshape(1)
+    if array.ndim not in (1, 2) or array.shape[-1] != size:
+        raise ShapeError(f"{name}: expected shape {accepted}, got {array.shape}")
+    array = array.astype(np.float64, copy=False)
+    # Rows may be far apart (a slice of a wider array) or the same (broadcast); their scalars may not.
+    if array.strides[-1] != 8 or not array.flags.aligned or (array.ndim == 2 and array.strides[0] < 0):
+        array = np.ascontiguousarray(array)
+    return array
+
+
+def _object_hint(value: Any) -> str:
+    return " (None is not an array)" if value is None else ""
+
+
+def batch_size(names: Sequence[str], arrays: Sequence[np.ndarray]) -> int | None:
+    """Common batch size B, None if every argument is a single state.
+
+    Raises:
+        ShapeError: two arguments have different B.
+    """
+    found: tuple[str, int] | None = None
+    for name, array in zip(names, arrays, strict=True):
+        if array.ndim == 2:
+            if found is not None and found[1] != len(array):
+                raise ShapeError(
+                    f"{name}: expected a batch of {found[1]} like {found[0]}, got {len(array)}; shape {array.shape}"
+                )
+            found = name, len(array)
+    return None if found is None else found[1]
+
+
+def check_values(
+    names: Sequence[str], arrays: Sequence[np.ndarray], quaternions: Sequence[tuple[int, int]]
+) -> None:
+    """Find what made a kernel refuse.
+
+    Args:
+        names: of the arguments.
+        arrays: as :func:`argument` made them.
+        quaternions: (argument, offset) of each unit quaternion.
+
+    Raises:
+        ShapeError: an argument holds NaN or infinity, or a quaternion is not of unit length.
+    """
+    for name, array in zip(names, arrays, strict=True):
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            where = tuple(int(k) for k in bad[0])
+            more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+            place = ", ".join(map(str, where))
+            raise ShapeError(f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}")
+    for k, offset in quaternions:
+        part = arrays[k][..., offset : offset + 4]
+        square = np.einsum("...i,...i", part, part)
+        bad = np.argwhere(np.abs(square - 1.0) > UNIT_QUATERNION_TOLERANCE)
+        if len(bad):
+            row = tuple(int(i) for i in bad[0])
+            place = "".join(f"{i}, " for i in row) + f"{offset}:{offset + 4}"
+            raise ShapeError(
+                f"{names[k]}: expected a unit quaternion (quat_wxyz) at {names[k]}[{place}], "
+                f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; "
+                "divide it by its norm"
+            )
+
+
+def output(name: str, out: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """An array given to be written to.
+
+    Raises:
+        ShapeError: not a writable contiguous float64 array of that shape.
+    """
+    if not isinstance(out, np.ndarray):
+        raise ShapeError(f"{name}: expected a float64 array of shape {shape} to write to, got {type(out).__name__}")
+    if out.shape != shape or out.dtype != np.float64:
+        raise ShapeError(f"{name}: expected float64 of shape {shape}, got {out.dtype} of shape {out.shape}")
+    if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):
+        raise ShapeError(f"{name}: expected a writable C-contiguous array to write to")
+    return out

@@ -1,0 +1,159 @@
+"""Writes the chunks: straight lines of scalar operations as LLVM IR functions.
+
+Each chunk is `void @chunkN(ptr ws, ptr args)`. A value is loaded at its first use in a chunk and stored
+where it is computed. Additions and multiplications carry `contract`, so the code generator may fuse them,
+and no other fast-math flag: NaN and infinities mean what they mean.
+"""
+
+from __future__ import annotations
+
+from robokit.engine.graph import (
+    ABS,
+    ADD,
+    AND,
+    CONST,
+    DIV,
+    EQ,
+    INPUT,
+    LE,
+    LT,
+    MUL,
+    NEG,
+    NOT,
+    OR,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    TRUTHS,
+    Program,
+)
+from robokit.engine.schedule import Schedule
+from robokit.engine.text import constant, suffix, vector
+
+_BINARY = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv"}
+_COMPARE = {LT: "fcmp olt", LE: "fcmp ole", EQ: "fcmp oeq"}
+_LOGIC = {AND: "and", OR: "or"}
+_CALL = {SQRT: "sqrt", ABS: "fabs"}
+
+
+class ChunkWriter:
+    """Writes the chunks of one schedule."""
+
+    def __init__(self, program: Program, plan: Schedule, direct: bool) -> None:
+        """With `direct`, inputs are read from and outputs written to the caller's arrays."""
+        self.program, self.plan, self.direct = program, plan, direct
+        self.t = vector(plan.lanes)
+        self.truth = vector(plan.lanes, "i1")
+        self.align = 8 * plan.lanes
+        self.targets: dict[int, list[tuple[int, int]]] = {}
+        self.fixed: list[tuple[int, int, float]] = []
+        if direct:
+            for k, row in enumerate(program.results):
+                for position, r in enumerate(row):
+                    if type(r) is int:
+                        self.targets.setdefault(r, []).append((k, position))
+                    else:
+                        self.fixed.append((k, position, r))
+
+    def functions(self) -> list[str]:
+        """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
+        texts = [self._function(k, chunk, ()) for k, chunk in enumerate(self.plan.chunks)]
+        computed = {n for chunk in self.plan.chunks for n in chunk}
+        passed = [n for n in self.targets if n not in computed]
+        if passed or self.fixed:
+            texts.append(self._function(len(texts), (), passed))
+        return texts
+
+    def _function(self, index: int, chunk: list[int] | tuple, passed: list[int] | tuple) -> str:
+        self.lines: list[str] = []
+        self.known: set[int] = set()
+        self.pairs: set[int] = set()
+        self.pointers: set[int] = set()
+        for number in chunk:
+            self._compute(number)
+            self.known.add(number)
+            if number in self.plan.stored:
+                self._store(number)
+            for k, position in self.targets.get(number, ()):
+                self._output(k, position, f"%v{number}")
+        if passed or (self.fixed and not chunk):
+            for k, position, value in self.fixed:
+                self._output(k, position, constant(self.plan.lanes, value))
+            for number in passed:
+                value_of = self._value(number)
+                for k, position in self.targets[number]:
+                    self._output(k, position, value_of)
+        entry = []
+        for k in sorted(self.pointers):
+            entry.append(f"%q{k} = getelementptr ptr, ptr %args, i64 {k}")
+            entry.append(f"%p{k} = load ptr, ptr %q{k}, align 8")
+        body = "\n  ".join(entry + self.lines)
+        more = "" if self.direct else ", ptr %strides, i64 %t, i64 %stop"
+        return (
+            f"define internal void @chunk{index}(ptr noalias %ws, ptr noalias %args{more}) #0 {{\n"
+            f"  {body}\n  ret void\n}}\n"
+        )
+
+    def _value(self, number: int) -> str:
+        """Text of a node's value; loads it if it is not at hand."""
+        node = self.program.nodes[number]
+        if node[0] == CONST:
+            return constant(self.plan.lanes, node[1])
+        if number not in self.known:
+            self.known.add(number)
+            if self.direct and node[0] == INPUT:
+                self.pointers.add(node[1])
+                self.lines.append(f"%a{number} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
+                self.lines.append(f"%v{number} = load double, ptr %a{number}, align 8")
+            else:
+                self.lines.append(f"%a{number} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
+                name = f"%t{number}" if node[0] in TRUTHS else f"%v{number}"
+                self.lines.append(f"{name} = load {self.t}, ptr %a{number}, align {self.align}")
+                if node[0] in TRUTHS:
+                    self.lines.append(f"%v{number} = fcmp une {self.t} {name}, {constant(self.plan.lanes, 0.0)}")
+        return f"%v{number}"
+
+    def _store(self, number: int) -> None:
+        value = f"%v{number}"
+        if self.program.nodes[number][0] in TRUTHS:
+            one, zero = (constant(self.plan.lanes, x) for x in (1.0, 0.0))
+            self.lines.append(
+                f"%t{number} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}"
+            )
+            value = f"%t{number}"
+        self.lines.append(f"%b{number} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
+        self.lines.append(f"store {self.t} {value}, ptr %b{number}, align {self.align}")
+
+    def _output(self, k: int, position: int, value: str) -> None:
+        pointer = len(self.program.inputs) + k
+        self.pointers.add(pointer)
+        name = f"%o{k}x{position}"
+        self.lines.append(f"{name} = getelementptr double, ptr %p{pointer}, i64 {position}")
+        self.lines.append(f"store double {value}, ptr {name}, align 8")
+
+    def _compute(self, number: int) -> None:
+        op, *operands = self.program.nodes[number]
+        values = [self._value(n) for n in operands]
+        t, name, add = self.t, f"%v{number}", self.lines.append
+        if op in _BINARY:
+            add(f"{name} = {_BINARY[op]} {t} {values[0]}, {values[1]}")
+        elif op == NEG:
+            add(f"{name} = fneg {t} {values[0]}")
+        elif op in _CALL:
+            add(f"{name} = call {t} @llvm.{_CALL[op]}.{suffix(self.plan.lanes)}({t} {values[0]})")
+        elif op == SELECT:
+            add(f"{name} = select {self.truth} {values[0]}, {t} {values[1]}, {t} {values[2]}")
+        elif op in _COMPARE:
+            add(f"{name} = {_COMPARE[op]} {t} {values[0]}, {values[1]}")
+        elif op in _LOGIC:
+            add(f"{name} = {_LOGIC[op]} {self.truth} {values[0]}, {values[1]}")
+        elif op == NOT:
+            true = "true" if self.plan.lanes == 1 else "splat (i1 true)"
+            add(f"{name} = xor {self.truth} {values[0]}, {true}")
+        else:
+            pair = f"%w{operands[0]}"
+            if operands[0] not in self.pairs:
+                self.pairs.add(operands[0])
+                add(f"{pair} = call {{{t}, {t}}} @sincos({t} {values[0]})")
+            add(f"{name} = extractvalue {{{t}, {t}}} {pair}, {0 if op == SIN else 1}")

@@ -1,0 +1,168 @@
+"""Cuts a program's straight line into chunks and gives places in memory to what must outlive one.
+
+One giant basic block compiles 10 to 30 times slower than functions of some hundred nodes and runs no
+faster, so the line is cut where few values are alive. A value that crosses a cut gets a slot of the
+workspace; slots are used again once their last reader's chunk is over.
+
+Sines and cosines of consecutive inputs (the joint angles) are taken out of the line: one loop computes
+them before the first chunk, at full vector width even where the line itself has one lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from robokit.engine.graph import CONST, COS, INPUT, SIN, Program
+
+
+@dataclass
+class Angles:
+    """A run of consecutive scalars of one input whose sine and cosine are needed."""
+
+    input: int
+    offset: int
+    count: int
+    sin_slot: int
+    cos_slot: int
+
+
+@dataclass
+class Schedule:
+    """Where and when everything happens.
+
+    Attributes:
+        lanes: doubles per value.
+        chunks: node numbers of each chunk, in order.
+        slot: workspace slot (of `lanes` doubles) of each node that lives in memory.
+        stored: nodes of chunks that are written to their slot.
+        angles: the sine and cosine runs.
+        constants: slot of each constant that is an output (only with `bundled`).
+        slot_of_input: slot of each input's scalars by (input, offset) (only with `bundled`).
+        slots: slots in all.
+    """
+
+    lanes: int
+    chunks: list[list[int]]
+    slot: dict[int, int]
+    stored: set[int]
+    angles: list[Angles]
+    constants: dict[float, int]
+    slot_of_input: dict[tuple[int, int], int]
+    slots: int
+
+
+def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> Schedule:
+    """Plan a program.
+
+    Args:
+        program: what to compute.
+        lanes: doubles per value.
+        bundled: inputs and outputs live in the workspace (batches) instead of the caller's arrays.
+        size: nodes per chunk, about.
+        shortest_run: fewest consecutive angles that are worth the vector loop.
+    """
+    nodes = program.nodes
+    slot: dict[int, int] = {}
+    slots = 0
+    by_place = {n[1:]: k for k, n in enumerate(nodes) if n[0] == INPUT}
+    if bundled:
+        for k, (_, count) in enumerate(program.inputs):
+            for offset in range(count):
+                slot[by_place[(k, offset)]] = slots
+                slots += 1
+
+    angles = []
+    trig: dict[int, dict[int, int]] = {}
+    for number in program.order:
+        op = nodes[number][0]
+        if op in (SIN, COS) and nodes[nodes[number][1]][0] == INPUT:
+            trig.setdefault(nodes[number][1], {})[op] = number
+    for run in _runs(sorted(nodes[k][1:] for k in trig)):
+        if len(run) >= shortest_run:
+            angles.append(Angles(*run[0], len(run), slots, slots + len(run)))
+            for k, place in enumerate(run):
+                found = trig[by_place[place]]
+                slot[found.get(SIN, -1)] = slots + k
+                slot[found.get(COS, -1)] = slots + len(run) + k
+            slots += 2 * len(run)
+    slot.pop(-1, None)
+
+    constants: dict[float, int] = {}
+    kept: set[int] = set()
+    if bundled:
+        for row in program.results:
+            for r in row:
+                if type(r) is int:
+                    kept.add(r)
+                elif r not in constants:
+                    constants[r] = slots
+                    slots += 1
+
+    order = [n for n in program.order if n not in slot]
+    chunks = _cut(program, order, size)
+    home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
+    last = dict(home)
+    for n, k in home.items():
+        for operand in nodes[n][1:]:
+            if operand in last and last[operand] < k:
+                last[operand] = k
+    stored = {n for n in home if n in kept or last[n] > home[n]}
+    free: list[int] = []
+    ending: list[list[int]] = [[] for _ in chunks]
+    for k, chunk in enumerate(chunks):
+        if k:
+            free += ending[k - 1]
+        for n in chunk:
+            if n in stored:
+                if free:
+                    slot[n] = free.pop()
+                else:
+                    slot[n] = slots
+                    slots += 1
+                if n not in kept:
+                    ending[last[n]].append(slot[n])
+    places = {nodes[n][1:]: k for n, k in slot.items() if nodes[n][0] == INPUT}
+    return Schedule(lanes, chunks, slot, stored, angles, constants, places, slots)
+
+
+def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Groups of consecutive places (input, offset)."""
+    runs: list[list[tuple[int, int]]] = []
+    for place in places:
+        if runs and runs[-1][-1] == (place[0], place[1] - 1):
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def _cut(program: Program, order: list[int], size: int) -> list[list[int]]:
+    """Chunks of 0.6 to 1.2 times the size, each cut at the position fewest values cross."""
+    position = {n: p for p, n in enumerate(order)}
+    last = list(range(len(order)))
+    for p, n in enumerate(order):
+        node = program.nodes[n]
+        if node[0] > CONST:
+            for operand in node[1:]:
+                q = position.get(operand)
+                if q is not None:
+                    last[q] = p
+    change = [0] * (len(order) + 2)
+    for p, end in enumerate(last):
+        change[p + 1] += 1
+        change[end + 1] -= 1
+    crossing, alive = [], 0
+    for step in change:
+        alive += step
+        crossing.append(alive)
+    chunks, start = [], 0
+    while start < len(order):
+        if len(order) - start <= size * 5 // 4:
+            stop = len(order)
+        else:
+            window = range(start + size * 3 // 5, start + size * 6 // 5 + 1)
+            stop = min(window, key=crossing.__getitem__)
+        chunks.append(order[start:stop])
+        start = stop
+    return chunks

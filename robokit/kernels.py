@@ -1,0 +1,209 @@
+"""Which algorithm becomes which kernel: one row a kernel, built for a robot at its first call.
+
+A row says how the flat arrays of the public functions become the per-joint lists that the algorithms
+take, and back. The engine sees only the resulting text; it knows no robots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from robokit.algorithms.aba import aba
+from robokit.algorithms.bias import bias_forces, gravity_forces
+from robokit.algorithms.center_of_mass import center_of_mass
+from robokit.algorithms.centroidal import (
+    centroidal_momentum,
+    centroidal_momentum_bias,
+    centroidal_momentum_matrix,
+)
+from robokit.algorithms.crba import crba
+from robokit.algorithms.energy import kinetic_energy, potential_energy
+from robokit.algorithms.forward_dynamics import forward_dynamics
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.algorithms.ltdl import ltdl, ltdl_solve
+from robokit.algorithms.rnea import rnea
+try:
+    from robokit.engine.kernel import Kernel
+except ImportError:
+    from robokit._plain_kernel import Kernel
+from robokit.model.robot import Robot
+from robokit.model.sparsity import inertia_pattern
+from robokit.spatial import Force, Transform, Vector3
+from robokit.spatial.vector3 import Matrix3
+
+Lists = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kernel as data.
+
+    Attributes:
+        inputs: names of the arguments; their sizes are in :data:`SIZES`.
+        outputs: robot -> (name, shape) of each output.
+        text: robot, flat arguments -> flat outputs.
+        quaternions: whether the first input is a configuration with quaternions to check.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: Callable[[Robot], list[tuple[str, tuple[int, ...]]]]
+    text: Callable[..., list[Lists]]
+    quaternions: bool = True
+
+
+SIZES: dict[str, Callable[[Robot], int]] = {
+    "q": lambda r: r.nq,
+    "v": lambda r: r.nv,
+    "a": lambda r: r.nv,
+    "tau": lambda r: r.nv,
+    "f_ext": lambda r: 6 * (r.nbodies + 1),
+    "H": lambda r: r.nv * r.nv,
+    "L": lambda r: r.nv * r.nv,
+    "D": lambda r: r.nv,
+    "b": lambda r: r.nv,
+}
+
+
+def inertia_entries(robot: Robot) -> list[tuple[int, int]]:
+    """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
+    pattern = inertia_pattern(robot.tree.dof_parent)
+    return [(i, j) for i in range(robot.nv) for j in range(i + 1) if pattern[i, j]]
+
+
+def _flat(rows: Any) -> list[Any]:
+    return list(chain.from_iterable(rows))
+
+
+def _square(robot: Robot, flat: Lists) -> list[Lists]:
+    n = robot.nv
+    return [flat[i * n : (i + 1) * n] for i in range(n)]
+
+
+def _forces(robot: Robot, flat: Lists) -> list[Force]:
+    return [
+        Force(Vector3(*flat[k : k + 3]), Vector3(*flat[k + 3 : k + 6])) for k in range(0, len(flat), 6)
+    ]
+
+
+def _of_v(algorithm: Callable[..., Any], with_forces: bool = False) -> Callable[..., list[Lists]]:
+    """Text of an algorithm whose first argument is q and whose others are by joint, like v."""
+
+    def text(robot: Robot, q: Lists, *others: Lists) -> list[Lists]:
+        tree = robot.tree
+        by_joint: list[Any] = [tree.split_q(q)]
+        if with_forces:
+            *others, forces = others  # type: ignore[assignment]
+        by_joint += [tree.split_v(x) for x in others]
+        if with_forces:
+            by_joint.append(_forces(robot, forces))
+        return [_flat(algorithm(tree, *by_joint))]
+
+    return text
+
+
+def _spatial(algorithm: Callable[..., Any]) -> Callable[..., list[Lists]]:
+    """Text of an algorithm that returns one vector or one scalar."""
+
+    def text(robot: Robot, q: Lists, *others: Lists) -> list[Lists]:
+        tree = robot.tree
+        value = algorithm(tree, tree.split_q(q), *(tree.split_v(x) for x in others))
+        return [list(value)] if hasattr(value, "__iter__") else [[value]]
+
+    return text
+
+
+def _nonzeros(robot: Robot, q: Lists) -> list[Lists]:
+    H = crba(robot.tree, robot.tree.split_q(q))
+    return [[H[i][j] for i, j in inertia_entries(robot)]]
+
+
+def _factor(robot: Robot, H: Lists) -> list[Lists]:
+    L, D = ltdl(robot.tree.dof_parent, _square(robot, H))
+    return [_flat(L), D]
+
+
+def _solve(robot: Robot, L: Lists, D: Lists, b: Lists) -> list[Lists]:
+    return [ltdl_solve(robot.tree.dof_parent, _square(robot, L), D, b)]
+
+
+def _link_poses(robot: Robot, q: Lists) -> list[Lists]:
+    X0 = forward_kinematics(robot.tree, robot.tree.split_q(q))
+    rotations: list[Any] = []
+    positions: list[Any] = []
+    for link in robot.links:
+        R = Matrix3(link.placement.rotation.tolist())
+        p = Vector3(*link.placement.position.tolist())
+        X = X0[link.body]
+        rotations += _flat((X.E.T @ R).rows)
+        positions += X.point(p)
+    return [rotations, positions]
+
+
+def _wrenches_in_bodies(robot: Robot, q: Lists, f_ext: Lists) -> list[Lists]:
+    """World wrenches about the world origin, one a body, in body coordinates."""
+    X0: list[Transform] = forward_kinematics(robot.tree, robot.tree.split_q(q))
+    return [_flat(X.star(f) for X, f in zip(X0, _forces(robot, f_ext), strict=True))]
+
+
+def _nv(name: str) -> Callable[[Robot], list[tuple[str, tuple[int, ...]]]]:
+    return lambda r: [(name, (r.nv,))]
+
+
+KERNELS: dict[str, Row] = {
+    "forward_kinematics": Row(
+        ("q",),
+        lambda r: [("rotation", (len(r.links), 3, 3)), ("position", (len(r.links), 3))],
+        _link_poses,
+    ),
+    "rnea": Row(("q", "v", "a"), _nv("tau"), _of_v(rnea)),
+    "rnea_f_ext": Row(("q", "v", "a", "f_ext"), _nv("tau"), _of_v(rnea, True)),
+    "bias_forces": Row(("q", "v"), _nv("C"), _of_v(bias_forces)),
+    "bias_forces_f_ext": Row(("q", "v", "f_ext"), _nv("C"), _of_v(bias_forces, True)),
+    "gravity_forces": Row(("q",), _nv("G"), _of_v(gravity_forces)),
+    "crba": Row(("q",), lambda r: [("H", (r.nv, r.nv))], _of_v(crba)),
+    "crba_nonzeros": Row(("q",), lambda r: [("H", (len(inertia_entries(r)),))], _nonzeros),
+    "ltdl": Row(("H",), lambda r: [("L", (r.nv, r.nv)), ("D", (r.nv,))], _factor, False),
+    "ltdl_solve": Row(("L", "D", "b"), _nv("x"), _solve, False),
+    "aba": Row(("q", "v", "tau"), _nv("a"), _of_v(aba)),
+    "aba_f_ext": Row(("q", "v", "tau", "f_ext"), _nv("a"), _of_v(aba, True)),
+    "forward_dynamics": Row(("q", "v", "tau"), _nv("a"), _of_v(forward_dynamics)),
+    "forward_dynamics_f_ext": Row(("q", "v", "tau", "f_ext"), _nv("a"), _of_v(forward_dynamics, True)),
+    "center_of_mass": Row(("q",), lambda r: [("p_G", (3,))], _spatial(center_of_mass)),
+    "kinetic_energy": Row(("q", "v"), lambda r: [("T", ())], _spatial(kinetic_energy)),
+    "potential_energy": Row(("q",), lambda r: [("V", ())], _spatial(potential_energy)),
+    "centroidal_momentum_matrix": Row(("q",), lambda r: [("A_G", (6, r.nv))], _of_v(centroidal_momentum_matrix)),
+    "centroidal_momentum": Row(("q", "v"), lambda r: [("h_G", (6,))], _spatial(centroidal_momentum)),
+    "centroidal_momentum_bias": Row(("q", "v"), lambda r: [("rate", (6,))], _spatial(centroidal_momentum_bias)),
+    "wrenches_in_bodies": Row(
+        ("q", "f_ext"), lambda r: [("f", (r.nbodies + 1, 6))], _wrenches_in_bodies
+    ),
+}
+
+
+def quaternion_offsets(robot: Robot) -> list[int]:
+    """Where q holds unit quaternions."""
+    return [
+        robot.tree.q_slice[i].start + joint.kind.quaternion
+        for i, joint in enumerate(robot.tree.joint)
+        if joint is not None and joint.kind.quaternion is not None
+    ]
+
+
+def kernel(robot: Robot, name: str) -> Kernel:
+    """The robot's kernel of that row, built at the first call."""
+    found = robot.kernels.get(name)
+    if found is None:
+        row = KERNELS[name]
+        found = Kernel.build(
+            name,
+            inputs=[(n, SIZES[n](robot)) for n in row.inputs],
+            outputs=row.outputs(robot),
+            text=lambda *flat: row.text(robot, *flat),
+            key=robot.fingerprint,
+            quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.quaternions else [],
+        )
+        robot.kernels[name] = found
+    return found

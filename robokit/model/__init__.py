@@ -1,0 +1,32 @@
+"""The model: numbered tree, joint table, robot with names, and the builder.
+
+    tree       Tree: lambda, mu, nu, kappa, p, s
+    joints     the joint table
+    robot      Robot, Joint, Link
+    builder    ModelBuilder: robots in code
+    geometry   shapes and placements
+    sparsity   patterns and operation counts of H and its factors
+"""
+
+from robokit.model.builder import ModelBuilder
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
+from robokit.model.robot import Joint, Link, LoopJoint, Mimic, Robot
+from robokit.model.tree import Tree, plain_tree
+
+__all__ = [
+    "Box",
+    "Capsule",
+    "Cylinder",
+    "Joint",
+    "Link",
+    "LoopJoint",
+    "Mesh",
+    "Mimic",
+    "ModelBuilder",
+    "Placement",
+    "Robot",
+    "Shape",
+    "Sphere",
+    "Tree",
+    "plain_tree",
+]

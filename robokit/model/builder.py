@@ -1,0 +1,389 @@
+"""ModelBuilder: links and joints by name, in any order, become a Robot with a numbered tree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.conventions import FLOATING_BASE, SNAP, WORLD
+from robokit.diagnostics import Diagnostic
+from robokit.errors import ModelError, UnknownName
+from robokit.model.geometry import Placement, Shape
+from robokit.model.joints import JOINT_TABLE, JointModel
+from robokit.model.robot import Joint, Link, LoopJoint, Mimic, Robot
+from robokit.model.tree import Tree, depth_first
+from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
+
+BASES = ("fixed", "floating")
+
+
+@dataclass
+class _LinkDraft:
+    name: str
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+    visuals: tuple[Shape, ...]
+    collisions: tuple[Shape, ...]
+
+
+@dataclass
+class _JointDraft:
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Placement
+    axis: np.ndarray
+    pitch: float
+    lower: float
+    upper: float
+    effort: float
+    velocity: float
+    damping: float
+    friction: float
+    mimic: Mimic | None
+
+
+@dataclass
+class _LoopDraft:
+    name: str
+    kind: str
+    predecessor: str
+    successor: str
+    predecessor_placement: Placement
+    successor_placement: Placement
+    axis: np.ndarray
+
+
+def snapped(x: np.ndarray) -> np.ndarray:
+    """Entries within 1e-12 of 0 or +-1 made exactly that: zeros and ones are work that folds away."""
+    x = np.where(np.abs(x) < SNAP, 0.0, x)
+    return np.where(np.abs(np.abs(x) - 1.0) < SNAP, np.sign(x), x)
+
+
+class ModelBuilder:
+    """Collects links and joints; :meth:`build` numbers them.
+
+    Example:
+        >>> b = ModelBuilder("pendulum")
+        >>> b.link("base").link("rod", mass=1.0, com=(0, 0, -0.5), inertia=np.diag([0.1, 0.1, 0.01]))
+        >>> b.joint("hinge", "revolute", "base", "rod", axis=(0, 1, 0))
+        >>> robot = b.build()
+
+    Links and joints have namespaces of their own. Joints may come before the links they name.
+    """
+
+    def __init__(self, name: str, source: str = "<code>") -> None:
+        self.name, self.source = name, source
+        self._links: dict[str, _LinkDraft] = {}
+        self._joints: dict[str, _JointDraft] = {}
+        self._loops: dict[str, _LoopDraft] = {}
+
+    def link(
+        self,
+        name: str,
+        mass: float = 0.0,
+        com: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0),
+        inertia: Any = None,
+        visuals: Sequence[Shape] = (),
+        collisions: Sequence[Shape] = (),
+    ) -> ModelBuilder:
+        """Add a link.
+
+        Args:
+            name: unique among links.
+            mass: [kg], not negative.
+            com: (3,) centre of mass in the link frame [m].
+            inertia: (3, 3) about the centre of mass, in link axes [kg m^2]; zero if None.
+            visuals, collisions: shapes in the link frame.
+        """
+        if name in self._links:
+            raise ModelError(f"link {name!r} is there already; link names are unique")
+        matrix = _finite(f"inertia of link {name!r}", np.zeros((3, 3)) if inertia is None else inertia, (3, 3))
+        if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0):
+            raise ModelError(f"inertia of link {name!r} is not symmetric")
+        mass = float(mass)
+        if not (math.isfinite(mass) and mass >= 0.0):
+            raise ModelError(f"mass of link {name!r} must be finite and not negative, got {mass}")
+        self._links[name] = _LinkDraft(
+            name,
+            mass,
+            _finite(f"com of link {name!r}", com, (3,)),
+            matrix,
+            tuple(visuals),
+            tuple(collisions),
+        )
+        return self
+
+    def joint(
+        self,
+        name: str,
+        kind: str,
+        parent: str,
+        child: str,
+        placement: Placement | None = None,
+        axis: Sequence[float] | np.ndarray = (1.0, 0.0, 0.0),
+        pitch: float = 0.0,
+        lower: float | None = None,
+        upper: float | None = None,
+        effort: float | None = None,
+        velocity: float | None = None,
+        damping: float = 0.0,
+        friction: float = 0.0,
+        mimic: Mimic | None = None,
+    ) -> ModelBuilder:
+        """Add a tree joint between two links.
+
+        Args:
+            name: unique among joints.
+            kind: revolute, continuous, prismatic, helical, cylindrical, planar, spherical, floating or fixed.
+            parent, child: link names.
+            placement: the joint frame in the parent link; the child link's frame moves with it.
+            axis: (3,) in joint coordinates, normalised here; the plane's normal for a planar joint.
+            pitch: of a helical joint [m/rad].
+            lower, upper: position limits [rad | m]; None for none.
+            effort, velocity: limits [N m | N], [rad/s | m/s]; None for none.
+            damping: [N m s/rad | N s/m]; friction: [N m | N].
+            mimic: coupling to another joint.
+        """
+        if name in self._joints or name in self._loops:
+            raise ModelError(f"joint {name!r} is there already; joint names are unique")
+        self._joints[name] = _JointDraft(
+            name,
+            _kind(kind),
+            parent,
+            child,
+            placement or Placement(),
+            _axis(name, kind, axis),
+            float(pitch),
+            -math.inf if lower is None else float(lower),
+            math.inf if upper is None else float(upper),
+            math.inf if effort is None else float(effort),
+            math.inf if velocity is None else float(velocity),
+            float(damping),
+            float(friction),
+            mimic,
+        )
+        return self
+
+    def loop_joint(
+        self,
+        name: str,
+        kind: str,
+        predecessor: str,
+        successor: str,
+        predecessor_placement: Placement | None = None,
+        successor_placement: Placement | None = None,
+        axis: Sequence[float] | np.ndarray = (1.0, 0.0, 0.0),
+    ) -> ModelBuilder:
+        """Add a joint that closes a loop between two links of the tree; it gets a number above N."""
+        if name in self._joints or name in self._loops:
+            raise ModelError(f"joint {name!r} is there already; joint names are unique")
+        self._loops[name] = _LoopDraft(
+            name,
+            _kind(kind),
+            predecessor,
+            successor,
+            predecessor_placement or Placement(),
+            successor_placement or Placement(),
+            _axis(name, kind, axis),
+        )
+        return self
+
+    def build(
+        self,
+        base: str = "fixed",
+        diagnostics: Sequence[Diagnostic] = (),
+        gravity: Sequence[float] | None = None,
+    ) -> Robot:
+        """Number the bodies depth first and fold fixed joints.
+
+        Args:
+            base: "fixed" makes the root link body 0; "floating" puts a 6-dof joint under it.
+            diagnostics: findings that the robot carries along.
+            gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
+
+        Raises:
+            ModelError: no link, not one root, two parents, or a cycle.
+            UnknownName: a joint names a link that is not there, or the base is neither of the two.
+        """
+        if base not in BASES:
+            raise UnknownName("base", str(base), BASES)
+        order, incoming = self._walk()
+        root = order[0]
+
+        # Bodies: each movable joint opens one; a link behind a fixed joint joins its parent's.
+        parent = [-1]
+        body_names = [WORLD if base == "floating" else root]
+        models: list[JointModel | None] = [None]
+        XT = [Transform.identity()]
+        frame: dict[str, tuple[int, Placement]] = {}
+        movable: list[_JointDraft] = []
+        if base == "floating":
+            if FLOATING_BASE in self._joints:
+                raise ModelError(f"the joint name {FLOATING_BASE!r} belongs to the floating base; rename it")
+            movable.append(_JointDraft(FLOATING_BASE, "floating", WORLD, root, Placement(), np.array([1.0, 0, 0]), 0.0,
+                                       -math.inf, math.inf, math.inf, math.inf, 0.0, 0.0, None))
+            parent.append(0)
+            body_names.append(root)
+            models.append(JointModel(JOINT_TABLE["floating"], Vector3(1.0, 0.0, 0.0)))
+            XT.append(Transform.identity())
+            frame[root] = (1, Placement())
+        else:
+            frame[root] = (0, Placement())
+        for name in order[1:]:
+            draft = incoming[name]
+            body, placement = frame[draft.parent]
+            here = placement @ draft.placement
+            here = Placement(snapped(here.rotation), np.where(np.abs(here.position) < SNAP, 0.0, here.position))
+            if draft.kind == "fixed":
+                frame[name] = (body, here)
+                continue
+            movable.append(draft)
+            parent.append(body)
+            body_names.append(name)
+            axis = Vector3(*draft.axis.tolist())
+            models.append(JointModel(JOINT_TABLE[draft.kind], axis, draft.pitch))
+            XT.append(Transform(Matrix3(here.rotation.T.tolist()), Vector3(*here.position.tolist())))
+            frame[name] = (len(parent) - 1, Placement())
+
+        inertia = [RigidInertia.zero()] * len(parent)
+        links = []
+        for link in self._links.values():
+            body, placement = frame[link.name]
+            inertia[body] = inertia[body] + _body_inertia(link, placement)
+            links.append(
+                Link(link.name, body, placement, link.mass, link.com, link.inertia, link.visuals, link.collisions)
+            )
+        g = tuple(float(x) for x in gravity) if gravity is not None else Tree.gravity
+        tree = Tree(
+            parent=tuple(parent),
+            loops=tuple((frame[p.predecessor][0], frame[p.successor][0]) for p in self._loops.values()),
+            joint=tuple(models),
+            XT=tuple(XT),
+            I=tuple(inertia),
+            gravity=g,  # type: ignore[arg-type]
+            name=tuple(body_names),
+        )
+        return Robot(
+            name=self.name,
+            base=base,
+            tree=tree,
+            joints=tuple(
+                _joint(d, i, tree.q_slice[i], tree.v_slice[i]) for i, d in enumerate(movable, 1)
+            ),
+            links=tuple(links),
+            fixed_joints=tuple(
+                _joint(d, frame[d.child][0], slice(0, 0), slice(0, 0))
+                for d in self._joints.values()
+                if d.kind == "fixed"
+            ),
+            loop_joints=tuple(
+                LoopJoint(
+                    d.name,
+                    d.kind,
+                    tree.n + k,
+                    d.predecessor,
+                    d.successor,
+                    d.predecessor_placement,
+                    d.successor_placement,
+                    d.axis,
+                )
+                for k, d in enumerate(self._loops.values(), 1)
+            ),
+            diagnostics=list(diagnostics),
+            source=self.source,
+        )
+
+    def _walk(self) -> tuple[list[str], dict[str, _JointDraft]]:
+        """Links depth first from the root, and the joint that leads to each."""
+        if not self._links:
+            raise ModelError(f"model {self.name!r} has no link; add at least one")
+        incoming: dict[str, _JointDraft] = {}
+        for joint in self._joints.values():
+            for end in (joint.parent, joint.child):
+                if end not in self._links:
+                    raise UnknownName("link", end, self._links, f"(joint {joint.name!r})")
+            if joint.child in incoming:
+                raise ModelError(
+                    f"link {joint.child!r} has two parents, joints {incoming[joint.child].name!r} and "
+                    f"{joint.name!r}; a loop is closed with loop_joint"
+                )
+            incoming[joint.child] = joint
+        for loop in self._loops.values():
+            for end in (loop.predecessor, loop.successor):
+                if end not in self._links:
+                    raise UnknownName("link", end, self._links, f"(loop joint {loop.name!r})")
+        roots = [name for name in self._links if name not in incoming]
+        if len(roots) != 1:
+            found = f"{len(roots)} ({', '.join(map(repr, roots[:5]))})" if roots else "none: the joints form a cycle"
+            raise ModelError(f"model {self.name!r} needs one root link, found {found}")
+        # Children in the order of the joints, as they were added.
+        names = [roots[0], *incoming]
+        number = {name: k for k, name in enumerate(names)}
+        order = depth_first([-1, *(number[joint.parent] for joint in incoming.values())])
+        if len(order) != len(self._links):
+            lost = sorted(set(self._links) - {names[k] for k in order})
+            raise ModelError(f"links {', '.join(map(repr, lost[:5]))} form a cycle that the root does not reach")
+        return [names[k] for k in order], incoming
+
+
+def _joint(d: _JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
+    return Joint(
+        name=d.name,
+        kind=d.kind,
+        body=body,
+        q_slice=q_slice,
+        v_slice=v_slice,
+        axis=d.axis,
+        pitch=d.pitch,
+        lower=d.lower,
+        upper=d.upper,
+        effort=d.effort,
+        velocity=d.velocity,
+        damping=d.damping,
+        friction=d.friction,
+        mimic=d.mimic,
+        parent_link=d.parent,
+        child_link=d.child,
+        origin=d.placement,
+    )
+
+
+def _body_inertia(link: _LinkDraft, placement: Placement) -> RigidInertia:
+    R = placement.rotation
+    c = R @ link.com + placement.position
+    Ic = R @ link.inertia @ R.T
+    sym = Symmetric3(*(float(Ic[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
+    return RigidInertia.about_com(link.mass, Vector3(*c.tolist()), sym)
+
+
+def _finite(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what}: expected numbers of shape {shape}, got {value!r}") from None
+    if array.shape != shape or not np.all(np.isfinite(array)):
+        raise ModelError(f"{what}: expected finite numbers of shape {shape}, got {value!r}")
+    return array
+
+
+def _kind(kind: str) -> str:
+    if kind not in JOINT_TABLE:
+        raise UnknownName("joint kind", str(kind), JOINT_TABLE)
+    return kind
+
+
+def _axis(name: str, kind: str, axis: Any) -> np.ndarray:
+    array = _finite(f"axis of joint {name!r}", axis, (3,))
+    norm = float(np.linalg.norm(array))
+    if norm == 0.0:
+        if JOINT_TABLE[kind].has_axis:
+            raise ModelError(f"axis of joint {name!r} is zero; a {kind} joint needs a direction")
+        return np.array([1.0, 0.0, 0.0])
+    return snapped(array / norm)

@@ -1,0 +1,90 @@
+"""Shapes that a link is seen as (visuals) and touches with (collisions)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+RGBA = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Pose of a frame B in a frame A: x_A = rotation @ x_B + position.
+
+    Attributes:
+        rotation: (3, 3), columns are B's axes in A.
+        position: (3,), B's origin in A [m].
+    """
+
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    position: np.ndarray = field(default_factory=lambda: np.zeros(3))
+
+    def __matmul__(self, other: Placement) -> Placement:
+        """Pose of C in A from B in A (self) and C in B (other)."""
+        return Placement(self.rotation @ other.rotation, self.rotation @ other.position + self.position)
+
+    def inverse(self) -> Placement:
+        """Pose of A in B."""
+        return Placement(self.rotation.T, -self.rotation.T @ self.position)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Box centred on its frame; size = full edge lengths along x, y, z [m]."""
+
+    size: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """Sphere about its frame's origin; radius [m]."""
+
+    radius: float
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """Cylinder along z, centred; radius and length [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """Cylinder along z with a half sphere on each end; length [m] is the cylinder's, without caps."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Triangle mesh in a file.
+
+    Attributes:
+        filename: as written in the description.
+        scale: factors along x, y, z (negative mirrors).
+        path: the file on disk, or None where it was not found.
+    """
+
+    filename: str
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    path: Path | None = None
+
+
+Geometry = Box | Sphere | Cylinder | Capsule | Mesh
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A geometry at a placement in its link's frame, with its looks."""
+
+    geometry: Geometry
+    placement: Placement = field(default_factory=Placement)
+    rgba: RGBA | None = None
+    texture: str | None = None
+    name: str | None = None

@@ -1,0 +1,337 @@
+"""The joint table: every joint the sources name, one row each.
+
+A row gives the number of coordinates and velocities, the motion subspace S (constant in body
+coordinates for every joint here, so c_J = S' v = 0), the joint transform X_J(q), and the motions on
+the joint's manifold: exp, log and the neutral configuration. The velocities are angular first.
+
+    kind        nq nv  q                               v (in coordinates of the moved body)
+    revolute     1  1  angle about the axis            rate
+    continuous   1  1  one plain angle, unbounded      rate
+    prismatic    1  1  shift along the axis            rate
+    helical      1  1  angle; shift = pitch * angle    rate of the angle
+    cylindrical  2  2  angle, shift                    rates
+    planar       3  3  angle about the normal, x, y    omega, and the two in-plane velocities
+    spherical    4  3  unit quaternion wxyz            omega
+    floating     7  6  quaternion wxyz, position       omega, linear velocity of the origin
+    fixed        0  0  (folded into its parent)
+
+Source: RBDA table 4.1; seeds 001, 003. Differs: the planar joint's velocities are taken in the moved
+body, like every other joint's, which makes its S constant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robokit.spatial import Force, Matrix3, Motion, Transform, Vector3
+from robokit.spatial.rotation import (
+    coordinate_rotation,
+    exp_translation,
+    log_translation,
+    quat_conjugate,
+    quat_exp,
+    quat_log,
+    quat_multiply,
+    quat_normalized,
+    quat_wxyz_to_rotation,
+)
+from robokit.spatial.scalars import Scalar, cos, sin
+
+Scalars = Sequence[Scalar]
+
+
+class MotionSubspace:
+    """S, 6 x k: ``S * qd`` is the joint velocity, ``S.T @ f`` the joint force, ``I @ S`` by columns."""
+
+    __slots__ = ("axes", "columns")
+
+    def __init__(self, columns: Sequence[Motion]) -> None:
+        self.columns = tuple(columns)
+        #: rows of the spatial vector that S spans exactly, where its columns are coordinate axes
+        self.axes = tuple(_coordinate(c) for c in columns) if all(_is_axis(c) for c in columns) else ()
+
+    def __mul__(self, qd: Scalars) -> Motion:
+        total = Motion.zero()
+        for column, rate in zip(self.columns, qd, strict=True):
+            total = total + column * rate
+        return total
+
+    @property
+    def T(self) -> _SubspaceTranspose:
+        """S^T, which takes a spatial force to joint forces."""
+        return _SubspaceTranspose(self)
+
+    def of(self, I) -> list[Force]:
+        """I S, column by column, for any inertia I."""
+        return [I @ column for column in self.columns]
+
+
+class _SubspaceTranspose:
+    __slots__ = ("S",)
+
+    def __init__(self, S: MotionSubspace) -> None:
+        self.S = S
+
+    def __matmul__(self, f: Force) -> list[Scalar]:
+        return [column.dot(f) for column in self.S.columns]
+
+
+def _is_axis(c: Motion) -> bool:
+    return sorted(abs(x) for x in c) == [0, 0, 0, 0, 0, 1]
+
+
+def _coordinate(c: Motion) -> int:
+    return next(i for i, x in enumerate(c) if x)
+
+
+@dataclass(frozen=True)
+class JointKind:
+    """One row of the joint table.
+
+    Attributes:
+        name: the kind's name.
+        nq, nv: numbers of coordinates and of velocities.
+        columns: (axis, pitch) -> the columns of S in body coordinates.
+        transform: (q, axis, pitch) -> X_J, from the joint frame on the predecessor to the body.
+        exp: (q, v, axis) -> q moved by the body velocity v for one unit of time.
+        log: (q0, q1, axis) -> the v with exp(q0, v) = q1.
+        neutral: q of the undisplaced joint.
+        quaternion: offset of a unit quaternion inside q, or None.
+        has_axis: whether the axis matters.
+    """
+
+    name: str
+    nq: int
+    nv: int
+    columns: Callable[[Vector3, float], list[Motion]]
+    transform: Callable[[Scalars, Vector3, float], Transform]
+    exp: Callable[[Scalars, Scalars, Vector3], list[Scalar]]
+    log: Callable[[Scalars, Scalars, Vector3], list[Scalar]]
+    neutral: tuple[float, ...]
+    quaternion: int | None = None
+    has_axis: bool = True
+
+
+def _spin(u: Vector3) -> Motion:
+    return Motion(u, Vector3.zero())
+
+
+def _slide(u: Vector3) -> Motion:
+    return Motion(Vector3.zero(), u)
+
+
+def plane_axes(n: Vector3) -> tuple[Vector3, Vector3]:
+    """Two unit vectors t1, t2 with (t1, t2, n) right handed; coordinate axes for a coordinate axis."""
+    k = max(range(3), key=lambda i: abs(tuple(n)[i]))
+    # The axis after the dominant one, made perpendicular to n: for n = z this gives x, then y.
+    e = [0.0, 0.0, 0.0]
+    e[(k + 1) % 3] = 1.0
+    t1 = Vector3(*e) - n * n.dot(Vector3(*e))
+    t1 = t1 * (1.0 / math.sqrt(t1.dot(t1)))
+    return t1, n.cross(t1)
+
+
+def _turn(q: Scalar, u: Vector3) -> Matrix3:
+    return coordinate_rotation(u, cos(q), sin(q))
+
+
+def _add(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
+    return [a + b for a, b in zip(q, v, strict=True)]
+
+
+def _subtract(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
+    return [b - a for a, b in zip(q0, q1, strict=True)]
+
+
+def _planar_transform(q: Scalars, n: Vector3, _pitch: float) -> Transform:
+    t1, t2 = plane_axes(n)
+    return Transform(_turn(q[0], n), t1 * q[1] + t2 * q[2])
+
+
+def _planar_exp(q: Scalars, v: Scalars, n: Vector3) -> list[Scalar]:
+    z = Vector3(0.0, 0.0, 1.0)
+    step = exp_translation(z * v[0], Vector3(v[1], v[2], 0.0))
+    out = _turn(q[0], z).transpose_apply(step)
+    return [q[0] + v[0], q[1] + out.x, q[2] + out.y]
+
+
+def _planar_log(q0: Scalars, q1: Scalars, n: Vector3) -> list[Scalar]:
+    z = Vector3(0.0, 0.0, 1.0)
+    step = _turn(q0[0], z) @ Vector3(q1[1] - q0[1], q1[2] - q0[2], 0.0)
+    angle = q1[0] - q0[0]
+    u = log_translation(z * angle, step)
+    return [angle, u.x, u.y]
+
+
+def _spherical_exp(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
+    # Normalising costs little and keeps a million steps from drifting off the sphere.
+    return list(quat_normalized(quat_multiply(q, quat_exp(Vector3(*v)))))
+
+
+def _spherical_log(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
+    return list(quat_log(quat_multiply(quat_conjugate(q0), q1)))
+
+
+def _floating_transform(q: Scalars, _axis: Vector3, _pitch: float) -> Transform:
+    return Transform(quat_wxyz_to_rotation(q[:4]).T, Vector3(*q[4:]))
+
+
+def _floating_exp(q: Scalars, v: Scalars, axis: Vector3) -> list[Scalar]:
+    step = quat_wxyz_to_rotation(q[:4]) @ exp_translation(Vector3(*v[:3]), Vector3(*v[3:]))
+    p = Vector3(*q[4:]) + step
+    return [*_spherical_exp(q[:4], v[:3], axis), *p]
+
+
+def _floating_log(q0: Scalars, q1: Scalars, axis: Vector3) -> list[Scalar]:
+    phi = Vector3(*_spherical_log(q0[:4], q1[:4], axis))
+    step = quat_wxyz_to_rotation(q0[:4]).transpose_apply(Vector3(*q1[4:]) - Vector3(*q0[4:]))
+    return [*phi, *log_translation(phi, step)]
+
+
+_AXES = [Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0)]
+
+
+def _revolute(name: str) -> JointKind:
+    return JointKind(
+        name,
+        1,
+        1,
+        columns=lambda u, p: [_spin(u)],
+        transform=lambda q, u, p: Transform(_turn(q[0], u), Vector3.zero()),
+        exp=_add,
+        log=_subtract,
+        neutral=(0.0,),
+    )
+
+
+JOINT_TABLE: dict[str, JointKind] = {
+    row.name: row
+    for row in (
+        _revolute("revolute"),
+        _revolute("continuous"),
+        JointKind(
+            "prismatic",
+            1,
+            1,
+            columns=lambda u, p: [_slide(u)],
+            transform=lambda q, u, p: Transform(Matrix3.identity(), u * q[0]),
+            exp=_add,
+            log=_subtract,
+            neutral=(0.0,),
+        ),
+        JointKind(
+            "helical",
+            1,
+            1,
+            columns=lambda u, p: [Motion(u, u * p)],
+            transform=lambda q, u, p: Transform(_turn(q[0], u), u * (q[0] * p)),
+            exp=_add,
+            log=_subtract,
+            neutral=(0.0,),
+        ),
+        JointKind(
+            "cylindrical",
+            2,
+            2,
+            columns=lambda u, p: [_spin(u), _slide(u)],
+            transform=lambda q, u, p: Transform(_turn(q[0], u), u * q[1]),
+            exp=_add,
+            log=_subtract,
+            neutral=(0.0, 0.0),
+        ),
+        JointKind(
+            "planar",
+            3,
+            3,
+            columns=lambda n, p: [_spin(n), *(_slide(t) for t in plane_axes(n))],
+            transform=_planar_transform,
+            exp=_planar_exp,
+            log=_planar_log,
+            neutral=(0.0, 0.0, 0.0),
+        ),
+        JointKind(
+            "spherical",
+            4,
+            3,
+            columns=lambda u, p: [_spin(a) for a in _AXES],
+            transform=lambda q, u, p: Transform(quat_wxyz_to_rotation(q).T, Vector3.zero()),
+            exp=_spherical_exp,
+            log=_spherical_log,
+            neutral=(1.0, 0.0, 0.0, 0.0),
+            quaternion=0,
+            has_axis=False,
+        ),
+        JointKind(
+            "floating",
+            7,
+            6,
+            columns=lambda u, p: [*(_spin(a) for a in _AXES), *(_slide(a) for a in _AXES)],
+            transform=_floating_transform,
+            exp=_floating_exp,
+            log=_floating_log,
+            neutral=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+            quaternion=0,
+            has_axis=False,
+        ),
+        JointKind(
+            "fixed",
+            0,
+            0,
+            columns=lambda u, p: [],
+            transform=lambda q, u, p: Transform.identity(),
+            exp=_add,
+            log=_subtract,
+            neutral=(),
+            has_axis=False,
+        ),
+    )
+}
+
+
+class JointModel:
+    """A row of the table with its axis and pitch: what an algorithm sees as joint i.
+
+    Attributes:
+        kind: the row.
+        S: motion subspace in body coordinates, constant.
+    """
+
+    __slots__ = ("S", "axis", "kind", "pitch")
+
+    def __init__(self, kind: JointKind, axis: Vector3, pitch: float = 0.0) -> None:
+        self.kind, self.axis, self.pitch = kind, axis, pitch
+        self.S = MotionSubspace(kind.columns(axis, pitch))
+
+    def XJ(self, q: Scalars) -> Transform:
+        """X_J(q), from the joint frame on the predecessor to the body."""
+        return self.kind.transform(q, self.axis, self.pitch)
+
+    def integrate(self, q: Scalars, dv: Scalars) -> list[Scalar]:
+        """Q moved along the constant body velocity dv for one unit of time."""
+        return self.kind.exp(q, dv, self.axis)
+
+    def difference(self, q0: Scalars, q1: Scalars) -> list[Scalar]:
+        """The dv that :meth:`integrate` takes from q0 to q1."""
+        return self.kind.log(q0, q1, self.axis)
+
+    def neutral(self) -> list[float]:
+        """The undisplaced configuration."""
+        return list(self.kind.neutral)
+
+    def random(self, rng: np.random.Generator, lower: Sequence[float], upper: Sequence[float]) -> list[float]:
+        """A configuration inside the bounds: uniform, quaternions uniform on the sphere.
+
+        Args:
+            rng: NumPy random generator.
+            lower, upper: bounds of the plain coordinates, nq of them; a quaternion's are ignored.
+        """
+        q = [float(rng.uniform(a, b)) for a, b in zip(lower, upper, strict=True)]
+        k = self.kind.quaternion
+        if k is not None:
+            quat = rng.standard_normal(4)
+            q[k : k + 4] = (quat / np.linalg.norm(quat)).tolist()
+        return q

@@ -1,0 +1,389 @@
+"""Robot: names, joints, links and limits on top of the numbered tree."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
+from robokit.diagnostics import Diagnostic
+from robokit.errors import ShapeError, UnknownName
+from robokit.model.geometry import Placement, Shape
+from robokit.model.tree import Tree
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """q = multiplier * q(joint) + offset, as the description asks."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint of a robot.
+
+    Attributes:
+        name: as in the description; "floating_base" for the base's joint.
+        kind: row of the joint table.
+        body: the body it moves (the number i of the joint), or the body a fixed joint is folded into.
+        q_slice, v_slice: its places in q and v; empty for a fixed joint.
+        axis: (3,) unit axis in joint coordinates.
+        pitch: advance per angle of a helical joint [m/rad].
+        lower, upper: position limits [rad | m]; -inf, inf where there are none.
+        effort: [N m | N]; velocity: [rad/s | m/s]; inf where there is no limit.
+        damping: [N m s/rad | N s/m]; friction: Coulomb friction [N m | N].
+        mimic: the coupling the description asks for, or None.
+        parent_link, child_link: names of the links it connects.
+        origin: placement of the joint frame in the parent link.
+    """
+
+    name: str
+    kind: str
+    body: int
+    q_slice: slice
+    v_slice: slice
+    axis: np.ndarray
+    pitch: float
+    lower: float
+    upper: float
+    effort: float
+    velocity: float
+    damping: float
+    friction: float
+    mimic: Mimic | None
+    parent_link: str
+    child_link: str
+    origin: Placement
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link: a frame fixed on a body, with its own mass, inertia and shapes.
+
+    Attributes:
+        name: as in the description.
+        body: number of the body it belongs to.
+        placement: of the link frame in the body frame.
+        mass: [kg]; com: (3,) in link axes [m]; inertia: (3, 3) about the com, link axes [kg m^2].
+        visuals, collisions: shapes in the link frame.
+    """
+
+    name: str
+    body: int
+    placement: Placement
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+    visuals: tuple[Shape, ...] = ()
+    collisions: tuple[Shape, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoopJoint:
+    """A joint that closes a loop: it constrains, but moves no coordinate of its own.
+
+    Attributes:
+        name, kind: as in the description.
+        number: N+1..N_J.
+        predecessor, successor: link names; axis: (3,) in the predecessor's joint frame.
+        predecessor_placement, successor_placement: the joint's frame on either link.
+    """
+
+    name: str
+    kind: str
+    number: int
+    predecessor: str
+    successor: str
+    predecessor_placement: Placement
+    successor_placement: Placement
+    axis: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A robot: the numbered tree and the names on it. Immutable; made by ``load_urdf`` or a builder.
+
+    Attributes:
+        name: the description's name.
+        base: "fixed" or "floating".
+        tree: lambda, mu, nu, kappa, p, s and the joint models, placements and inertias.
+        joints: movable joints in v order, the floating base first.
+        links: all links, in document order; those behind fixed joints too.
+        fixed_joints: joints that were folded into their parent.
+        loop_joints: joints N+1..N_J.
+        diagnostics: what the importer found.
+        source: file the robot came from, or "<string>", "<code>".
+    """
+
+    name: str
+    base: str
+    tree: Tree
+    joints: tuple[Joint, ...]
+    links: tuple[Link, ...]
+    fixed_joints: tuple[Joint, ...] = ()
+    loop_joints: tuple[LoopJoint, ...] = ()
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    source: str = "<code>"
+
+    def __repr__(self) -> str:
+        return (
+            f"<Robot {self.name!r}: {self.base} base, {self.nbodies} bodies, nq {self.nq}, nv {self.nv}, "
+            f"{self.total_mass:.4g} kg>"
+        )
+
+    # ---- sizes and names -----------------------------------------------------------------------
+
+    @property
+    def nq(self) -> int:
+        """Length of a configuration q."""
+        return self.tree.nq
+
+    @property
+    def nv(self) -> int:
+        """Length of a velocity v."""
+        return self.tree.nv
+
+    @property
+    def nbodies(self) -> int:
+        """N, the number of moving bodies."""
+        return self.tree.n
+
+    @cached_property
+    def total_mass(self) -> float:
+        """Mass of the moving bodies 1..N [kg]; a fixed root's own mass does not count."""
+        return float(sum(I.m for I in self.tree.I[1:]))
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """Acceleration of free fall in world axes, (3,) [m/s^2]."""
+        return np.array(self.tree.gravity)
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Movable joints in v order."""
+        return tuple(j.name for j in self.joints)
+
+    @cached_property
+    def all_joint_names(self) -> tuple[str, ...]:
+        """Movable joints in v order, then the fixed ones."""
+        return (*self.joint_names, *(j.name for j in self.fixed_joints))
+
+    @cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """All links in document order."""
+        return tuple(link.name for link in self.links)
+
+    @cached_property
+    def link_index(self) -> dict[str, int]:
+        """Link name -> its place in links."""
+        return {name: k for k, name in enumerate(self.link_names)}
+
+    @cached_property
+    def _joint_by_name(self) -> dict[str, Joint]:
+        return {j.name: j for j in (*self.joints, *self.fixed_joints)}
+
+    @cached_property
+    def _link_by_name(self) -> dict[str, Link]:
+        return {link.name: link for link in self.links}
+
+    def joint(self, name: str) -> Joint:
+        """The joint of that name; raises UnknownName with the nearest names."""
+        try:
+            return self._joint_by_name[name]
+        except KeyError:
+            raise UnknownName("joint", name, self._joint_by_name, f"in robot {self.name!r}") from None
+
+    def link(self, name: str) -> Link:
+        """The link of that name; raises UnknownName with the nearest names."""
+        try:
+            return self._link_by_name[name]
+        except KeyError:
+            raise UnknownName("link", name, self._link_by_name, f"in robot {self.name!r}") from None
+
+    def frame(self, link: str) -> tuple[int, Placement]:
+        """(body, placement of the link frame in that body's frame)."""
+        found = self.link(link)
+        return found.body, found.placement
+
+    def body_name(self, i: int) -> str:
+        """Name of body i: the link whose frame is the body's frame; "world" for a floating robot's body 0."""
+        return self.tree.name[i]
+
+    # ---- configurations ------------------------------------------------------------------------
+
+    def neutral(self) -> np.ndarray:
+        """The undisplaced configuration, (nq,): zeros, and unit quaternions."""
+        q: list[float] = []
+        for joint in self.tree.joint[1:]:
+            q += joint.neutral()  # type: ignore[union-attr]
+        return np.array(q, dtype=float)
+
+    def random_configuration(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
+        """A random configuration, (nq,), inside the position limits.
+
+        Args:
+            rng: NumPy random generator, or a seed for one. Where a joint has no limit: angles within
+                +-pi, shifts and base positions within +-1 m, quaternions uniform.
+        """
+        rng = np.random.default_rng(rng)
+        q: list[float] = []
+        for joint, model in zip(self.joints, self.tree.joint[1:], strict=True):
+            assert model is not None
+            spread = math.pi if model.kind.name in ("revolute", "continuous", "helical") else 1.0
+            lower, upper = [-spread] * model.kind.nq, [spread] * model.kind.nq
+            if model.kind.nq == 1:
+                if math.isfinite(joint.lower):
+                    lower[0] = joint.lower
+                    upper[0] = max(upper[0], joint.lower)
+                if math.isfinite(joint.upper):
+                    upper[0] = joint.upper
+                    lower[0] = min(lower[0], joint.upper)
+            elif model.kind.name in ("cylindrical", "planar"):
+                lower[0], upper[0] = -math.pi, math.pi
+            q += model.random(rng, lower, upper)
+        return np.array(q, dtype=float)
+
+    def configuration(
+        self,
+        base_position: Sequence[float] | None = None,
+        base_quat_wxyz: Sequence[float] | None = None,
+        joints: Mapping[str, float | Sequence[float]] | None = None,
+    ) -> np.ndarray:
+        """A configuration by names, (nq,); what is not named stays neutral.
+
+        Args:
+            base_position: (3,) of a floating base in world axes [m].
+            base_quat_wxyz: (4,) unit quaternion of a floating base.
+            joints: joint name -> value [rad | m], or the joint's nq values.
+
+        Raises:
+            UnknownName: no such joint.
+            ShapeError: a wrong number of values, a non-unit quaternion, or a base pose for a fixed base.
+        """
+        q = self.neutral()
+        for what, value, place in (
+            ("base_quat_wxyz", base_quat_wxyz, slice(0, 4)),
+            ("base_position", base_position, slice(4, 7)),
+        ):
+            if value is None:
+                continue
+            if self.base != "floating":
+                raise ShapeError(f"{what}: robot {self.name!r} has a fixed base; load it with base='floating'")
+            q[place] = _values(what, value, place.stop - place.start)
+        for name, value in (joints or {}).items():
+            joint = self.joint(name)
+            q[joint.q_slice] = _values(f"joints[{name!r}]", value, joint.q_slice.stop - joint.q_slice.start)
+        for i in self.tree.outward():
+            offset = self.tree.joint[i].kind.quaternion  # type: ignore[union-attr]
+            if offset is not None:
+                at = self.tree.q_slice[i].start + offset
+                norm2 = float(q[at : at + 4] @ q[at : at + 4])
+                if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
+                    raise ShapeError(
+                        f"quaternion (wxyz) of joint {self.joints[i - 1].name!r} has norm {math.sqrt(norm2):.6g}; "
+                        "a unit quaternion is needed: divide it by its norm"
+                    )
+        return q
+
+    def integrate(self, q: Any, dv: Any) -> np.ndarray:
+        """Q moved along the body velocity dv for one unit of time, on the manifold.
+
+        Args:
+            q: (nq,) or (B, nq); dv: (nv,) or (B, nv): velocity times time step.
+        """
+        q = _array("q", q, self.nq)
+        dv = _array("dv", dv, self.nv)
+        return self._manifold("integrate", q, dv, self.tree.q_slice, self.tree.v_slice)
+
+    def difference(self, q0: Any, q1: Any) -> np.ndarray:
+        """The dv with ``integrate(q0, dv) = q1``, (nv,) or (B, nv)."""
+        q0 = _array("q0", q0, self.nq)
+        q1 = _array("q1", q1, self.nq)
+        return self._manifold("difference", q0, q1, self.tree.q_slice, self.tree.q_slice)
+
+    def _manifold(
+        self, what: str, a: np.ndarray, b: np.ndarray, sa: Sequence[slice], sb: Sequence[slice]
+    ) -> np.ndarray:
+        single = a.ndim == 1 and b.ndim == 1
+        if a.ndim == 2 and b.ndim == 2 and len(a) != len(b):
+            raise ShapeError(f"{what}: batches of {len(a)} and {len(b)} do not go together; give the same B")
+        # One scalar a coordinate: a float, or the whole batch as a NumPy array.
+        xs = a.tolist() if single else list(np.atleast_2d(a).T)
+        ys = b.tolist() if single else list(np.atleast_2d(b).T)
+        out: list[Any] = []
+        for i in self.tree.outward():
+            out += getattr(self.tree.joint[i], what)(xs[sa[i]], ys[sb[i]])
+        if single:
+            return np.array(out, dtype=float)
+        batch = max(len(a) if a.ndim == 2 else 1, len(b) if b.ndim == 2 else 1)
+        return np.stack([np.broadcast_to(x, (batch,)) for x in out], axis=-1)
+
+    # ---- variants ------------------------------------------------------------------------------
+
+    def with_gravity(self, gravity: Sequence[float]) -> Robot:
+        """The same robot under another gravity, (3,) in world axes [m/s^2]."""
+        g = tuple(float(x) for x in _values("gravity", gravity, 3))
+        if g == self.tree.gravity:
+            return self
+        cached = self._by_gravity.get(g)
+        if cached is None:
+            cached = self._by_gravity[g] = replace(self, tree=replace(self.tree, gravity=g))  # type: ignore[arg-type]
+        return cached
+
+    @cached_property
+    def _by_gravity(self) -> dict[tuple[float, ...], Robot]:
+        return {}
+
+    @cached_property
+    def kernels(self) -> dict[str, Any]:
+        """Compiled kernels by name: a place for the layers above, which fill it at first calls."""
+        return {}
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Hash of everything a dynamics kernel depends on."""
+        t = self.tree
+        parts: list[Any] = [t.parent, t.gravity]
+        for joint, X, I in zip(t.joint[1:], t.XT[1:], t.I[1:], strict=True):
+            assert joint is not None
+            parts.append((joint.kind.name, tuple(joint.axis), joint.pitch, X.E.rows, tuple(X.r)))
+            parts.append((I.m, tuple(I.h), tuple(I.Ibar)))
+        for link in self.links:
+            parts.append((link.body, link.placement.rotation.tolist(), link.placement.position.tolist()))
+        return hashlib.sha256(repr(parts).encode()).digest()
+
+
+def _values(what: str, value: Any, n: int) -> np.ndarray:
+    try:
+        array = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what}: expected {n} numbers, got {value!r}") from None
+    if array.shape != (n,):
+        raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got shape {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ShapeError(f"{what}: expected finite numbers, got {value!r}")
+    return array
+
+
+def _array(what: str, value: Any, n: int) -> np.ndarray:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what}: expected numbers of shape ({n},) or (B, {n}), got {value!r}") from None
+    if array.ndim not in (1, 2) or array.shape[-1] != n:
+        raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}), got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ShapeError(f"{what}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
+    return array
+
+
+__all__ = ["FLOATING_BASE", "Joint", "Link", "LoopJoint", "Mimic", "Robot"]

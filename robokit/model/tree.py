@@ -1,0 +1,218 @@
+"""The numbered kinematic tree: the sets lambda, mu, nu, kappa and what stands at each number.
+
+Body 0 is the reference (the world, or the fixed root). Bodies 1..N are numbered depth first, so the
+parent has the smaller number and every subtree nu(i) is a contiguous range. Joint i connects
+lambda(i) to i; loop joints are N+1..N_J, with predecessor p and successor s but no part in the tree.
+
+Source: seeds 003 (connectivity), RBDA section 4.1 (regular numbering).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from robokit.conventions import GRAVITY
+from robokit.errors import ModelError
+from robokit.model.joints import JOINT_TABLE, JointModel
+from robokit.spatial import RigidInertia, Transform, Vector3
+from robokit.spatial.scalars import Scalar
+
+
+def depth_first(parent: Sequence[int]) -> list[int]:
+    """A regular numbering: the old numbers in depth-first order, children in their given order.
+
+    Args:
+        parent: parent of each node, -1 for roots; any order.
+    """
+    children: list[list[int]] = [[] for _ in parent]
+    stack = []
+    for i, p in enumerate(parent):
+        (children[p] if p >= 0 else stack).append(i)
+    stack.reverse()
+    order = []
+    while stack:
+        i = stack.pop()
+        order.append(i)
+        stack.extend(reversed(children[i]))
+    return order
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Connectivity of N bodies, with joints, placements and inertias where there are any.
+
+    Index 0 of every per-body tuple stands for the reference body.
+
+    Attributes:
+        parent: lambda(i) for i in 0..N; -1 for the reference.
+        loops: (p, s) of the loop joints N+1..N_J.
+        joint: joint model of joint i; joint[0] is None.
+        XT: transform from body lambda(i) to joint i's frame on it.
+        I: rigid inertia of body i in body-i coordinates.
+        gravity: acceleration of free fall in world axes [m/s^2].
+    """
+
+    parent: tuple[int, ...]
+    loops: tuple[tuple[int, int], ...] = ()
+    joint: tuple[JointModel | None, ...] = ()
+    XT: tuple[Transform, ...] = ()
+    I: tuple[RigidInertia, ...] = ()
+    gravity: tuple[float, float, float] = GRAVITY
+    name: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.parent or self.parent[0] != -1:
+            raise ModelError("a tree starts with the reference body: parent[0] must be -1")
+        for i, p in enumerate(self.parent[1:], 1):
+            if not 0 <= p < i:
+                raise ModelError(f"regular numbering needs 0 <= parent[{i}] < {i}, got {p}")
+        # nu(i) contiguous: i's parent must be i-1 or an ancestor of i-1.
+        open_path = [0]
+        for i, p in enumerate(self.parent[1:], 1):
+            while open_path and open_path[-1] != p:
+                open_path.pop()
+            if not open_path:
+                raise ModelError(f"body {i} reopens the finished subtree of body {p}: number depth first")
+            open_path.append(i)
+        n = self.n
+        for p, s in self.loops:
+            if not (0 <= p <= n and 0 <= s <= n and p != s):
+                raise ModelError(f"a loop joint needs two different bodies of 0..{n}, got {p} and {s}")
+
+    @property
+    def n(self) -> int:
+        """N, the number of moving bodies and of tree joints."""
+        return len(self.parent) - 1
+
+    @property
+    def n_joints(self) -> int:
+        """N_J, tree joints and loop joints."""
+        return self.n + len(self.loops)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """mu(i) for i in 0..N."""
+        mu: list[list[int]] = [[] for _ in self.parent]
+        for i in self.outward():
+            mu[self.parent[i]].append(i)
+        return tuple(map(tuple, mu))
+
+    @cached_property
+    def subtree(self) -> tuple[range, ...]:
+        """nu(i) for i in 0..N: the bodies that joint i supports, i included; contiguous ranges."""
+        end = list(range(1, self.n + 2))
+        for i in self.inward():
+            p = self.parent[i]
+            end[p] = max(end[p], end[i])
+        return tuple(range(i, e) for i, e in enumerate(end))
+
+    @cached_property
+    def support(self) -> tuple[tuple[int, ...], ...]:
+        """kappa(i) for i in 0..N: the joints between body i and the reference, root first."""
+        kappa: list[tuple[int, ...]] = [()]
+        for i in self.outward():
+            kappa.append((*kappa[self.parent[i]], i))
+        return tuple(kappa)
+
+    @cached_property
+    def predecessor(self) -> tuple[int, ...]:
+        """p(i) for i in 0..N_J; p(0) = -1."""
+        return (*self.parent, *(p for p, _ in self.loops))
+
+    @cached_property
+    def successor(self) -> tuple[int, ...]:
+        """s(i) for i in 0..N_J."""
+        return (*range(self.n + 1), *(s for _, s in self.loops))
+
+    def outward(self) -> range:
+        """Bodies 1..N, parents first."""
+        return range(1, self.n + 1)
+
+    def inward(self) -> range:
+        """Bodies N..1, children first."""
+        return range(self.n, 0, -1)
+
+    # ---- coordinates ---------------------------------------------------------------------------
+
+    @cached_property
+    def q_slice(self) -> tuple[slice, ...]:
+        """Where joint i's coordinates stand in q."""
+        return self._slices("nq")
+
+    @cached_property
+    def v_slice(self) -> tuple[slice, ...]:
+        """Where joint i's velocities stand in v."""
+        return self._slices("nv")
+
+    def _slices(self, what: str) -> tuple[slice, ...]:
+        found, at = [], 0
+        for joint in self.joint:
+            k = getattr(joint.kind, what) if joint else 0
+            found.append(slice(at, at + k))
+            at += k
+        return tuple(found)
+
+    @property
+    def nq(self) -> int:
+        """Length of q."""
+        return self.q_slice[-1].stop
+
+    @property
+    def nv(self) -> int:
+        """Length of v."""
+        return self.v_slice[-1].stop
+
+    def split_q(self, q: Sequence[Scalar]) -> list[Sequence[Scalar]]:
+        """Q by joint, as the algorithms take it."""
+        return [q[s] for s in self.q_slice]
+
+    def split_v(self, v: Sequence[Scalar]) -> list[Sequence[Scalar]]:
+        """V, a or tau by joint, as the algorithms take them."""
+        return [v[s] for s in self.v_slice]
+
+    @cached_property
+    def dof_parent(self) -> tuple[int, ...]:
+        """lambda on degrees of freedom: the dof that moves dof k, -1 at the root.
+
+        A joint with several velocities counts as a chain of single ones (RBDA section 6.5).
+        """
+        parent: list[int] = []
+        for i in self.outward():
+            p = self.parent[i]
+            above = self.v_slice[p].stop - 1 if p > 0 else -1
+            for k in range(self.v_slice[i].start, self.v_slice[i].stop):
+                parent.append(above)
+                above = k
+        return tuple(parent)
+
+    @cached_property
+    def a0(self) -> Vector3:
+        """Linear part of a_0 = -a_g, which stands for gravity in the recursions."""
+        return Vector3(*(-g if g else 0.0 for g in self.gravity))
+
+    def X(self, i: int, q: Sequence[Scalar]) -> Transform:
+        """^iX_lambda(i) = X_J(q_i) X_T(i)."""
+        joint = self.joint[i]
+        assert joint is not None
+        return joint.XJ(q) @ self.XT[i]
+
+
+def plain_tree(parent: Sequence[int], loops: Sequence[tuple[int, int]] = ()) -> Tree:
+    """A tree of connectivity alone, every joint revolute about z, for looking at its sets.
+
+    Args:
+        parent: lambda(i) for bodies 1..N.
+        loops: (predecessor, successor) of each loop joint.
+    """
+    row = JOINT_TABLE["revolute"]
+    joint = JointModel(row, Vector3(0.0, 0.0, 1.0))
+    n = len(parent)
+    return Tree(
+        parent=(-1, *parent),
+        loops=tuple(loops),
+        joint=(None, *[joint] * n),
+        XT=(Transform.identity(),) * (n + 1),
+        I=(RigidInertia.zero(),) * (n + 1),
+    )

@@ -1,0 +1,123 @@
+"""What the command line says about a robot: plain lines of at most 80 columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from robokit.model.robot import Joint, Robot
+from robokit.model.sparsity import inertia_pattern, ltdl_counts
+
+WIDTH = 80
+
+
+def wrapped(words: Iterable[str], indent: str = "  ") -> Iterator[str]:
+    """Words separated by two blanks, in lines of at most 80 columns."""
+    line = indent
+    for word in words:
+        if len(line) + len(word) > WIDTH and line.strip():
+            yield line.rstrip()
+            line = indent
+        line += word + "  "
+    if line.strip():
+        yield line.rstrip()
+
+
+def describe(robot: Robot) -> Iterator[str]:
+    """The robot in words: sizes, the numbered tree with lambda, mu and nu, masses, joints and limits."""
+    tree = robot.tree
+    yield f"{robot.name}  ({robot.source})"
+    yield f"  {robot.base} base, {robot.nbodies} moving bodies, {len(robot.links)} links, nq {robot.nq}, nv {robot.nv}"
+    mass = f"  moving mass {robot.total_mass:.4g} kg"
+    fixed = sum(link.mass for link in robot.links if link.body == 0)
+    yield mass + (f"; {fixed:.4g} kg stand fixed" if fixed else "")
+    yield ""
+    yield "Tree: body i hangs on lambda(i), carries mu(i); nu(i) is its subtree"
+    rows = []
+    for i in range(tree.n + 1):
+        rows.append(
+            (
+                str(i),
+                "-" if i == 0 else str(tree.parent[i]),
+                _shortened(", ".join(map(str, tree.children[i])) or "-", 12),
+                _span(tree.subtree[i]),
+                f"{tree.I[i].m:.4g}" if i or robot.base == "fixed" else "-",
+                _shortened(robot.body_name(i), 32),
+            )
+        )
+    yield from _table(("i", "lambda", "mu", "nu", "kg", "body"), rows, "rrllrl")
+    yield ""
+    yield "Joints (radians and metres; - is no limit)"
+    rows = [
+        (
+            str(joint.body),
+            joint.kind,
+            _interval(joint),
+            _limit(joint.effort),
+            _limit(joint.velocity),
+            _shortened(joint.name, 34),
+        )
+        for joint in robot.joints
+    ]
+    yield from _table(("i", "kind", "range", "effort", "speed", "joint"), rows, "rllrrl")
+    for loop in robot.loop_joints:
+        yield f"  loop joint {loop.number}: {loop.name}, {loop.kind}, p = {tree.predecessor[loop.number]} " + (
+            f"({loop.predecessor}), s = {tree.successor[loop.number]} ({loop.successor})"
+        )
+    mimics = [j for j in robot.joints if j.mimic is not None]
+    for joint in mimics:
+        assert joint.mimic is not None
+        m = joint.mimic
+        yield f"  {joint.name} mimics {m.joint}: {m.multiplier:g} * q + {m.offset:g} (kept as its own coordinate)"
+    damped = [j for j in robot.joints if j.damping or j.friction]
+    if damped:
+        yield f"  {len(damped)} joints with damping or friction; they act in simulations"
+    findings = [d for d in robot.diagnostics if d.severity != "note"]
+    if findings:
+        yield f"  {len(findings)} warnings: robokit check says which"
+
+
+def sparsity_lines(robot: Robot) -> Iterator[str]:
+    """Zeros of H and exact operation counts of its factorisation and solve."""
+    counts = ltdl_counts(robot.tree.dof_parent)
+    pattern = inertia_pattern(robot.tree.dof_parent)
+    n = robot.nv
+    yield f"{robot.name}: H is {n} x {n}, {np.mean(~pattern):.0%} zeros" if n else f"{robot.name}: nothing moves"
+    if n:
+        dense, sparse = counts["factorise_dense"], counts["factorise"]
+        yield f"  factorisation {dense} multiply-adds dense, {sparse} in the tree's sparsity: {_ratio(dense, sparse)}"
+        dense, sparse = counts["solve_dense"], counts["solve"]
+        yield f"  solve         {dense} multiply-adds dense, {sparse} in the tree's sparsity: {_ratio(dense, sparse)}"
+
+
+def _ratio(a: float, b: float) -> str:
+    return f"{a / b:.1f}x" if b else "nothing to do"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]], align: str) -> Iterator[str]:
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    for row in [head, *rows]:
+        cells = (
+            cell.rjust(w) if a == "r" else cell.ljust(w) for cell, w, a in zip(row, widths, align, strict=True)
+        )
+        yield ("  " + "  ".join(cells)).rstrip()
+
+
+def _span(nu: range) -> str:
+    return str(nu.start) if len(nu) == 1 else f"{nu.start}..{nu.stop - 1}"
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def _limit(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "-"
+
+
+def _interval(joint: Joint) -> str:
+    if not (math.isfinite(joint.lower) or math.isfinite(joint.upper)):
+        return "-"
+    return f"{joint.lower:.3g} .. {joint.upper:.3g}"

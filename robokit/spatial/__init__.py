@@ -1,0 +1,24 @@
+"""Spatial vector algebra over generic scalars; knows no tree.
+
+    scalars    sin, cos, sqrt, where, ... dispatched on the scalar's type
+    vector3    Vector3, Matrix3, Symmetric3
+    rotation   coordinate rotations, quaternions wxyz, exponential and logarithm
+    plucker    Motion, Force, Transform (E, r)
+    inertia    RigidInertia (m, h, Ī), ArticulatedInertia (symmetric 6 x 6)
+    linear     small symmetric systems
+"""
+
+from robokit.spatial.inertia import ArticulatedInertia, RigidInertia
+from robokit.spatial.plucker import Force, Motion, Transform
+from robokit.spatial.vector3 import Matrix3, Symmetric3, Vector3
+
+__all__ = [
+    "ArticulatedInertia",
+    "Force",
+    "Matrix3",
+    "Motion",
+    "RigidInertia",
+    "Symmetric3",
+    "Transform",
+    "Vector3",
+]

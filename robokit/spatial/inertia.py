@@ -1,0 +1,110 @@
+"""Rigid-body inertia (m, h, Ī) and articulated-body inertia (symmetric 6 x 6 in three blocks).
+
+Source: RBDA sections 2.13 and 7.1, tables A.1-A.2. Both map motion to force and are taken from B to A
+coordinates by the congruence X^T I X; neither is ever a dense 6 x 6 matrix.
+"""
+
+from __future__ import annotations
+
+from robokit.spatial.plucker import Force, Motion, Transform
+from robokit.spatial.scalars import Scalar
+from robokit.spatial.vector3 import Matrix3, Symmetric3, Vector3
+
+
+class RigidInertia:
+    """Spatial inertia of a rigid body: mass m, first moment h = m c, rotational inertia about the origin."""
+
+    __slots__ = ("Ibar", "h", "m")
+
+    def __init__(self, m: Scalar, h: Vector3, Ibar: Symmetric3) -> None:
+        self.m, self.h, self.Ibar = m, h, Ibar
+
+    @staticmethod
+    def zero() -> RigidInertia:
+        """No body at all."""
+        return RigidInertia(0.0, Vector3.zero(), Symmetric3.zero())
+
+    @staticmethod
+    def about_com(m: Scalar, c: Vector3, Ic: Symmetric3) -> RigidInertia:
+        """From mass, centre of mass and rotational inertia about the centre of mass."""
+        return RigidInertia(m, Vector3.zero(), Ic).congruence(Transform(Matrix3.identity(), c))
+
+    def __add__(self, other: RigidInertia) -> RigidInertia:
+        return RigidInertia(self.m + other.m, self.h + other.h, self.Ibar + other.Ibar)
+
+    def __matmul__(self, v: Motion) -> Force:
+        """I v."""
+        return Force(self.Ibar @ v.ang + self.h.cross(v.lin), v.lin * self.m - self.h.cross(v.ang))
+
+    def congruence(self, X: Transform) -> RigidInertia:
+        """X^T I X (RBDA eq. 2.66)."""
+        k = X.E.transpose_apply(self.h)
+        h = k + X.r * self.m
+        a, r, s = k + h, X.r, X.r * 0.5
+        p = Vector3(a.x * r.x, a.y * r.y, a.z * r.z)
+        shift = Symmetric3(
+            p.y + p.z,
+            p.x + p.z,
+            p.x + p.y,
+            -(a.x * s.y + a.y * s.x),
+            -(a.x * s.z + a.z * s.x),
+            -(a.y * s.z + a.z * s.y),
+        )
+        return RigidInertia(self.m, h, self.Ibar.rotated(X.E) + shift)
+
+    def articulated(self) -> ArticulatedInertia:
+        """The same inertia as a symmetric 6 x 6."""
+        return ArticulatedInertia(self.Ibar, Matrix3.skew(self.h), Symmetric3.diagonal(self.m))
+
+
+class ArticulatedInertia:
+    """Symmetric 6 x 6 [[A, B], [B^T, M]]: f = [A omega + B v; B^T omega + M v]."""
+
+    __slots__ = ("A", "B", "M")
+
+    def __init__(self, A: Symmetric3, B: Matrix3, M: Symmetric3) -> None:
+        self.A, self.B, self.M = A, B, M
+
+    def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
+        return ArticulatedInertia(self.A + other.A, self.B + other.B, self.M + other.M)
+
+    def __matmul__(self, v: Motion) -> Force:
+        """I v."""
+        return Force(self.A @ v.ang + self.B @ v.lin, self.B.transpose_apply(v.ang) + self.M @ v.lin)
+
+    def minus_outer(self, U: Force, W: Force) -> ArticulatedInertia:
+        """I - U W^T, where W is a multiple of U or one term of a symmetric sum."""
+
+        def outer(a: Vector3, b: Vector3) -> Symmetric3:
+            return Symmetric3(a.x * b.x, a.y * b.y, a.z * b.z, a.x * b.y, a.x * b.z, a.y * b.z)
+
+        cross = Matrix3([[a * b for b in W.lin] for a in U.ang])
+        return ArticulatedInertia(
+            self.A - outer(U.ang, W.ang), self.B - cross, self.M - outer(U.lin, W.lin)
+        )
+
+    def without(self, axes: tuple[int, ...]) -> ArticulatedInertia:
+        """The same with these rows and columns exactly 0.
+
+        The articulated-body algorithm knows I^a S = 0; a difference of equal products would be
+        rounding noise, and work that a tracer cannot see to be void.
+        """
+        ang = [0.0 if i in axes else 1.0 for i in range(3)]
+        lin = [0.0 if i + 3 in axes else 1.0 for i in range(3)]
+
+        def kept(S: Symmetric3, k: list[float]) -> Symmetric3:
+            x, y, z = k
+            return Symmetric3(*(a if b else 0.0 for a, b in zip(S, (x, y, z, x * y, x * z, y * z), strict=True)))
+
+        B = Matrix3([[b if a * l else 0.0 for b, l in zip(row, lin, strict=True)]
+                     for row, a in zip(self.B.rows, ang, strict=True)])
+        return ArticulatedInertia(kept(self.A, ang), B, kept(self.M, lin))
+
+    def congruence(self, X: Transform) -> ArticulatedInertia:
+        """X^T I X: rotate the blocks, then shift the origin (RBDA table A.2)."""
+        A, M = self.A.rotated(X.E), self.M.rotated(X.E)
+        B = X.E.T @ self.B @ X.E
+        rx = Matrix3.skew(X.r)
+        B2 = B + rx @ M.full()
+        A2 = A + Symmetric3.upper(rx @ B.T - B2 @ rx)
+        return ArticulatedInertia(A2, B2, M)

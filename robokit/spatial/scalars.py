@@ -1,0 +1,165 @@
+"""Functions of generic scalars: one name, dispatched on the scalar's type.
+
+The algorithms are plain Python over whatever numbers they are given: floats, complex numbers
+(complex-step derivatives), NumPy arrays (one scalar for a whole batch), the tracer's scalars, and
+SymPy, CasADi or JAX expressions. Everything that is not an operator goes through this file.
+"""
+
+from __future__ import annotations
+
+import cmath
+import importlib
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+Scalar = Any
+"""Anything with + - * / and the functions below."""
+
+
+def _pick(condition: bool, a: Scalar, b: Scalar) -> Scalar:
+    return a if condition else b
+
+
+_FLOAT = SimpleNamespace(
+    sin=math.sin, cos=math.cos, sqrt=math.sqrt, atan2=math.atan2, where=_pick, maximum=max, minimum=min
+)
+_COMPLEX = SimpleNamespace(sin=cmath.sin, cos=cmath.cos, sqrt=cmath.sqrt, where=_pick)
+_NUMPY = SimpleNamespace(
+    sin=np.sin,
+    cos=np.cos,
+    sqrt=np.sqrt,
+    atan2=np.arctan2,
+    where=np.where,
+    maximum=np.maximum,
+    minimum=np.minimum,
+)
+
+_TABLE: dict[type, Any] = {
+    float: _FLOAT,
+    int: _FLOAT,
+    bool: _FLOAT,
+    np.bool_: _NUMPY,
+    np.float64: _FLOAT,
+    np.float32: _NUMPY,
+    complex: _COMPLEX,
+    np.complex128: _COMPLEX,
+    np.ndarray: _NUMPY,
+}
+
+_CONSTANT = (float, int, bool, np.bool_, np.float64)
+
+
+def register(scalar_type: type, functions: Any) -> None:
+    """Give a scalar type its functions.
+
+    Args:
+        scalar_type: the type of the scalars.
+        functions: an object with sin, cos, sqrt, atan2, where, maximum, minimum (those that exist).
+    """
+    _TABLE[scalar_type] = functions
+
+
+def _sympy() -> Any:
+    sp = importlib.import_module("sympy")
+    return SimpleNamespace(
+        sin=sp.sin,
+        cos=sp.cos,
+        sqrt=sp.sqrt,
+        atan2=sp.atan2,
+        where=lambda c, a, b: sp.Piecewise((a, c), (b, True)),
+        maximum=sp.Max,
+        minimum=sp.Min,
+    )
+
+
+def _casadi() -> Any:
+    ca = importlib.import_module("casadi")
+    return SimpleNamespace(
+        sin=ca.sin,
+        cos=ca.cos,
+        sqrt=ca.sqrt,
+        atan2=ca.atan2,
+        where=ca.if_else,
+        maximum=ca.fmax,
+        minimum=ca.fmin,
+    )
+
+
+def _jax() -> Any:
+    jnp = importlib.import_module("jax.numpy")
+    return SimpleNamespace(
+        sin=jnp.sin,
+        cos=jnp.cos,
+        sqrt=jnp.sqrt,
+        atan2=jnp.arctan2,
+        where=jnp.where,
+        maximum=jnp.maximum,
+        minimum=jnp.minimum,
+    )
+
+
+_LIBRARIES = {"sympy": _sympy, "casadi": _casadi, "jax": _jax, "jaxlib": _jax}
+
+
+def _functions(scalar_type: type) -> Any:
+    found = _TABLE.get(scalar_type)
+    if found is None:
+        library = scalar_type.__module__.partition(".")[0]
+        if library not in _LIBRARIES:
+            raise TypeError(
+                f"robokit has no sin, cos and sqrt for scalars of type {scalar_type.__qualname__}; "
+                "give them with robokit.spatial.scalars.register(type, functions)"
+            )
+        found = _TABLE[scalar_type] = _LIBRARIES[library]()
+    return found
+
+
+def _choose(*scalars: Scalar) -> Any:
+    """Functions of the first argument that is not a plain number."""
+    for scalar in scalars:
+        if type(scalar) not in _CONSTANT:
+            return _functions(type(scalar))
+    return _FLOAT
+
+
+def sin(x: Scalar) -> Scalar:
+    """Sine [x in rad]."""
+    return _functions(type(x)).sin(x)
+
+
+def cos(x: Scalar) -> Scalar:
+    """Cosine [x in rad]."""
+    return _functions(type(x)).cos(x)
+
+
+def sqrt(x: Scalar) -> Scalar:
+    """Square root."""
+    return _functions(type(x)).sqrt(x)
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """Angle of the point (x, y) [rad]."""
+    return _choose(y, x).atan2(y, x)
+
+
+def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
+    """a where the condition holds, else b: the only branch an algorithm may take on a value."""
+    return _choose(condition, a, b).where(condition, a, b)
+
+
+def maximum(a: Scalar, b: Scalar) -> Scalar:
+    """The larger of the two."""
+    return _choose(a, b).maximum(a, b)
+
+
+def minimum(a: Scalar, b: Scalar) -> Scalar:
+    """The smaller of the two."""
+    return _choose(a, b).minimum(a, b)
+
+
+def is_zero(x: Scalar) -> bool:
+    """Whether x is known to be 0 without looking at a variable: structure, not value."""
+    return type(x) in _CONSTANT and x == 0

@@ -1,0 +1,25 @@
+"""The importer: URDF text to description, diagnostics and robot.
+
+source, numbers, reader   bytes to XML, text to numbers, elements to values
+parse, shapes             elements to a description
+description               what the file says
+structure, physics        verdicts: the tree, the masses
+resolve                   mesh and texture files
+codes, report             the table of verdicts, and what was found
+load                      load_urdf, loads_urdf, check_urdf, from_yourdfpy
+"""
+
+from robokit.urdf.codes import CODES, Code
+from robokit.urdf.description import RobotDescription
+from robokit.urdf.load import build, check_urdf, from_yourdfpy, load_urdf, loads_urdf
+
+__all__ = [
+    "CODES",
+    "Code",
+    "RobotDescription",
+    "build",
+    "check_urdf",
+    "from_yourdfpy",
+    "load_urdf",
+    "loads_urdf",
+]

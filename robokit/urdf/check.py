@@ -1,0 +1,45 @@
+"""All verdicts on a parsed description, in one call."""
+
+from __future__ import annotations
+
+from robokit.urdf.description import RobotDescription
+from robokit.urdf.physics import check_inertias, check_joints, check_masses
+from robokit.urdf.report import Report
+from robokit.urdf.resolve import Resolver, check_files
+from robokit.urdf.structure import check_structure
+
+
+def check(robot: RobotDescription, report: Report, resolver: Resolver, base: str = "fixed") -> None:
+    """Checks a description; every finding goes to the report.
+
+    Args:
+        robot: the description.
+        report: the findings so far, those of the parser, and those to come.
+        resolver: finds meshes and textures.
+        base: "fixed" or "floating": decides which massless parts make H singular.
+    """
+    if report.has("xacro-unexpanded"):
+        return  # its names are templates: whatever followed would be noise
+    if not robot.name.strip():
+        report.add("robot-name-empty", "robot", robot.line, "has no name")
+    check_inertias(robot, report)
+    check_joints(robot, report)
+    _check_materials(robot, report)
+    check_files(robot, resolver, report)
+    if not robot.links:
+        return
+    tree = check_structure(robot, report)
+    # Judging masses needs a tree, and numbers that could all be read.
+    if tree is not None and not report.failed:
+        check_masses(robot, tree, base, report)
+
+
+def _check_materials(robot: RobotDescription, report: Report) -> None:
+    table = robot.material_table()
+    for link in robot.links:
+        for visual in link.visuals:
+            material = visual.material
+            if material is not None and not material.defined and material.name and material.name not in table:
+                where = f"link {link.name!r} visual"
+                message = f"material {material.name!r} is defined nowhere: default colour"
+                report.once("material-undefined", material.name, where, material.line, message)

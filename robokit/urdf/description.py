@@ -1,0 +1,265 @@
+"""What a URDF file says, element by element, before anything is made of it.
+
+The classes mirror the file: attributes keep URDF's names and defaults, order is the file's order, and
+``line`` is the line of the element's start tag (0 where there is none). Nothing is corrected here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robokit.model.geometry import RGBA, Geometry, Placement
+
+Triple = tuple[float, float, float]
+
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+"""URDF's joint types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """``<origin>``: pose of a frame in its parent's frame.
+
+    Attributes:
+        xyz: position [m].
+        rpy: roll, pitch, yaw about the parent's fixed x, y, z in this order [rad].
+        quat_xyzw: URDF 1.2's alternative to rpy (x, y, z, w), or None.
+        line: line in the file.
+    """
+
+    xyz: Triple = (0.0, 0.0, 0.0)
+    rpy: Triple = (0.0, 0.0, 0.0)
+    quat_xyzw: tuple[float, float, float, float] | None = None
+    line: int = 0
+
+    @property
+    def rotated(self) -> bool:
+        """Whether the axes differ from the parent's."""
+        return self.rpy != (0.0, 0.0, 0.0) or self.quat_xyzw is not None
+
+    def rotation(self) -> np.ndarray:
+        """Rotation from the frame into its parent, (3, 3): Rz(yaw) Ry(pitch) Rx(roll)."""
+        if self.quat_xyzw is not None:
+            return _quaternion_rotation(self.quat_xyzw)
+        (r, p, y) = self.rpy
+        cr, sr, cp, sp, cy, sy = math.cos(r), math.sin(r), math.cos(p), math.sin(p), math.cos(y), math.sin(y)
+        return np.array(
+            [
+                [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+                [-sp, cp * sr, cp * cr],
+            ]
+        )
+
+    def placement(self) -> Placement:
+        """The same pose as a Placement."""
+        return Placement(self.rotation() if self.rotated else np.eye(3), np.array(self.xyz))
+
+
+def _quaternion_rotation(quat_xyzw: tuple[float, float, float, float]) -> np.ndarray:
+    n = math.hypot(*quat_xyzw)
+    x, y, z, w = (c / n for c in quat_xyzw)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InertialDescription:
+    """``<inertial>``.
+
+    Attributes:
+        mass: [kg].
+        inertia: ixx, ixy, ixz, iyy, iyz, izz about the centre of mass in the origin's axes [kg m^2].
+        origin: centre of mass and the axes of the inertia, in the link's frame.
+        line: line in the file.
+    """
+
+    mass: float
+    inertia: tuple[float, float, float, float, float, float]
+    origin: Origin = field(default_factory=Origin)
+    line: int = 0
+
+    def matrix(self) -> np.ndarray:
+        """Rotational inertia about the centre of mass in link axes, (3, 3) [kg m^2]."""
+        xx, xy, xz, yy, yz, zz = self.inertia
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        if not self.origin.rotated:
+            return I
+        R = self.origin.rotation()
+        with np.errstate(over="ignore", invalid="ignore"):
+            I = R @ I @ R.T
+            return 0.5 * (I + I.T)
+
+
+@dataclass(frozen=True, slots=True)
+class MaterialDescription:
+    """``<material>``: rgba in 0..1 or None, texture file name as written or None."""
+
+    name: str
+    rgba: RGBA | None = None
+    texture: str | None = None
+    line: int = 0
+
+    @property
+    def defined(self) -> bool:
+        """Whether it says more than a name."""
+        return self.rgba is not None or self.texture is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeDescription:
+    """``<visual>`` or ``<collision>``: a geometry at an origin in the link's frame."""
+
+    geometry: Geometry
+    origin: Origin = field(default_factory=Origin)
+    name: str | None = None
+    material: MaterialDescription | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDescription:
+    """``<link>``; inertial is None where the file has none."""
+
+    name: str
+    inertial: InertialDescription | None = None
+    visuals: tuple[ShapeDescription, ...] = ()
+    collisions: tuple[ShapeDescription, ...] = ()
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LimitDescription:
+    """``<limit>``; None where the file does not say.
+
+    Attributes:
+        lower, upper: [rad | m].
+        effort: [N m | N].
+        velocity: [rad/s | m/s].
+        line: line in the file.
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    effort: float | None = None
+    velocity: float | None = None
+    line: int = 0
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Lower and upper; the one that is left out counts 0, as URDF says; None where both are."""
+        if self.lower is None and self.upper is None:
+            return None
+        return (self.lower or 0.0, self.upper or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicsDescription:
+    """``<dynamics>``: damping [N m s/rad | N s/m] and Coulomb friction [N m | N]."""
+
+    damping: float = 0.0
+    friction: float = 0.0
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyDescription:
+    """``<safety_controller>``: soft limits [rad | m] and gains."""
+
+    soft_lower_limit: float = 0.0
+    soft_upper_limit: float = 0.0
+    k_position: float = 0.0
+    k_velocity: float = 0.0
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationDescription:
+    """``<calibration>``: positions of a switch's edges [rad | m], None where not given."""
+
+    rising: float | None = None
+    falling: float | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MimicDescription:
+    """``<mimic>``: position = multiplier * position of ``joint`` + offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JointDescription:
+    """``<joint>``.
+
+    Attributes:
+        name, type: as written; type is "" where it was missing.
+        parent, child: link names, None where they were missing.
+        origin: pose of the joint frame, which is the child's frame at zero, in the parent's frame.
+        axis: in the joint frame, as written (not normalised).
+        limit, dynamics, safety, calibration, mimic: None where the file has none.
+        line, parent_line, child_line, axis_line: lines in the file.
+    """
+
+    name: str
+    type: str
+    parent: str | None
+    child: str | None
+    origin: Origin = field(default_factory=Origin)
+    axis: Triple = (1.0, 0.0, 0.0)
+    limit: LimitDescription | None = None
+    dynamics: DynamicsDescription | None = None
+    safety: SafetyDescription | None = None
+    calibration: CalibrationDescription | None = None
+    mimic: MimicDescription | None = None
+    line: int = 0
+    parent_line: int = 0
+    child_line: int = 0
+    axis_line: int = 0
+
+    @property
+    def moves(self) -> bool:
+        """Whether the joint has coordinates."""
+        return self.type != "fixed"
+
+    @property
+    def has_axis(self) -> bool:
+        """Whether the type uses the axis."""
+        return self.type in ("revolute", "continuous", "prismatic", "planar")
+
+
+@dataclass(frozen=True, slots=True)
+class RobotDescription:
+    """``<robot>``: links, joints and top-level materials in the file's order, duplicates included."""
+
+    name: str
+    links: tuple[LinkDescription, ...]
+    joints: tuple[JointDescription, ...]
+    materials: tuple[MaterialDescription, ...] = ()
+    file: str = "<string>"
+    line: int = 0
+
+    def material(self, name: str) -> MaterialDescription | None:
+        """The first definition of a material: top level first, then inside the visuals."""
+        return self.material_table().get(name)
+
+    def material_table(self) -> dict[str, MaterialDescription]:
+        """All defined materials by name, the first definition of each."""
+        inline = (v.material for link in self.links for v in link.visuals if v.material)
+        table: dict[str, MaterialDescription] = {}
+        for material in (*self.materials, *inline):
+            if material.defined:
+                table.setdefault(material.name, material)
+        return table

@@ -1,0 +1,78 @@
+"""Numbers as URDF writes them, and nothing else that Python's float() would take.
+
+``1_000``, ``nan``, ``inf``, ``1e999``, ``0x1p3`` and digits of other scripts are refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_ONE = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = re.compile(_ONE)
+_LIST = re.compile(rf"\s*{_ONE}(?:\s+{_ONE})*\s*")
+_WORDS = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+_LONGEST = 400  # characters; a double needs 25
+
+
+class NumberError(ValueError):
+    """A text that is no finite number.
+
+    Attributes:
+        code: "number-invalid", "number-not-finite" or "number-count".
+        hint: advice, or None for the usual one.
+    """
+
+    def __init__(self, code: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.hint = hint
+
+
+def parse_number(text: str) -> float:
+    """One finite number; white space around it is allowed.
+
+    Raises:
+        NumberError: for anything else.
+    """
+    text = text.strip()
+    if len(text) > _LONGEST:
+        raise NumberError("number-invalid", f"{shorten(text)} is not a number: {len(text)} characters")
+    if not _NUMBER.fullmatch(text):
+        if _WORDS.fullmatch(text):
+            raise NumberError("number-not-finite", f"{text!r} is not a finite number")
+        hint = None
+        if not text:
+            raise NumberError("number-invalid", "is empty, expected a number")
+        if "," in text:
+            hint = "write decimals with a point and separate numbers by spaces, not commas"
+        raise NumberError("number-invalid", f"{shorten(text)} is not a number", hint)
+    value = float(text)
+    if not math.isfinite(value):
+        raise NumberError("number-not-finite", f"{text!r} is beyond the largest double, 1.8e308")
+    return value
+
+
+def parse_numbers(text: str, count: int) -> tuple[float, ...]:
+    """Exactly ``count`` finite numbers between white space of any kind.
+
+    Raises:
+        NumberError: for anything else.
+    """
+    if len(text) <= _LONGEST and _LIST.fullmatch(text):
+        values = tuple(map(float, text.split()))
+        if len(values) == count and math.isfinite(sum(values)):
+            return values
+    # Something is odd: look at the numbers one by one.
+    parts = text.split(None, count + 1)
+    values = tuple(parse_number(part) for part in parts[:count])
+    if len(parts) != count:
+        found = f"{len(parts)}" if len(parts) < count else f"more than {count}"
+        hint = f"write {count} numbers"
+        raise NumberError("number-count", f"{shorten(text)} holds {found} numbers, expected {count}", hint)
+    return values
+
+
+def shorten(text: str, length: int = 60) -> str:
+    """The text's repr, cut to a length that a message can hold."""
+    return repr(text) if len(text) <= length else f"{text[:length]!r}..."

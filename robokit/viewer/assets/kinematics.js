@@ -1,0 +1,103 @@
+// Motion between stored frames, and forward kinematics in the page for the joint sliders.
+
+class Motion {
+  constructor(frames, bodies) {
+    this.count = frames.count;
+    this.bodies = bodies;
+    this.t = floats(frames.t);
+    this.poses = floats(frames.poses);
+    this.q = floats(frames.q);
+    this.nq = this.q.length / Math.max(this.count, 1);
+    this.v = frames.v ? floats(frames.v) : null;
+    this.com = floats(frames.com);
+    this.momentum = frames.momentum ? floats(frames.momentum) : null;
+    this.force = frames.force ? floats(frames.force) : null;
+    this.contacts = frames.contacts ? floats(frames.contacts) : null;
+    if (this.contacts) {
+      this.contactStart = [0];
+      floats(frames.contact_count).forEach((n, k) => this.contactStart.push(this.contactStart[k] + n));
+    }
+    this.current = new Float32Array(7 * bodies);
+    this.duration = this.count ? this.t[this.count - 1] : 0;
+  }
+
+  // Frame number at a time, with a fraction.
+  frameAt(time) {
+    let low = 0, high = this.count - 1;
+    if (time <= this.t[0]) return 0;
+    if (time >= this.t[high]) return high;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.t[middle] <= time) low = middle;
+      else high = middle;
+    }
+    return low + (time - this.t[low]) / (this.t[high] - this.t[low]);
+  }
+
+  // Poses at a fractional frame. Neighbouring quaternions have no jump of sign, so mixing them is sound.
+  at(frame) {
+    const k = Math.min(Math.floor(frame), this.count - 1), rest = frame - k;
+    const width = 7 * this.bodies, here = k * width, next = rest > 0 ? here + width : here;
+    for (let i = 0; i < width; i++) this.current[i] = this.poses[here + i] + rest * (this.poses[next + i] - this.poses[here + i]);
+    for (let i = 3; i < width; i += 7) {
+      const c = this.current;
+      const n = 1 / Math.hypot(c[i], c[i + 1], c[i + 2], c[i + 3]);
+      c[i] *= n; c[i + 1] *= n; c[i + 2] *= n; c[i + 3] *= n;
+    }
+    return this.current;
+  }
+
+  mixed(values, width, frame) {
+    const k = Math.min(Math.floor(frame), this.count - 1), rest = frame - k;
+    const next = rest > 0 ? k + 1 : k;
+    return Array.from({ length: width }, (_, i) => values[k * width + i] + rest * (values[next * width + i] - values[k * width + i]));
+  }
+
+  vector(values, frame) { return new THREE.Vector3().fromArray(this.mixed(values, 3, frame)); }
+
+  coordinates(frame) { return this.mixed(this.q, this.nq, frame); }
+}
+
+// Body poses of a configuration, seven numbers a body, body 1 first: X_parent * placement * X_J(q).
+function forwardKinematics(data, q) {
+  const places = data.bodies.name.map(() => null);
+  places[0] = { p: new THREE.Vector3(), r: new THREE.Quaternion() };
+  for (const joint of data.joints) {
+    const above = places[data.bodies.parent[joint.body]];
+    const fixed = { p: new THREE.Vector3().fromArray(joint.placement), r: new THREE.Quaternion().fromArray(joint.placement, 3) };
+    places[joint.body] = chain(chain(above, fixed), jointPose(joint, q.slice(...joint.q)));
+  }
+  return places.slice(1).flatMap(({ p, r }) => [p.x, p.y, p.z, r.x, r.y, r.z, r.w]);
+}
+
+function chain(a, b) {
+  return { p: b.p.clone().applyQuaternion(a.r).add(a.p), r: a.r.clone().multiply(b.r) };
+}
+
+function jointPose(joint, q) {
+  const axis = new THREE.Vector3(...(joint.axis || [0, 0, 1]));
+  const turn = (angle) => new THREE.Quaternion().setFromAxisAngle(axis, angle);
+  const still = () => new THREE.Quaternion();
+  const wxyz = (a) => new THREE.Quaternion(a[1], a[2], a[3], a[0]);
+  switch (joint.kind) {
+    case "revolute": case "continuous": return { p: new THREE.Vector3(), r: turn(q[0]) };
+    case "prismatic": return { p: axis.multiplyScalar(q[0]), r: still() };
+    case "helical": { const r = turn(q[0]); return { p: axis.multiplyScalar(joint.pitch * q[0]), r }; }
+    case "cylindrical": { const r = turn(q[0]); return { p: axis.multiplyScalar(q[1]), r }; }
+    case "planar": {
+      const [one, two] = planeAxes(axis);
+      return { p: one.multiplyScalar(q[1]).addScaledVector(two, q[2]), r: turn(q[0]) };
+    }
+    case "spherical": return { p: new THREE.Vector3(), r: wxyz(q) };
+    case "floating": return { p: new THREE.Vector3(q[4], q[5], q[6]), r: wxyz(q) };
+    default: return { p: new THREE.Vector3(), r: still() };
+  }
+}
+
+// The in-plane axes of a planar joint: the coordinate axis after the normal's largest one, made perpendicular.
+function planeAxes(n) {
+  const parts = n.toArray().map(Math.abs);
+  const e = new THREE.Vector3().setComponent((parts.indexOf(Math.max(...parts)) + 1) % 3, 1);
+  const one = e.clone().addScaledVector(n, -n.dot(e)).normalize();
+  return [one, n.clone().cross(one)];
+}

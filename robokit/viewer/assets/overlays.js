@@ -1,0 +1,230 @@
+// What can be laid over the robot: frames, names, centre of mass and trail, contacts, momentum.
+// Each is built when it is first switched on; `update(k)` moves those that depend on the frame.
+
+class Overlays {
+  constructor(stage, data, motion) {
+    this.stage = stage;
+    this.data = data;
+    this.motion = motion;
+    this.built = {};
+    this.on = {};
+    this.frame = 0;
+    this.size = data.robot.size;
+    // One body weight is drawn this long.
+    this.newton = (1.1 * this.size) / Math.max(data.robot.mass * 9.81, 1e-9);
+  }
+
+  // Key, label, colour and whether it starts switched on, for those that this page can show.
+  list() {
+    const { roles } = this.stage;
+    const massive = this.data.robot.mass > 0;
+    const moving = this.motion.count > 1;
+    return [
+      ["visual", "Robot", "var(--accent)", true, true],
+      ["collision", "Collisions", "#f08c00", false, roles.collision.length > 0],
+      ["inertia", "Inertia", "#5f3dc4", false, roles.inertia.length > 0],
+      ["axis", "Joint axes", "#c2255c", false, roles.axis.length > 0],
+      ["frames", "Frames", "#2b8a3e", false, true],
+      ["com", "CoM", "#1b2333", moving && massive, massive],
+      ["contacts", "Contacts", "#e03131", moving, Boolean(this.motion.contacts || this.motion.force)],
+      ["momentum", "Momentum", "#0b7285", false, Boolean(this.motion.momentum && massive)],
+      ["names", "Names", "#868e96", false, true],
+    ].filter((entry) => entry[4]);
+  }
+
+  show(key, on) {
+    this.on[key] = on;
+    if (key in this.stage.roles) {
+      this.stage.show(key, on);
+      return;
+    }
+    if (on && !this.built[key]) this.built[key] = this[key]();
+    if (this.built[key]) this.built[key].visible = on;
+    this.update(this.frame);
+  }
+
+  update(frame, pose = null) {
+    this.frame = frame;
+    for (const [key, group] of Object.entries(this.built)) {
+      if (group.visible && group.move) group.move(frame, pose);
+      if (group.needsMotion) group.visible = this.on[key] && !pose;
+    }
+    this.stage.dirty();
+  }
+
+  frames() {
+    const group = new THREE.Group();
+    const length = 0.16 * this.size, width = 0.0045 * this.size;
+    const rod = new THREE.CylinderGeometry(width, width, length, 8).translate(0, length / 2, 0);
+    const tints = [0xe03131, 0x2b8a3e, 0x1971c2].map((color) => new THREE.MeshBasicMaterial({ color: ink(color), depthTest: false, transparent: true }));
+    group.triads = this.data.links.map((link) => {
+      const triad = new THREE.Group();
+      [[0, 0, -Math.PI / 2], [0, 0, 0], [Math.PI / 2, 0, 0]].forEach((turn, k) => {
+        const bar = new THREE.Mesh(rod, tints[k]);
+        bar.rotation.set(...turn);
+        bar.renderOrder = 7;
+        triad.add(bar);
+      });
+      triad.position.fromArray(link.pose);
+      triad.quaternion.fromArray(link.pose, 3);
+      this.stage.bodies[link.body].add(triad);
+      return triad;
+    });
+    return this.many(group, group.triads);
+  }
+
+  names() {
+    const group = new THREE.Group();
+    const labels = this.data.links.map((link) => {
+      const label = textSprite(link.name, 0.075 * this.size);
+      label.position.fromArray(link.pose);
+      this.stage.bodies[link.body].add(label);
+      return label;
+    });
+    return this.many(group, labels);
+  }
+
+  // A group whose members hang on bodies: switching it switches them.
+  many(group, members) {
+    Object.defineProperty(group, "visible", {
+      get: () => members.length > 0 && members[0].visible,
+      set: (on) => members.forEach((member) => { member.visible = on; }),
+    });
+    return group;
+  }
+
+  com() {
+    const group = new THREE.Group();
+    const ball = new THREE.Mesh(new THREE.SphereGeometry(0.055 * this.size, 32, 20), new THREE.MeshBasicMaterial({ map: checker(), depthTest: false, transparent: true }));
+    ball.renderOrder = 9;
+    group.add(ball);
+    const path = [];
+    const com = this.motion.com;
+    for (let k = 0; k < this.motion.count; k++) path.push(new THREE.Vector3().fromArray(com, 3 * k));
+    const length = path.reduce((sum, p, k) => sum + (k ? p.distanceTo(path[k - 1]) : 0), 0);
+    let trail = null, rings = 0;
+    if (length > 0.01 * this.size) {
+      rings = Math.min(path.length - 1, 600);
+      const curve = new THREE.CatmullRomCurve3(path);
+      // The tube's rings stand at frames, not at equal lengths, so that the trail ends at the ball.
+      curve.getPointAt = curve.getPoint;
+      curve.getTangentAt = curve.getTangent;
+      trail = new THREE.Mesh(new THREE.TubeGeometry(curve, rings, 0.008 * this.size, 6), new THREE.MeshBasicMaterial({ color: ink(0x1c7ed6), depthTest: false, transparent: true, opacity: 0.8 }));
+      trail.renderOrder = 8;
+      trail.frustumCulled = false;
+      group.add(trail);
+    }
+    group.move = (frame, pose) => {
+      if (trail) trail.visible = !pose;
+      ball.visible = !pose;
+      ball.position.copy(this.motion.vector(com, frame));
+      if (trail) trail.geometry.setDrawRange(0, 36 * Math.floor((rings * frame) / Math.max(this.motion.count - 1, 1)));
+    };
+    this.stage.world.add(group);
+    return group;
+  }
+
+  contacts() {
+    const group = new THREE.Group();
+    group.needsMotion = true;
+    this.stage.world.add(group);
+    const thick = 0.014 * this.size;
+    if (!this.motion.contacts) {
+      const arrow = new Arrow(0xe03131, 1.4 * thick);
+      group.add(arrow);
+      group.move = (frame) => {
+        const from = this.motion.vector(this.motion.com, frame).clone();
+        if (this.data.ground !== null) from.z = this.data.ground;
+        arrow.point(from, this.capped(this.motion.vector(this.motion.force, frame)));
+      };
+      return group;
+    }
+    const arrows = [], dots = [];
+    const dot = new THREE.SphereGeometry(1.9 * thick, 12, 8);
+    const paint = new THREE.MeshBasicMaterial({ color: ink(0xe03131), depthTest: false, transparent: true, opacity: 0.9 });
+    group.move = (frame) => {
+      const k = Math.round(frame);
+      const [from, to] = [this.motion.contactStart[k], this.motion.contactStart[k + 1]];
+      while (arrows.length < to - from) {
+        arrows.push(new Arrow(0xe03131, thick));
+        dots.push(new THREE.Mesh(dot, paint));
+        dots[dots.length - 1].renderOrder = 8;
+        group.add(arrows[arrows.length - 1], dots[dots.length - 1]);
+      }
+      arrows.forEach((arrow, i) => {
+        const on = i < to - from;
+        arrow.visible = dots[i].visible = on;
+        if (!on) return;
+        const at = 6 * (from + i);
+        const point = new THREE.Vector3().fromArray(this.motion.contacts, at);
+        dots[i].position.copy(point);
+        arrow.point(point, this.capped(new THREE.Vector3().fromArray(this.motion.contacts, at + 3)));
+      });
+    };
+    return group;
+  }
+
+  momentum() {
+    const group = new THREE.Group();
+    group.needsMotion = true;
+    const linear = new Arrow(0x0b7285, 0.016 * this.size), angular = new Arrow(0x9c36b5, 0.016 * this.size);
+    group.add(linear, angular);
+    const h = this.motion.momentum;
+    const largest = [0, 0];
+    for (let k = 0; k < this.motion.count; k++) {
+      largest[0] = Math.max(largest[0], Math.hypot(h[6 * k], h[6 * k + 1], h[6 * k + 2]));
+      largest[1] = Math.max(largest[1], Math.hypot(h[6 * k + 3], h[6 * k + 4], h[6 * k + 5]));
+    }
+    const full = 0.9 * this.size;
+    group.move = (frame) => {
+      const from = this.motion.vector(this.motion.com, frame);
+      const both = this.motion.mixed(h, 6, frame);
+      angular.point(from, new THREE.Vector3().fromArray(both, 0).multiplyScalar(full / Math.max(largest[0], 1e-9)));
+      linear.point(from, new THREE.Vector3().fromArray(both, 3).multiplyScalar(full / Math.max(largest[1], 1e-9)));
+    };
+    this.stage.world.add(group);
+    return group;
+  }
+
+  capped(force) {
+    const scaled = force.clone().multiplyScalar(this.newton);
+    return scaled.clampLength(0, 2.2 * this.size);
+  }
+}
+
+// The sign of a centre of mass: quarters in black and white.
+function checker() {
+  const canvas = element("canvas", { width: 4, height: 2 });
+  const pen = canvas.getContext("2d");
+  for (let k = 0; k < 8; k++) {
+    pen.fillStyle = (k + (k >> 2)) % 2 ? "#ffffff" : "#1b2333";
+    pen.fillRect(k % 4, k >> 2, 1, 1);
+  }
+  const texture = new THREE.CanvasTexture(canvas);
+  texture.magFilter = texture.minFilter = THREE.NearestFilter;
+  return texture;
+}
+
+function textSprite(text, height) {
+  const pen = element("canvas").getContext("2d");
+  const font = "500 30px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
+  pen.font = font;
+  const shown = text.length > 32 ? `${text.slice(0, 31)}…` : text;
+  pen.canvas.width = Math.ceil(pen.measureText(shown).width) + 24;
+  pen.canvas.height = 44;
+  pen.font = font;
+  pen.fillStyle = "rgba(255,255,255,0.86)";
+  pen.beginPath();
+  pen.moveTo(10, 0); pen.arcTo(pen.canvas.width, 0, pen.canvas.width, 44, 10); pen.arcTo(pen.canvas.width, 44, 0, 44, 10);
+  pen.arcTo(0, 44, 0, 0, 10); pen.arcTo(0, 0, 10, 0, 10); pen.fill();
+  pen.fillStyle = "#1b2333";
+  pen.textBaseline = "middle";
+  pen.fillText(shown, 12, 23);
+  const map = new THREE.CanvasTexture(pen.canvas);
+  map.minFilter = THREE.LinearFilter;
+  map.generateMipmaps = false;
+  const sprite = new THREE.Sprite(new THREE.SpriteMaterial({ map, depthTest: false, transparent: true }));
+  sprite.scale.set((height * pen.canvas.width) / pen.canvas.height, height, 1);
+  sprite.renderOrder = 10;
+  return sprite;
+}

@@ -1,0 +1,104 @@
+// Curves in step with the timeline: uPlot draws them, a line of our own shows the time, a click seeks.
+
+const SERIES_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", x: "x", y: "y", z: "z", drift: "total" };
+
+class Plot {
+  constructor(host, seek) {
+    this.seek = seek;
+    this.hiddenSeries = new Set();
+    this.time = 0;
+    this.header = element("header");
+    this.legend = element("div", { class: "legend" });
+    this.chart = element("div", { class: "chart" });
+    this.card = element("section", { class: "plot" }, this.header, this.legend, this.chart);
+    host.append(this.card);
+    new ResizeObserver(() => this.resize()).observe(this.chart);
+  }
+
+  // curve: {title, unit, x: [...], series: [{name, y: [...]}]}
+  draw(curve) {
+    this.curve = curve;
+    if (this.chartObject) this.chartObject.destroy();
+    this.chartObject = null;
+    const tint = (series, k) => colour(SERIES_COLOURS[series.name] || (k ? "two" : "one"));
+    this.values = curve.series.map((series, k) => {
+      const value = element("b", {}, "–");
+      const button = element("button", { type: "button", "aria-pressed": String(!this.hiddenSeries.has(series.name)), title: "Show or hide" }, series.name, value);
+      button.style.setProperty("--series", tint(series, k));
+      button.addEventListener("click", () => this.flip(series.name, k, button));
+      return { button, value };
+    });
+    this.legend.replaceChildren(...this.values.map((entry) => entry.button));
+    const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" };
+    const options = {
+      width: Math.max(this.chart.clientWidth, 50),
+      height: Math.max(this.chart.clientHeight, 50),
+      padding: [6, 10, 0, 0],
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { size: 5 } },
+      scales: { x: { time: false, range: [curve.x[0], curve.x[curve.x.length - 1]] }, y: { range: span } },
+      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: 50, gap: 4, values: (_, ticks) => ticks.map(short) }],
+      series: [{}, ...curve.series.map((series, k) => ({ stroke: tint(series, k), width: series.name === "total" ? 2 : 1.6, points: { show: false }, show: !this.hiddenSeries.has(series.name), dash: series.name === "total" ? [6, 3] : undefined }))],
+    };
+    this.chartObject = new uPlot(options, [curve.x, ...curve.series.map((series) => series.y)], this.chart);
+    this.line = element("div", { class: "playhead" });
+    const over = this.chartObject.over;
+    over.append(this.line);
+    const jump = (event) => this.seek(this.chartObject.posToVal(event.clientX - over.getBoundingClientRect().left, "x"));
+    over.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      over.setPointerCapture(event.pointerId);
+      jump(event);
+    });
+    over.addEventListener("pointermove", (event) => { if (over.hasPointerCapture(event.pointerId)) jump(event); });
+    this.setTime(this.time);
+  }
+
+  flip(name, k, button) {
+    const show = this.hiddenSeries.has(name);
+    if (show) this.hiddenSeries.delete(name);
+    else this.hiddenSeries.add(name);
+    button.setAttribute("aria-pressed", String(show));
+    this.chartObject.setSeries(k + 1, { show });
+  }
+
+  resize() {
+    if (!this.chartObject || this.chart.clientWidth < 20 || this.chart.clientHeight < 20) return;
+    this.chartObject.setSize({ width: this.chart.clientWidth, height: this.chart.clientHeight });
+    this.setTime(this.time);
+  }
+
+  setTime(time) {
+    this.time = time;
+    if (!this.chartObject || !this.chart.clientWidth) return;
+    this.line.style.left = `${this.chartObject.valToPos(time, "x")}px`;
+    const { x, series } = this.curve;
+    let low = 0, high = x.length - 1;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (x[middle] <= time) low = middle;
+      else high = middle;
+    }
+    const part = high > low ? Math.min(Math.max((time - x[low]) / (x[high] - x[low]), 0), 1) : 0;
+    series.forEach((one, k) => {
+      const value = one.y[low] + part * (one.y[high] - one.y[low]);
+      this.values[k].value.textContent = Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1);
+    });
+  }
+}
+
+// Range of the y axis: some air, and zero in view where it is near. Never narrower than rounding noise.
+function span(_, low, high) {
+  if (low === null || high === null) return [0, 1];
+  const scale = Math.max(Math.abs(low), Math.abs(high), 1e-12);
+  const air = Math.max(0.06 * (high - low), 1e-6 * scale);
+  return [low - air, high + air];
+}
+
+function short(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-3) return figure(value);
+  if (size >= 1e4) return `${+(value / 1000).toFixed(1)}k`.replace("-", "−");
+  return String(+value.toPrecision(4)).replace("-", "−");
+}

@@ -1,0 +1,82 @@
+// Small helpers. Text of the robot reaches the document through text nodes only.
+
+const $ = (id) => document.getElementById(id);
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") made.className = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function bytes(text) {
+  const raw = atob(text);
+  const out = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) out[i] = raw.charCodeAt(i);
+  return out;
+}
+
+const floats = (text) => new Float32Array(bytes(text).buffer);
+
+function bits(text, count) {
+  const packed = bytes(text);
+  const out = new Uint8Array(count);
+  for (let i = 0; i < count; i++) out[i] = (packed[i >> 3] >> (7 - (i & 7))) & 1;
+  return out;
+}
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+// Three or four significant digits, thousands grouped, powers of ten where nothing else is readable.
+function figure(value, digits = 3) {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  if (size < 1e-3) {
+    const [mantissa, power] = value.toExponential(1).split("e");
+    return `${mantissa}·10${superscript(Number(power))}`;
+  }
+  const places = Math.max(0, Math.min(4, digits - 1 - Math.floor(Math.log10(size))));
+  return value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }).replace(/,/g, " ")
+    .replace("-", "−");
+}
+
+function superscript(number) {
+  return String(number).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(c)]));
+}
+
+// A number in a column that must not jump about: a fixed count of decimals.
+function steady(value, places = 2) {
+  if (!Number.isFinite(value)) return "–";
+  const text = Math.abs(value) >= 1e5 ? value.toExponential(2) : value.toFixed(places);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+}
+
+function toggle(label, pressed, change, options = {}) {
+  const button = element("button", { class: options.class || "chip", "aria-pressed": String(pressed), type: "button" }, label);
+  if (options.title) button.title = options.title;
+  if (options.colour) button.style.setProperty("--chip", options.colour);
+  button.addEventListener("click", () => {
+    const on = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(on));
+    change(on);
+  });
+  return button;
+}
+
+// One of several; returns the group and a way to choose from code.
+function choice(options, chosen, change) {
+  const buttons = new Map();
+  const select = (key) => {
+    for (const [other, button] of buttons) button.setAttribute("aria-pressed", String(other === key));
+    change(key);
+  };
+  for (const [key, label] of options) {
+    buttons.set(key, element("button", { type: "button", "aria-pressed": String(key === chosen), onclick: () => select(key) }, label));
+  }
+  return { group: element("div", { class: "segments", role: "group" }, ...buttons.values()), select };
+}

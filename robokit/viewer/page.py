@@ -1,0 +1,144 @@
+"""The page: one HTML file that needs nothing else, from a trajectory or a robot.
+
+The 3D view is meshcat's own JavaScript viewer, read from the installed meshcat package; the curves are uPlot,
+kept in ``assets/vendor``. Every name of the robot reaches the page as escaped text, never as markup or code.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import MissingDependency
+from robokit.viewer.payload import pose_payload, trajectory_payload
+
+ASSETS = Path(__file__).parent / "assets"
+
+SCRIPTS = (
+    "util.js",
+    "geometry.js",
+    "stage.js",
+    "overlays.js",
+    "kinematics.js",
+    "timeline.js",
+    "plots.js",
+    "joints.js",
+    "structure.js",
+    "page.js",
+)
+"""The page's own scripts, in the order in which they build on one another."""
+
+
+def write_page(
+    source: Any, path: str | Path, q: np.ndarray | None = None, max_triangles: int = 1500, max_fps: float = 60.0
+) -> Path:
+    """Write the page of a motion or of a single pose.
+
+    Args:
+        source: a Trajectory, or a Robot for a page on which sliders pose it.
+        path: where to; ".html" is appended where there is no suffix.
+        q: configuration of a Robot's page, (nq,); neutral by default.
+        max_triangles: display triangles of one mesh.
+        max_fps: stored frames per second at most; the page interpolates between them.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        MissingDependency: meshcat is not installed.
+    """
+    path = Path(path)
+    if not path.suffix:
+        path = path.with_suffix(".html")
+    path.write_text(page_html(source, q, max_triangles, max_fps), encoding="utf-8")
+    return path
+
+
+def page_html(
+    source: Any, q: np.ndarray | None = None, max_triangles: int = 1500, max_fps: float = 60.0
+) -> str:
+    """The text of the page, as :func:`write_page` writes it.
+
+    Args:
+        source: a Trajectory or a Robot.
+        q: configuration of a Robot's page, (nq,); neutral by default.
+        max_triangles: display triangles of one mesh.
+        max_fps: stored frames per second at most.
+
+    Returns:
+        A whole HTML document.
+
+    Raises:
+        MissingDependency: meshcat is not installed.
+    """
+    if hasattr(source, "energy"):
+        payload = trajectory_payload(source, max_triangles, max_fps)
+    else:
+        payload = pose_payload(source, q, max_triangles)
+    return render(payload)
+
+
+def render(payload: dict[str, Any]) -> str:
+    """Put a payload into the template.
+
+    Args:
+        payload: from :mod:`robokit.viewer.payload`.
+
+    Returns:
+        A whole HTML document.
+    """
+    own = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    parts = {
+        "title": html.escape(payload["robot"]["name"]),
+        "styles": (ASSETS / "vendor" / "uPlot.min.css").read_text(encoding="utf-8")
+        + (ASSETS / "page.css").read_text(encoding="utf-8"),
+        "meshcat": inline_script(meshcat_script()),
+        "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
+        "page": inline_script("(() => {\n'use strict';\n" + own + "\n})();"),
+        "data": json_for_html(payload),
+    }
+    text = (ASSETS / "page.html").read_text(encoding="utf-8")
+    # One pass over the template: what is put in is never searched again.
+    pieces = text.split("{{")
+    result = [pieces[0]]
+    for piece in pieces[1:]:
+        key, rest = piece.split("}}", 1)
+        result += [parts[key.strip()], rest]
+    return "".join(result)
+
+
+def json_for_html(value: Any) -> str:
+    """JSON that may stand inside a script element: no character can end the element or start a comment.
+
+    Args:
+        value: anything ``json.dumps`` takes; NaN and infinity are errors.
+
+    Returns:
+        The text, still valid JSON.
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def inline_script(code: str) -> str:
+    """A script's text for a script element; ``</script`` inside its strings is broken up."""
+    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def meshcat_script() -> str:
+    """meshcat's viewer with three.js inside, from the installed package, without importing it.
+
+    Raises:
+        MissingDependency: meshcat is not installed or does not hold the file.
+    """
+    spec = importlib.util.find_spec("meshcat")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        script = Path(folder) / "viewer" / "dist" / "main.min.js"
+        if script.is_file():
+            return script.read_text(encoding="utf-8")
+    raise MissingDependency("the viewer needs the meshcat package (0.3.2 or later): pip install meshcat")

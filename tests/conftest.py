@@ -1,0 +1,97 @@
+"""Options, markers and the fixtures that every folder shares; the robots are built in ladder.py."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import ladder
+import pytest
+from hypothesis import HealthCheck, settings
+
+
+settings.register_profile(
+    "robokit",
+    derandomize=True,
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("robokit")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fresh-cache",
+        action="store_true",
+        help="compile every kernel anew, in an empty cache folder for this session",
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kernel_cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    """The user's ordinary cache of compiled kernels, or an empty one with --fresh-cache."""
+    if not request.config.getoption("--fresh-cache"):
+        yield
+        return
+    before = os.environ.get("ROBOKIT_CACHE_DIR")
+    os.environ["ROBOKIT_CACHE_DIR"] = str(tmp_path_factory.mktemp("kernels"))
+    yield
+    os.environ.pop("ROBOKIT_CACHE_DIR")
+    if before is not None:
+        os.environ["ROBOKIT_CACHE_DIR"] = before
+
+
+_BUILT = {
+    "pendulum": ladder.pendulum,
+    "chain": ladder.chain,
+    "chain-floating": lambda: ladder.chain(base="floating"),
+    "coordinates": lambda: ladder.random_tree(5, kinds=ladder.COORDINATE_KINDS, n=9),
+    "tree0": lambda: ladder.random_tree(0),
+    "tree1": lambda: ladder.random_tree(1),
+    "tree0-floating": lambda: ladder.random_tree(0, "floating"),
+    "tree2-floating": lambda: ladder.random_tree(2, "floating"),
+}
+_CACHE: dict[str, object] = {}
+
+
+def ladder_robot(name: str):
+    """The robot of a rung, built once a session."""
+    if name not in _CACHE:
+        if name in _BUILT:
+            _CACHE[name] = _BUILT[name]()
+        else:
+            import robokit as rk
+
+            file, _, base = name.partition("-")
+            _CACHE[name] = rk.load_urdf(ladder.ROBOTS / f"{file}.urdf", base=base)
+    return _CACHE[name]
+
+
+BUILT_RUNGS = tuple(_BUILT)
+OWN_RUNGS = ("double_pendulum-fixed", "arm-fixed", "quadruped-floating", "humanoid-fixed", "humanoid-floating")
+
+
+@pytest.fixture(params=(*BUILT_RUNGS, *OWN_RUNGS))
+def robot(request: pytest.FixtureRequest):
+    """Every rung of the ladder in turn."""
+    return ladder_robot(request.param)
+
+
+@pytest.fixture(params=BUILT_RUNGS)
+def built(request: pytest.FixtureRequest):
+    """The rungs that are built in code: all joint kinds, no file."""
+    return ladder_robot(request.param)
+
+
+@pytest.fixture(params=[r for r in (*BUILT_RUNGS, *OWN_RUNGS) if r.endswith("floating")])
+def floating(request: pytest.FixtureRequest):
+    """The rungs with a floating base."""
+    return ladder_robot(request.param)
+
+
+@pytest.fixture(params=("chain", "coordinates", "arm-fixed", "humanoid-fixed"))
+def holonomic(request: pytest.FixtureRequest):
+    """Rungs whose velocities are the rates of their coordinates."""
+    return ladder_robot(request.param)

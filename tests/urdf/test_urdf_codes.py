@@ -1,0 +1,88 @@
+"""Every verdict has a bad twin that gets it and a good twin that gets nothing."""
+
+import pytest
+from urdf_cases import CASES, FILE_CODES
+
+from robokit.errors import UrdfError
+from robokit.urdf import CODES, check_urdf, loads_urdf
+
+
+def test_every_code_has_twins():
+    assert set(CASES) | FILE_CODES == set(CODES)
+
+
+def test_codes_are_kebab_case_and_explained():
+    for code, row in CODES.items():
+        assert code == code.lower() and " " not in code and "_" not in code
+        assert row.severity in ("error", "warning", "note")
+        assert row.meaning and (row.fix or row.severity == "note")
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_bad_twin(code):
+    bad, _, line, words = CASES[code]
+    _, found = check_urdf(bad)
+    hits = [d for d in found if d.code == code]
+    assert len(hits) == 1, found
+    (hit,) = hits
+    assert hit.severity == CODES[code].severity
+    assert hit.line == line
+    assert hit.file == "<string>"
+    assert words in f"{hit.element}: {hit.message}"
+    assert str(hit).startswith(f"<string>:{line}: {hit.severity} {code}: ")
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_good_twin_is_silent(code):
+    _, good, _, _ = CASES[code]
+    description, found = check_urdf(good)
+    assert description is not None
+    assert found == []
+    assert loads_urdf(good, strict=True).diagnostics == []
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_bad_twin_loads_unless_it_is_an_error(code):
+    bad, severity = CASES[code][0], CODES[code].severity
+    if severity == "error":
+        with pytest.raises(UrdfError) as caught:
+            loads_urdf(bad)
+        assert code in {d.code for d in caught.value.diagnostics}
+        assert code in str(caught.value)
+        return
+    assert code in {d.code for d in loads_urdf(bad).diagnostics}
+    if severity == "warning":
+        with pytest.raises(UrdfError, match="strict=True") as caught:
+            loads_urdf(bad, strict=True)
+        assert code in str(caught.value)
+    else:
+        loads_urdf(bad, strict=True)
+
+
+@pytest.mark.parametrize("code", [c for c in CASES if CODES[c].severity == "error"])
+def test_an_error_stands_alone(code):
+    """One mistake, one message: no cascade of errors that follow from it."""
+    _, found = check_urdf(CASES[code][0])
+    assert [d.code for d in found if d.severity == "error"] == [code]
+
+
+def test_all_errors_come_at_once():
+    text = (
+        '<robot name="r">\n<link name="a"><inertial><mass value="x"/></inertial></link>\n<link name="a"/>\n'
+        '<joint name="j" type="hinge"><parent link="a"/><child link="zz"/></joint>\n'
+        '<joint name="k" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 0"/></joint>\n</robot>'
+    )
+    with pytest.raises(UrdfError) as caught:
+        loads_urdf(text)
+    errors = [d for d in caught.value.diagnostics if d.severity == "error"]
+    assert [(d.code, d.line) for d in errors] == [
+        ("number-invalid", 2),
+        ("link-duplicate", 3),
+        ("joint-type-unknown", 4),
+        ("link-undefined", 4),
+        ("axis-zero", 5),
+        ("link-undefined", 5),
+    ]
+    lines = str(caught.value).splitlines()
+    assert "6 errors" in lines[0]
+    assert [line.strip() for line in lines[1:]] == [str(d) for d in errors]

@@ -1,0 +1,219 @@
+"""One bad and one good twin for every code of the importer that a text can show.
+
+A case is (bad, good, line, words): the bad text gives the code on that line, and the words stand in its
+message or element; the good text differs as little as possible and gives no finding at all.
+"""
+
+INERTIAL = (
+    '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+)
+LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
+BODY = "<link name='a'/>\n<link name='b'>" + INERTIAL + "</link>"
+
+
+def robot(body, name="r"):
+    """A robot element; its body begins on line 2."""
+    return f'<robot name="{name}">\n{body}\n</robot>'
+
+
+def link(inside, name="b"):
+    """Root a and one link with this inside, joined by a fixed joint; the link is on line 3."""
+    return robot(
+        f'<link name="a"/>\n<link name="{name}">{inside}</link>\n'
+        f'<joint name="j" type="fixed"><parent link="a"/><child link="{name}"/></joint>'
+    )
+
+
+def inertial(mass="1", ixx="1", iyy="1", izz="1", products='ixy="0" ixz="0" iyz="0"'):
+    return link(
+        f'<inertial><mass value="{mass}"/><inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" {products}/></inertial>'
+    )
+
+
+def joint(inside=LIMIT, kind='type="revolute"', ends='<parent link="a"/><child link="b"/>', name="j"):
+    """Links a and b (lines 2, 3) and one joint (line 4)."""
+    return robot(f'{BODY}\n<joint name="{name}" {kind}>{ends}{inside}</joint>')
+
+
+def two_joints(first, second):
+    links = "".join(f'<link name="{n}">{INERTIAL}</link>' for n in "abc")
+    return robot(
+        f'{links}\n<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{LIMIT}{first}</joint>\n'
+        f'<joint name="k" type="revolute"><parent link="b"/><child link="c"/>{LIMIT}{second}</joint>'
+    )
+
+
+def chain(*edges, links="abc"):
+    """Links on line 2, then one fixed joint a line."""
+    lines = ["".join(f'<link name="{n}"/>' for n in links)]
+    for k, (parent, child) in enumerate(edges):
+        lines.append(f'<joint name="j{k}" type="fixed"><parent link="{parent}"/><child link="{child}"/></joint>')
+    return robot("\n".join(lines))
+
+
+def visual(geometry, extra=""):
+    return link(f"<visual>{extra}<geometry>{geometry}</geometry></visual>")
+
+
+GOOD = joint()
+GOOD_LINK = inertial()
+GOOD_CHAIN = chain("ab", "bc")
+BOX = '<box size="1 1 1"/>'
+DEFINED = '<material name="red"><color rgba="1 0 0 1"/></material>'
+XACRO = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+MASSLESS_TIP = robot(
+    f'<link name="a"/><link name="b">{INERTIAL}</link><link name="c"/>\n'
+    f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{LIMIT}</joint>\n'
+    f'<joint name="k" type="KIND"><parent link="b"/><child link="c"/>{LIMIT}</joint>'
+)
+MIMIC = '<mimic joint="{}"/>'
+
+CASES = {
+    # ---- errors
+    "xml-doctype": ('<!DOCTYPE robot []>\n<robot name="r"><link name="a"/></robot>', robot('<link name="a"/>'), 1, ""),
+    "xml-syntax": (robot('<link name="a">'), robot('<link name="a"/>'), 3, "not well-formed"),
+    "root-not-robot": ('<sdf version="1.7"/>', robot('<link name="a"/>'), 1, "SDF"),
+    "xacro-unexpanded": (
+        f'<robot name="r" {XACRO}>\n<xacro:property name="m" value="1"/>\n'
+        '<link name="a"><inertial><mass value="${m}"/></inertial></link></robot>',
+        inertial(),
+        3,
+        "${m}",
+    ),
+    "no-links": (robot(""), robot('<link name="a"/>'), 1, "no <link>"),
+    "name-missing": (robot("<link/>"), robot('<link name="a"/>'), 2, "no name"),
+    "link-duplicate": (robot('<link name="a"/>\n<link name="a"/>'), robot('<link name="a"/>'), 3, "line 2"),
+    "joint-duplicate": (
+        GOOD_CHAIN.replace('"j1"', '"j0"'),
+        GOOD_CHAIN,
+        4,
+        "'j0'",
+    ),
+    "joint-type-missing": (joint(kind=""), GOOD, 4, "no type"),
+    "joint-type-unknown": (joint(kind='type="Revolute"'), GOOD, 4, "'Revolute'"),
+    "joint-parent-missing": (joint(ends='<child link="b"/>'), GOOD, 4, "<parent>"),
+    "joint-child-missing": (joint(ends='<parent link="a"/><child/>'), GOOD, 4, "<child>"),
+    "link-undefined": (chain("ab", "bd"), GOOD_CHAIN, 4, "'d'"),
+    "joint-self": (chain("ab", "cc"), GOOD_CHAIN, 4, "'c'"),
+    "link-two-parents": (chain("ab", "bc", "ac"), GOOD_CHAIN, 5, "'j1'"),
+    "tree-cycle": (chain("ab", "bc", "ca"), GOOD_CHAIN, 5, "'a'"),
+    "tree-two-roots": (chain("ab"), GOOD_CHAIN, 2, "'c'"),
+    "attribute-missing": (link("<inertial><mass/></inertial>"), GOOD_LINK, 3, "value"),
+    "orientation-twice": (
+        joint('<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>' + LIMIT),
+        joint('<origin quat_xyzw="0 0 0 1"/>' + LIMIT),
+        4,
+        "quat_xyzw",
+    ),
+    "number-invalid": (inertial(mass="1,5"), inertial(mass="1.5"), 3, "1,5"),
+    "number-not-finite": (inertial(mass="1e999"), inertial(mass="1e9"), 3, "1e999"),
+    "number-count": (joint('<origin xyz="0 0"/>' + LIMIT), joint('<origin xyz="0 0 0"/>' + LIMIT), 4, "'0 0'"),
+    "mass-missing": (link("<inertial/>"), GOOD_LINK, 3, "<mass>"),
+    "mass-negative": (inertial(mass="-1"), GOOD_LINK, 3, "-1 kg"),
+    "axis-zero": (joint('<axis xyz="0 0 0"/>' + LIMIT), joint('<axis xyz="0 0 1"/>' + LIMIT), 4, "0 0 0"),
+    "limit-inverted": (
+        joint('<limit lower="1" upper="-1" effort="5" velocity="2"/>'),
+        GOOD,
+        4,
+        "lower 1 is above upper -1",
+    ),
+    "mimic-unknown": (two_joints("", MIMIC.format("jj")), two_joints("", MIMIC.format("j")), 4, "'jj'"),
+    "mimic-self": (two_joints("", MIMIC.format("k")), two_joints("", MIMIC.format("j")), 4, "itself"),
+    "mimic-cycle": (
+        two_joints(MIMIC.format("k"), MIMIC.format("j")),
+        two_joints(MIMIC.format("k"), ""),
+        3,
+        "'j'",
+    ),
+    # ---- warnings
+    "robot-name-empty": (robot('<link name="a"/>', name=""), robot('<link name="a"/>'), 1, "no name"),
+    "element-repeated": (joint(LIMIT + LIMIT), GOOD, 4, "<limit>"),
+    "inertia-not-psd": (inertial(ixx="-1"), GOOD_LINK, 3, "'b'"),
+    "inertia-triangle": (inertial(izz="2.1"), inertial(izz="2.0"), 3, "2.1"),
+    "inertia-zero": (inertial(ixx="0", iyy="0", izz="0"), GOOD_LINK, 3, "1 kg"),
+    "inertia-incomplete": (inertial(products='ixy="0"'), GOOD_LINK, 3, "ixz, iyz"),
+    "massless-subtree": (
+        MASSLESS_TIP.replace("KIND", "revolute"),
+        MASSLESS_TIP.replace("KIND", "fixed"),
+        4,
+        "'k'",
+    ),
+    "limit-missing": (joint(""), joint("", kind='type="continuous"'), 4, "no <limit>"),
+    "limit-range-missing": (joint('<limit effort="1" velocity="1"/>'), GOOD, 4, "neither"),
+    "limit-incomplete": (joint('<limit lower="-1" upper="1" velocity="1"/>'), GOOD, 4, "effort"),
+    "limit-effort-negative": (joint(LIMIT.replace("5", "-5")), joint(LIMIT.replace("5", "0")), 4, "-5"),
+    "limit-velocity-negative": (joint(LIMIT.replace("2", "-2")), joint(LIMIT.replace("2", "0")), 4, "-2"),
+    "damping-negative": (joint(LIMIT + '<dynamics damping="-1"/>'), joint(LIMIT + '<dynamics damping="1"/>'), 4, "-1"),
+    "friction-negative": (
+        joint(LIMIT + '<dynamics friction="-1"/>'),
+        joint(LIMIT + '<dynamics friction="1"/>'),
+        4,
+        "-1",
+    ),
+    "axis-not-unit": (
+        joint('<axis xyz="0 0 2"/>' + LIMIT),
+        joint('<axis xyz="0 0.7071068 0.7071068"/>' + LIMIT),
+        4,
+        "length 2",
+    ),
+    "mesh-unresolved": (visual('<mesh filename="package://none/a.stl"/>'), visual(BOX), 3, "none"),
+    "texture-unresolved": (
+        visual(BOX, '<material name="m"><texture filename="package://none/a.png"/></material>'),
+        visual(BOX, '<material name="m"><texture filename=""/><color rgba="1 1 1 1"/></material>'),
+        3,
+        "a.png",
+    ),
+    "geometry-missing": (visual("<cone/>"), visual(BOX), 3, "left out"),
+    "geometry-negative": (visual('<sphere radius="-1"/>'), visual('<sphere radius="1"/>'), 3, "-1"),
+    # ---- notes
+    "physics-ignored": (robot('<link name="a"/>\n<gazebo/>'), robot('<link name="a"/>'), 0, "<gazebo>"),
+    "tag-unknown": (robot('<link name="a"/>\n<frame/>'), robot('<link name="a"/>'), 0, "<frame>"),
+    "attribute-unknown": (
+        joint('<origin xzy="0 0 1"/>' + LIMIT),
+        joint('<origin xyz="0 0 1"/>' + LIMIT),
+        4,
+        "'xzy'",
+    ),
+    "xacro-leftover": (
+        f'<robot name="r" {XACRO}>\n<xacro:property name="m" value="1"/><link name="a"/></robot>',
+        robot('<link name="a"/>'),
+        2,
+        "xacro:property",
+    ),
+    "material-undefined": (
+        visual(BOX, '<material name="red"/>'),
+        visual(BOX, '<material name="red"/>').replace("<link", DEFINED + "<link", 1),
+        3,
+        "'red'",
+    ),
+    "geometry-zero-size": (visual('<box size="0 1 1"/>'), visual(BOX), 3, "<box>"),
+    "limit-on-continuous": (
+        joint(kind='type="continuous"'),
+        joint('<limit effort="1" velocity="1"/>', kind='type="continuous"'),
+        4,
+        "continuous",
+    ),
+    "limit-locked": (joint(LIMIT.replace("-1", "1")), GOOD, 4, "1"),
+    "inertia-without-mass": (inertial(mass="0"), GOOD_LINK, 3, "mass zero"),
+    "mimic-of-fixed": (
+        two_joints("", MIMIC.format("j")).replace("revolute", "fixed", 1),
+        two_joints("", MIMIC.format("j")),
+        4,
+        "'j'",
+    ),
+}
+for _code in ("physics-ignored", "tag-unknown"):
+    _bad, _good, _, _words = CASES[_code]
+    CASES[_code] = (_bad, _good, 3, _words)
+
+FILE_CODES = {
+    "file-missing",
+    "file-not-regular",
+    "file-unreadable",
+    "file-too-large",
+    "file-empty",
+    "file-compressed",
+    "file-binary",
+    "file-encoding",
+}
+"""Codes that need a file or bytes; test_urdf_files.py shows them."""
