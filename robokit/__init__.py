@@ -39,6 +39,7 @@ from robokit.errors import (
     UrdfError,
 )
 from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree
+from robokit.sim import Ground, Trajectory, simulate, standing_configuration, standing_height
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 __version__ = "0.1.0"

@@ -10,8 +10,9 @@ message names the argument) and, given names, UnknownName.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -232,9 +233,8 @@ def aba(robot: Robot, q: Any, v: Any, tau: Any, f_ext: FExt = None, *, out: np.n
         SingularInertia: a joint moves no inertia; the error names it.
     """
     if f_ext is None:
-        return _finite(robot, kernel(robot, "aba")(q, v, tau, out=out), q)
-    forces = _body_forces(robot, q, f_ext)
-    return _finite(robot, kernel(robot, "aba_f_ext")(q, v, tau, forces, out=out), q)
+        return _accelerations(robot, "aba", out, q, v, tau)
+    return _accelerations(robot, "aba_f_ext", out, q, v, tau, _body_forces(robot, q, f_ext))
 
 
 def forward_dynamics(
@@ -268,9 +268,8 @@ def forward_dynamics(
     if method != "crba":
         raise UnknownName("method", str(method), ("aba", "crba"))
     if f_ext is None:
-        return _finite(robot, kernel(robot, "forward_dynamics")(q, v, tau, out=out), q)
-    forces = _body_forces(robot, q, f_ext)
-    return _finite(robot, kernel(robot, "forward_dynamics_f_ext")(q, v, tau, forces, out=out), q)
+        return _accelerations(robot, "forward_dynamics", out, q, v, tau)
+    return _accelerations(robot, "forward_dynamics_f_ext", out, q, v, tau, _body_forces(robot, q, f_ext))
 
 
 def center_of_mass(robot: Robot, q: Any) -> np.ndarray:
@@ -428,23 +427,36 @@ def _has_mass(robot: Robot) -> None:
         )
 
 
-def _finite(robot: Robot, a: np.ndarray, q: Any) -> np.ndarray:
-    """The accelerations, or SingularInertia with the joint that moves no inertia."""
-    # The sum is finite only if all are; one pass, and no array of booleans.
-    if np.isfinite(np.add.reduce(a, axis=None)):
+def _accelerations(robot: Robot, name: str, out: np.ndarray | None, q: Any, *others: Any) -> np.ndarray:
+    """Run a forward dynamics kernel; SingularInertia with the joint that moves no inertia.
+
+    A joint without inertia makes the accelerations of its whole branch NaN, up to the root and out to
+    every leaf, so it is enough to look at one dof of each branch that leaves the reference body. Where
+    the inertia is zero whatever q is, the text divides by a constant zero already when it is recorded.
+    """
+    try:
+        a = kernel(robot, name)(q, *others, out=out)
+    except ZeroDivisionError:
+        _explain_singular(robot, q)
+    if a.ndim == 1:
+        if all(math.isfinite(a.item(k)) for k in robot.branch_tips):
+            return a
+    elif np.isfinite(a[:, robot.branch_tips]).all():
         return a
-    q = np.atleast_2d(np.asarray(q, dtype=float))
-    H = np.asarray(crba(robot, q))
+    _explain_singular(robot, q)
+
+
+def _explain_singular(robot: Robot, q: Any) -> NoReturn:
+    H = np.asarray(crba(robot, np.atleast_2d(np.asarray(q, dtype=float))))
     diagonal = np.diagonal(H, axis1=-2, axis2=-1).min(axis=0)
     for k in np.flatnonzero(diagonal <= 0.0)[::-1]:
         _raise_singular(robot, int(k), "it moves no inertia")
-    L, D = kernel(robot, "ltdl")(H.reshape(len(H), -1))
+    _, D = kernel(robot, "ltdl")(H.reshape(len(H), -1))
     bad = np.flatnonzero(~(D > 0.0).all(axis=0))
     _raise_singular(robot, int(bad[-1]) if len(bad) else 0, "the accelerations are not finite")
-    raise AssertionError("unreachable")
 
 
-def _raise_singular(robot: Robot, dof: int, why: str) -> None:
+def _raise_singular(robot: Robot, dof: int, why: str) -> NoReturn:
     joint = next(j for j in robot.joints if j.v_slice.start <= dof < j.v_slice.stop)
     raise SingularInertia(
         f"H of robot {robot.name!r} is singular at joint {joint.name!r}: {why}; give the links behind it "

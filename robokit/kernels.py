@@ -25,10 +25,7 @@ from robokit.algorithms.forward_dynamics import forward_dynamics
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.algorithms.rnea import rnea
-try:
-    from robokit.engine.kernel import Kernel
-except ImportError:
-    from robokit._plain_kernel import Kernel
+from robokit.engine import Kernel
 from robokit.model.robot import Robot
 from robokit.model.sparsity import inertia_pattern
 from robokit.spatial import Force, Transform, Vector3

@@ -34,8 +34,8 @@ def argument(name: str, value: Any, size: int) -> np.ndarray:
     if array.dtype.kind not in "fiu":
         kinds = {"c": "complex numbers", "O": "objects", "b": "booleans", "U": "text", "S": "bytes"}
         got = kinds.get(array.dtype.kind, str(array.dtype))
-        hint = _object_hint(value) if array.dtype.kind == "O" else ""
-        raise ShapeError(f"{name}: expected real numbers of shape {accepted}, got {got}{hint}")
+        got = "None" if value is None else got
+        raise ShapeError(f"{name}: expected real numbers of shape {accepted}, got {got}")
     if array.ndim == 0 and size == 1:
         array = array.reshape(1)
     if array.ndim not in (1, 2) or array.shape[-1] != size:
@@ -45,10 +45,6 @@ def argument(name: str, value: Any, size: int) -> np.ndarray:
     if array.strides[-1] != 8 or not array.flags.aligned or (array.ndim == 2 and array.strides[0] < 0):
         array = np.ascontiguousarray(array)
     return array
-
-
-def _object_hint(value: Any) -> str:
-    return " (None is not an array)" if value is None else ""
 
 
 def batch_size(names: Sequence[str], arrays: Sequence[np.ndarray]) -> int | None:
@@ -61,9 +57,7 @@ def batch_size(names: Sequence[str], arrays: Sequence[np.ndarray]) -> int | None
     for name, array in zip(names, arrays, strict=True):
         if array.ndim == 2:
             if found is not None and found[1] != len(array):
-                raise ShapeError(
-                    f"{name}: expected a batch of {found[1]} like {found[0]}, got {len(array)}; shape {array.shape}"
-                )
+                raise ShapeError(f"{name}: expected a batch of {found[1]} like {found[0]}, got {len(array)}")
             found = name, len(array)
     return None if found is None else found[1]
 
@@ -109,7 +103,7 @@ def output(name: str, out: Any, shape: tuple[int, ...]) -> np.ndarray:
         ShapeError: not a writable contiguous float64 array of that shape.
     """
     if not isinstance(out, np.ndarray):
-        raise ShapeError(f"{name}: expected a float64 array of shape {shape} to write to, got {type(out).__name__}")
+        raise ShapeError(f"{name}: expected a float64 array of shape {shape}, got {type(out).__name__}")
     if out.shape != shape or out.dtype != np.float64:
         raise ShapeError(f"{name}: expected float64 of shape {shape}, got {out.dtype} of shape {out.shape}")
     if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):

@@ -97,30 +97,30 @@ class ChunkWriter:
 
     def _value(self, number: int) -> str:
         """Text of a node's value; loads it if it is not at hand."""
-        node = self.program.nodes[number]
+        node, add, t = self.program.nodes[number], self.lines.append, self.t
         if node[0] == CONST:
             return constant(self.plan.lanes, node[1])
-        if number not in self.known:
-            self.known.add(number)
-            if self.direct and node[0] == INPUT:
-                self.pointers.add(node[1])
-                self.lines.append(f"%a{number} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
-                self.lines.append(f"%v{number} = load double, ptr %a{number}, align 8")
-            else:
-                self.lines.append(f"%a{number} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
-                name = f"%t{number}" if node[0] in TRUTHS else f"%v{number}"
-                self.lines.append(f"{name} = load {self.t}, ptr %a{number}, align {self.align}")
-                if node[0] in TRUTHS:
-                    self.lines.append(f"%v{number} = fcmp une {self.t} {name}, {constant(self.plan.lanes, 0.0)}")
+        if number in self.known:
+            return f"%v{number}"
+        self.known.add(number)
+        if self.direct and node[0] == INPUT:
+            self.pointers.add(node[1])
+            add(f"%a{number} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
+            add(f"%v{number} = load double, ptr %a{number}, align 8")
+            return f"%v{number}"
+        truth = node[0] in TRUTHS
+        name = f"%t{number}" if truth else f"%v{number}"
+        add(f"%a{number} = getelementptr {t}, ptr %ws, i64 {self.plan.slot[number]}")
+        add(f"{name} = load {t}, ptr %a{number}, align {self.align}")
+        if truth:
+            add(f"%v{number} = fcmp une {t} {name}, {constant(self.plan.lanes, 0.0)}")
         return f"%v{number}"
 
     def _store(self, number: int) -> None:
         value = f"%v{number}"
         if self.program.nodes[number][0] in TRUTHS:
             one, zero = (constant(self.plan.lanes, x) for x in (1.0, 0.0))
-            self.lines.append(
-                f"%t{number} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}"
-            )
+            self.lines.append(f"%t{number} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}")
             value = f"%t{number}"
         self.lines.append(f"%b{number} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
         self.lines.append(f"store {self.t} {value}, ptr %b{number}, align {self.align}")

@@ -19,7 +19,7 @@ OPTIMISATION = 2
 """Of code generation."""
 
 
-class CompilerMissing(ImportError):
+class CompilerMissing(ImportError):  # noqa: N818, a signal to the kernel, never seen by users
     """llvmlite is not there, too old, or knows no code for this processor."""
 
 
@@ -80,13 +80,18 @@ def assemble(text: str) -> bytes:
     return _target_machine().emit_object(module)
 
 
+@functools.cache
+def _loading_context() -> Any:
+    """Context of the empty modules that loaders need; it outlives them, in whatever order they are collected."""
+    return _binding().create_context()
+
+
 class Loaded:
     """Object code in memory; keep it alive as long as its addresses are in use."""
 
     def __init__(self, code: bytes) -> None:
         llvm = _binding()
-        self._context = llvm.create_context()
-        module = llvm.parse_assembly("", context=self._context)
+        module = llvm.parse_assembly("", context=_loading_context())
         self._engine = llvm.create_mcjit_compiler(module, _target_machine())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()

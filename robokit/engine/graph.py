@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 INPUT, CONST, ADD, SUB, MUL, DIV, NEG, ABS, SQRT, SIN, COS, SELECT, LT, LE, EQ, AND, OR, NOT = range(18)
-
-NAMES = "input const add sub mul div neg abs sqrt sin cos select lt le eq and or not".split()
 
 TRUTHS = frozenset((LT, LE, EQ, AND, OR, NOT))
 """Operations whose value is true or false, not a number."""
@@ -176,7 +175,7 @@ def _divide(a: float, b: float) -> float:
     return a / b
 
 
-_COMPUTE = {
+_COMPUTE: dict[int, Callable[..., Any]] = {
     ADD: lambda a, b: a + b,
     SUB: lambda a, b: a - b,
     MUL: lambda a, b: a * b,

@@ -1,8 +1,18 @@
-"""Words of LLVM IR that all the emitters share."""
+"""Words of LLVM IR that all the emitters share, and the constants that they agree on."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
+
+NOT_FINITE, NOT_UNIT, NOT_FINITE_OUTPUT = 1, 2, 4
+"""Parts of a status."""
+
+CHUNK = 700
+"""Nodes per chunk: 400 to 1,500 measure the same."""
+
+GROUP = 4
+"""Tiles that go through a chunk before the next chunk's code is fetched: 1 is 10 % slower for an ABA."""
 
 
 def vector(lanes: int, kind: str = "double") -> str:
@@ -23,3 +33,65 @@ def constant(lanes: int, value: float) -> str:
 def suffix(lanes: int) -> str:
     """Ending of an intrinsic's name."""
     return "f64" if lanes == 1 else f"v{lanes}f64"
+
+
+def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
+    """Text of a module.
+
+    Args:
+        parts: function definitions and tables.
+        lanes: numbers of lanes that intrinsics are needed for.
+    """
+    declared = "".join(
+        f"declare {vector(n)} @llvm.{f}.{suffix(n)}({vector(n)})\n"
+        for n in sorted({1, *lanes})
+        for f in ("fabs", "sqrt")
+    )
+    # 512-bit registers are used where the CPU has them, also on those whose tuning prefers 256.
+    widths = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
+    return "\n".join([declared, *parts, f"attributes #0 = {{ noinline nounwind {widths} }}\n"])
+
+
+class Lines:
+    """Instructions under construction; values get fresh names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.count = 0
+
+    def __call__(self, instruction: str) -> str:
+        """Append an instruction that has a value; its name."""
+        self.count += 1
+        self.lines.append(f"%x{self.count} = {instruction}")
+        return f"%x{self.count}"
+
+    def do(self, instruction: str) -> None:
+        """Append an instruction without a value, or a label."""
+        self.lines.append(instruction)
+
+    def pointer(self, base: str, index: int | str, kind: str = "double") -> str:
+        """Address of an element."""
+        return self(f"getelementptr {kind}, ptr {base}, i64 {index}")
+
+    def argument(self, index: int) -> str:
+        """Address of an argument's data."""
+        return self(f"load ptr, ptr {self.pointer('%args', index, 'ptr')}, align 8")
+
+    def any(self, lanes: int, mask: str) -> str:
+        """Whether any lane of a mask is set."""
+        if lanes == 1:
+            return mask
+        return self(f"icmp ne i{lanes} {self(f'bitcast <{lanes} x i1> {mask} to i{lanes}')}, 0")
+
+    def text(self) -> str:
+        """All of them."""
+        return "\n".join(line if line.endswith(":") else "  " + line for line in self.lines)
+
+    def norm_error(self, lanes: int, parts: list[str]) -> str:
+        """How far the squared length of a vector is from 1."""
+        t = vector(lanes)
+        total = self(f"fmul contract {t} {parts[0]}, {parts[0]}")
+        for part in parts[1:]:
+            total = self(f"fadd contract {t} {total}, {self(f'fmul contract {t} {part}, {part}')}")
+        error = self(f"fsub {t} {total}, {constant(lanes, 1.0)}")
+        return self(f"call {t} @llvm.fabs.{suffix(lanes)}({t} {error})")

@@ -215,7 +215,7 @@ class Truth:
 
 
 def _sum(graph: Graph, a: int, b: int) -> Any:
-    """a + b of signed references; one node for a+b, b+a and their negatives."""
+    """Sum of signed references; one node for a+b, b+a and their negatives."""
     if a == -b:
         return 0.0
     if (a > 0) == (b > 0):
@@ -271,7 +271,7 @@ def cos(x: Scalar) -> Scalar:
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """a where the condition holds, else b; both are computed."""
+    """The first where the condition holds, else the second; both are computed."""
     if not isinstance(condition, Truth):
         return a if condition else b
     graph = condition.graph

@@ -31,9 +31,7 @@ def check_parents(dof_parent: Sequence[int]) -> np.ndarray:
     wrong = np.flatnonzero((parents < -1) | (parents >= np.arange(len(parents))))
     if len(wrong):
         i = int(wrong[0])
-        raise ModelError(
-            f"dof_parent[{i}] is {int(parents[i])}; a parent is -1 (none) or smaller than its child's index {i}"
-        )
+        raise ModelError(f"dof_parent[{i}] is {int(parents[i])}; a parent is -1 (none) or smaller than {i}")
     return parents
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from robokit.conventions import FLOATING_BASE
 from robokit.urdf.description import RobotDescription
+from robokit.urdf.loops import check_loops
 from robokit.urdf.physics import check_inertias, check_joints, check_masses
 from robokit.urdf.report import Report
 from robokit.urdf.resolve import Resolver, check_files
@@ -25,13 +27,43 @@ def check(robot: RobotDescription, report: Report, resolver: Resolver, base: str
     check_inertias(robot, report)
     check_joints(robot, report)
     _check_materials(robot, report)
+    if base == "floating":
+        _check_base_name(robot, report)
     check_files(robot, resolver, report)
     if not robot.links:
         return
     tree = check_structure(robot, report)
+    check_loops(robot, report)
     # Judging masses needs a tree, and numbers that could all be read.
     if tree is not None and not report.failed:
         check_masses(robot, tree, base, report)
+
+
+def _check_base_name(robot: RobotDescription, report: Report) -> None:
+    for joint in robot.joints:
+        if joint.name != FLOATING_BASE:
+            continue
+        where = f"joint {joint.name!r}"
+        if joint.moves:
+            message = (
+                f"moves, and base='floating' adds a joint of the same name before it (type={joint.type!r})"
+            )
+            report.add("base-floats-twice", where, joint.line, message)
+        else:
+            message = (
+                f"is fixed and becomes {fixed_base_name(robot)!r}: base='floating' adds a joint of its name"
+            )
+            report.add("joint-renamed", where, joint.line, message)
+        return
+
+
+def fixed_base_name(robot: RobotDescription) -> str:
+    """A free name for a fixed joint that has the floating base's name."""
+    taken = {joint.name for joint in robot.joints}
+    name = f"{FLOATING_BASE}_fixed"
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _check_materials(robot: RobotDescription, report: Report) -> None:

@@ -45,6 +45,11 @@ _ERRORS = _rows(
     ("root-not-robot", "the outermost element is not <robot>", "give a URDF, whose root is <robot name=...>"),
     ("xacro-unexpanded", "a xacro macro file that was not expanded", "expand it: xacro in.xacro > out.urdf"),
     ("no-links", "no <link> at all", "a robot needs at least one <link name=...>"),
+    (
+        "base-floats-twice",
+        "a moving joint has the name of the joint that base='floating' adds",
+        "load with base='fixed' if this joint is the free one, or rename it",
+    ),
     ("name-missing", "a link or joint without a name", "give it a name"),
     ("link-duplicate", "two links of one name", "rename one of them"),
     ("joint-duplicate", "two joints of one name", "rename one of them"),
@@ -57,8 +62,9 @@ _ERRORS = _rows(
     (
         "link-two-parents",
         "a link that is the child of two joints",
-        "URDF is a tree: close loops in code, with ModelBuilder.loop_joint",
+        "URDF is a tree: close the loop with a <loop_joint>",
     ),
+    ("loop-end-missing", "a <loop_joint> without a predecessor or successor", "name the link of each end"),
     ("tree-cycle", "joints that close a circle", "break the circle: one link must have no parent"),
     ("tree-two-roots", "parts that no joint connects", "connect each root to the robot with a fixed joint"),
     ("attribute-missing", "an attribute without which there is no number to use", "add the attribute"),
@@ -121,6 +127,7 @@ _NOTES = _rows(
     ("limit-on-continuous", "position limits on a continuous joint, ignored", ""),
     ("limit-locked", "a joint whose lower and upper limit are equal", ""),
     ("inertia-without-mass", "a rotational inertia on a link of zero mass, kept", ""),
+    ("joint-renamed", "a fixed joint has the name of the joint that base='floating' adds", ""),
     ("mimic-of-fixed", "a mimic of, or on, a joint that does not move", ""),
 )
 

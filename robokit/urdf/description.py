@@ -18,6 +18,9 @@ Triple = tuple[float, float, float]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 """URDF's joint types."""
 
+AXIS_TYPES = ("revolute", "continuous", "prismatic", "planar", "helical", "cylindrical")
+"""Types that use the axis; the last two only in loop joints."""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -237,12 +240,39 @@ class JointDescription:
     @property
     def has_axis(self) -> bool:
         """Whether the type uses the axis."""
-        return self.type in ("revolute", "continuous", "prismatic", "planar")
+        return self.type in AXIS_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class LoopDescription:
+    """``<loop_joint>``, robokit's extension: a joint that closes a loop of the tree.
+
+    Attributes:
+        name, type: as written; type is "" where it was missing.
+        predecessor, successor: link names, None where they were missing.
+        predecessor_origin, successor_origin: pose of the joint frame in either link.
+        axis: in the joint frame, as written (not normalised).
+        line: line in the file.
+    """
+
+    name: str
+    type: str
+    predecessor: str | None
+    successor: str | None
+    predecessor_origin: Origin = field(default_factory=Origin)
+    successor_origin: Origin = field(default_factory=Origin)
+    axis: Triple = (1.0, 0.0, 0.0)
+    line: int = 0
+
+    @property
+    def has_axis(self) -> bool:
+        """Whether the type uses the axis."""
+        return self.type in AXIS_TYPES
 
 
 @dataclass(frozen=True, slots=True)
 class RobotDescription:
-    """``<robot>``: links, joints and top-level materials in the file's order, duplicates included."""
+    """``<robot>``: links, joints, loops and top-level materials in the file's order, duplicates included."""
 
     name: str
     links: tuple[LinkDescription, ...]
@@ -250,6 +280,7 @@ class RobotDescription:
     materials: tuple[MaterialDescription, ...] = ()
     file: str = "<string>"
     line: int = 0
+    loops: tuple[LoopDescription, ...] = ()
 
     def material(self, name: str) -> MaterialDescription | None:
         """The first definition of a material: top level first, then inside the visuals."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from robokit.conventions import FLOATING_BASE
 from robokit.diagnostics import Diagnostic
 from robokit.errors import UnknownName
 from robokit.model.geometry import Mesh, Shape
-from robokit.urdf.check import check
+from robokit.urdf.check import check, fixed_base_name
 from robokit.urdf.description import JointDescription, RobotDescription, ShapeDescription
 from robokit.urdf.parse import parse_path, parse_text
 from robokit.urdf.report import Report, refusal
@@ -135,10 +135,6 @@ def _robot(
 ) -> Robot:
     if description is not None:
         check(description, report, resolver, base)
-        taken = next((j for j in description.joints if j.name == FLOATING_BASE), None)
-        if taken and base == "floating":
-            message = f"{FLOATING_BASE!r} is the name of the joint that base='floating' adds"
-            report.add("joint-duplicate", f"joint {taken.name!r}", taken.line, message)
     found = report.diagnostics()
     refused = refusal(report.file, found, strict)
     if refused is not None:
@@ -185,12 +181,25 @@ def build(
         else:
             inertial = link.inertial
             builder.link(link.name, inertial.mass, inertial.origin.xyz, inertial.matrix(), *shapes)
+    # Several quadrupeds call the fixed joint under their trunk "floating_base".
+    renamed = {FLOATING_BASE: fixed_base_name(description)} if base == "floating" else {}
     for joint in description.joints:
-        _add_joint(builder, joint)
+        _add_joint(builder, joint, renamed)
+    for loop in description.loops:
+        assert loop.predecessor is not None and loop.successor is not None  # an error stopped us otherwise
+        builder.loop_joint(
+            loop.name,
+            loop.type,
+            loop.predecessor,
+            loop.successor,
+            loop.predecessor_origin.placement(),
+            loop.successor_origin.placement(),
+            loop.axis,
+        )
     return builder.build(base=base, diagnostics=list(diagnostics))
 
 
-def _add_joint(builder: Any, joint: JointDescription) -> None:
+def _add_joint(builder: Any, joint: JointDescription, renamed: Mapping[str, str]) -> None:
     from robokit.model.robot import Mimic
 
     ranged = joint.type in ("revolute", "prismatic")
@@ -198,7 +207,7 @@ def _add_joint(builder: Any, joint: JointDescription) -> None:
     lower, upper = (limit.range if limit and ranged else None) or (None, None)
     length = math.hypot(*joint.axis)
     builder.joint(
-        joint.name,
+        renamed.get(joint.name, joint.name),
         joint.type,
         joint.parent,
         joint.child,
@@ -210,5 +219,5 @@ def _add_joint(builder: Any, joint: JointDescription) -> None:
         velocity=limit.velocity if limit else None,
         damping=dynamics.damping if dynamics else 0.0,
         friction=dynamics.friction if dynamics else 0.0,
-        mimic=Mimic(mimic.joint, mimic.multiplier, mimic.offset) if mimic else None,
+        mimic=Mimic(renamed.get(mimic.joint, mimic.joint), mimic.multiplier, mimic.offset) if mimic else None,
     )

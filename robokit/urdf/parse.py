@@ -23,6 +23,7 @@ from robokit.urdf.description import (
     SafetyDescription,
     ShapeDescription,
 )
+from robokit.urdf.loops import read_loop
 from robokit.urdf.reader import Reader
 from robokit.urdf.report import Report
 from robokit.urdf.shapes import read_material, read_shape
@@ -31,7 +32,7 @@ from robokit.urdf.source import decode, parse_xml, read_file
 if TYPE_CHECKING:
     from lxml import etree
 
-_ROBOT = frozenset(("link", "joint", "material"))
+_ROBOT = frozenset(("link", "joint", "material", "loop_joint"))
 _LINK = frozenset(("inertial", "visual", "collision"))
 _INERTIAL = frozenset(("origin", "mass", "inertia"))
 _JOINT = frozenset(
@@ -88,12 +89,14 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
     report, line = reader.report, reader.line(root)
     reader.attributes(root, "robot", ("name", "version"))
     name = reader.text(root, "name", "robot") or ""
-    links, joints, materials = [], [], []
+    links, joints, materials, loops = [], [], [], []
     for tag, element in reader.children(root, "robot", _ROBOT):
         if tag == "link":
             links.append(_link(element, reader))
         elif tag == "joint":
             joints.append(_joint(element, reader))
+        elif tag == "loop_joint":
+            loops.append(read_loop(element, reader))
         else:
             materials.append(read_material(element, reader, "robot"))
     if not links and not report.has("xacro-unexpanded"):
@@ -108,7 +111,7 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
             )
         else:
             report.add("no-links", "robot", line, "has no <link>")
-    return RobotDescription(name, tuple(links), tuple(joints), tuple(materials), report.file, line)
+    return RobotDescription(name, tuple(links), tuple(joints), tuple(materials), report.file, line, tuple(loops))
 
 
 def _name(element: etree._Element, reader: Reader, what: str) -> str:

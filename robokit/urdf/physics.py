@@ -174,7 +174,7 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
         inner = sum(1 for m in moving if k < m < tree.end[k]) if not mass[k] and not turn[k] else 0
         if not mass[k] and not turn[k]:
             covered = tree.end[k]
-        more = f", nor do {inner} joints beyond it" if inner else ""
+        more = f", like the {inner} beyond it" if inner else ""
         message = f"moves {lacks}{more}: H is singular"
         report.add("massless-subtree", f"joint {joint.name!r}", joint.line, message)
     if base == "floating":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lxml import etree
 
 _PHYSICS = frozenset(
-    ("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco", "loop_joint")
+    ("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco")
 )
 
 

@@ -173,6 +173,7 @@ def _check_file(filename: str, what: str, where: str, line: int, resolver: Resol
         hint = f"pass package_dirs=[the folder that holds {found.package!r}]"
         report.once(f"{what}-unresolved", kind, where, line, message + tried, hint)
     else:
-        hint = None if filename.startswith(("package:", "model:")) else "correct the name; dynamics do not need it"
+        packaged = filename.startswith(("package:", "model:"))
+        advice = None if packaged else "correct the name; dynamics do not need it"
         message = f"{what} {filename!r} was not found{tried}"
-        report.once(f"{what}-unresolved", filename, where, line, message, hint)
+        report.once(f"{what}-unresolved", filename, where, line, message, advice)

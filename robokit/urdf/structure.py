@@ -33,8 +33,8 @@ class LinkTree:
 def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:
     """The tree of the links, or None where they form none; problems go to the report."""
     links = _unique(robot.links, "link", report)
-    joints = _unique(robot.joints, "joint", report)
-    edges, loose = _edges(joints, links, report)
+    _unique(robot.joints, "joint", report)
+    edges, loose = _edges(robot.joints, links, report)
     incoming = _incoming(edges, report)
     check_mimics(robot, report)
 
@@ -65,10 +65,12 @@ def _unique(items: Iterable, what: str, report: Report) -> dict:
     return table
 
 
-def _edges(joints: dict, links: dict, report: Report) -> tuple[list[JointDescription], int]:
+def _edges(
+    joints: Iterable[JointDescription], links: dict, report: Report
+) -> tuple[list[JointDescription], int]:
     """Joints between two defined links, and the number of joints whose child is unknown."""
     edges, loose = [], 0
-    for joint in joints.values():
+    for joint in joints:
         where = f"joint {joint.name!r}"
         good = joint.parent is not None and joint.child is not None
         for which, link, line in (
@@ -157,7 +159,8 @@ def _check_cycles(
             name = incoming[name].parent or ""
         if name in path:
             circle = list(path)[path[name] :]
-            shown = " -> ".join(map(repr, reversed(circle[:8]))) + (" ..." if len(circle) > 8 else "")
+            round_trip = [circle[-1], *circle][::-1] if len(circle) <= 8 else circle[7::-1]
+            shown = " -> ".join(map(repr, round_trip)) + (" -> ..." if len(circle) > 8 else "")
             joint = incoming[name]
             message = f"{len(circle)} links carry each other in a circle: {shown}"
             report.add("tree-cycle", f"joint {joint.name!r}", joint.line, message)
@@ -166,7 +169,9 @@ def _check_cycles(
 
 def check_mimics(robot: RobotDescription, report: Report) -> None:
     """Mimics of unknown joints, of themselves, and in a circle."""
-    joints = {joint.name: joint for joint in reversed(robot.joints)}
+    joints: dict[str, JointDescription] = {}
+    for joint in robot.joints:
+        joints.setdefault(joint.name, joint)
     follows: dict[str, str] = {}
     for joint in joints.values():
         mimic, where = joint.mimic, f"joint {joint.name!r} mimic"

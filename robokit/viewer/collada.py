@@ -42,7 +42,7 @@ def read_collada(path: Path) -> Iterator[Part]:
     for element in root.iter():
         if isinstance(element.tag, str):
             element.tag = etree.QName(element).localname
-    by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
+    by_id: dict[str, Any] = {str(element.get("id")): element for element in root.iter() if element.get("id")}
     unit = root.find("asset/unit")
     scale = float(unit.get("meter", "1")) if unit is not None else 1.0
     turn = np.diag([scale, scale, scale, 1.0])
@@ -60,7 +60,8 @@ def _node_parts(node: Any, above: np.ndarray, by_id: dict[str, Any]) -> Iterator
         if geometry is None:
             continue
         materials = {
-            bound.get("symbol"): _target(by_id, bound.get("target")) for bound in instance.iter("instance_material")
+            bound.get("symbol"): _target(by_id, bound.get("target"))
+            for bound in instance.iter("instance_material")
         }
         for vertices, faces, symbol in _geometry_parts(geometry, by_id):
             points = vertices @ matrix[:3, :3].T + matrix[:3, 3]
@@ -89,7 +90,7 @@ def _transform(node: Any) -> np.ndarray:
         elif element.tag == "rotate":
             x, y, z, degrees = _numbers(element)
             axis = np.array([x, y, z]) / max(float(np.linalg.norm([x, y, z])), 1e-12)
-            cross = np.cross(np.eye(3), axis) * -1.0
+            cross = np.cross(np.eye(3), axis)
             angle = np.radians(degrees)
             step[:3, :3] = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
         else:
@@ -98,7 +99,9 @@ def _transform(node: Any) -> np.ndarray:
     return total
 
 
-def _geometry_parts(geometry: Any, by_id: dict[str, Any]) -> Iterator[tuple[np.ndarray, np.ndarray, str | None]]:
+def _geometry_parts(
+    geometry: Any, by_id: dict[str, Any]
+) -> Iterator[tuple[np.ndarray, np.ndarray, str | None]]:
     """Vertices, faces and material symbol of each primitive list of a geometry."""
     for kind in ("triangles", "polylist", "polygons"):
         for primitive in geometry.iter(kind):

@@ -116,6 +116,7 @@ def _read(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, RGBA | None]]:
 
     loaded: Any = trimesh.load(path, process=True)
     pieces = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
+    piece: Any
     for piece in pieces:
         if hasattr(piece, "faces"):
             yield np.asarray(piece.vertices), np.asarray(piece.faces), _colour(piece)

@@ -133,7 +133,9 @@ def bounds(nodes: list[Node], poses: np.ndarray) -> np.ndarray:
         cloud = np.concatenate(points)
         low_body, high_body = cloud.min(axis=0), cloud.max(axis=0)
         ends = np.stack([low_body, high_body])
-        cloud = np.array([[ends[i, 0], ends[j, 1], ends[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+        cloud = np.array(
+            [[ends[i, 0], ends[j, 1], ends[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+        )
         world = rotate(poses[:, body, None, 3:], cloud[None]) + poses[:, body, None, :3]
         low, high = np.minimum(low, world.min(axis=(0, 1))), np.maximum(high, world.max(axis=(0, 1)))
     if not np.all(np.isfinite(low)):

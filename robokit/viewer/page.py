@@ -35,7 +35,11 @@ SCRIPTS = (
 
 
 def write_page(
-    source: Any, path: str | Path, q: np.ndarray | None = None, max_triangles: int = 1500, max_fps: float = 60.0
+    source: Any,
+    path: str | Path,
+    q: np.ndarray | None = None,
+    max_triangles: int = 1500,
+    max_fps: float = 60.0,
 ) -> Path:
     """Write the page of a motion or of a single pose.
 
@@ -57,6 +61,20 @@ def write_page(
         path = path.with_suffix(".html")
     path.write_text(page_html(source, q, max_triangles, max_fps), encoding="utf-8")
     return path
+
+
+def write_pose_page(robot: Any, path: str | Path, q: np.ndarray | None = None) -> Path:
+    """Write the page of a robot that sliders pose.
+
+    Args:
+        robot: the Robot.
+        path: where to.
+        q: the configuration at the start, (nq,); neutral by default.
+
+    Returns:
+        The path of the file.
+    """
+    return write_page(robot, path, q)
 
 
 def page_html(
@@ -131,7 +149,7 @@ def inline_script(code: str) -> str:
 
 
 def meshcat_script() -> str:
-    """meshcat's viewer with three.js inside, from the installed package, without importing it.
+    """Meshcat's viewer with three.js inside, from the installed package, without importing it.
 
     Raises:
         MissingDependency: meshcat is not installed or does not hold the file.

@@ -6,6 +6,8 @@
     frames      body poses, q, centre of mass, momentum, contacts at display rate (or one pose)
     curves      energies, momenta, contact force at plotting rate
     summary     figures for the strip at the top
+
+Curves and frames have their own clocks: a frame is for the eye, a curve keeps what happens in between.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ def pose_payload(robot: Any, q: np.ndarray | None = None, max_triangles: int = 1
     poses = body_poses(robot, q)
     payload = robot_payload(robot, poses, max_triangles)
     # A floating robot stands on its lowest point; a fixed base keeps the world's own z = 0.
-    payload["ground"] = min(0.0, payload["bounds"][0][2]) if robot.base == "fixed" else payload["bounds"][0][2]
+    payload["ground"] = (
+        min(0.0, payload["bounds"][0][2]) if robot.base == "fixed" else payload["bounds"][0][2]
+    )
     payload["frames"] = {
         "count": 1,
         "t": packed(np.zeros(1)),
@@ -105,7 +109,10 @@ def robot_payload(robot: Any, poses: np.ndarray, max_triangles: int) -> dict[str
             "size": robot_size(robot),
         },
         "bodies": {"name": names, "parent": [int(i) for i in tree.parent]},
-        "links": [{"name": link.name, "body": int(link.body), "pose": pose_numbers(link.placement)} for link in robot.links],
+        "links": [
+            {"name": link.name, "body": int(link.body), "pose": pose_numbers(link.placement)}
+            for link in robot.links
+        ],
         "joints": _joints(robot),
         "geometries": geometries,
         "nodes": drawn,
@@ -126,7 +133,13 @@ def structure(robot: Any) -> dict[str, Any]:
     counts["cholesky_factorise"] = cholesky["factorise"]
     counts["cholesky_solve"] = cholesky["solve"]
     counts["fill"] = int(filled.sum() - np.tril(pattern).sum())
-    return {"n": len(parents), "parent": parents, "cholesky": _bits(filled), "pattern": _bits(pattern), "counts": counts}
+    return {
+        "n": len(parents),
+        "parent": parents,
+        "cholesky": _bits(filled),
+        "pattern": _bits(pattern),
+        "counts": counts,
+    }
 
 
 def curves(trajectory: Any) -> list[dict[str, Any]]:
@@ -158,7 +171,9 @@ def curves(trajectory: Any) -> list[dict[str, Any]]:
     if trajectory.momentum is not None:
         h = np.asarray(trajectory.momentum)
         plots.append(plot("linear", "Linear momentum", "N s", x=h[:, 3], y=h[:, 4], z=h[:, 5]))
-        plots.append(plot("angular", "Angular momentum about the CoM", "N m s", x=h[:, 0], y=h[:, 1], z=h[:, 2]))
+        plots.append(
+            plot("angular", "Angular momentum about the CoM", "N m s", x=h[:, 0], y=h[:, 1], z=h[:, 2])
+        )
     plots.append(plot("drift", "Energy balance: total less its start", "J", drift=total - total[0]))
     return plots
 
@@ -195,7 +210,7 @@ def packed(values: Any) -> str:
 
 
 def _optional_frames(trajectory: Any, chosen: np.ndarray) -> dict[str, Any]:
-    """Velocity, momentum, total contact force and contact points at the frames, where the trajectory has them."""
+    """Velocity, momentum, contact force and contact points at the frames, where there are any."""
     found: dict[str, Any] = {}
     for key, attribute in (("v", "v"), ("momentum", "momentum"), ("force", "contact_force")):
         value = getattr(trajectory, attribute, None)
@@ -294,8 +309,7 @@ def _nodes(nodes: list[Node]) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 def _geometry(geometry: Drawable) -> dict[str, Any]:
     """A geometry for the page; mesh corners as 16-bit steps of their box, which is finer than a pixel."""
     if not isinstance(geometry, Triangles):
-        fields = {key: value for key, value in vars(geometry).items()}
-        return {"type": type(geometry).__name__.lower(), **fields}
+        return {"type": type(geometry).__name__.lower(), **vars(geometry)}
     low, high = geometry.vertices.min(axis=0), geometry.vertices.max(axis=0)
     step = np.where(high > low, (high - low) / 65535.0, 1.0)
     corners = np.round((geometry.vertices - low) / step).astype("<u2")

@@ -1,7 +1,7 @@
 """What there is to draw: a robot as a list of nodes, each a shape at a placement on a body.
 
-Only bodies move, so links welded to a body are folded into it. A robot is seen as its visuals; one without any
-as its collision shapes; one without those as inertia boxes and joint axes: a scene is never empty.
+Only bodies move, so links welded to a body are folded into it. A robot is seen as its visuals; one without
+any as its collision shapes; one without those as inertia boxes and joint axes: a scene is never empty.
 """
 
 from __future__ import annotations
@@ -130,13 +130,13 @@ def robot_size(robot: Any) -> float:
 
     poses = body_poses(robot, robot.neutral()[None])[0]
     extent = np.ptp(poses[1:, :3], axis=0) if len(poses) > 1 else np.zeros(3)
-    radius = 0.0
+    radius = 0.05
     for link in robot.links:
         node = inertia_node(link)
         if node is not None:
             reach = np.abs(node.placement.position).max() + 0.5 * max(node.geometry.size)  # type: ignore[union-attr]
             radius = max(radius, float(reach))
-    return float(np.clip(max(0.5 * np.linalg.norm(extent), radius), 0.05, 3.0))
+    return min(max(0.5 * float(np.linalg.norm(extent)), radius), 3.0)
 
 
 def local_box(geometry: Drawable) -> tuple[np.ndarray, np.ndarray]:
@@ -161,7 +161,11 @@ def _shape_nodes(
     for shape in shapes:
         own = shape.rgba if role == "visual" else None
         for geometry, painted in _drawables(shape.geometry, max_triangles, seen):
-            rgba = MISSING_COLOUR if painted == MISSING_COLOUR else own or (painted if role == "visual" else None)
+            rgba = (
+                MISSING_COLOUR
+                if painted == MISSING_COLOUR
+                else own or (painted if role == "visual" else None)
+            )
             nodes.append(
                 Node(link.name, link.body, geometry, link.placement @ shape.placement, rgba or colour, role)
             )
@@ -189,11 +193,15 @@ def _drawables(geometry: Geometry, max_triangles: int, seen: set[str]) -> list[t
 
 
 def _stand_ins(nodes: list[Node]) -> list[Node]:
-    """What a robot without visuals is seen as: its collision shapes, else its inertia boxes and joint axes."""
+    """What a robot without visuals is seen as: collision shapes, else inertia boxes and joint axes."""
     roles = {node.role for node in nodes}
     if "visual" in roles:
         return []
-    shown = {"collision": DEFAULT_COLOUR} if "collision" in roles else {"inertia": BARE_COLOUR, "axis": AXIS_COLOUR}
+    shown = (
+        {"collision": DEFAULT_COLOUR}
+        if "collision" in roles
+        else {"inertia": BARE_COLOUR, "axis": AXIS_COLOUR}
+    )
     return [
         Node(node.link, node.body, node.geometry, node.placement, shown[node.role], "visual", stand_in=True)
         for node in nodes

@@ -6,39 +6,11 @@ import numpy as np
 import pytest
 from dense import cross_force, cross_motion, skew
 from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from values import array, force, matrix, motion, number, quaternion, six, three, transform
 
-from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Transform, Vector3
+from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Transform, Vector3
 from robokit.spatial.rotation import quat_normalized, quat_wxyz_to_rotation
-
-number = st.floats(-8.0, 8.0, allow_nan=False, width=32)
-three = st.tuples(number, number, number)
-six = st.tuples(*[number] * 6)
-quaternion = st.tuples(*[number] * 4).filter(lambda c: sum(x * x for x in c) > 1e-2)
-
-
-def motion(c) -> Motion:
-    return Motion(Vector3(*c[:3]), Vector3(*c[3:]))
-
-
-def force(c) -> Force:
-    return Force(Vector3(*c[:3]), Vector3(*c[3:]))
-
-
-def transform(quat, r) -> Transform:
-    return Transform(quat_wxyz_to_rotation(quat_normalized(quat)).T, Vector3(*r))
-
-
-def array(x) -> np.ndarray:
-    return np.array(x.rows if isinstance(x, Matrix3) else list(x), dtype=float)
-
-
-def matrix(X: Transform) -> np.ndarray:
-    """X = [[E, 0], [-E r x, E]] (RBDA eq. 2.24)."""
-    E = array(X.E)
-    return np.block([[E, np.zeros((3, 3))], [-E @ skew(array(X.r)), E]])
-
 
 def close(a, b) -> None:
     assert_allclose(a, b, rtol=1e-11, atol=1e-9)
@@ -146,8 +118,6 @@ def test_shifting_a_pure_rotation_gives_the_velocity_of_the_new_origin():
 
 
 def test_congruence_refuses_two_different_transforms():
-    from robokit.spatial import RigidInertia
-
     X = Transform.identity()
     with pytest.raises(TypeError, match="same transform"):
         X.T @ RigidInertia.zero() @ Transform.identity()

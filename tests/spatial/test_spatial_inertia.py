@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dense import cross_force, cross_motion, dense_inertia
 from numpy.testing import assert_allclose
-from test_spatial_algebra import array, force, matrix, motion, transform
+from values import array, force, matrix, motion, transform
 
 from robokit.spatial import ArticulatedInertia, Matrix3, RigidInertia, Symmetric3, Vector3
 from robokit.spatial.linear import ldl, ldl_solve

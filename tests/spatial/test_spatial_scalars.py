@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from test_spatial_algebra import array
+from values import array
 
 from robokit.spatial import RigidInertia, Symmetric3, Transform, Vector3, scalars
 from robokit.spatial.rotation import coordinate_rotation, quat_wxyz_to_rotation

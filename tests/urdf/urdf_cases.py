@@ -4,9 +4,7 @@ A case is (bad, good, line, words): the bad text gives the code on that line, an
 message or element; the good text differs as little as possible and gives no finding at all.
 """
 
-INERTIAL = (
-    '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
-)
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
 BODY = "<link name='a'/>\n<link name='b'>" + INERTIAL + "</link>"
 
@@ -26,7 +24,8 @@ def link(inside, name="b"):
 
 def inertial(mass="1", ixx="1", iyy="1", izz="1", products='ixy="0" ixz="0" iyz="0"'):
     return link(
-        f'<inertial><mass value="{mass}"/><inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" {products}/></inertial>'
+        f'<inertial><mass value="{mass}"/>'
+        f'<inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" {products}/></inertial>'
     )
 
 
@@ -38,7 +37,8 @@ def joint(inside=LIMIT, kind='type="revolute"', ends='<parent link="a"/><child l
 def two_joints(first, second):
     links = "".join(f'<link name="{n}">{INERTIAL}</link>' for n in "abc")
     return robot(
-        f'{links}\n<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{LIMIT}{first}</joint>\n'
+        f"{links}\n"
+        f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{LIMIT}{first}</joint>\n'
         f'<joint name="k" type="revolute"><parent link="b"/><child link="c"/>{LIMIT}{second}</joint>'
     )
 
@@ -47,7 +47,9 @@ def chain(*edges, links="abc"):
     """Links on line 2, then one fixed joint a line."""
     lines = ["".join(f'<link name="{n}"/>' for n in links)]
     for k, (parent, child) in enumerate(edges):
-        lines.append(f'<joint name="j{k}" type="fixed"><parent link="{parent}"/><child link="{child}"/></joint>')
+        lines.append(
+            f'<joint name="j{k}" type="fixed"><parent link="{parent}"/><child link="{child}"/></joint>'
+        )
     return robot("\n".join(lines))
 
 
@@ -66,11 +68,20 @@ MASSLESS_TIP = robot(
     f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{LIMIT}</joint>\n'
     f'<joint name="k" type="KIND"><parent link="b"/><child link="c"/>{LIMIT}</joint>'
 )
+LOOP = two_joints("", "").replace(
+    "</robot>",
+    '<loop_joint name="l" type="spherical"><predecessor link="a"/><successor link="c"/></loop_joint>\n</robot>',
+)
 MIMIC = '<mimic joint="{}"/>'
 
 CASES = {
     # ---- errors
-    "xml-doctype": ('<!DOCTYPE robot []>\n<robot name="r"><link name="a"/></robot>', robot('<link name="a"/>'), 1, ""),
+    "xml-doctype": (
+        '<!DOCTYPE robot []>\n<robot name="r"><link name="a"/></robot>',
+        robot('<link name="a"/>'),
+        1,
+        "",
+    ),
     "xml-syntax": (robot('<link name="a">'), robot('<link name="a"/>'), 3, "not well-formed"),
     "root-not-robot": ('<sdf version="1.7"/>', robot('<link name="a"/>'), 1, "SDF"),
     "xacro-unexpanded": (
@@ -96,7 +107,13 @@ CASES = {
     "link-undefined": (chain("ab", "bd"), GOOD_CHAIN, 4, "'d'"),
     "joint-self": (chain("ab", "cc"), GOOD_CHAIN, 4, "'c'"),
     "link-two-parents": (chain("ab", "bc", "ac"), GOOD_CHAIN, 5, "'j1'"),
-    "tree-cycle": (chain("ab", "bc", "ca"), GOOD_CHAIN, 5, "'a'"),
+    "loop-end-missing": (
+        LOOP.replace('<successor link="c"/>', ""),
+        LOOP,
+        5,
+        "no <successor>",
+    ),
+    "tree-cycle": (chain("ab", "bc", "ca"), GOOD_CHAIN, 3, "'c' -> 'a' -> 'b' -> 'c'"),
     "tree-two-roots": (chain("ab"), GOOD_CHAIN, 2, "'c'"),
     "attribute-missing": (link("<inertial><mass/></inertial>"), GOOD_LINK, 3, "value"),
     "orientation-twice": (
@@ -107,7 +124,12 @@ CASES = {
     ),
     "number-invalid": (inertial(mass="1,5"), inertial(mass="1.5"), 3, "1,5"),
     "number-not-finite": (inertial(mass="1e999"), inertial(mass="1e9"), 3, "1e999"),
-    "number-count": (joint('<origin xyz="0 0"/>' + LIMIT), joint('<origin xyz="0 0 0"/>' + LIMIT), 4, "'0 0'"),
+    "number-count": (
+        joint('<origin xyz="0 0"/>' + LIMIT),
+        joint('<origin xyz="0 0 0"/>' + LIMIT),
+        4,
+        "'0 0'",
+    ),
     "mass-missing": (link("<inertial/>"), GOOD_LINK, 3, "<mass>"),
     "mass-negative": (inertial(mass="-1"), GOOD_LINK, 3, "-1 kg"),
     "axis-zero": (joint('<axis xyz="0 0 0"/>' + LIMIT), joint('<axis xyz="0 0 1"/>' + LIMIT), 4, "0 0 0"),
@@ -143,7 +165,12 @@ CASES = {
     "limit-incomplete": (joint('<limit lower="-1" upper="1" velocity="1"/>'), GOOD, 4, "effort"),
     "limit-effort-negative": (joint(LIMIT.replace("5", "-5")), joint(LIMIT.replace("5", "0")), 4, "-5"),
     "limit-velocity-negative": (joint(LIMIT.replace("2", "-2")), joint(LIMIT.replace("2", "0")), 4, "-2"),
-    "damping-negative": (joint(LIMIT + '<dynamics damping="-1"/>'), joint(LIMIT + '<dynamics damping="1"/>'), 4, "-1"),
+    "damping-negative": (
+        joint(LIMIT + '<dynamics damping="-1"/>'),
+        joint(LIMIT + '<dynamics damping="1"/>'),
+        4,
+        "-1",
+    ),
     "friction-negative": (
         joint(LIMIT + '<dynamics friction="-1"/>'),
         joint(LIMIT + '<dynamics friction="1"/>'),
@@ -166,8 +193,8 @@ CASES = {
     "geometry-missing": (visual("<cone/>"), visual(BOX), 3, "left out"),
     "geometry-negative": (visual('<sphere radius="-1"/>'), visual('<sphere radius="1"/>'), 3, "-1"),
     # ---- notes
-    "physics-ignored": (robot('<link name="a"/>\n<gazebo/>'), robot('<link name="a"/>'), 0, "<gazebo>"),
-    "tag-unknown": (robot('<link name="a"/>\n<frame/>'), robot('<link name="a"/>'), 0, "<frame>"),
+    "physics-ignored": (robot('<link name="a"/>\n<gazebo/>'), robot('<link name="a"/>'), 3, "<gazebo>"),
+    "tag-unknown": (robot('<link name="a"/>\n<frame/>'), robot('<link name="a"/>'), 3, "<frame>"),
     "attribute-unknown": (
         joint('<origin xzy="0 0 1"/>' + LIMIT),
         joint('<origin xyz="0 0 1"/>' + LIMIT),
@@ -202,9 +229,6 @@ CASES = {
         "'j'",
     ),
 }
-for _code in ("physics-ignored", "tag-unknown"):
-    _bad, _good, _, _words = CASES[_code]
-    CASES[_code] = (_bad, _good, 3, _words)
 
 FILE_CODES = {
     "file-missing",
@@ -217,3 +241,6 @@ FILE_CODES = {
     "file-encoding",
 }
 """Codes that need a file or bytes; test_urdf_files.py shows them."""
+
+BASE_CODES = {"base-floats-twice", "joint-renamed"}
+"""Codes that need base="floating"; test_urdf_load.py shows them."""

@@ -4,7 +4,7 @@ class JointPanel {
   constructor(host, data, act) {
     this.data = data;
     this.rows = [];
-    const note = element("span", {}, `${data.joints.length} joints; drag to pose`);
+    const note = element("span", {}, `${data.robot.joints} joint${data.robot.joints === 1 ? "" : "s"}: drag to pose`);
     const reset = element("button", { class: "small", type: "button", onclick: () => act.reset() }, data.frames.count > 1 ? "Back to the motion" : "Reset");
     host.append(element("div", { class: "joint-head" }, note, reset));
     for (const joint of data.joints) this.addRow(host, joint, act);

@@ -25,7 +25,7 @@ class Overlays {
       ["inertia", "Inertia", "#5f3dc4", false, roles.inertia.length > 0],
       ["axis", "Joint axes", "#c2255c", false, roles.axis.length > 0],
       ["frames", "Frames", "#2b8a3e", false, true],
-      ["com", "CoM", "#1b2333", moving && massive, massive],
+      ["com", "CoM", "var(--text)", moving && massive, massive],
       ["contacts", "Contacts", "#e03131", moving, Boolean(this.motion.contacts || this.motion.force)],
       ["momentum", "Momentum", "#0b7285", false, Boolean(this.motion.momentum && massive)],
       ["names", "Names", "#868e96", false, true],
@@ -36,6 +36,7 @@ class Overlays {
     this.on[key] = on;
     if (key in this.stage.roles) {
       this.stage.show(key, on);
+      this.stage.glass(Boolean(this.on.inertia || this.on.collision));
       return;
     }
     if (on && !this.built[key]) this.built[key] = this[key]();
@@ -76,7 +77,7 @@ class Overlays {
   names() {
     const group = new THREE.Group();
     const labels = this.data.links.map((link) => {
-      const label = textSprite(link.name, 0.075 * this.size);
+      const label = textSprite(link.name, 0.085 * this.size);
       label.position.fromArray(link.pose);
       this.stage.bodies[link.body].add(label);
       return label;
@@ -201,6 +202,7 @@ function checker() {
     pen.fillRect(k % 4, k >> 2, 1, 1);
   }
   const texture = new THREE.CanvasTexture(canvas);
+  texture.encoding = THREE.sRGBEncoding;
   texture.magFilter = texture.minFilter = THREE.NearestFilter;
   return texture;
 }
@@ -221,8 +223,8 @@ function textSprite(text, height) {
   pen.textBaseline = "middle";
   pen.fillText(shown, 12, 23);
   const map = new THREE.CanvasTexture(pen.canvas);
-  map.minFilter = THREE.LinearFilter;
-  map.generateMipmaps = false;
+  map.anisotropy = 4;
+  map.encoding = THREE.sRGBEncoding;
   const sprite = new THREE.Sprite(new THREE.SpriteMaterial({ map, depthTest: false, transparent: true }));
   sprite.scale.set((height * pen.canvas.width) / pen.canvas.height, height, 1);
   sprite.renderOrder = 10;

@@ -198,7 +198,7 @@ $("theme").addEventListener("click", () => {
   root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
   redrawCurves();
   structure.draw();
-  stage.dirty();
+  stage.dark(root.dataset.theme === "dark");
 });
 if (timeline) {
   timeline.onChange(drawTime);

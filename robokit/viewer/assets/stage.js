@@ -61,19 +61,19 @@ class Stage {
     const clear = node.rgba[3] < 1;
     const material = node.role === "axis" && !seen
       ? new THREE.MeshBasicMaterial({ depthTest: false, transparent: true, opacity: 0.9 })
-      : new THREE.MeshStandardMaterial({ roughness: 0.58, metalness: 0.06, transparent: clear, opacity: node.rgba[3] });
+      : new THREE.MeshStandardMaterial({ roughness: 0.58, metalness: 0.06, emissiveIntensity: 0, transparent: clear, opacity: node.rgba[3] });
     material.color = ink(new THREE.Color(...node.rgba.slice(0, 3)));
     if (clear) material.depthWrite = false;
     if (type === "mesh") material.side = THREE.DoubleSide;
-    this.materials.push({ key, body: node.body, role: node.role, material });
+    this.materials.push({ key, body: node.body, role: node.role, material, alpha: node.rgba[3] });
     return material;
   }
 
   addLights() {
     const centre = this.box.getCenter(new THREE.Vector3());
-    const sky = new THREE.HemisphereLight(0xffffff, 0x8d97a8, 0.62);
+    const sky = new THREE.HemisphereLight(0xffffff, 0x7d8798, 0.6);
     sky.position.set(0, 0, 1);
-    const key = new THREE.DirectionalLight(0xfffaf2, 0.78);
+    const key = new THREE.DirectionalLight(0xfffaf2, 0.68);
     key.position.set(0.45, -0.75, 1.5).multiplyScalar(this.reach).add(centre);
     key.target.position.copy(centre);
     key.castShadow = true;
@@ -83,7 +83,7 @@ class Stage {
     key.shadow.bias = -0.0004;
     key.shadow.normalBias = 0.004 * this.reach;
     key.shadow.radius = 3;
-    const fill = new THREE.DirectionalLight(0xdce7ff, 0.3);
+    const fill = new THREE.DirectionalLight(0xdce7ff, 0.26);
     fill.position.set(-1.2, 0.9, 0.6).multiplyScalar(this.reach).add(centre);
     fill.target.position.copy(centre);
     this.world.add(sky, key, key.target, fill, fill.target);
@@ -101,8 +101,9 @@ class Stage {
     const floor = new THREE.Mesh(new THREE.CircleGeometry(radius, 64), new THREE.MeshBasicMaterial({ map: fade(), transparent: true, depthWrite: false }));
     floor.position.set(centre.x, centre.y, -0.0005 * this.reach);
     floor.renderOrder = -2;
+    this.floor = floor;
     const step = 10 ** Math.round(Math.log10(0.14 * this.reach));
-    this.ground.add(floor, shade, gridLines(centre, radius, step, 0.3), gridLines(centre, radius, 10 * step, 0.6));
+    this.ground.add(floor, shade, gridLines(centre, radius, step, 0.24), gridLines(centre, radius, 10 * step, 0.4));
     this.world.add(this.ground);
   }
 
@@ -195,6 +196,23 @@ class Stage {
 
   show(role, on) {
     for (const solid of this.roles[role]) solid.visible = on;
+    this.dirty();
+  }
+
+  // The robot as glass, so that what lies inside it shows.
+  glass(on) {
+    for (const { role, material, alpha } of this.materials) {
+      if (role !== "visual") continue;
+      material.opacity = on ? 0.28 * alpha : alpha;
+      material.transparent = on || alpha < 1;
+      material.depthWrite = !material.transparent;
+      material.needsUpdate = true;
+    }
+    this.dirty();
+  }
+
+  dark(on) {
+    if (this.floor) this.floor.material.opacity = on ? 0.16 : 1;
     this.dirty();
   }
 

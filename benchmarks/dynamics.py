@@ -1,0 +1,132 @@
+"""robokit beside Pinocchio and MuJoCo: single calls and batches on one core, after checking that they agree.
+
+    python benchmarks/dynamics.py                       G1, Talos and Panda of example-robot-data
+    python benchmarks/dynamics.py humanoid --base floating --json results.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from measure import machine, minima
+
+import robokit as rk
+from robokit.interop import MujocoAdapter, PinocchioAdapter
+
+BATCH = 4096
+DEFAULT = (("example-robot-data:g1", "floating"), ("example-robot-data:talos", "floating"),
+           ("example-robot-data:panda", "fixed"))
+
+
+def pinocchio_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, Callable[[], Any]]:
+    """Pinocchio's functions as Python users call them, on converted arguments."""
+    import pinocchio as pin
+
+    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
+    model = pin.buildModelFromUrdf(str(robot.source), *root)
+    data, to = model.createData(), PinocchioAdapter(robot, model)
+    pq, pv, pa = to.q(q), to.v(v), to.v(a)
+    assert np.allclose(to.v_back(pin.rnea(model, data, pq, pv, pa)), rk.rnea(robot, q, v, a), rtol=1e-9, atol=1e-9)
+    assert np.allclose(to.v_back(pin.aba(model, data, pq, pv, pa)), rk.aba(robot, q, v, a), rtol=1e-7, atol=1e-7)
+    return {
+        "forward_kinematics": lambda: pin.framesForwardKinematics(model, data, pq),
+        "rnea": lambda: pin.rnea(model, data, pq, pv, pa),
+        "crba": lambda: pin.crba(model, data, pq),
+        "aba": lambda: pin.aba(model, data, pq, pv, pa),
+        "cmm": lambda: pin.ccrba(model, data, pq, pv),
+        "gravity": lambda: pin.computeGeneralizedGravity(model, data, pq),
+        "bias": lambda: pin.nonLinearEffects(model, data, pq, pv),
+    }
+
+
+def robokit_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, Callable[[], Any]]:
+    """The same through robokit's public functions; results of a batch go to arrays that are there."""
+    single = q.ndim == 1
+    out: dict[str, Any] = dict.fromkeys(("tau", "H", "a", "A_G"))
+    if not single:
+        out = {"tau": rk.rnea(robot, q, v, a), "H": rk.crba(robot, q), "a": rk.aba(robot, q, v, a),
+               "A_G": rk.centroidal_momentum_matrix(robot, q)}
+    return {
+        "forward_kinematics": lambda: rk.forward_kinematics(robot, q),
+        "rnea": lambda: rk.rnea(robot, q, v, a, out=out["tau"]),
+        "crba": lambda: rk.crba(robot, q, out=out["H"]),
+        "aba": lambda: rk.aba(robot, q, v, a, out=out["a"]),
+        "cmm": lambda: rk.centroidal_momentum_matrix(robot, q, out=out["A_G"]),
+        "gravity": lambda: rk.gravity_forces(robot, q, out=out["tau"]),
+        "bias": lambda: rk.bias_forces(robot, q, v, out=out["tau"]),
+    }
+
+
+def mujoco_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray) -> dict[str, Callable[[], Any]]:
+    """MuJoCo's nearest functions; none where it refuses the file."""
+    try:
+        import mujoco
+
+        from mujoco_model import model_without_shapes
+    except ImportError:
+        return {}
+    try:
+        model = model_without_shapes(robot)
+    except ValueError as error:
+        print(f"  MuJoCo refuses {robot.name}: {str(error).splitlines()[0][:60]}")
+        return {}
+    data, to = mujoco.MjData(model), MujocoAdapter(robot, model)
+    data.qpos[:], data.qvel[:] = to.q(q), to.v(q, v)
+    mujoco.mj_forward(model, data)
+    tau = np.empty(model.nv)
+    return {
+        "rnea": lambda: mujoco.mj_rne(model, data, 1, tau),
+        "crba": lambda: mujoco.mj_crb(model, data),
+        "aba": lambda: mujoco.mj_forward(model, data),
+    }
+
+
+def compare(name: str, base: str, seconds: float) -> dict[str, Any]:
+    """Measure one robot, print its table and return the figures [microseconds]."""
+    robot = rk.load_urdf(rk.find_robot(name), base=base)
+    rng = np.random.default_rng(0)
+    q = np.stack([robot.random_configuration(rng) for _ in range(BATCH)])
+    v, a = rng.standard_normal((2, BATCH, robot.nv))
+    theirs = pinocchio_calls(robot, q[0], v[0], a[0])
+    single, batch = robokit_calls(robot, q[0], v[0], a[0]), robokit_calls(robot, q, v, a)
+    mujoco = mujoco_calls(robot, q[0], v[0])
+    figures: dict[str, Any] = {"robot": name, "base": base, "nv": robot.nv}
+    print(f"\n{robot.name}, {base} base, nv {robot.nv}; microseconds a state, minimum of interleaved repeats")
+    print(f"  {'':<19}{'Pinocchio':>10}{'MuJoCo':>9}{'single':>9}{'ratio':>8}{f'batch {BATCH}':>13}{'ratio':>8}")
+    for what, call in theirs.items():
+        contestants = {"pinocchio": call, "single": single[what], "batch": batch[what]}
+        if what in mujoco:
+            contestants["mujoco"] = mujoco[what]
+        t = {k: 1e6 * x for k, x in minima(contestants, seconds).items()}
+        t["batch"] /= BATCH
+        figures[what] = t
+        peer = f"{t['mujoco']:9.2f}" if "mujoco" in t else " " * 9
+        print(
+            f"  {what:<19}{t['pinocchio']:10.2f}{peer}{t['single']:9.2f}{t['single'] / t['pinocchio']:7.2f}x"
+            f"{t['batch']:13.3f}{t['pinocchio'] / t['batch']:7.1f}x"
+        )
+    return figures
+
+
+def main() -> None:
+    """Parse, measure, print, and write JSON if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
+    parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
+    parser.add_argument("--seconds", type=float, default=1.5, help="measuring time a row")
+    parser.add_argument("--json", metavar="FILE")
+    arguments = parser.parse_args()
+    print(machine())
+    jobs = [(name, arguments.base) for name in arguments.robot] or DEFAULT
+    results = [compare(name, base, arguments.seconds) for name, base in jobs]
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump({"machine": machine(), "batch": BATCH, "results": results}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

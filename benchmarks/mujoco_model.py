@@ -1,0 +1,90 @@
+"""MuJoCo models of robokit's robots: the same bodies, joints and inertias, with or without shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import robokit as rk
+from robokit.model import Box, Cylinder, Sphere
+
+
+def model_without_shapes(robot: rk.Robot) -> Any:
+    """mujoco.MjModel of the tree and its inertias alone."""
+    return _spec(robot).compile()
+
+
+def model_on_a_plane(robot: rk.Robot, timestep: float, damping: dict[str, float]) -> Any:
+    """mujoco.MjModel with the primitive collision shapes and a ground plane, self-collision off.
+
+    Args:
+        robot: a floating robot whose collisions are boxes, spheres and cylinders.
+        timestep: of the simulation [s].
+        damping: joint name -> damping in use [N m s/rad].
+    """
+    import mujoco
+
+    spec = _spec(robot, damping)
+    spec.option.timestep = timestep
+    spec.worldbody.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=1, conaffinity=2, friction=[0.8, 0.005, 0.0001]
+    )
+    bodies = {body.name: body for body in spec.bodies}
+    kinds = {Box: mujoco.mjtGeom.mjGEOM_BOX, Sphere: mujoco.mjtGeom.mjGEOM_SPHERE,
+             Cylinder: mujoco.mjtGeom.mjGEOM_CYLINDER}
+    for link in robot.links:
+        for shape in link.collisions:
+            geometry = shape.geometry
+            if isinstance(geometry, Box):
+                size = [x / 2 for x in geometry.size]
+            elif isinstance(geometry, Sphere):
+                size = [geometry.radius, 0, 0]
+            elif isinstance(geometry, Cylinder):
+                size = [geometry.radius, geometry.length / 2, 0]
+            else:
+                raise TypeError(f"link {link.name!r}: only boxes, spheres and cylinders here")
+            at = link.placement @ shape.placement
+            bodies[robot.body_name(link.body)].add_geom(
+                type=kinds[type(geometry)], size=size, pos=at.position, quat=_quat(at.rotation),
+                contype=2, conaffinity=1, mass=0, friction=[0.8, 0.005, 0.0001],
+            )
+    return spec.compile()
+
+
+def _quat(R: np.ndarray) -> np.ndarray:
+    import mujoco
+
+    quat = np.empty(4)
+    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(R).reshape(9))
+    return quat
+
+
+def _spec(robot: rk.Robot, damping: dict[str, float] | None = None) -> Any:
+    import mujoco
+
+    spec = mujoco.MjSpec()
+    spec.compiler.balanceinertia = False
+    spec.compiler.boundmass = spec.compiler.boundinertia = 0
+    spec.option.gravity = robot.gravity
+    tree, bodies = robot.tree, {0: spec.worldbody}
+    for i in tree.outward():
+        joint, X, I = robot.joints[i - 1], tree.XT[i], tree.I[i]
+        body = bodies[tree.parent[i]].add_body(
+            name=robot.body_name(i), pos=list(X.r), quat=_quat(np.array(X.E.T.rows))
+        )
+        c = np.array(list(I.h)) / I.m
+        Ic = np.array(I.Ibar.full().rows) - I.m * (c @ c * np.eye(3) - np.outer(c, c))
+        body.mass, body.ipos = I.m, c
+        body.fullinertia = [Ic[0, 0], Ic[1, 1], Ic[2, 2], Ic[0, 1], Ic[0, 2], Ic[1, 2]]
+        body.explicitinertial = True
+        if joint.kind == "floating":
+            body.add_freejoint(name=joint.name)
+        else:
+            kind = mujoco.mjtJoint.mjJNT_SLIDE if joint.kind == "prismatic" else mujoco.mjtJoint.mjJNT_HINGE
+            limited = damping is not None and np.isfinite(joint.lower) and np.isfinite(joint.upper)
+            options = {"limited": True, "range": [joint.lower, joint.upper]} if limited else {"limited": False}
+            body.add_joint(name=joint.name, type=kind, axis=joint.axis,
+                           damping=(damping or {}).get(joint.name, 0.0), **options)
+        bodies[i] = body
+    return spec

@@ -1,0 +1,219 @@
+"""Directives whose text comes from the code itself, so that it cannot fall behind.
+
+    .. diagnostics:: error        table of the importer's verdicts of one severity
+    .. joint-table::              the joint table
+    .. example:: 02_inverse_dynamics
+    .. command:: info double_pendulum      runs `robokit info double_pendulum` and shows what it says
+    .. picture:: fall.png         an image of _static, if it is there
+    .. changelog::                CHANGELOG.md
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+logger = logging.getLogger(__name__)
+ROOT = Path(__file__).resolve().parents[2]
+PLACE = re.compile(re.escape(str(ROOT)) + "/?")
+
+
+class Generated(SphinxDirective):
+    """A directive whose content is reST that :meth:`rest` writes."""
+
+    has_content = False
+    final_argument_whitespace = True
+
+    def rest(self) -> Iterable[str]:
+        """The lines."""
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        """Called by docutils."""
+        lines = [line for text in self.rest() for line in text.split("\n")]
+        node = nodes.Element()
+        node.document = self.state.document
+        self.state.nested_parse(StringList(lines, source=self.name), self.content_offset, node)
+        return node.children
+
+    def reads(self, path: Path) -> Path:
+        """Note that the page depends on a file."""
+        self.env.note_dependency(str(path))
+        return path
+
+
+def code_block(language: str, text: str) -> list[str]:
+    """A literal block."""
+    return [f".. code-block:: {language}", "", *("   " + line for line in text.rstrip().split("\n")), ""]
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]], widths: str = "auto") -> list[str]:
+    """A list-table."""
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
+    for row in [head, *rows]:
+        for k, cell in enumerate(row):
+            lines.append(f"   {'*' if k == 0 else ' '} - {cell}")
+    return [*lines, ""]
+
+
+class Diagnostics(Generated):
+    """The importer's verdicts of one severity."""
+
+    required_arguments = 1
+
+    def rest(self) -> list[str]:
+        """A table: code, meaning, fix."""
+        from robokit.urdf.codes import CODES
+
+        self.reads(ROOT / "robokit" / "urdf" / "codes.py")
+        rows = [
+            (f"``{code}``", plain(row.meaning), plain(row.fix))
+            for code, row in CODES.items()
+            if row.severity == self.arguments[0]
+        ]
+        if not any(fix for _, _, fix in rows):
+            return table(("code", "what it says"), [row[:2] for row in rows], "30 70")
+        return table(("code", "what it says", "what to do"), rows, "24 38 38")
+
+
+CODE = re.compile(r"<[a-z_]+[^<>]*>|\w+=(?:\"[^\"]*\"|\.\.\.|\[[^\]]*\])|\bxacro in\.xacro > out\.urdf|\w+\.\w+_\w+")
+
+
+def plain(text: str) -> str:
+    """Text without reST's special characters; tags, options and names as code."""
+    return CODE.sub(lambda found: f"``{found[0]}``", text)
+
+
+class JointTable(Generated):
+    """The joint table, from the table itself."""
+
+    def rest(self) -> list[str]:
+        """Kind, nq, nv and the columns of S for the z axis."""
+        from robokit.model.joints import JOINT_TABLE
+        from robokit.spatial import Vector3
+
+        self.reads(ROOT / "robokit" / "model" / "joints.py")
+        rows = []
+        for kind in JOINT_TABLE.values():
+            columns = kind.columns(Vector3(0.0, 0.0, 1.0), 0.5)
+            shown = " ".join("[" + " ".join(f"{x:g}" for x in column) + "]" for column in columns)
+            if kind.nv == 6:
+                shown = "the 6 x 6 identity"
+            neutral = " ".join(f"{x:g}" for x in kind.neutral) or "–"
+            rows.append((f"``{kind.name}``", str(kind.nq), str(kind.nv), neutral, shown or "–"))
+        return table(("kind", "nq", "nv", "neutral q", "columns of S, axis z (pitch 0.5)"), rows)
+
+
+class Example(Generated):
+    """An example: its docstring as a page of the manual, then its code."""
+
+    required_arguments = 1
+
+    def rest(self) -> list[str]:
+        """The text."""
+        path = self.reads(ROOT / "examples" / f"{self.arguments[0]}.py")
+        source = path.read_text(encoding="utf-8")
+        doc = ast.get_docstring(ast.parse(source)) or ""
+        code = source.split('"""', 2)[2].strip()
+        lines = []
+        for paragraph in doc.split("\n\n")[1:]:
+            if paragraph.startswith("    "):
+                lines += code_block("python", "\n".join(line[4:] for line in paragraph.split("\n")))
+            else:
+                lines += [as_rest(paragraph), ""]
+        return [*lines, f"``examples/{path.name}``:", "", *code_block("python", code)]
+
+
+def as_rest(paragraph: str) -> str:
+    """A docstring's paragraph: calls and attributes of robokit as code, characters escaped."""
+    paragraph = re.sub(r"`([^`]+)`", r"``\1``", paragraph)
+    marked = re.sub(r"(?<![`\w])((?:rk|robot)\.\w+(?:\([^()]*\)|\(\"\w+\"\)\.\w+)?)", r"``\1``", paragraph)
+    return re.sub(r"\|", r"\\|", marked)
+
+
+class Command(Generated):
+    """What a robokit command says, from running it in an empty folder."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {}
+
+    def rest(self) -> list[str]:
+        """The command line and its output, folders of this machine left out."""
+        words = shlex.split(self.arguments[0])
+        said = run(words)
+        return code_block("console", f"$ robokit {self.arguments[0]}\n{said}")
+
+
+def run(words: list[str]) -> str:
+    """Output of `robokit words...`; its examples stand in the folder it runs in."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "88", "NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        for path in (ROOT / "docs" / "_ext" / "urdf").glob("*.urdf"):
+            (Path(folder) / path.name).write_bytes(path.read_bytes())
+        done = subprocess.run(
+            [sys.executable, "-m", "robokit", *words],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    if done.returncode not in (0, 1) or "Traceback" in done.stdout:
+        logger.warning("robokit %s ended with %s:\n%s", shlex.join(words), done.returncode, done.stdout)
+    return PLACE.sub("", done.stdout)
+
+
+class Picture(Generated):
+    """An image in _static, left out while it is not there."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"alt": str}
+
+    def rest(self) -> list[str]:
+        """An image directive, or nothing."""
+        if not (ROOT / "docs" / "_static" / self.arguments[0]).exists():
+            return []
+        return [f".. image:: /_static/{self.arguments[0]}", f"   :alt: {self.options.get('alt', '')}", ""]
+
+
+class Changelog(Generated):
+    """CHANGELOG.md, whose Markdown is headings, lists, links and code only."""
+
+    def rest(self) -> Iterable[str]:
+        """The text as reST."""
+        for line in self.reads(ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n"):
+            if line.startswith("# "):
+                continue
+            heading = re.match(r"#+ (.*)", line)
+            if heading:
+                yield from ("", f".. rubric:: {heading[1].replace('[', '').replace(']', '')}", "")
+            else:
+                line = re.sub(r"`([^`]+)`", r"``\1``", line)
+                yield re.sub(r"(?<!`)\[([^\]]+)\]\((http[^)]+)\)", r"`\1 <\2>`__", line)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_directive("diagnostics", Diagnostics)
+    app.add_directive("joint-table", JointTable)
+    app.add_directive("example", Example)
+    app.add_directive("command", Command)
+    app.add_directive("picture", Picture)
+    app.add_directive("changelog", Changelog)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

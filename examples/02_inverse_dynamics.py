@@ -1,0 +1,58 @@
+"""Inverse dynamics: which torques does a motion take?
+
+An arm swings from one pose to another and comes to rest. Its joints follow q(t) = q0 + s(t) (q1 - q0)
+with s = (1 - cos(pi t / T)) / 2, so velocities and accelerations are known at every instant, and the
+recursive Newton-Euler algorithm answers with the joint torques:
+
+    tau = rk.rnea(robot, q, v, a)
+
+The whole motion goes in at once: q, v and a have one row per instant, and so has tau. One part of the
+torques, rk.gravity_forces(robot, q), only holds the arm against gravity; the rest moves it.
+
+Check: what the motors put in is what the arm gains, the integral of tau . v dt = change of energy, and
+forward dynamics, given these torques, returns the accelerations that we started from.
+"""
+
+import argparse
+import webbrowser
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.integrate import simpson
+
+import robokit as rk
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--headless", action="store_true", help="only write the picture")
+parser.add_argument("--output", type=Path, default=Path("inverse_dynamics.png"), metavar="FILE")
+arguments = parser.parse_args()
+
+robot = rk.load_urdf(rk.find_robot("arm"))
+q0, q1 = robot.random_configuration(1), robot.random_configuration(2)
+T = 1.5
+t = np.linspace(0.0, T, 1501)
+w = np.pi / T
+q = q0 + np.outer((1 - np.cos(w * t)) / 2, q1 - q0)
+v = np.outer(w * np.sin(w * t) / 2, q1 - q0)
+a = np.outer(w**2 * np.cos(w * t) / 2, q1 - q0)
+
+tau = rk.rnea(robot, q, v, a)
+hold = rk.gravity_forces(robot, q)
+print("largest torque of each joint, largest against gravity, limit [N m]")
+for k, joint in enumerate(robot.joints):
+    print(f"  {joint.name:10} {abs(tau[:, k]).max():8.2f} {abs(hold[:, k]).max():8.2f} {joint.effort:8.1f}")
+
+axes = Figure(figsize=(8, 4), layout="constrained").subplots()
+axes.plot(t, tau, label=robot.joint_names)
+axes.set(xlabel="t [s]", ylabel="joint torque [N m]")
+axes.legend(fontsize="small")
+axes.figure.savefig(arguments.output, dpi=120)
+if not arguments.headless:
+    webbrowser.open(arguments.output.resolve().as_uri())
+
+work = simpson(np.sum(tau * v, axis=1), x=t)
+energy = rk.kinetic_energy(robot, q, v) + rk.potential_energy(robot, q)
+print(f"work of the motors {work:.6f} J, energy gained {energy[-1] - energy[0]:.6f} J")
+assert abs(work - (energy[-1] - energy[0])) < 1e-8, "the work of the torques is not the energy gained"
+assert np.allclose(rk.aba(robot, q, v, tau), a, atol=1e-8), "forward dynamics does not undo inverse dynamics"

@@ -1,0 +1,56 @@
+"""Centroidal momentum: a humanoid tumbles without gravity, and its momentum stays.
+
+Nothing pulls or touches the robot, so whatever its joints do, the momentum about its centre of mass
+cannot change. It is linear in the velocities,
+
+    h_G = A_G(q) v,    rows [angular; linear] in world axes
+
+with A_G from rk.centroidal_momentum_matrix(robot, q). Its rate is A_G a + (d/dt A_G) v; the second part,
+rk.centroidal_momentum_bias(robot, q, v), is what the motion itself does to the momentum, and the
+accelerations must cancel it exactly. Controllers of walking robots steer both parts.
+
+Angular momentum is not angular velocity: the limbs swing, the inertia changes with them, and the pelvis
+turns faster and slower although h_G stands still.
+
+Check: h_G stays along the simulated motion; A_G a + bias is zero at every recorded instant; the bias is
+the derivative of A_G along the motion, by finite differences.
+"""
+
+import argparse
+import webbrowser
+from pathlib import Path
+
+import numpy as np
+
+import robokit as rk
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--headless", action="store_true", help="only write the page")
+parser.add_argument("--output", type=Path, default=Path("tumble.html"), metavar="FILE")
+parser.add_argument("--duration", type=float, default=3.0, help="seconds, default 3")
+arguments = parser.parse_args()
+
+robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating").with_gravity((0, 0, 0))
+v0 = 0.5 * np.random.default_rng(0).standard_normal(robot.nv)
+v0[:3] = [1.0, 3.0, 0.5]  # the base's angular velocity in base axes [rad/s]
+trajectory = rk.simulate(robot, robot.neutral(), v0, duration=arguments.duration)
+trajectory.to_html(arguments.output)
+if not arguments.headless:
+    webbrowser.open(arguments.output.resolve().as_uri())
+
+q, v = trajectory.q, trajectory.v
+A = rk.centroidal_momentum_matrix(robot, q)
+h = np.einsum("tij,tj->ti", A, v)
+spread = np.abs(h - h[0]).max()
+print(f"h_G = {np.round(h[0], 3)}, changes by {spread:.1e} in {arguments.duration:g} s")
+speed = np.linalg.norm(v[:, :3], axis=1)
+print(f"pelvis turns at {speed.min():.2f} to {speed.max():.2f} rad/s")
+
+a = rk.aba(robot, q, v, np.zeros_like(v))
+bias = rk.centroidal_momentum_bias(robot, q, v)
+e = 1e-6
+ahead, behind = (rk.centroidal_momentum_matrix(robot, robot.integrate(q, s * v)) for s in (e, -e))
+by_differences = np.einsum("tij,tj->ti", (ahead - behind) / (2 * e), v)
+assert spread < 1e-4, "the momentum changed although nothing acts on the robot"
+assert np.abs(np.einsum("tij,tj->ti", A, a) + bias).max() < 1e-7, "the rate of momentum is not zero"
+assert np.abs(by_differences - bias).max() < 1e-5, "the bias is not (d/dt A_G) v"

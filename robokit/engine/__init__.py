@@ -1,0 +1,16 @@
+"""The engine: records what an algorithm's text computes and runs it as machine code.
+
+    trace      scalars that record           graph      the recorded operations
+    schedule   chunks and their memory       chunks     straight lines as LLVM IR
+    single     one state: checks, iteration  tiles      batches: transposes, checks
+    text       words of LLVM IR              sincos     sine and cosine
+    compile    IR to machine code            cache      machine code on disk
+    call       single states                 batch      many states, threads
+    arguments  checks that explain           kernel     all of it together
+
+The engine knows no robots: it sees a text, the sizes of its inputs and outputs, and a key.
+"""
+
+from robokit.engine.kernel import Kernel, NotFinite
+
+__all__ = ["Kernel", "NotFinite"]

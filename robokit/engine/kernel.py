@@ -1,0 +1,428 @@
+"""Kernel: one text, one robot, every way to run it.
+
+    build       nothing happens yet
+    first call  found in the cache, or traced, written as IR, compiled and kept
+    then        single states through call.py, batches through batch.py
+
+The single and the batch code are separate modules, each made when it is first needed. Without a compiler,
+or when the text is too long to record, the same text runs on plain floats and NumPy arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.engine import arguments as check
+from robokit.engine import cache, compile
+from robokit.engine import text as words
+from robokit.engine.batch import BLOCK_SECONDS, BatchRunner
+from robokit.engine.call import aligned, fast_call
+from robokit.engine.compile import CompilerMissing, Loaded
+from robokit.engine.graph import Program, TraceTooLarge
+from robokit.engine.single import single_module
+from robokit.engine.tiles import batch_module
+
+Text = Callable[..., Sequence[Sequence[Any]]]
+
+NODE_BUDGET = 400_000
+
+
+class NotFinite(ArithmeticError):  # noqa: N818, a fact about the arguments for the caller to explain
+    """A kernel built with finite=True computed NaN or infinity.
+
+    Attributes:
+        result: what it computed.
+    """
+
+    def __init__(self, name: str, result: Any) -> None:
+        super().__init__(f"{name} is not finite")
+        self.result = result
+
+
+@dataclass
+class Code:
+    """Loaded machine code and what is known about it."""
+
+    loaded: Loaded
+    workspace: int
+    memory: np.ndarray
+
+
+class Kernel:
+    """Machine code of a text, made on demand.
+
+    Attributes:
+        name: of the kernel.
+        inputs: (name, number of scalars) of each input.
+        outputs: (name, shape) of each output.
+        fast: function of single states: one float64 array (n,) per input, then optionally one per output
+            to write to; returns the output or a tuple of them, or None for arguments it does not take.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[tuple[str, int]],
+        outputs: Sequence[tuple[str, tuple[int, ...]]],
+        text: Text,
+        key: bytes | None,
+        quaternions: Sequence[tuple[int, int]],
+        feedback: Mapping[str, str],
+        finite: bool,
+    ) -> None:
+        self.name, self.text, self.key, self.finite = name, text, key, finite
+        self.inputs = [(n, int(size)) for n, size in inputs]
+        self.outputs = [(n, tuple(map(int, shape))) for n, shape in outputs]
+        self.quaternions = list(quaternions)
+        self.input_names = [n for n, _ in self.inputs]
+        self._arity = len(self.inputs)
+        output_names = [n for n, _ in self.outputs]
+        self.feedback = [(output_names.index(o), self.input_names.index(i)) for o, i in feedback.items()]
+        for o, i in self.feedback:
+            if math.prod(self.outputs[o][1]) != self.inputs[i][1]:
+                raise ValueError(f"output {self.outputs[o]} does not fit into input {self.inputs[i]}")
+        self.fast: Callable[..., Any] = self._first_call
+        self._lock = threading.RLock()
+        self._codes: dict[str, Code] = {}
+        self._runner: BatchRunner | None = None
+        self._program: Program | None = None
+        self._meta: dict[str, Any] | None = None
+        self._plain: str | None = None
+
+    @classmethod
+    def build(
+        cls,
+        name: str,
+        inputs: Sequence[tuple[str, int]],
+        outputs: Sequence[tuple[str, tuple[int, ...]]],
+        text: Text,
+        key: bytes | None = None,
+        quaternions: Sequence[tuple[int, int]] = (),
+        feedback: Mapping[str, str] | None = None,
+        finite: bool = False,
+    ) -> Kernel:
+        """Describe a kernel.
+
+        Args:
+            name: for messages, symbols and the cache.
+            inputs: (name, number of scalars) of each input.
+            outputs: (name, shape) of each output.
+            text: called with one list of scalars per input; returns one flat, row-major sequence of
+                scalars per output.
+            key: identifies what the text depends on besides robokit's own source (the robot): with it, a
+                warm start needs no tracing. None: the cache is looked up by the code the text gives.
+            quaternions: (input, offset) of each quaternion that must be of unit length.
+            feedback: output name -> input name, for :meth:`iterate`.
+            finite: raise NotFinite where an output is NaN or infinite (checked by machine code, at a few
+                nanoseconds).
+        """
+        return cls(name, inputs, outputs, text, key, quaternions, feedback or {}, finite)
+
+    # -- running ---------------------------------------------------------------------------------
+
+    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+        """Run on one state or a batch.
+
+        Args:
+            arguments: one per input, (n,) or (B, n); single states go along with batches.
+            out: array, or sequence of arrays, to write to; they must not overlap the inputs.
+
+        Returns:
+            the output, or a tuple of them, each of its shape or (B, *shape); a float where shape is ().
+
+        Raises:
+            ShapeError: a wrong shape or dtype, NaN, infinity, or a quaternion that is not unit.
+        """
+        if len(arguments) != self._arity:  # fast would take one too many for an output
+            self._arrays(arguments)
+        if out is None:
+            result = self.fast(*arguments)
+        else:
+            result = self.fast(*arguments, *(out if isinstance(out, (tuple, list)) else (out,)))
+        return self._checked(arguments, out, None) if result is None else result
+
+    single = __call__
+
+    def batch(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Run on a batch, as :meth:`__call__` does.
+
+        Args:
+            arguments: as in :meth:`__call__`.
+            out: as in :meth:`__call__`.
+            threads: at most so many; None for as many as pay.
+        """
+        return self._checked(arguments, out, threads)
+
+    def python(self, *arguments: Any) -> Any:
+        """Run the text on plain floats, or for a batch on NumPy arrays: slow, and the same numbers."""
+        arrays = self._arrays(arguments)
+        rows = check.batch_size(self.input_names, arrays)
+        check.check_values(self.input_names, arrays, self.quaternions)
+        outs = self._outs(None, rows)
+        self._run_text(arrays, outs, rows)
+        return self._answer(outs)
+
+    def iterate(self, *arguments: Any, steps: int) -> tuple[int, Any]:
+        """Run again and again, each time with the fed-back outputs as inputs.
+
+        Args:
+            arguments: one state, (n,) each; they are not changed.
+            steps: how many runs.
+
+        Returns:
+            the runs done, and the outputs of the last. Fewer than `steps`: its fed-back outputs are not
+            finite, or (0 runs) the arguments are not.
+        """
+        arrays = [np.array(a) for a in self._arrays(arguments)]
+        if check.batch_size(self.input_names, arrays) is not None:
+            raise check.ShapeError("iterate takes one state, not a batch")
+        check.check_values(self.input_names, arrays, self.quaternions)
+        outs = self._outs(None, None)
+        code = self._code("single")
+        if code is None:
+            return self._iterate_text(arrays, outs, steps), self._answer(outs)
+        if steps <= 0:
+            return 0, self._answer(outs)
+        run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
+            code.loaded.address(f"{self._symbol}_iterate")
+        )
+        pointers = [a.__array_interface__["data"][0] for a in (*arrays, *outs)]
+        addresses = (ctypes.c_void_p * len(pointers))(*pointers)
+        memory = aligned(code.workspace)
+        place, done = memory.__array_interface__["data"][0], 0
+        block = max(1, int(BLOCK_SECONDS / self._seconds()))
+        while done < steps:  # in blocks, so that Ctrl-C is heard
+            wanted = min(block, steps - done)
+            made = run(ctypes.addressof(addresses), place, wanted)
+            done += made
+            if made < wanted:
+                break
+        return done, self._answer(outs)
+
+    # -- what it costs ---------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Operations per state after folding: mul, add, div, sqrt, sincos (pairs), neg, select, compare."""
+        return dict(self._metadata()["counts"])
+
+    @property
+    def flops(self) -> int:
+        """Additions, multiplications, divisions and square roots per state."""
+        return sum(self.counts[name] for name in ("mul", "add", "div", "sqrt"))
+
+    @property
+    def sparsity(self) -> list[np.ndarray]:
+        """For each output, which of its scalars can be other than 0 (boolean, the output's shape)."""
+        shapes = [shape for _, shape in self.outputs]
+        rows = self._trace().sparsity()
+        return [np.array(row, bool).reshape(shape) for row, shape in zip(rows, shapes, strict=True)]
+
+    def program(self) -> Program:
+        """The recorded graph."""
+        return self._trace()
+
+    # -- the slow way in -------------------------------------------------------------------------
+
+    def _first_call(self, *arguments: Any) -> Any:
+        """Stands for `fast` until there is machine code."""
+        if any(np.ndim(a) > 1 for a in arguments[: len(self.inputs)]):
+            return None  # a batch: the single code may never be needed
+        with self._lock:
+            if self.fast == self._first_call:
+                code = self._code("single")
+                if code is None:
+                    self.fast = _declined
+                else:
+                    self.fast = fast_call(
+                        code.loaded.address(f"{self._symbol}_single"),
+                        code.memory.__array_interface__["data"][0],
+                        [size for _, size in self.inputs],
+                        [shape for _, shape in self.outputs],
+                        code,
+                    )
+        return self.fast(*arguments)
+
+    def _arrays(self, given: Sequence[Any]) -> list[np.ndarray]:
+        if len(given) != len(self.inputs):
+            names = ", ".join(self.input_names)
+            raise TypeError(f"{self.name} takes {len(self.inputs)} arguments ({names}), got {len(given)}")
+        return [check.argument(name, a, size) for a, (name, size) in zip(given, self.inputs, strict=True)]
+
+    def _outs(self, out: Any, rows: int | None) -> list[np.ndarray]:
+        shapes = [shape if rows is None else (rows, *shape) for _, shape in self.outputs]
+        if out is None:
+            return [np.empty(shape) for shape in shapes]
+        given = out if isinstance(out, (tuple, list)) else (out,)
+        if len(given) != len(shapes):
+            raise TypeError(f"{self.name} has {len(shapes)} outputs, out has {len(given)}")
+        names = ["out"] if len(given) == 1 else [f"out[{k}]" for k in range(len(given))]
+        return [check.output(*each) for each in zip(names, given, shapes, strict=True)]
+
+    def _checked(self, given: Sequence[Any], out: Any, threads: int | None) -> Any:
+        """Convert and check the arguments, then run; explains what machine code only refuses."""
+        arrays = self._arrays(given)
+        rows = check.batch_size(self.input_names, arrays)
+        outs = self._outs(out, rows)
+        status = 0
+        if rows is None:
+            arrays = [np.ascontiguousarray(a) for a in arrays]
+            filled = self.fast(*arrays, *outs)
+            if self._plain is None:
+                status = 0 if filled is not None else words.NOT_FINITE
+        elif rows:
+            runner = self._batch_runner()
+            if runner is not None:
+                status = runner(arrays, outs, rows, threads)
+        if self._plain is not None or status & ~words.NOT_FINITE_OUTPUT:
+            check.check_values(self.input_names, arrays, self.quaternions)
+        if self._plain is not None:
+            self._run_text(arrays, outs, rows)
+            status = (
+                0 if not self.finite or all(np.isfinite(o).all() for o in outs) else words.NOT_FINITE_OUTPUT
+            )
+        if status:
+            raise NotFinite(self.name, self._answer(outs, out))
+        return self._answer(outs, out)
+
+    def _answer(self, outs: list[np.ndarray], out: Any = None) -> Any:
+        results = tuple(o if o.ndim or out is not None else float(o) for o in outs)
+        return results[0] if len(results) == 1 else results
+
+    # -- the text on plain numbers ---------------------------------------------------------------
+
+    def _run_text(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> None:
+        if rows is None:
+            try:
+                results = self.text(*(a.tolist() for a in arrays))
+            except (ValueError, ArithmeticError):  # Python raises where the processor answers NaN
+                self._run_text(arrays, [o[None] for o in outs], 1)
+                return
+        else:
+            columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in arrays]
+            with np.errstate(all="ignore"):
+                results = self.text(*map(list, columns))
+        for o, row in zip(outs, results, strict=True):
+            flat = o.reshape(-1) if rows is None else o.reshape(rows, math.prod(o.shape[1:]))
+            for k, x in enumerate(row):
+                flat[..., k] = x
+
+    def _iterate_text(self, arrays: list[np.ndarray], outs: list[np.ndarray], steps: int) -> int:
+        for done in range(steps):
+            if not all(np.isfinite(a).all() for a in arrays):
+                return done
+            self._run_text(arrays, outs, None)
+            for o, i in self.feedback:
+                arrays[i][:] = outs[o].reshape(-1)
+        return max(steps, 0)
+
+    # -- making the code -------------------------------------------------------------------------
+
+    @property
+    def _symbol(self) -> str:
+        return "robokit_" + re.sub(r"\W", "_", self.name, flags=re.ASCII)
+
+    def _seconds(self) -> float:
+        """A guess of the time per state, enough to size blocks: 10 Gflop/s, 8 GB/s."""
+        size = sum(n for _, n in self.inputs) + sum(math.prod(s) for _, s in self.outputs)
+        return 1e-10 * self.flops + 1e-9 * size + 1e-8
+
+    def _trace(self) -> Program:
+        if self._program is None:
+            from robokit.engine.trace import trace
+
+            self._program = trace(self.text, self.inputs, self.outputs, NODE_BUDGET)
+        return self._program
+
+    def _metadata(self) -> dict[str, Any]:
+        if self._meta is None:
+            self._meta = {"counts": self._trace().counts}
+        return self._meta
+
+    def _batch_runner(self) -> BatchRunner | None:
+        if self._runner is None:
+            with self._lock:
+                code = self._code("batch")
+                if code is None:
+                    return None
+                tile = words.GROUP * compile.vector_width()
+                address = code.loaded.address(f"{self._symbol}_batch")
+                self._runner = BatchRunner(address, code.workspace, tile, self._seconds())
+        return self._runner
+
+    def _code(self, part: str) -> Code | None:
+        """The machine code of a part ("single" or "batch"), None if there can be none."""
+        with self._lock:
+            if part not in self._codes and self._plain is None:
+                try:
+                    meta, code = self._find(part)
+                    if "refused" in meta:
+                        raise TraceTooLarge(meta["refused"])
+                except (CompilerMissing, TraceTooLarge) as error:
+                    self._plain = str(error)
+                    return None
+                self._meta = meta
+                size = int(meta["workspace"])
+                self._codes[part] = Code(Loaded(code), size, aligned(size))
+            return self._codes.get(part)
+
+    def _find(self, part: str) -> tuple[dict[str, Any], bytes]:
+        """Metadata and object code, from the cache or made now."""
+        identity = compile.identity()
+        name = None
+        if self.key is not None:
+            shape = (self.name, part, self.inputs, self.outputs, self.quaternions, self.feedback, self.finite)
+            settings = (compile.vector_width(), words.CHUNK, words.GROUP, NODE_BUDGET)
+            source = _foreign_source(self.text)
+            name = cache.digest(identity, cache.source_digest(), source, self.key, shape, settings)
+            found = cache.load(name)
+            if found is not None:
+                return found
+        try:
+            program = self._trace()
+        except TraceTooLarge as error:
+            if name is not None:
+                cache.store(name, {"refused": str(error)}, b"")
+            raise
+        width = compile.vector_width()
+        if part == "single":
+            ir, workspace = single_module(
+                program, width, self._symbol, self.quaternions, self.feedback, self.finite
+            )
+        else:
+            ir, workspace = batch_module(program, width, width, self._symbol, self.quaternions, self.finite)
+        meta = {"workspace": workspace, "counts": program.counts}
+        if name is None:
+            name = cache.digest(identity, ir)
+            found = cache.load(name)
+            if found is not None:
+                return found
+        code = compile.assemble(ir)
+        cache.store(name, meta, code)
+        return meta, code
+
+
+def _declined(*arguments: Any) -> None:
+    """Stands for `fast` where there is no machine code."""
+
+
+def _foreign_source(text: Text) -> bytes:
+    """Source file of a text from outside robokit, whose changes the digest of robokit's own cannot see."""
+    path = getattr(getattr(text, "__code__", None), "co_filename", "")
+    inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not path or path.startswith(inside):
+        return b""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return path.encode()

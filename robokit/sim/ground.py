@@ -1,0 +1,81 @@
+"""The ground: a horizontal plane, with the constants of the contact law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from robokit.conventions import GRAVITY
+from robokit.errors import ShapeError
+from robokit.model.robot import Robot
+
+SMALL_STEP = 1e-3
+"""Up to this dt [s] two iterations a step are enough, above it three."""
+
+MAX_ITERATIONS = 8
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A horizontal ground that pushes and rubs, but never pulls.
+
+    A point that is phi below the surface and moves up at vn feels N = max(0, -k phi - d vn), and
+    friction of at most friction * N. k = M g / sink at every point: one point alone would carry the
+    robot's weight at the depth ``sink``. d = k * time, so that an impact is absorbed.
+
+    Attributes:
+        friction: Coulomb coefficient, for all links or {link: coefficient} (0.8 for the others).
+        height: of the surface in the world [m].
+        sink: depth at which one point carries the whole weight [m].
+        time: relaxation time of the contact, d / k [s].
+        slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at about a
+            third of it.
+        iterations: solves of a time step, 1 to 8; None takes 2 for dt <= 1 ms and 3 above.
+        max_points: contact points of a robot; meshes and cylinders share what other shapes leave.
+    """
+
+    friction: float | Mapping[str, float] = 0.8
+    height: float = 0.0
+    sink: float = 1e-3
+    time: float = 0.02
+    slip: float = 1e-3
+    iterations: int | None = None
+    max_points: int = 96
+
+    def __post_init__(self) -> None:
+        coefficients = self.friction.values() if isinstance(self.friction, Mapping) else [self.friction]
+        for mu in coefficients:
+            if not (math.isfinite(mu) and mu >= 0.0):
+                raise ShapeError(f"Ground(friction=...): expected coefficients >= 0, got {mu!r}")
+        for name in ("sink", "time", "slip"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise ShapeError(f"Ground({name}=...): expected a number > 0, got {value!r}")
+        if not math.isfinite(self.height):
+            raise ShapeError(f"Ground(height=...): expected a finite number, got {self.height!r}")
+        if self.iterations is not None and not 1 <= self.iterations <= MAX_ITERATIONS:
+            raise ShapeError(f"Ground(iterations=...): expected 1 to {MAX_ITERATIONS}, got {self.iterations!r}")
+        if self.max_points < 1:
+            raise ShapeError(f"Ground(max_points=...): expected at least 1, got {self.max_points!r}")
+
+    def steps(self, dt: float) -> int:
+        """Solves per time step of dt [s]."""
+        return self.iterations or (2 if dt <= SMALL_STEP * (1.0 + 1e-9) else 3)
+
+    def gains(self, robot: Robot) -> tuple[float, float]:
+        """k [N/m] and d [N s/m] of every contact point."""
+        k = weight(robot) / self.sink
+        return k, k * self.time
+
+    def coefficient(self, link: str) -> float:
+        """Friction coefficient of a link."""
+        if isinstance(self.friction, Mapping):
+            return float(self.friction.get(link, 0.8))
+        return float(self.friction)
+
+
+def weight(robot: Robot) -> float:
+    """M g [N]; without gravity, as on Earth: the scale of forces that hold the robot."""
+    g = math.sqrt(sum(x * x for x in robot.tree.gravity)) or abs(GRAVITY[2])
+    return robot.total_mass * g

@@ -1,0 +1,48 @@
+"""What a step adds to the books: the running sums that travel through the kernel with the state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from robokit.spatial import Force
+from robokit.spatial.scalars import Scalar, maximum
+
+SLOTS = (
+    "contact",  # energy taken by the ground [J], that stored in its springs included
+    "friction",  # energy taken by damping and friction of the joints [J]
+    "stops",  # energy taken by joint limits [J]
+    "work",  # energy given by the controller [J]
+    "impulse_nx",  # impulse of the ground about the centre of mass, world axes [N m s; N s]
+    "impulse_ny",
+    "impulse_nz",
+    "impulse_fx",
+    "impulse_fy",
+    "impulse_fz",
+    "depth",  # deepest point so far [m]
+    "residual",  # largest residual of the contact iteration so far [m/s]
+    "residual_sum",  # sum of the residuals [m/s]
+)
+
+SIZE = len(SLOTS)
+AT = {name: k for k, name in enumerate(SLOTS)}
+IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
+
+
+class Ledger:
+    """The books of one step, started from those before it."""
+
+    def __init__(self, before: Sequence[Scalar]) -> None:
+        self.entries = list(before)
+
+    def add(self, name: str, amount: Scalar) -> None:
+        """Add to a sum."""
+        self.entries[AT[name]] = self.entries[AT[name]] + amount
+
+    def add_impulse(self, f: Force) -> None:
+        """Add an impulse of the ground."""
+        for k, amount in enumerate(f, IMPULSE.start):
+            self.entries[k] = self.entries[k] + amount
+
+    def largest(self, name: str, value: Scalar) -> None:
+        """Keep the largest value so far."""
+        self.entries[AT[name]] = maximum(self.entries[AT[name]], value)

@@ -1,0 +1,340 @@
+"""simulate: steps, records, and the reasons to stop or to warn."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import MissingDependency, ShapeError, SimulationError, SingularInertia
+from robokit.kernels import quaternion_offsets
+from robokit.model.robot import Robot
+from robokit.sim import ledger
+from robokit.sim.ground import Ground
+from robokit.sim.integrators import method
+from robokit.sim.passive import joint_law, subtree_inertia
+from robokit.sim.program import Program
+from robokit.sim.records import energies, momenta
+from robokit.sim.trajectory import Energy, Trajectory
+
+Controller = Callable[[float, np.ndarray, np.ndarray], Any]
+
+FALL_DAMPING = 0.1
+"""Joint damping in falls where the description gives none [N m s/rad | N s/m]."""
+
+FRAME = 5e-3
+"""Time between recorded states by default [s]."""
+
+ITERATED = 50
+"""Steps from which the loop inside the engine is faster than one call a step."""
+
+LARGEST_CONTACT_STEP = 4e-3
+DEEP = 0.01
+"""A point deeper than this is worth a warning [m]."""
+
+UNSETTLED = 0.05
+"""A mean change of velocity in the last iteration above this is worth a warning [m/s]."""
+
+
+def simulate(
+    robot: Robot,
+    q0: Any = None,
+    v0: Any = None,
+    duration: float = 1.0,
+    dt: float = 1e-3,
+    ground: Ground | bool | None = None,
+    controller: Controller | None = None,
+    integrator: str | None = None,
+    gravity: Sequence[float] | None = None,
+    record_every: int | None = None,
+    joint_damping: float | None = None,
+    progress: bool = False,
+) -> Trajectory:
+    """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
+
+    Damping, dry friction and position limits of the description act on the joints. Self-collision,
+    loop joints and mimic couplings do not. Ctrl-C ends the simulation and returns what was computed, with
+    ``summary["interrupted"]`` set.
+
+    Args:
+        robot: the robot.
+        q0: configuration at the start, (nq,); neutral by default.
+        v0: velocity at the start, (nv,); zero by default.
+        duration: [s].
+        dt: time step [s]; with a ground at most 4 ms.
+        ground: ``rk.Ground(...)``, True for one with default values, None for none.
+        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step.
+        integrator: "rkmk4" (default without a ground), "midpoint", "euler" or "contact" (default with a
+            ground); see robokit.sim.integrators.
+        gravity: (3,) in world axes [m/s^2]; the robot's own by default.
+        record_every: steps between recorded states; by default those of about 5 ms. The last state is
+            recorded always.
+        joint_damping: for joints whose description has none [N m s/rad | N s/m]; by default 0.1 with a
+            ground and none without. ``summary["default_damping"]`` says what was used.
+        progress: show a progress bar.
+
+    Returns:
+        the trajectory.
+
+    Raises:
+        ShapeError: an argument of the wrong shape or content.
+        UnknownName: no such integrator.
+        SingularInertia: a joint moves no inertia; the error names it.
+        SimulationError: the state is no longer finite; ``.trajectory`` holds what was computed.
+
+    Warns:
+        UserWarning: a step too long for contact, deep penetration, unsettled contacts, loop joints.
+    """
+    if gravity is not None:
+        robot = robot.with_gravity(gravity)
+    q = _state("q0", robot.neutral() if q0 is None else q0, robot.nq)
+    v = _state("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
+    _check_quaternions(robot, q)
+    _check_times(duration, dt, record_every, joint_damping)
+    surface = Ground() if ground is True else (ground or None)
+    if surface is not None and not isinstance(surface, Ground):
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
+    name, row = method(integrator, surface is not None)
+    if surface is not None and dt > LARGEST_CONTACT_STEP:
+        warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=2)
+    if robot.loop_joints:
+        warnings.warn(
+            f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)", stacklevel=2
+        )
+    _check_inertia(robot)
+    damping = joint_damping if joint_damping is not None else (FALL_DAMPING if surface is not None else 0.0)
+    law, defaulted = joint_law(robot, damping)
+    program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2)
+
+    run = _Run(program, q, v, dt, record_every or max(1, round(FRAME / dt)), controller)
+    run.go(max(0, round(duration / dt)), progress)
+    trajectory = run.trajectory()
+    if defaulted:
+        trajectory.summary |= {"default_damping": damping, "default_damping_joints": len(defaulted)}
+    if run.broken_at is not None:
+        raise SimulationError(
+            f"the state is no longer finite at t = {run.broken_at:.6g} s ({name}, dt = {dt:g} s): "
+            f"most likely the time step is too long{' or the controller too stiff' if controller else ''}; "
+            f"try dt = {dt / 4:g}. The states before are in the error's .trajectory",
+            trajectory,
+        )
+    _warn(trajectory)
+    return trajectory
+
+
+class _Run:
+    """The loop over the steps, and what it records."""
+
+    def __init__(
+        self, program: Program, q: np.ndarray, v: np.ndarray, dt: float, every: int, controller: Controller | None
+    ) -> None:
+        self.program, self.dt, self.every, self.controller = program, dt, every, controller
+        self.kernel = program.kernel()
+        self.parameters = program.parameters(dt)
+        self.state = (q, v, np.zeros(ledger.SIZE))
+        self.tau = np.zeros(program.robot.nv)
+        self.steps: list[int] = []
+        self.q: list[np.ndarray] = []
+        self.v: list[np.ndarray] = []
+        self.entries: list[np.ndarray] = []
+        self.taus: list[np.ndarray] = []
+        self.done = 0
+        self.broken_at: float | None = None
+        self.interrupted = False
+        self.seconds = self.build_seconds = 0.0
+
+    def go(self, steps: int, progress: bool) -> None:
+        """Take the steps."""
+        started = time.perf_counter()
+        self.kernel.iterate(*self._arguments(), steps=0)
+        self.build_seconds = time.perf_counter() - started
+        bar = _bar(steps) if progress else None
+        started = time.perf_counter()
+        # One NumPy warning says less than the error that follows a state that is not finite.
+        with np.errstate(all="ignore"):
+            try:
+                self._record()
+                while self.done < steps and self.broken_at is None:
+                    before = self.done
+                    self._frame(min(self.every, steps - self.done))
+                    if bar is not None:
+                        bar.update(self.done - before)
+            except KeyboardInterrupt:
+                self.interrupted = True
+            finally:
+                self.seconds = time.perf_counter() - started
+                if bar is not None:
+                    bar.close()
+
+    def _arguments(self) -> tuple[np.ndarray, ...]:
+        q, v, entries = self.state
+        return q, v, self.tau, entries, self.parameters
+
+    def _frame(self, steps: int) -> None:
+        """Steps up to the next record."""
+        if self.controller is None:
+            done, state = self._free(steps)
+            self._accept(done, state, done == steps)
+        else:
+            for _ in range(steps):
+                self._accept(*self._free(1), True)
+                if self.broken_at is not None:
+                    return
+                self._control()
+        if self.broken_at is None:
+            self._record()
+
+    def _free(self, steps: int) -> tuple[int, Any]:
+        """Steps with the same joint forces: how many were good, and the state after them."""
+        if steps >= ITERATED:
+            return self.kernel.iterate(*self._arguments(), steps=steps)
+        q, v, entries = self.state
+        for k in range(steps):
+            try:
+                q, v, entries = self.kernel(q, v, self.tau, entries, self.parameters)
+            except (ShapeError, ArithmeticError):  # not finite; plain floats overflow and divide by 0 instead
+                return max(0, k - 1), (q, v, entries)
+        return steps, (q, v, entries)
+
+    def _accept(self, done: int, state: Any, whole: bool) -> None:
+        self.done += done
+        if whole and all(np.isfinite(x).all() for x in state):
+            self.state = state
+        else:
+            self.broken_at = self.done * self.dt
+
+    def _control(self) -> None:
+        """The controller's forces for the next step."""
+        q, v, _ = self.state
+        assert self.controller is not None
+        tau = self.controller(self.done * self.dt, q.copy(), v.copy())
+        self.tau = _state("controller's tau", tau, len(self.tau))
+
+    def _record(self) -> None:
+        if not self.steps and self.controller is not None:
+            self._control()
+        q, v, entries = self.state
+        self.steps.append(self.done)
+        self.q.append(q)
+        self.v.append(v)
+        self.entries.append(entries)
+        self.taus.append(self.tau)
+
+    def trajectory(self) -> Trajectory:
+        """What was recorded."""
+        n = min(map(len, (self.steps, self.q, self.v, self.entries, self.taus)))  # Ctrl-C may fall in between
+        robot = self.program.robot
+        t = self.dt * np.array(self.steps[:n], dtype=float)
+        q, v, books = (np.array(x[:n]) for x in (self.q, self.v, self.entries))
+        kinetic, potential = energies(robot, q, v)
+        dissipated = sum(books[:, ledger.AT[k]] for k in ("contact", "friction", "stops"))
+        momentum = momenta(robot, q, v)
+        force = np.zeros((n, 3))
+        force[1:] = np.diff(books[:, ledger.IMPULSE], axis=0)[:, 3:] / np.diff(t)[:, None]
+        energy = Energy(kinetic, potential, np.asarray(dissipated), books[:, ledger.AT["work"]])
+        found = Trajectory(
+            t, q, v, energy, momentum, force, robot,
+            np.array(self.taus[:n]) if self.controller is not None else None,
+            self.program.ground, program=self.program,
+        )  # fmt: skip
+        found.summary = self._summary(found, books)
+        return found
+
+    def _summary(self, found: Trajectory, books: np.ndarray) -> dict[str, Any]:
+        robot, energy = self.program.robot, found.energy
+        summary: dict[str, Any] = {
+            "robot": robot.name,
+            "integrator": self.program.name,
+            "dt": self.dt,
+            "steps": self.done,
+            "steps_per_second": self.done / self.seconds if self.done and self.seconds else 0.0,
+            "build_seconds": self.build_seconds,
+            "energy_balance": float(np.abs(energy.total - energy.total[0]).max()),
+            "interrupted": self.interrupted,
+        }
+        for k in ("contact", "friction", "stops"):
+            summary[f"dissipated_by_{k}"] = float(books[-1, ledger.AT[k]])
+        if robot.base == "floating":
+            missing = found.momentum - found.momentum[0] - books[:, ledger.IMPULSE]
+            missing[:, 3:] -= found.t[:, None] * robot.total_mass * robot.gravity
+            size = np.abs(missing).max(axis=0)
+            summary["momentum_balance_angular"] = float(size[:3].max())
+            summary["momentum_balance_linear"] = float(size[3:].max())
+        if self.program.points is not None:
+            summary["contact_points"] = len(self.program.points)
+            summary["deepest_penetration"] = float(books[-1, ledger.AT["depth"]])
+            summary["contact_residual_largest"] = float(books[-1, ledger.AT["residual"]])
+            summary["contact_residual_mean"] = float(books[-1, ledger.AT["residual_sum"]] / max(1, self.done))
+        return summary
+
+
+def _bar(steps: int) -> Any:
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise MissingDependency("progress=True needs tqdm: pip install tqdm") from error
+    return tqdm(total=steps, unit="step", unit_scale=True, leave=False)
+
+
+def _warn(trajectory: Trajectory) -> None:
+    s = trajectory.summary
+    if s.get("deepest_penetration", 0.0) > DEEP:
+        warnings.warn(
+            f"a contact point sank {1e3 * s['deepest_penetration']:.3g} mm into the ground (10 mm are fine): "
+            "start above the ground, take a shorter dt or a smaller Ground(sink=...)",
+            stacklevel=3,
+        )
+    if s.get("contact_residual_mean", 0.0) > UNSETTLED:
+        warnings.warn(
+            f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last iteration, on "
+            "average; take more Ground(iterations=...) or a shorter dt",
+            stacklevel=3,
+        )
+
+
+def _state(what: str, value: Any, n: int) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what}: expected {n} numbers, got {value!r}") from None
+    if array.shape != (n,):
+        raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ShapeError(f"{what}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
+    return array
+
+
+def _check_quaternions(robot: Robot, q: np.ndarray) -> None:
+    for k in quaternion_offsets(robot):
+        norm = float(np.linalg.norm(q[k : k + 4]))
+        if abs(norm - 1.0) > 1e-6:
+            raise ShapeError(
+                f"q0[{k}:{k + 4}] is a quaternion (wxyz) of norm {norm:.6g}; a unit quaternion is needed: "
+                "divide it by its norm"
+            )
+
+
+def _check_times(duration: Any, dt: Any, record_every: Any, joint_damping: Any) -> None:
+    for what, value, least in (("duration", duration, 0.0), ("dt", dt, 0.0), ("joint_damping", joint_damping, 0.0)):
+        if value is None and what == "joint_damping":
+            continue
+        good = isinstance(value, int | float | np.number) and math.isfinite(value) and value >= least
+        if not good or (what == "dt" and value == 0.0):
+            sign = ">" if what == "dt" else ">="
+            raise ShapeError(f"{what}: expected a number {sign} 0, got {value!r}")
+    if record_every is not None and (not isinstance(record_every, int | np.integer) or record_every < 1):
+        raise ShapeError(f"record_every: expected a whole number of steps >= 1, got {record_every!r}")
+
+
+def _check_inertia(robot: Robot) -> None:
+    for joint, (H, _) in zip(robot.joints, subtree_inertia(robot)[1:], strict=True):
+        if len(H) and not np.linalg.eigvalsh(H).min() > 1e-14 * max(1.0, float(np.abs(H).max())):
+            raise SingularInertia(
+                f"joint {joint.name!r} moves no inertia (link {joint.child_link!r} and all behind it): give "
+                "its links mass and inertia, or make the joint fixed",
+                joint.name,
+            )

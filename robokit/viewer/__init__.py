@@ -1,0 +1,25 @@
+"""Seeing robots: one self-contained page, meshcat live, pictures of the mass matrix.
+
+    write_page, page_html   a motion or a pose as one HTML file           page.py
+    Viewer                  meshcat with Python in the loop               live.py
+    sparsity_figure, draw_sparsity    tree, H and its factors             sparsity.py
+    scene                   what there is to draw                         scene.py
+
+matplotlib, meshcat and trimesh are imported only by what uses them.
+"""
+
+from robokit.viewer.live import Viewer
+from robokit.viewer.page import page_html, write_page, write_pose_page
+from robokit.viewer.scene import Node, scene
+from robokit.viewer.sparsity import draw_sparsity, sparsity_figure
+
+__all__ = [
+    "Node",
+    "Viewer",
+    "draw_sparsity",
+    "page_html",
+    "scene",
+    "sparsity_figure",
+    "write_page",
+    "write_pose_page",
+]

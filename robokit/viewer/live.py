@@ -1,0 +1,295 @@
+"""The live viewer: meshcat with Python in the loop.
+
+    with robokit.viewer.Viewer(robot) as viewer:
+        viewer.show()
+        viewer.display(q)
+        viewer.play(trajectory, speed=0.5)
+        viewer.wait()
+
+Motion is baked: the browser gets the whole animation at once and plays it by itself.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+import webbrowser
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import ShapeError
+from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
+from robokit.viewer.motion import body_poses, bounds, frame_indices, rotate
+from robokit.viewer.payload import ground_height
+from robokit.viewer.scene import Drawable, Node, Triangles, scene
+
+SHOWN = {"visual": True, "collision": False, "inertia": False, "axis": False}
+"""Which roles are switched on at the start; the page's own controls switch the others."""
+
+
+class Viewer:
+    """A robot in meshcat, in a browser window or a notebook cell.
+
+    The server runs inside this process on 127.0.0.1 and ends with it: at :meth:`close`, at the end of the
+    script, on Ctrl-C and on an exception.
+
+    Args:
+        robot: the Robot.
+        max_triangles: display triangles of one mesh.
+    """
+
+    def __init__(self, robot: Any, max_triangles: int = 1500) -> None:
+        self.robot = robot
+        self._nodes = scene(robot, max_triangles)
+        self._server: Any = None
+        self._meshcat: Any = None
+        self._names = _path_names(robot)
+
+    def __enter__(self) -> Viewer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Viewer of {self.robot.name!r}: {self._server.web_url if self._server else 'not shown yet'}>"
+
+    def _repr_html_(self) -> str:
+        """The view as a notebook cell."""
+        return self.jupyter_cell()
+
+    @property
+    def url(self) -> str:
+        """The page's address; starts the server where it is not running."""
+        return str(self._start().window.web_url)
+
+    @property
+    def meshcat(self) -> Any:
+        """The meshcat.Visualizer behind this viewer, to add drawings of your own."""
+        return self._start()
+
+    def show(self, open_browser: bool = True, timeout: float = 10.0) -> Viewer:
+        """Start the server, send the robot at its neutral configuration and open a browser window.
+
+        Args:
+            open_browser: whether to open one; otherwise visit :attr:`url`.
+            timeout: how long to wait for that browser [s], so that a script may end right after.
+
+        Returns:
+            The viewer itself.
+
+        Raises:
+            MissingDependency: meshcat is not installed.
+        """
+        self._start()
+        if open_browser and webbrowser.open(self.url, new=2):
+            self._server.wait_for_browser(timeout)
+        return self
+
+    def display(self, q: np.ndarray) -> None:
+        """Show a configuration.
+
+        Args:
+            q: (nq,) [rad | m | unit quaternion wxyz].
+
+        Raises:
+            ShapeError: q is not one configuration.
+        """
+        if np.shape(q) != (self.robot.nq,):
+            raise ShapeError(
+                f"q: expected shape ({self.robot.nq},), got {np.shape(q)}; display takes one configuration"
+            )
+        root = self._start()["robot"]
+        poses = body_poses(self.robot, np.asarray(q)[None])[0]
+        for body in range(1, len(poses)):
+            root[self._names[body]].set_transform(_matrix(poses[body]))
+
+    def play(self, trajectory: Any, speed: float = 1.0, repetitions: int = 1, max_fps: float = 60.0) -> None:
+        """Send a motion as one animation and play it; meshcat's controls pause, scrub and repeat it.
+
+        Args:
+            trajectory: the Trajectory.
+            speed: seconds of motion per second.
+            repetitions: how many times.
+            max_fps: frames per second at most.
+
+        Raises:
+            ShapeError: a speed that is not positive.
+        """
+        from meshcat.animation import Animation, AnimationClip, AnimationTrack
+
+        if not speed > 0:
+            raise ShapeError(f"speed: expected a positive number, got {speed!r}")
+        root = self._start()["robot"]
+        t = np.asarray(trajectory.t, dtype=float)
+        chosen = frame_indices(t, max_fps)
+        times = (t[chosen] - t[0]).tolist()
+        poses = body_poses(self.robot, np.asarray(trajectory.q)[chosen])
+        self._lay_grid(ground_height(trajectory))
+        animation = Animation()
+        for body in range(1, poses.shape[1]):
+            # Key times are in "frames": with `speed` frames a second they are the trajectory's seconds.
+            animation.clips[root[self._names[body]].path] = AnimationClip(
+                {
+                    "position": AnimationTrack("position", "vector3", times, poses[:, body, :3].tolist()),
+                    "quaternion": AnimationTrack(
+                        "quaternion", "quaternion", times, poses[:, body, 3:].tolist()
+                    ),
+                },
+                fps=speed,
+            )
+        self._start().set_animation(animation, play=True, repetitions=repetitions)
+
+    def wait(self) -> None:
+        """Keep the script alive until Ctrl-C or :meth:`close`."""
+        try:
+            while self._server is not None and not self._server.closed:
+                time.sleep(0.2)
+        except KeyboardInterrupt:
+            pass
+
+    def close(self) -> None:
+        """End the server; the browser keeps the last picture. Calling it again does nothing."""
+        if self._server is not None:
+            self._server.close()
+        self._server = self._meshcat = None
+
+    def jupyter_cell(self, height: int = 480) -> str:
+        """HTML of a notebook cell that holds the view.
+
+        Args:
+            height: of the cell [px].
+
+        Returns:
+            An iframe on the running server.
+        """
+        address = html.escape(self.url, quote=True)
+        return f'<iframe src="{address}" style="width:100%;height:{int(height)}px;border:0"></iframe>'
+
+    def _start(self) -> Any:
+        """The Visualizer with the robot in it; made at first use."""
+        if self._meshcat is None:
+            from robokit.viewer.server import SceneServer
+
+            self._server = SceneServer()
+            import meshcat
+
+            self._meshcat = meshcat.Visualizer(window=self._server)
+            self._send_robot()
+        return self._meshcat
+
+    def _send_robot(self) -> None:
+        import meshcat.geometry as g
+
+        root = self._meshcat["robot"]
+        switched: set[tuple[int, str]] = set()
+        for k, node in enumerate(self._nodes):
+            place = root[self._names[node.body]][node.role]
+            red, green, blue = (round(255 * channel) for channel in node.rgba[:3])
+            opacity = float(node.rgba[3])
+            material = g.MeshLambertMaterial(
+                color=(red << 16) + (green << 8) + blue, opacity=opacity, transparent=opacity < 1.0
+            )
+            place[str(k)].set_object(_meshcat_geometry(node.geometry), material)
+            place[str(k)].set_transform(_node_matrix(node))
+            if (node.body, node.role) not in switched:
+                switched.add((node.body, node.role))
+                place.set_property("visible", SHOWN[node.role])
+        neutral = self.robot.neutral()
+        self.display(neutral)
+        for key, colour in (("top_color", [0.98, 0.99, 1.0]), ("bottom_color", [0.83, 0.86, 0.91])):
+            self._meshcat["/Background"].set_property(key, colour)
+        box = bounds(self._nodes, body_poses(self.robot, neutral[None]))
+        middle, reach = box.mean(axis=0), float(np.linalg.norm(np.ptp(box, axis=0)))
+        target = np.eye(4)
+        target[:3, 3] = middle
+        self._meshcat["/Cameras/default"].set_transform(target)
+        # The camera's own axes have y up: this looks from the front right, from slightly above.
+        eye = reach * np.array([1.25, 0.45, 1.25])
+        camera = self._meshcat["/Cameras/default/rotated/<object>"]
+        camera.set_property("fov", 36)
+        camera.set_property("position", eye.tolist())
+        self._lay_grid(float(box[0, 2]) if self.robot.base == "floating" else 0.0)
+
+    def _lay_grid(self, height: float | None) -> None:
+        """Put meshcat's grid at a height [m], or take it away."""
+        matrix = np.eye(4)
+        matrix[2, 3] = height or 0.0
+        self._meshcat["/Grid"].set_transform(matrix)
+        self._meshcat["/Grid"].set_property("visible", height is not None)
+
+
+def _path_names(robot: Any) -> list[str]:
+    """A scene path for each body: its number, and its name where that is harmless in a path."""
+    names = ["world"] * len(robot.tree.parent)
+    for joint in robot.joints:
+        names[joint.body] = joint.child_link
+    return [f"{i}_{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}" for i, name in enumerate(names)]
+
+
+def _matrix(pose: np.ndarray) -> np.ndarray:
+    """Homogeneous matrix of a pose of seven numbers, (4, 4)."""
+    matrix = np.eye(4)
+    matrix[:3, :3] = rotate(pose[None, 3:], np.eye(3)).T
+    matrix[:3, 3] = pose[:3]
+    return matrix
+
+
+def _node_matrix(node: Node) -> np.ndarray:
+    """Homogeneous matrix of a node in its body; meshcat's cylinders lie along y."""
+    matrix = np.eye(4)
+    matrix[:3, :3] = node.placement.rotation
+    matrix[:3, 3] = node.placement.position
+    if isinstance(node.geometry, Cylinder):
+        matrix[:3, :3] = matrix[:3, :3] @ np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
+    return matrix
+
+
+def _meshcat_geometry(geometry: Drawable) -> Any:
+    """The same shape as one of meshcat's geometries."""
+    import meshcat.geometry as g
+
+    if isinstance(geometry, Box):
+        return g.Box(list(geometry.size))
+    if isinstance(geometry, Sphere):
+        return g.Sphere(geometry.radius)
+    if isinstance(geometry, Cylinder):
+        return g.Cylinder(geometry.length, geometry.radius)
+    triangles = capsule_triangles(geometry) if isinstance(geometry, Capsule) else geometry
+    return g.TriangularMeshGeometry(
+        np.asarray(triangles.vertices, dtype=np.float32), np.asarray(triangles.faces, dtype=np.uint32)
+    )
+
+
+def capsule_triangles(capsule: Capsule, around: int = 24, rings: int = 8) -> Triangles:
+    """A capsule as one closed surface: two half spheres on a tube along z.
+
+    Args:
+        capsule: the shape.
+        around: corners of a ring.
+        rings: rings of each half sphere.
+
+    Returns:
+        The triangles, wound outward.
+    """
+    up = np.linspace(-np.pi / 2, np.pi / 2, 2 * rings)
+    up = np.insert(up, rings, 0.0)
+    up = np.insert(up, rings, 0.0)
+    shift = np.where(np.arange(len(up)) <= rings, -0.5, 0.5) * capsule.length
+    turn = np.linspace(0.0, 2.0 * np.pi, around, endpoint=False)
+    circle = np.stack([np.cos(turn), np.sin(turn), np.zeros(around)], axis=1)
+    z = capsule.radius * np.sin(up) + shift
+    rings_xyz = capsule.radius * np.cos(up)[:, None, None] * circle + z[:, None, None] * np.array(
+        [0.0, 0.0, 1.0]
+    )
+    first = np.arange((len(up) - 1) * around)
+    beside = first - first % around + (first + 1) % around
+    faces = np.concatenate(
+        [
+            np.stack([first, beside, beside + around], axis=1),
+            np.stack([first, beside + around, first + around], axis=1),
+        ]
+    )
+    return Triangles(rings_xyz.reshape(-1, 3), faces)

@@ -1,0 +1,94 @@
+"""Derivatives: the complex step through the plain text, against finite differences on the manifold."""
+
+from __future__ import annotations
+
+import numpy as np
+from ladder import Plain, State, along, relative
+
+STEP, H = 1e-30, 1e-5
+
+
+def central(robot, f, q, direction):
+    """Fourth-order central difference of f along a body velocity."""
+
+    def at(k):
+        return f(robot.integrate(q, k * H * direction))
+
+    return (8.0 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12.0 * H)
+
+
+def directions(robot, count=3):
+    return np.random.default_rng(9).standard_normal((count, robot.nv))
+
+
+def check(robot, f, q, tolerance):
+    for d in directions(robot):
+        exact = np.asarray(f(along(robot, q, d, STEP))).imag / STEP
+        assert np.abs(exact).max() > 0.0
+        assert relative(central(robot, f, q, d), exact) < tolerance
+
+
+def test_inverse_dynamics_by_position(robot):
+    s, plain = State(robot, 4), Plain(robot)
+    check(robot, lambda q: plain.rnea(q, s.v, s.a), s.q, 1e-8)
+
+
+def test_inverse_dynamics_by_velocity(robot):
+    s, plain = State(robot, 4), Plain(robot)
+    for d in directions(robot):
+        exact = plain.rnea(s.q + 0j, s.v + 1j * STEP * d, s.a).imag / STEP
+        # Quadratic in v: the central difference is exact whatever the step.
+        difference = (plain.rnea(s.q, s.v + d, s.a) - plain.rnea(s.q, s.v - d, s.a)) / 2
+        assert relative(difference, exact) < 1e-12
+
+
+def test_forward_dynamics_by_position(built):
+    s, plain = State(built, 4), Plain(built)
+    check(built, lambda q: plain.aba(q, s.v, s.tau), s.q, 1e-6)
+
+
+def test_forward_dynamics_by_torque_is_the_inverse_mass_matrix(robot):
+    s, plain = State(robot, 4), Plain(robot)
+    inverse = np.linalg.inv(plain.crba(s.q))
+    for d in directions(robot, 1):
+        exact = plain.aba(s.q + 0j, s.v, s.tau + 1j * STEP * d).imag / STEP
+        assert relative(exact, inverse @ d) < 1e-9
+
+
+def test_mass_matrix_by_position(built):
+    s, plain = State(built, 4), Plain(built)
+    if built.name != "pendulum":  # whose H is constant
+        check(built, plain.crba, s.q, 1e-8)
+
+
+def test_center_of_mass_by_position(robot):
+    s, plain = State(robot, 4), Plain(robot)
+    check(robot, plain.com, s.q, 1e-9)
+
+
+def test_arrays_through_the_plain_text_are_batches(built):
+    states = [State(built, k) for k in range(3)]
+    q, v, a, tau = (np.array([getattr(s, x) for s in states]) for x in ("q", "v", "a", "tau"))
+    plain = Plain(built)
+    columns = [list(x.T) for x in (q, v, a, tau)]
+    got = np.stack([np.broadcast_to(x, 3) for x in _each(plain.rnea, *columns[:3])], axis=1)
+    assert relative(got, [plain.rnea(s.q, s.v, s.a) for s in states]) < 1e-13
+    got = np.stack([np.broadcast_to(x, 3) for x in _each(plain.aba, *columns[:2], columns[3])], axis=1)
+    assert relative(got, [plain.aba(s.q, s.v, s.tau) for s in states]) < 1e-10
+
+
+def _each(f, *columns):
+    """The algorithm on lists of arrays, one array a coordinate."""
+    return f(*columns)
+
+
+def test_sympy_finds_the_pendulum_equation():
+    import pytest
+
+    sp = pytest.importorskip("sympy")
+    from ladder import pendulum
+
+    q, v, a = sp.symbols("q v a", real=True)
+    tau = sp.simplify(sp.nsimplify(Plain(pendulum()).rnea([q], [v], [a])[0], rational=True))
+    expected = sp.Rational(2, 3) * a + sp.Rational(981, 100) * sp.sin(q)
+    assert sp.simplify(tau - expected) == 0

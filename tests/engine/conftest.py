@@ -1,0 +1,17 @@
+"""The engine's tests write to a cache of their own, and find engine_cases."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -1,0 +1,97 @@
+"""Arguments that a kernel refuses, and what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from robokit.engine.kernel import Kernel
+from robokit.errors import ShapeError
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    def text(q, v):
+        return [[a * b for a, b in zip(q, v, strict=True)]]
+
+    return Kernel.build("k", [("q", 7), ("v", 7)], [("y", (7,))], text, quaternions=[(0, 0)])
+
+
+Q = np.array([1.0, 0, 0, 0, 0.1, 0.2, 0.3])
+V = np.ones(7)
+
+
+@pytest.mark.parametrize("rows", [None, 1, 4, 6, 33])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_are_named_with_their_place(kernel, rows, bad):
+    q = Q.copy() if rows is None else np.tile(Q, (rows, 1))
+    v = V.copy() if rows is None else np.tile(V, (rows, 1))
+    v[-1 if rows is None else (-1, 6)] = bad
+    place = "6" if rows is None else f"{rows - 1}, 6"
+    with pytest.raises(ShapeError, match=rf"v: expected finite numbers, got {bad} at v\[{place}\]"):
+        kernel(q, v)
+
+
+@pytest.mark.parametrize("rows", [None, 1, 4, 6, 33])
+def test_a_quaternion_that_is_not_unit_is_named_with_its_norm(kernel, rows):
+    q = Q.copy() if rows is None else np.tile(Q, (rows, 1))
+    q[..., 0] *= 1.0 + 4e-7  # |q|^2 off by 8e-7: still accepted
+    kernel(q, V)
+    q[0 if rows is None else (-1, 0)] = 2.0
+    with pytest.raises(ShapeError, match=r"q: expected a unit quaternion \(quat_wxyz\).*of norm 2"):
+        kernel(q, V)
+
+
+@pytest.mark.parametrize(
+    ("v", "message"),
+    [
+        (np.ones(6), r"v: expected shape \(7,\) or \(B, 7\), got \(6,\)"),
+        (np.ones((2, 6)), r"v: expected shape \(7,\) or \(B, 7\), got \(2, 6\)"),
+        (np.ones((2, 1, 7)), r"v: expected shape .*got \(2, 1, 7\)"),
+        (1.0, r"v: expected shape .*got \(\)"),
+        (np.ones(7, complex), "v: expected real numbers.*complex"),
+        (["a"] * 7, "v: expected real numbers.*text"),
+        (np.array([None] * 7), "v: expected real numbers.*objects"),
+        (None, "v: expected real numbers.*None"),
+        (np.ones(7, bool), "v: expected real numbers.*booleans"),
+        ([[1.0, 2.0], [1.0]], "v: expected .*ragged"),
+    ],
+)
+def test_a_wrong_shape_or_dtype_says_both_forms_accepted(kernel, v, message):
+    with pytest.raises(ShapeError, match=message):
+        kernel(Q, v)
+
+
+def test_batches_of_different_sizes_name_both(kernel):
+    with pytest.raises(ShapeError, match="v: expected a batch of 3 like q, got 4"):
+        kernel(np.tile(Q, (3, 1)), np.tile(V, (4, 1)))
+
+
+@pytest.mark.parametrize(
+    "out",
+    [np.zeros(6), np.zeros(7, np.float32), np.zeros(14)[::2], np.zeros((1, 7)), [0.0] * 7, np.broadcast_to(0.0, 7)],
+)
+def test_an_out_that_cannot_be_written_is_refused(kernel, out):
+    with pytest.raises((ShapeError, TypeError), match="out"):
+        kernel(Q, V, out=out)
+
+
+def test_a_wrong_number_of_arguments_is_a_type_error(kernel):
+    with pytest.raises(TypeError, match="2 arguments"):
+        kernel(Q)
+    with pytest.raises(TypeError, match="2 arguments"):
+        kernel(Q, V, V)
+
+
+def test_refused_calls_leak_nothing(kernel):
+    import sys
+
+    bad = Q * 2
+    kernel(Q, V)
+    before = sys.getrefcount(None), sys.getrefcount(bad)
+    for _ in range(1000):
+        assert kernel.fast(bad, V) is None
+        assert kernel.fast(Q, None) is None
+    after = sys.getrefcount(None), sys.getrefcount(bad)
+    assert abs(after[0] - before[0]) < 100
+    assert after[1] == before[1]

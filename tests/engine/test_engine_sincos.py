@@ -1,0 +1,105 @@
+"""Sine and cosine: accuracy against 50 digits, special values, and where the coefficients come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from robokit.engine import sincos
+from robokit.engine.kernel import Kernel
+from robokit.spatial.scalars import cos, sin
+
+mp = pytest.importorskip("mpmath")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Both of each of 8 inputs (the vector loop), and of their sums with 0 (the function of one value)."""
+
+    def text(x):
+        y = [a * 1.0 + 0.0 for a in x]
+        z = [a + x[0] - x[0] * 1.0 for a in y]
+        return [[sin(a) for a in y], [cos(a) for a in y], [sin(a) for a in z], [cos(a) for a in z]]
+
+    return Kernel.build("sincos", [("x", 8)], [(n, (8,)) for n in ("s", "c", "s1", "c1")], text)
+
+
+def angles() -> np.ndarray:
+    rng = np.random.default_rng(3)
+    whole = np.arange(-400, 400) * (np.pi / 4)
+    large = [rng.uniform(-1, 1, 400) * 10.0**e for e in (-12, -3, 0, 1, 2, 4, 6, 9)]
+    x = np.concatenate([whole, np.nextafter(whole, np.inf), np.rint(rng.uniform(-6e8, 6e8, 400)) * (np.pi / 2), *large])
+    return np.resize(x, (len(x) // 8, 8))
+
+
+def test_error_stays_below_2e_16_up_to_a_billion(pair):
+    x = angles()
+    s, c, *_ = pair(x)
+    with mp.workdps(50):
+        exact = [(mp.sin(mp.mpf(a)), mp.cos(mp.mpf(a))) for a in x.ravel().tolist()]
+        worst = max(
+            max(abs(mp.mpf(a) - e), abs(mp.mpf(b) - f))
+            for a, b, (e, f) in zip(s.ravel().tolist(), c.ravel().tolist(), exact, strict=True)
+        )
+    assert float(worst) < 2e-16
+
+
+def test_small_angles_keep_their_relative_accuracy(pair):
+    x = np.tile(10.0 ** -np.arange(1.0, 9.0) * 1.2345, (4, 1))
+    np.testing.assert_allclose(pair(x)[0], np.sin(x), rtol=3e-16, atol=0)
+
+
+def test_one_lane_and_many_agree(pair):
+    x = angles()[:40]
+    batch = pair(x)
+    for k, row in enumerate(x):
+        for a, b in zip(pair(row), batch, strict=True):
+            np.testing.assert_allclose(a, b[k], rtol=0, atol=2.3e-16)
+
+
+@pytest.mark.parametrize("factor", [2.0, 1e6])
+def test_angles_beyond_the_limit_are_nan_not_wrong(pair, factor):
+    s, c, *_ = pair(np.full(8, sincos.LIMIT * factor))
+    assert np.isnan(s).all() and np.isnan(c).all()
+
+
+def test_infinity_that_arises_inside_gives_nan():
+    kernel = Kernel.build("inf", [("x", 1)], [("y", (2,))], lambda x: [[sin(1.0 / x[0]), cos(1.0 / x[0])]])
+    assert np.isnan(kernel(np.zeros(1))).all()
+    assert np.isnan(kernel(np.zeros((5, 1)))).all()
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "function", "weight"),
+    [
+        (sincos.SIN, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
+        (sincos.COS, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
+    ],
+)
+def test_the_coefficients_are_the_minimax_ones(coefficients, function, weight):
+    with mp.workdps(50):
+        high = (mp.pi / 4 * mp.mpf("1.0001")) ** 2
+        found = remez(function, weight, len(coefficients) - 1, mp.mpf("1e-8"), high)
+    assert [float(x) for x in found] == pytest.approx(coefficients, rel=1e-13)
+
+
+def remez(function, weight, degree, low, high):
+    """Coefficients of the polynomial whose weighted error has its largest value as small as possible."""
+    n = degree + 2
+    points = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * k / (n - 1)) for k in range(n)]
+    grid = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * k / 300) for k in range(301)]
+    values = [function(t) for t in grid]
+    for _ in range(6):
+        rows = [[x**j for j in range(degree + 1)] + [(-1) ** k / weight(x)] for k, x in enumerate(points)]
+        solved = mp.lu_solve(mp.matrix(rows), mp.matrix([function(x) for x in points]))
+        polynomial = [solved[j] for j in range(degree + 1)]
+        errors = [(v - mp.polyval(polynomial[::-1], t)) * weight(t) for t, v in zip(grid, values, strict=True)]
+        groups: list[list[int]] = []
+        for k, e in enumerate(errors):
+            if groups and (errors[groups[-1][-1]] > 0) == (e > 0):
+                groups[-1].append(k)
+            else:
+                groups.append([k])
+        assert len(groups) == n
+        points = [grid[max(group, key=lambda k: abs(errors[k]))] for group in groups]
+    return polynomial

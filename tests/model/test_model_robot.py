@@ -1,0 +1,143 @@
+"""Robot: names, configurations and the manifold of q, single and in batches."""
+
+from __future__ import annotations
+
+import ladder
+import numpy as np
+import pytest
+from ladder import State, relative
+from numpy.testing import assert_allclose
+
+from robokit.errors import ShapeError, UnknownName
+from robokit.model import ModelBuilder
+
+
+def test_integrate_and_difference_are_inverse(built):
+    s = State(built)
+    q1 = built.integrate(s.q, s.v)
+    assert relative(built.difference(s.q, q1), s.v) < 1e-13
+    assert relative(built.integrate(s.q, np.zeros(built.nv)), s.q) < 1e-15
+    assert np.abs(built.difference(s.q, s.q)).max() == pytest.approx(0.0, abs=1e-15)
+
+
+def test_batches_are_rows_of_single_states(built):
+    states = [State(built, k) for k in range(3)]
+    q, v = np.array([s.q for s in states]), np.array([s.v for s in states])
+    moved = built.integrate(q, v)
+    assert moved.shape == (3, built.nq)
+    assert_allclose(moved, [built.integrate(a, b) for a, b in zip(q, v, strict=True)], rtol=0, atol=1e-14)
+    assert_allclose(built.difference(q, moved), v, rtol=0, atol=1e-12)
+    # One state goes with a batch.
+    assert_allclose(built.integrate(q[0], v)[1], built.integrate(q[0], v[1]), rtol=0, atol=1e-14)
+    assert_allclose(built.integrate(q, v[0])[1], built.integrate(q[1], v[0]), rtol=0, atol=1e-14)
+
+
+def test_rate_of_integrate_is_the_coordinate_rate(built):
+    s, h = State(built), 1e-6
+    numeric = (built.integrate(s.q, h * s.v) - built.integrate(s.q, -h * s.v)) / (2 * h)
+    assert relative(numeric, ladder.coordinate_rate(built, s.q, s.v)) < 1e-8
+
+
+def limited():
+    b = ModelBuilder("limited").link("a")
+    limits = {"both": (0.2, 0.4), "low": (5.0, None), "high": (None, -7.0), "none": (None, None)}
+    for k, (name, (lower, upper)) in enumerate(limits.items()):
+        parent = "a" if k == 0 else f"link{k - 1}"
+        b.link(f"link{k}", 1.0).joint(name, "revolute", parent, f"link{k}", lower=lower, upper=upper)
+    return b.build()
+
+
+def test_random_configurations_respect_limits():
+    robot, rng = limited(), np.random.default_rng(0)
+    q = np.array([robot.random_configuration(rng) for _ in range(200)])
+    assert q[:, 0].min() >= 0.2 and q[:, 0].max() <= 0.4 and np.ptp(q[:, 0]) > 0.15
+    assert q[:, 1].min() >= 5.0
+    assert q[:, 2].max() <= -7.0
+    assert np.abs(q[:, 3]).max() <= np.pi and np.ptp(q[:, 3]) > 5.0
+
+
+def test_random_configurations_are_reproducible(built):
+    a, b = (built.random_configuration(np.random.default_rng(4)) for _ in range(2))
+    assert (a == b).all() and (a == built.random_configuration(4)).all()
+    assert (a != built.random_configuration(5)).any()
+    for joint in built.joints:
+        if joint.kind in ("spherical", "floating"):
+            assert np.linalg.norm(a[joint.q_slice][:4]) == pytest.approx(1.0, abs=1e-15)
+
+
+def test_configuration_by_names():
+    robot = ladder.random_tree(0, "floating")
+    spherical = next(j for j in robot.joints if j.kind == "spherical")
+    hinge = next(j for j in robot.joints if j.kind == "revolute")
+    q = robot.configuration(
+        base_position=(1, 2, 3), base_quat_wxyz=(0, 1, 0, 0), joints={hinge.name: 0.5, spherical.name: (0, 0, 1, 0)}
+    )
+    assert q[:7].tolist() == [0, 1, 0, 0, 1, 2, 3]
+    assert q[hinge.q_slice].tolist() == [0.5] and q[spherical.q_slice].tolist() == [0, 0, 1, 0]
+    rest = robot.neutral()
+    rest[:7], rest[hinge.q_slice], rest[spherical.q_slice] = q[:7], q[hinge.q_slice], q[spherical.q_slice]
+    assert (q == rest).all()
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"base_quat_wxyz": (1, 1, 0, 0)}, "wxyz"),
+        ({"base_position": (1, 2)}, "base_position"),
+        ({"base_position": (1, 2, np.nan)}, "base_position"),
+        ({"joints": {"joint1": (1, 2, 3, 4, 5, 6, 7, 8)}}, "joint1"),
+    ],
+)
+def test_configuration_refuses_nonsense(kwargs, message):
+    with pytest.raises(ShapeError, match=message):
+        ladder.random_tree(0, "floating").configuration(**kwargs)
+
+
+def test_configuration_of_a_fixed_base_has_no_base_pose():
+    with pytest.raises(ShapeError, match="fixed base"):
+        ladder.chain().configuration(base_position=(0, 0, 1))
+
+
+def test_unknown_names_come_with_the_nearest():
+    robot = ladder.chain()
+    with pytest.raises(UnknownName, match="'joint1'"):
+        robot.joint("jiont1")
+    with pytest.raises(UnknownName, match="'link1'"):
+        robot.link("lnk1")
+    with pytest.raises(UnknownName):
+        robot.frame("nothing like it")
+    with pytest.raises(KeyError):
+        robot.configuration(joints={"nope": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.integrate(np.zeros(r.nq + 1), np.zeros(r.nv)), "q: expected"),
+        (lambda r: r.integrate(r.neutral(), np.zeros(r.nv + 1)), "dv: expected"),
+        (lambda r: r.difference(r.neutral(), np.zeros((2, 2, r.nq))), "q1: expected"),
+        (lambda r: r.integrate(np.zeros((2, r.nq)), np.zeros((3, r.nv))), "batches of 2 and 3"),
+        (lambda r: r.integrate(r.neutral(), np.full(r.nv, np.nan)), "dv.*nan"),
+        (lambda r: r.integrate("abc", np.zeros(r.nv)), "q: expected"),
+        (lambda r: r.with_gravity((0, 0)), "gravity"),
+    ],
+)
+def test_wrong_arrays_are_named(call, message):
+    with pytest.raises(ShapeError, match=message):
+        call(ladder.chain())
+
+
+def test_with_gravity_makes_another_robot_and_leaves_the_first():
+    robot = ladder.chain()
+    moon = robot.with_gravity((0, 0, -1.62))
+    assert moon.gravity.tolist() == [0, 0, -1.62] and robot.gravity.tolist() == [0, 0, -9.81]
+    assert robot.with_gravity((0, 0, -1.62)) is moon
+    assert robot.with_gravity(robot.gravity) is robot
+    s = State(robot)
+    assert relative(ladder.Plain(moon).gravity(s.q) * 9.81, ladder.Plain(robot).gravity(s.q) * 1.62) < 1e-13
+
+
+def test_fingerprint_depends_on_the_mechanics_only():
+    assert ladder.chain().fingerprint == ladder.chain().fingerprint
+    assert ladder.chain().fingerprint != ladder.chain(base="floating").fingerprint
+    assert ladder.chain().fingerprint != ladder.chain().with_gravity((0, 0, 0)).fingerprint

@@ -1,0 +1,350 @@
+"""The page in a real browser: what is promised to be seen, moved and clicked is.
+
+Screenshots go to the test's folder.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from viewer_cases import EVIL, made_up_motion, pendulum, zoo
+
+from robokit.viewer import Viewer, write_page
+from robokit.viewer.motion import body_poses
+
+pytestmark = pytest.mark.browser
+
+# Counts the opaque pixels (the robot; ground and background are not) and says where they are.
+PIXELS = """() => {
+  const { stage } = window.robokit;
+  stage.viewer.render();
+  const gl = stage.viewer.renderer.domElement;
+  const copy = document.createElement('canvas');
+  copy.width = gl.width; copy.height = gl.height;
+  const pen = copy.getContext('2d', { willReadFrequently: true });
+  pen.drawImage(gl, 0, 0);
+  const { data } = pen.getImageData(0, 0, copy.width, copy.height);
+  let n = 0, sx = 0, sy = 0, left = 1e9, right = -1, top = 1e9, bottom = -1;
+  for (let k = 3, i = 0; k < data.length; k += 4, i++) {
+    if (data[k] < 252) continue;
+    const x = i % copy.width, y = Math.floor(i / copy.width);
+    n += 1; sx += x; sy += y;
+    left = Math.min(left, x); right = Math.max(right, x);
+    top = Math.min(top, y); bottom = Math.max(bottom, y);
+  }
+  return { n, x: sx / n, y: sy / n, left, right, top, bottom, width: copy.width, height: copy.height };
+}"""
+
+# Elements whose text is cut off, and pairs of controls that lie over one another.
+LAYOUT = """() => {
+  const shown = (e) => e.offsetParent !== null && e.getClientRects().length > 0;
+  const cut = [...document.querySelectorAll('button, h1, h2, dt, dd, .segments, #clock, .value, #facts')]
+    .filter((e) => shown(e) && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 3))
+    .map((e) => e.textContent);
+  const boxes = [...document.querySelectorAll('button, select, #facts, #name, #strip div, #clock, .track')]
+    .filter((e) => shown(e) && !e.closest('.panel'))
+    .map((e) => [e.textContent || e.className, e.getBoundingClientRect()]);
+  const over = [];
+  boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+    const across = p.left < q.right - 1 && q.left < p.right - 1;
+    if (across && p.top < q.bottom - 1 && q.top < p.bottom - 1) over.push([a, b]);
+  }));
+  const outside = boxes.filter(([, p]) => p.right > innerWidth + 1 || p.bottom > innerHeight + 1)
+    .map(([a]) => a);
+  return { cut, over, outside, scrolls: document.documentElement.scrollWidth > innerWidth };
+}"""
+
+
+LIT = """() => [...new Set(robokit.stage.materials
+  .filter((m) => m.material.emissiveIntensity > 0).map((m) => m.body))]"""
+
+
+def until(page, condition, seconds=20):
+    """Wait for a condition; the page's own policy forbids Playwright's way, which evaluates text in it."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, condition
+        page.wait_for_timeout(30)
+
+
+class Watch:
+    """A page whose console and requests are kept, to be judged when the test is over."""
+
+    def __init__(self, browser, size=(1280, 800)):
+        self.page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+        self.errors, self.requests = [], []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.on("request", lambda r: self.requests.append(r.url))
+
+    def open(self, path):
+        self.page.goto(path.as_uri())
+        until(self.page, "window.robokit !== undefined")
+        return self.page
+
+    def judge(self):
+        assert self.errors == []
+        outside = [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
+        assert outside == [] and sum(url.startswith("file:") for url in self.requests) == 1
+        self.page.close()
+
+
+@pytest.fixture
+def watch(chromium):
+    made = Watch(chromium)
+    yield made
+    made.judge()
+
+
+@pytest.fixture(scope="module")
+def fall_page(fall, tmp_path_factory):
+    return write_page(fall, tmp_path_factory.mktemp("page") / "fall.html")
+
+
+@pytest.fixture
+def page(watch, fall_page):
+    return watch.open(fall_page)
+
+
+def time_of(page):
+    return page.evaluate("robokit.timeline.time")
+
+
+def seek(page, at):
+    page.evaluate(f"robokit.timeline.seek({at})")
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1600, 900), (1920, 1080)], ids=lambda s: f"{s[0]}x{s[1]}")
+def test_the_whole_motion_is_in_the_picture(chromium, fall_page, tmp_path, size):
+    watch = Watch(chromium, size)
+    page = watch.open(fall_page)
+    for name, at in (("start", 0.0), ("middle", 1.0), ("end", 2.0)):
+        seek(page, at)
+        seen = page.evaluate(PIXELS)
+        page.screenshot(path=tmp_path / f"{name}.png")
+        assert seen["n"] > 0.008 * seen["width"] * seen["height"]
+        assert seen["left"] > 5 and seen["right"] < seen["width"] - 5
+        assert seen["top"] > 5 and seen["bottom"] < seen["height"] - 5
+    watch.judge()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1600, 900), (1920, 1080)], ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("tab", ["Curves", "Joints", "Structure"])
+def test_no_text_is_cut_and_nothing_overlaps(chromium, fall_page, tmp_path, size, tab):
+    watch = Watch(chromium, size)
+    page = watch.open(fall_page)
+    page.get_by_role("tab", name=tab).click()
+    page.screenshot(path=tmp_path / f"{tab}.png")
+    assert page.evaluate(LAYOUT) == {"cut": [], "over": [], "outside": [], "scrolls": False}
+    watch.judge()
+
+
+def test_scrubbing_moves_the_robot(page):
+    before = page.evaluate(PIXELS)
+    track = page.locator("#scrub").bounding_box()
+    page.mouse.move(track["x"] + 10, track["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(track["x"] + 0.9 * track["width"], track["y"] + 8, steps=4)
+    page.mouse.up()
+    assert 1.6 < time_of(page) < 2.0
+    after = page.evaluate(PIXELS)
+    assert abs(after["y"] - before["y"]) > 30
+    assert page.locator("#clock").inner_text().startswith("1.")
+
+
+def test_play_advances_pauses_and_ends(page):
+    page.keyboard.press("Space")
+    until(page, "robokit.timeline.time > 0.2")
+    page.get_by_role("button", name="Pause").click()
+    until(page, "!robokit.timeline.playing")
+    stopped = time_of(page)
+    page.wait_for_timeout(150)
+    assert time_of(page) == stopped
+    page.select_option("#speed", "4")
+    page.keyboard.press("Space")
+    until(page, "!robokit.timeline.playing")
+    assert time_of(page) == pytest.approx(2.0, abs=1e-5)
+
+
+def test_it_loops_when_asked(page):
+    page.keyboard.press("l")
+    seek(page, 1.95)
+    page.keyboard.press("Space")
+    until(page, "robokit.timeline.time < 1")
+    assert page.evaluate("robokit.timeline.playing")
+
+
+def test_keys_step_through_frames(page):
+    page.keyboard.press("ArrowRight")
+    assert time_of(page) == pytest.approx(1 / 60, abs=2e-3)
+    page.keyboard.press("Shift+ArrowRight")
+    assert time_of(page) == pytest.approx(11 / 60, abs=2e-3)
+    page.keyboard.press("ArrowLeft")
+    assert time_of(page) == pytest.approx(10 / 60, abs=2e-3)
+    page.keyboard.press("End")
+    assert time_of(page) == pytest.approx(2.0, abs=1e-5)
+    page.keyboard.press("Home")
+    assert time_of(page) == 0.0
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["energy", "second"])
+def test_a_click_on_a_plot_seeks(page, which):
+    box = page.locator(".u-over").nth(which).bounding_box()
+    page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+    assert time_of(page) == pytest.approx(1.0, abs=0.01)
+    line = page.locator(".playhead").nth(which).bounding_box()
+    assert line["x"] == pytest.approx(box["x"] + 0.5 * box["width"], abs=2)
+
+
+def test_the_legend_reads_the_curves_at_the_time(page, fall):
+    seek(page, 1.0)
+    shown = [
+        text.replace("\n", " ") for text in page.locator(".legend").first.locator("button").all_inner_texts()
+    ]
+    assert shown[-1] == "total 500.0"
+    assert float(shown[0].split()[1]) == pytest.approx(40 * np.exp(-1), abs=0.1)
+
+
+def test_every_curve_can_be_chosen_and_hidden(page):
+    for name in ("Linear", "Angular", "Balance", "Joint", "Force"):
+        page.locator(".segments").first.get_by_role("button", name=name).click()
+        assert page.locator(".plot").nth(1).locator("canvas").count() == 1
+    hide = page.locator(".legend").first.get_by_role("button", name="total")
+    hide.click()
+    assert hide.get_attribute("aria-pressed") == "false"
+
+
+def test_the_pattern_names_its_joints_and_lights_their_path(page, humanoid, tmp_path):
+    page.get_by_role("tab", name="Structure").click()
+    n = humanoid.nv
+    box = page.locator("#matrix").bounding_box()
+
+    def point(i, j):
+        page.mouse.move(box["x"] + (j + 0.5) * box["width"] / n, box["y"] + (i + 0.5) * box["height"] / n)
+        return page.locator("#cell").inner_text()
+
+    left, right = (humanoid.joint(f"{side}_knee").v_slice.start for side in ("left", "right"))
+    hip = humanoid.joint("left_hip_pitch").v_slice.start
+    assert "floating_base" in point(0, 0)
+    text = point(left, right)
+    assert "left_knee × right_knee" in text and "neither carries the other" in text
+    text = point(hip, left)
+    assert "left_hip_pitch carries left_knee" in text
+    page.mouse.click(
+        *[
+            c + 0.0
+            for c in (box["x"] + (left + 0.5) * box["width"] / n, box["y"] + (hip + 0.5) * box["height"] / n)
+        ]
+    )
+    page.mouse.move(10, 400)
+    assert "carries" in page.locator("#cell").inner_text()
+    assert len(page.evaluate(LIT)) > 0
+    page.screenshot(path=tmp_path / "pattern.png")
+    page.get_by_role("button", name="L of Cholesky").click()
+    assert "fill-in" in page.locator(".figures").inner_text()
+
+
+def test_the_tree_lights_a_subtree(page, humanoid):
+    page.get_by_role("tab", name="Structure").click()
+    body = humanoid.joint("left_hip_pitch").body
+    page.locator(".row").nth(body).scroll_into_view_if_needed()
+    page.locator(".row").nth(body).hover()
+    expected = len(humanoid.tree.subtree[body])
+    assert page.locator(".row.lit, .row.under").count() == expected
+    assert f"λ = {humanoid.tree.parent[body]}" in page.locator("#sets").inner_text()
+    lit = page.evaluate(LIT)
+    assert set(lit) <= set(humanoid.tree.subtree[body]) and body in lit
+
+
+def test_overlays_change_the_picture_and_go_away_again(page, tmp_path):
+    seek(page, 1.0)
+    buttons = page.locator("#switches button")
+    assert buttons.count() == 9
+    for k in range(buttons.count()):
+        before = page.locator("#canvas").screenshot()
+        buttons.nth(k).click()
+        page.wait_for_timeout(120)
+        changed = page.locator("#canvas").screenshot()
+        assert changed != before, buttons.nth(k).inner_text()
+        page.screenshot(path=tmp_path / f"overlay_{k}.png")
+        buttons.nth(k).click()
+
+
+def test_sliders_pose_the_robot_and_the_motion_takes_over_again(page):
+    page.get_by_role("tab", name="Joints").click()
+    before = page.evaluate("robokit.stage.bodies.map((b) => b.position.toArray())")
+    slider = page.get_by_role("slider", name="left_hip_pitch")
+    slider.focus()
+    for _ in range(3):
+        slider.press("PageUp")
+    moved = page.evaluate("robokit.stage.bodies.map((b) => b.position.toArray())")
+    assert not np.allclose(before, moved, atol=1e-3)
+    page.get_by_role("button", name="Back to the motion").click()
+    assert np.allclose(before, page.evaluate("robokit.stage.bodies.map((b) => b.position.toArray())"))
+
+
+def test_the_pages_kinematics_are_robokits(watch, tmp_path):
+    robot = zoo()
+    page = watch.open(write_page(robot, tmp_path / "zoo.html"))
+    for seed in range(4):
+        q = robot.random_configuration(seed)
+        poses = np.reshape(page.evaluate(f"robokit.forwardKinematics({q.tolist()})"), (-1, 7))
+        expected = body_poses(robot, q[None])[0, 1:]
+        assert np.allclose(poses[:, :3], expected[:, :3], atol=1e-5)
+        assert np.allclose(np.abs(np.sum(poses[:, 3:] * expected[:, 3:], axis=1)), 1.0, atol=1e-6)
+
+
+def test_a_pose_page_has_sliders_and_no_timeline(watch, humanoid, tmp_path):
+    page = watch.open(write_page(humanoid, tmp_path / "pose.html"))
+    assert not page.locator("#timeline").is_visible()
+    assert page.locator(".joint input").count() == sum(j.kind != "floating" for j in humanoid.joints)
+    assert page.evaluate(PIXELS)["n"] > 5000
+    page.screenshot(path=tmp_path / "pose.png")
+    assert page.evaluate(LAYOUT) == {"cut": [], "over": [], "outside": [], "scrolls": False}
+
+
+def test_a_robot_without_shapes_is_still_seen(watch, tmp_path):
+    page = watch.open(write_page(pendulum(), tmp_path / "bare.html"))
+    assert page.evaluate(PIXELS)["n"] > 2000
+
+
+def test_names_are_shown_and_never_run(watch, shapes, tmp_path):
+    robot = pendulum(name=EVIL, links=(EVIL, "a & b < c"), shapes=shapes)
+    page = watch.open(write_page(made_up_motion(robot, duration=0.2), tmp_path / "evil.html"))
+    page.locator("#switches").get_by_role("button", name="Names").click()
+    for tab in ("Joints", "Structure"):
+        page.get_by_role("tab", name=tab).click()
+    page.locator(".row").nth(1).hover()
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("#name").inner_text() == EVIL == page.title()
+    assert page.locator(".row .body").nth(2).inner_text() == "a & b < c"
+
+
+def test_both_themes(page, tmp_path):
+    page.get_by_role("button", name="Light or dark").click()
+    page.wait_for_timeout(150)
+    page.screenshot(path=tmp_path / "dark.png")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 28)"
+
+
+def test_the_live_view_draws_the_robot(chromium, shapes, tmp_path):
+    with Viewer(pendulum(shapes=shapes)) as viewer:
+        viewer.show(open_browser=False)
+        page = chromium.new_page(viewport={"width": 800, "height": 600})
+        errors = []
+        page.on("pageerror", lambda e: errors.append(str(e)))
+        page.goto(viewer.url)
+        page.wait_for_timeout(600)
+        still = page.screenshot(path=tmp_path / "live.png")
+        viewer.display(np.array([0.8, -0.5]))
+        page.wait_for_timeout(300)
+        assert page.screenshot() != still
+        viewer.play(made_up_motion(viewer.robot, duration=1.0))
+        page.wait_for_timeout(400)
+        one, _ = page.screenshot(), page.wait_for_timeout(300)
+        assert page.screenshot() != one
+        assert errors == []
+        page.close()

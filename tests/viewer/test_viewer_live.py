@@ -1,0 +1,130 @@
+"""The live viewer: it listens on this machine only, bakes motion, and ends with its script."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from viewer_cases import made_up_motion, pendulum
+
+from robokit.errors import ShapeError
+from robokit.viewer import Viewer
+
+pytest.importorskip("meshcat")
+
+SCRIPT = """
+import sys, time
+sys.path[:0] = {paths!r}
+from viewer_cases import pendulum
+from robokit.viewer import Viewer
+viewer = Viewer(pendulum())
+viewer.show(open_browser=False)
+print(viewer.url, flush=True)
+{ending}
+"""
+
+
+def alive(url):
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return answer.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@pytest.fixture
+def viewer(shapes):
+    with Viewer(pendulum(shapes=shapes)) as made:
+        yield made
+
+
+def test_it_listens_on_this_machine_only(viewer):
+    viewer.show(open_browser=False)
+    assert viewer.url.startswith("http://127.0.0.1:") and alive(viewer.url)
+    port = int(viewer.url.split(":")[2].split("/")[0])
+    with socket.socket() as other:
+        # Any other address of the loopback network would answer to a server bound to every interface.
+        other.settimeout(1.0)
+        assert other.connect_ex(("127.0.0.2", port)) != 0
+
+
+def test_it_ends_at_close_and_starts_again(viewer):
+    address = viewer.url
+    assert alive(address)
+    viewer.close()
+    viewer.close()
+    assert not alive(address)
+    assert alive(viewer.url)
+
+
+def test_display_moves_the_bodies(viewer):
+    viewer.display(np.array([np.pi / 2, 0.0]))
+    time.sleep(0.1)
+    import umsgpack
+    from meshcat.servers.tree import find_node
+
+    node = find_node(viewer.meshcat.window._tree, ["meshcat", "robot", "2_lower"])
+    matrix = np.array(umsgpack.unpackb(node.transform)["matrix"]).reshape(4, 4).T
+    assert np.allclose(matrix[:3, 3], [-0.5, 0, 0], atol=1e-9)
+
+
+def test_play_sends_one_animation(viewer):
+    viewer.play(made_up_motion(viewer.robot, duration=0.5), speed=0.5)
+    time.sleep(0.2)
+    import umsgpack
+    from meshcat.servers.tree import walk
+
+    sent = [node.animation for node in walk(viewer.meshcat.window._tree) if node.animation]
+    assert len(sent) == 1
+    clips = umsgpack.unpackb(sent[0])["animations"]
+    assert len(clips) == 2 and clips[0]["clip"]["fps"] == 0.5
+    assert clips[0]["clip"]["tracks"][0]["keys"][-1]["time"] == pytest.approx(0.5)
+
+
+def test_a_wrong_configuration_is_named(viewer):
+    with pytest.raises(ShapeError, match=r"q: expected shape \(2,\), got \(3,\)"):
+        viewer.display(np.zeros(3))
+    with pytest.raises(ShapeError, match="speed"):
+        viewer.play(made_up_motion(viewer.robot, duration=0.1), speed=0.0)
+
+
+def test_a_notebook_cell_holds_the_page(viewer):
+    assert f'<iframe src="{viewer.url}"' in viewer._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("ending", "stop"),
+    [
+        ("", None),
+        ("raise ValueError('on purpose')", None),
+        ("viewer.wait()", signal.SIGINT),
+        ("time.sleep(60)", signal.SIGKILL),
+    ],
+    ids=["end", "exception", "ctrl-c", "kill"],
+)
+def test_nothing_outlives_the_script(ending, stop):
+    root = Path(__file__).parents[2]
+    script = SCRIPT.format(paths=[str(root), str(Path(__file__).parent)], ending=ending)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=dict(os.environ),
+    )
+    address = process.stdout.readline().strip()
+    assert address.startswith("http://127.0.0.1:")
+    if stop is not None:
+        assert alive(address)
+        process.send_signal(stop)
+    process.wait(timeout=15)
+    assert not alive(address)

@@ -1,0 +1,121 @@
+"""The page as text: one file, nothing from outside, names that stay names, sizes within the promise."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from viewer_cases import EVIL, made_up_motion, pendulum
+
+from robokit.viewer import page_html, write_page
+from robokit.viewer.page import ASSETS, inline_script, json_for_html
+from robokit.viewer.payload import pose_payload, trajectory_payload
+
+
+def data_of(text):
+    return json.loads(re.search(r'id="robokit-data">(.*?)</script>', text, re.S).group(1))
+
+
+@pytest.fixture(scope="module")
+def text(fall):
+    return page_html(fall)
+
+
+def test_the_page_asks_for_nothing_from_outside(text):
+    head = text[: text.index("robokit-data")]
+    assert "default-src 'none'" in head
+    assert not re.search(
+        r"<(?:script|img|iframe)[^>]+src=|@import|<link(?![^>]+data:)", text[: text.index("MeshCat")]
+    )
+    assert text.count("<script") - text.count("</script") == text.count("<script") - 4
+
+
+def test_a_five_second_fall_of_a_humanoid_stays_under_3_mb(humanoid, tmp_path):
+    path = write_page(made_up_motion(humanoid, duration=5.0, rate=1000.0), tmp_path / "fall")
+    assert path.name == "fall.html"
+    assert path.stat().st_size < 3_000_000
+
+
+def test_the_data_says_what_the_trajectory_says(text, fall, humanoid):
+    data = data_of(text)
+    assert data["robot"]["name"] == humanoid.name and data["robot"]["dof"] == humanoid.nv
+    frames = data["frames"]
+    q = np.frombuffer(base64.b64decode(frames["q"]), dtype="<f4").reshape(frames["count"], humanoid.nq)
+    assert np.allclose(q[0], fall.q[0], atol=1e-6) and np.allclose(q[-1], fall.q[-1], atol=1e-6)
+    poses = np.frombuffer(base64.b64decode(frames["poses"]), dtype="<f4").reshape(frames["count"], -1, 7)
+    assert poses.shape[1] == humanoid.nbodies
+    assert [curve["key"] for curve in data["curves"]] == ["energy", "force", "linear", "angular", "drift"]
+    assert data["structure"]["parent"] == list(humanoid.tree.dof_parent)
+    assert data["structure"]["counts"]["zeros"] == (~np.asarray(_pattern(humanoid))).sum()
+
+
+def _pattern(robot):
+    from robokit.model.sparsity import inertia_pattern
+
+    return inertia_pattern(robot.tree.dof_parent)
+
+
+def test_only_touching_points_are_stored(fall):
+    frames = trajectory_payload(fall)["frames"]
+    count = np.frombuffer(base64.b64decode(frames["contact_count"]), dtype="<f4")
+    assert (count == 2).all()
+
+
+def test_names_cannot_leave_their_place(shapes):
+    robot = pendulum(name=EVIL, links=(EVIL, "a & b < c"), shapes=shapes)
+    text = page_html(made_up_motion(robot, duration=0.1))
+    assert EVIL not in text and "<img" not in text and "window.pwned" in text
+    assert "<title>&lt;/script&gt;" in text
+    assert data_of(text)["links"][1]["name"] == EVIL
+    # Everything of the robot stands between the tags of one element.
+    assert text.count("</script>") == 4
+
+
+def test_json_for_html_has_no_markup():
+    text = json_for_html({"a": "<!--</script>&\u2028"})
+    assert not set(text) & set("<>&\u2028") and json.loads(text) == {"a": "<!--</script>&\u2028"}
+
+
+def test_scripts_cannot_end_their_element():
+    assert "</script" not in inline_script("x = '</script>'") and "<!--" not in inline_script("'<!--'")
+
+
+def test_the_page_of_a_pose_has_no_curves(humanoid):
+    data = pose_payload(humanoid)
+    assert data["frames"]["count"] == 1 and data["curves"] == []
+    json_for_html(data)
+
+
+def test_a_motion_without_ground_contacts_or_summary_is_shown():
+    motion = made_up_motion(pendulum(), duration=0.2)
+    motion.contact_force[:] = 0.0
+    for name in ("contacts", "summary", "ground"):
+        delattr(motion, name)
+    data = trajectory_payload(motion)
+    assert data["ground"] is None and data["summary"][0]["key"] == "energy_balance"
+    assert "contacts" not in data["frames"]
+
+
+def test_vendored_files_are_the_ones_listed():
+    listed = dict(
+        re.findall(r"\| `(\S+)` \| `([0-9a-f]{64})` \|", (ASSETS / "vendor" / "README.md").read_text())
+    )
+    assert len(listed) == 2
+    for name, digest in listed.items():
+        assert hashlib.sha256((ASSETS / "vendor" / name).read_bytes()).hexdigest() == digest
+    assert "MIT License" in (ASSETS / "vendor" / "uPlot.LICENSE").read_text()
+
+
+def test_importing_the_viewer_is_light():
+    code = (
+        "import sys, robokit.viewer; "
+        "print([m for m in ('meshcat', 'matplotlib', 'trimesh', 'tornado', 'scipy') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "[]"
