@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import robokit as rk
-from robokit.model import Box, Cylinder, Sphere
+from robokit.model import Box, Cylinder, Mesh, Sphere
 
 
 def model_without_shapes(robot: rk.Robot) -> Any:
@@ -16,10 +16,10 @@ def model_without_shapes(robot: rk.Robot) -> Any:
 
 
 def model_on_a_plane(robot: rk.Robot, timestep: float, damping: dict[str, float]) -> Any:
-    """mujoco.MjModel with the primitive collision shapes and a ground plane, self-collision off.
+    """mujoco.MjModel with the collision shapes and a ground plane, self-collision off.
 
     Args:
-        robot: a floating robot whose collisions are boxes, spheres and cylinders.
+        robot: a floating robot.
         timestep: of the simulation [s].
         damping: joint name -> damping in use [N m s/rad].
     """
@@ -31,25 +31,34 @@ def model_on_a_plane(robot: rk.Robot, timestep: float, damping: dict[str, float]
         type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=1, conaffinity=2, friction=[0.8, 0.005, 0.0001]
     )
     bodies = {body.name: body for body in spec.bodies}
-    kinds = {Box: mujoco.mjtGeom.mjGEOM_BOX, Sphere: mujoco.mjtGeom.mjGEOM_SPHERE,
-             Cylinder: mujoco.mjtGeom.mjGEOM_CYLINDER}
-    for link in robot.links:
-        for shape in link.collisions:
-            geometry = shape.geometry
-            if isinstance(geometry, Box):
-                size = [x / 2 for x in geometry.size]
-            elif isinstance(geometry, Sphere):
-                size = [geometry.radius, 0, 0]
-            elif isinstance(geometry, Cylinder):
-                size = [geometry.radius, geometry.length / 2, 0]
-            else:
-                raise TypeError(f"link {link.name!r}: only boxes, spheres and cylinders here")
-            at = link.placement @ shape.placement
-            bodies[robot.body_name(link.body)].add_geom(
-                type=kinds[type(geometry)], size=size, pos=at.position, quat=_quat(at.rotation),
-                contype=2, conaffinity=1, mass=0, friction=[0.8, 0.005, 0.0001],
-            )
+    for k, (link, shape) in enumerate((link, shape) for link in robot.links for shape in link.collisions):
+        at = link.placement @ shape.placement
+        bodies[robot.body_name(link.body)].add_geom(
+            pos=at.position,
+            quat=_quat(at.rotation),
+            contype=2,
+            conaffinity=1,
+            mass=0,
+            friction=[0.8, 0.005, 0.0001],
+            **_geometry(spec, shape.geometry, f"mesh{k}"),
+        )
     return spec.compile()
+
+
+def _geometry(spec: Any, geometry: Any, name: str) -> dict[str, Any]:
+    """Type and size of a MuJoCo geom; of a mesh MuJoCo takes the convex hull."""
+    import mujoco
+
+    if isinstance(geometry, Box):
+        return {"type": mujoco.mjtGeom.mjGEOM_BOX, "size": [x / 2 for x in geometry.size]}
+    if isinstance(geometry, Sphere):
+        return {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "size": [geometry.radius, 0, 0]}
+    if isinstance(geometry, Cylinder):
+        return {"type": mujoco.mjtGeom.mjGEOM_CYLINDER, "size": [geometry.radius, geometry.length / 2, 0]}
+    if isinstance(geometry, Mesh) and geometry.path is not None:
+        spec.add_mesh(name=name, file=str(geometry.path), scale=list(geometry.scale))
+        return {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": name}
+    raise TypeError(f"no MuJoCo geom for {geometry}")
 
 
 def _quat(R: np.ndarray) -> np.ndarray:

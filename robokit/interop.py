@@ -164,8 +164,7 @@ class MujocoAdapter:
         T[self._order, np.arange(self.robot.nv)] = 1.0
         if self._floating:
             R = np.array(quat_wxyz_to_rotation(list(np.asarray(q)[:4])).rows)
-            rows = self._order[3:6]
-            T[np.ix_(rows, range(3, 6))] = R
+            T[self._order[3:6], 3:6] = R
         return T
 
     def v(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -185,7 +185,7 @@ def quaternion_offsets(robot: Robot) -> list[int]:
     return [
         robot.tree.q_slice[i].start + joint.kind.quaternion
         for i, joint in enumerate(robot.tree.joint)
-        if joint is not None and joint.kind.quaternion is not None
+        if joint.kind.quaternion is not None
     ]
 
 

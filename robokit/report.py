@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -96,7 +96,7 @@ def _ratio(a: float, b: float) -> str:
     return f"{a / b:.1f}x" if b else "nothing to do"
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]], align: str) -> Iterator[str]:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], align: str) -> Iterator[str]:
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
     for row in [head, *rows]:
         cells = (

@@ -1,11 +1,9 @@
 """Directives whose text comes from the code itself, so that it cannot fall behind.
 
-    .. diagnostics:: error        table of the importer's verdicts of one severity
-    .. joint-table::              the joint table
-    .. example:: 02_inverse_dynamics
-    .. command:: info double_pendulum      runs `robokit info double_pendulum` and shows what it says
-    .. picture:: fall.png         an image of _static, if it is there
-    .. changelog::                CHANGELOG.md
+`.. diagnostics:: error` is the table of the importer's verdicts of one severity; `.. joint-table::` the joint
+table; `.. example:: 02_inverse_dynamics` an example's text, then its code; `.. command:: info arm` runs
+`robokit info arm` and shows what it says; `.. picture:: fall.png` an image of _static if it is there;
+`.. changelog::` CHANGELOG.md.
 """
 
 from __future__ import annotations
@@ -90,7 +88,7 @@ class Diagnostics(Generated):
         return table(("code", "what it says", "what to do"), rows, "24 38 38")
 
 
-CODE = re.compile(r"<[a-z_]+[^<>]*>|\w+=(?:\"[^\"]*\"|\.\.\.|\[[^\]]*\])|\bxacro in\.xacro > out\.urdf|\w+\.\w+_\w+")
+CODE = re.compile(r"<[a-z_]+[^<>]*>|\w+=(?:\"[^\"]*\"|\.\.\.|\[[^]]*\])|xacro in\.xacro > \S+|\w+\.\w+_\w+")
 
 
 def plain(text: str) -> str:
@@ -208,8 +206,56 @@ class Changelog(Generated):
                 yield re.sub(r"(?<!`)\[([^\]]+)\]\((http[^)]+)\)", r"`\1 <\2>`__", line)
 
 
+def before_napoleon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Prepare a docstring for napoleon.
+
+    Indented paragraphs of a module are tables and drawings: keep them as they are. Attributes that share a
+    line get one each. A property's text is text, not "type: description".
+    """
+    if what == "module":
+        text = re.sub(r"\n\n(?= {4,}\S)", "\n\n.. code-block:: text\n\n", "\n".join(lines))
+        lines[:] = text.split("\n")
+    elif what == "class" and "Attributes:" in lines:
+        start = lines.index("Attributes:") + 1
+        lines[start:] = [one for line in lines[start:] for one in separate(line)]
+    elif what == "property":
+        PROPERTIES[name] = list(lines)
+
+
+def after_napoleon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Give a property its text back."""
+    if name in PROPERTIES:
+        lines[:] = PROPERTIES.pop(name)
+
+
+PROPERTIES: dict[str, list[str]] = {}
+
+
+def separate(line: str) -> list[str]:
+    """`a, b: text` and `a: text; b: text` as lines of their own."""
+    several = re.fullmatch(r"( +)(\w+(?:, \w+)+): (.*)", line)
+    if several:
+        return [f"{several[1]}{one}: {several[3]}" for one in several[2].split(", ")]
+    parts = re.fullmatch(r"( +)(\w+: [^;]+)((?:; \w+: [^;]+)+)", line)
+    if parts:
+        return [f"{parts[1]}{one}" for one in (parts[2] + parts[3]).split("; ")]
+    return [line]
+
+
+def breakable_names(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Long names of tests may break after an underscore."""
+    context["body"] = re.sub(
+        r'(?<=<span class="pre">)test_\w+',
+        lambda name: name[0].replace("_", "_<wbr>"),
+        context.get("body", ""),
+    )
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
+    app.connect("html-page-context", breakable_names)
+    app.connect("autodoc-process-docstring", before_napoleon, priority=400)
+    app.connect("autodoc-process-docstring", after_napoleon, priority=600)
     app.add_directive("diagnostics", Diagnostics)
     app.add_directive("joint-table", JointTable)
     app.add_directive("example", Example)

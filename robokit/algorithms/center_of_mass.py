@@ -14,7 +14,7 @@ from robokit.spatial import Vector3
 
 def center_of_mass(tree: Tree, q) -> Vector3:
     """p_G of the moving bodies 1..N in the world [m]."""
-    m, h = composite_moment(tree, [None, *(tree.X(i, q[i]) for i in tree.outward())])
+    m, h = composite_moment(tree, tree.transforms(q))
     return h * (1.0 / m)
 
 

@@ -19,7 +19,7 @@ from robokit.spatial import Force, Motion, Vector3
 
 def centroidal_momentum_matrix(tree: Tree, q) -> list[list]:
     """A_G, 6 x nv, as a list of rows."""
-    X = [None, *(tree.X(i, q[i]) for i in tree.outward())]
+    X = tree.transforms(q)
     X0 = forward_kinematics(tree, q)
     Ic = list(tree.I)
     for i in tree.inward():
@@ -36,7 +36,7 @@ def centroidal_momentum_matrix(tree: Tree, q) -> list[list]:
 
 def centroidal_momentum(tree: Tree, q, qd) -> Force:
     """h_G = [k_G; l_G] [N m s; N s]."""
-    X = [None, *(tree.X(i, q[i]) for i in tree.outward())]
+    X = tree.transforms(q)
     v = [Motion.zero()]
     for i in tree.outward():
         v.append(X[i] @ v[tree.parent[i]] + tree.joint[i].S * qd[i])
@@ -47,7 +47,7 @@ def centroidal_momentum(tree: Tree, q, qd) -> Force:
 
 def centroidal_momentum_bias(tree: Tree, q, qd) -> Force:
     """Ad_G qd: the rate of h_G at qdd = 0 and without gravity, [N m; N]."""
-    X = [None, *(tree.X(i, q[i]) for i in tree.outward())]
+    X = tree.transforms(q)
     v, a, rate = [Motion.zero()], [Motion.zero()], []
     for i in tree.outward():
         p, I = tree.parent[i], tree.I[i]

@@ -36,7 +36,7 @@ def centroidal_momentum_bias_from_h(tree: Tree, q, qd) -> Force:
 
 def _base_rotation(tree: Tree, q) -> Matrix3:
     joint = tree.joint[1]
-    if joint is None or joint.kind.name != "floating":
+    if joint.kind.name != "floating":
         raise ValueError("body 1 must be a floating base; centroidal.py serves every tree")
     return tree.X(1, q[1]).E.T
 

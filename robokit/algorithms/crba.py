@@ -12,7 +12,7 @@ from robokit.model.tree import Tree
 def crba(tree: Tree, q) -> list[list]:
     """H, nv x nv, symmetric, as a list of rows."""
     H = [[0.0] * tree.nv for _ in range(tree.nv)]
-    X = [None, *(tree.X(i, q[i]) for i in tree.outward())]
+    X = tree.transforms(q)
     Ic = list(tree.I)
 
     for i in tree.inward():

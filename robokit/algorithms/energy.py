@@ -25,5 +25,5 @@ def kinetic_energy(tree: Tree, q, qd):
 
 def potential_energy(tree: Tree, q):
     """V [J]: zero where the centre of mass is at the world origin's height."""
-    _, h = composite_moment(tree, [None, *(tree.X(i, q[i]) for i in tree.outward())])
+    _, h = composite_moment(tree, tree.transforms(q))
     return tree.a0.dot(h)

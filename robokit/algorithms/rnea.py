@@ -15,8 +15,7 @@ from robokit.spatial import Motion, Vector3
 
 def rnea(tree: Tree, q, qd, qdd, f_ext=None) -> list:
     """Joint forces by joint, [N m | N]; f_ext: one Force a body in body coordinates, or None."""
-    N = tree.n + 1
-    X, v, a, f, tau = [None] * N, [None] * N, [None] * N, [None] * N, [()] * N
+    X, v, a, f, tau = tree.lists(5)
     v[0] = Motion.zero()
     a[0] = Motion(Vector3.zero(), tree.a0)
 

@@ -20,9 +20,8 @@ from robokit.spatial import Motion, Vector3
 
 def rnea_world(tree: Tree, q, qd, qdd, f_ext=None) -> list:
     """Joint forces by joint, [N m | N]; f_ext: one Force a body in body coordinates, or None."""
-    N = tree.n + 1
     X0 = forward_kinematics(tree, q)
-    xi, xid, fa, s, tau = [None] * N, [None] * N, [None] * N, [()] * N, [()] * N
+    xi, xid, fa, s, tau = tree.lists(5)
     xi[0] = Motion.zero()
     xid[0] = Motion(Vector3.zero(), tree.a0)
 

@@ -62,6 +62,8 @@ class Graph:
         node = self.nodes[-ref]
         if node[0] == CONST:
             return self.add((CONST, -node[1]))
+        if node[0] == SUB:
+            return self.add((SUB, node[2], node[1]))
         return node[1] if node[0] == NEG else self.add((NEG, -ref))
 
 

@@ -56,42 +56,49 @@ def body(lanes: int, x: str) -> list[str]:
     lines = [
         f"%zabs = call {t} @llvm.fabs.{suffix}({t} {x})",
         f"%zok = fcmp ole {t} %zabs, {c(LIMIT)}",
-        f"%zx = select {vector(lanes, 'i1')} %zok, {t} {x}, {t} {nan}",
-        f"%zt = fmul contract {t} %zx, {c(TWO_OVER_PI)}",
+        f"%zt = fmul contract {t} {x}, {c(TWO_OVER_PI)}",
         f"%zm = fadd contract {t} %zt, {c(MAGIC)}",
         f"%zk = fsub {t} %zm, {c(MAGIC)}",
     ]
-    rest = "%zx"
+    rest = x
     for j, part in enumerate(HALF_PI):
         lines.append(f"%zp{j} = fmul contract {t} %zk, {c(part)}")
-        lines.append(f"%zr{j} = fsub contract {t} {rest}, %zp{j}")
-        rest = f"%zr{j}"
-    lines.append(f"%zz = fmul contract {t} {rest}, {rest}")
-    for name, coefficients in (("s", SIN), ("c", COS)):
-        value = c(coefficients[-1])
-        for j in range(len(coefficients) - 2, -1, -1):
-            lines.append(f"%z{name}m{j} = fmul contract {t} {value}, %zz")
-            lines.append(f"%z{name}a{j} = fadd contract {t} %z{name}m{j}, {c(coefficients[j])}")
-            value = f"%z{name}a{j}"
+        lines.append(f"%zq{j} = fsub contract {t} {rest}, %zp{j}")
+        rest = f"%zq{j}"
+    add = lines.append
+    add(f"%zz = fmul contract {t} {rest}, {rest}")
+    add(f"%zz2 = fmul contract {t} %zz, %zz")
+    for name, k in (("s", SIN), ("c", COS)):
+        # Estrin's order: (k0 + k1 z) + z^2 ((k2 + k3 z) + z^2 (k4 + k5 z)), half as deep as Horner's.
+        for j in (0, 2, 4):
+            add(f"%z{name}m{j} = fmul contract {t} %zz, {c(k[j + 1])}")
+            add(f"%z{name}p{j} = fadd contract {t} %z{name}m{j}, {c(k[j])}")
+        add(f"%z{name}m6 = fmul contract {t} %z{name}p4, %zz2")
+        add(f"%z{name}p6 = fadd contract {t} %z{name}p2, %z{name}m6")
+        add(f"%z{name}m7 = fmul contract {t} %z{name}p6, %zz2")
+        add(f"%z{name}p7 = fadd contract {t} %z{name}p0, %z{name}m7")
     lines += [
+        # NaN enters here for what is out of range: off the chain that everything waits for.
+        f"%zunit = select {vector(lanes, 'i1')} %zok, {t} {c(1.0)}, {t} {nan}",
+        f"%zr1 = fmul contract {t} {rest}, %zunit",
         f"%zrz = fmul contract {t} {rest}, %zz",
-        f"%zs1 = fmul contract {t} %zrz, %zsa0",
-        f"%zs = fadd contract {t} {rest}, %zs1",
+        f"%zs1 = fmul contract {t} %zrz, %zsp7",
+        f"%zs = fadd contract {t} %zr1, %zs1",
         f"%zh = fmul contract {t} %zz, {c(0.5)}",
-        f"%zw = fsub contract {t} {c(1.0)}, %zh",
-        f"%zz2 = fmul contract {t} %zz, %zz",
-        f"%zc1 = fmul contract {t} %zz2, %zca0",
+        f"%zw = fsub contract {t} %zunit, %zh",
+        f"%zc1 = fmul contract {t} %zz2, %zcp7",
         f"%zc = fadd contract {t} %zw, %zc1",
         f"%zb = bitcast {t} %zm to {i}",
-        f"%zodd = and {i} %zb, {n(1)}",
-        f"%zswap = icmp ne {i} %zodd, {n(0)}",
+        f"%zodd = shl {i} %zb, {n(63)}",
+        f"%zhalf = shl {i} %zb, {n(62)}",
+        f"%zboth = xor {i} %zodd, %zhalf",
+        f"%zswap = icmp slt {i} %zodd, {n(0)}",
+        f"%zsing = and {i} %zhalf, {n(-(2**63))}",
+        f"%zcosg = and {i} %zboth, {n(-(2**63))}",
     ]
-    for name, first, second, shift in (("sin", "%zc", "%zs", 0), ("cos", "%zs", "%zc", 1)):
+    for name, first, second in (("sin", "%zc", "%zs"), ("cos", "%zs", "%zc")):
         lines += [
             f"%z{name}v = select {vector(lanes, 'i1')} %zswap, {t} {first}, {t} {second}",
-            f"%z{name}q = add {i} %zb, {n(shift)}",
-            f"%z{name}h = and {i} %z{name}q, {n(2)}",
-            f"%z{name}g = shl {i} %z{name}h, {n(62)}",
             f"%z{name}i = bitcast {t} %z{name}v to {i}",
             f"%z{name}x = xor {i} %z{name}i, %z{name}g",
             f"%{name} = bitcast {i} %z{name}x to {t}",

@@ -13,7 +13,7 @@ from robokit.conventions import FLOATING_BASE, SNAP, WORLD
 from robokit.diagnostics import Diagnostic
 from robokit.errors import ModelError, UnknownName
 from robokit.model.geometry import Placement, Shape
-from robokit.model.joints import JOINT_TABLE, JointModel
+from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.robot import Joint, Link, LoopJoint, Mimic, Robot
 from robokit.model.tree import Tree, depth_first
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
@@ -220,7 +220,7 @@ class ModelBuilder:
         # Bodies: each movable joint opens one; a link behind a fixed joint joins its parent's.
         parent = [-1]
         body_names = [WORLD if base == "floating" else root]
-        models: list[JointModel | None] = [None]
+        models = [NO_JOINT]
         XT = [Transform.identity()]
         frame: dict[str, tuple[int, Placement]] = {}
         movable: list[_JointDraft] = []

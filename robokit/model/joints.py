@@ -335,3 +335,7 @@ class JointModel:
             quat = rng.standard_normal(4)
             q[k : k + 4] = (quat / np.linalg.norm(quat)).tolist()
         return q
+
+
+NO_JOINT = JointModel(JOINT_TABLE["fixed"], Vector3(1.0, 0.0, 0.0))
+"""Stands at index 0, where the reference body has no joint."""

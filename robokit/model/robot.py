@@ -230,7 +230,7 @@ class Robot:
         """The undisplaced configuration, (nq,): zeros, and unit quaternions."""
         q: list[float] = []
         for joint in self.tree.joint[1:]:
-            q += joint.neutral()  # type: ignore[union-attr]
+            q += joint.neutral()
         return np.array(q, dtype=float)
 
     def random_configuration(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
@@ -243,7 +243,6 @@ class Robot:
         rng = np.random.default_rng(rng)
         q: list[float] = []
         for joint, model in zip(self.joints, self.tree.joint[1:], strict=True):
-            assert model is not None
             spread = math.pi if model.kind.name in ("revolute", "continuous", "helical") else 1.0
             lower, upper = [-spread] * model.kind.nq, [spread] * model.kind.nq
             if model.kind.nq == 1:
@@ -276,20 +275,20 @@ class Robot:
             ShapeError: a wrong number of values, a non-unit quaternion, or a base pose for a fixed base.
         """
         q = self.neutral()
-        for what, value, place in (
+        for what, pose, place in (
             ("base_quat_wxyz", base_quat_wxyz, slice(0, 4)),
             ("base_position", base_position, slice(4, 7)),
         ):
-            if value is None:
+            if pose is None:
                 continue
             if self.base != "floating":
                 raise ShapeError(f"{what}: robot {self.name!r} has a fixed base; load it with base='floating'")
-            q[place] = _values(what, value, place.stop - place.start)
+            q[place] = _values(what, pose, place.stop - place.start)
         for name, value in (joints or {}).items():
             joint = self.joint(name)
             q[joint.q_slice] = _values(f"joints[{name!r}]", value, joint.q_slice.stop - joint.q_slice.start)
         for i in self.tree.outward():
-            offset = self.tree.joint[i].kind.quaternion  # type: ignore[union-attr]
+            offset = self.tree.joint[i].kind.quaternion
             if offset is not None:
                 at = self.tree.q_slice[i].start + offset
                 norm2 = float(q[at : at + 4] @ q[at : at + 4])
@@ -360,7 +359,6 @@ class Robot:
         t = self.tree
         parts: list[Any] = [t.parent, t.gravity]
         for joint, X, I in zip(t.joint[1:], t.XT[1:], t.I[1:], strict=True):
-            assert joint is not None
             parts.append((joint.kind.name, tuple(joint.axis), joint.pitch, X.E.rows, tuple(X.r)))
             parts.append((I.m, tuple(I.h), tuple(I.Ibar)))
         for link in self.links:

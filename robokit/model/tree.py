@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from robokit.conventions import GRAVITY
 from robokit.errors import ModelError
-from robokit.model.joints import JOINT_TABLE, JointModel
+from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.spatial import RigidInertia, Transform, Vector3
 from robokit.spatial.scalars import Scalar
 
@@ -27,7 +28,7 @@ def depth_first(parent: Sequence[int]) -> list[int]:
         parent: parent of each node, -1 for roots; any order.
     """
     children: list[list[int]] = [[] for _ in parent]
-    stack = []
+    stack: list[int] = []
     for i, p in enumerate(parent):
         (children[p] if p >= 0 else stack).append(i)
     stack.reverse()
@@ -48,7 +49,7 @@ class Tree:
     Attributes:
         parent: lambda(i) for i in 0..N; -1 for the reference.
         loops: (p, s) of the loop joints N+1..N_J.
-        joint: joint model of joint i; joint[0] is None.
+        joint: joint model of joint i; joint[0] is a fixed one.
         XT: transform from body lambda(i) to joint i's frame on it.
         I: rigid inertia of body i in body-i coordinates.
         gravity: acceleration of free fall in world axes [m/s^2].
@@ -56,7 +57,7 @@ class Tree:
 
     parent: tuple[int, ...]
     loops: tuple[tuple[int, int], ...] = ()
-    joint: tuple[JointModel | None, ...] = ()
+    joint: tuple[JointModel, ...] = ()
     XT: tuple[Transform, ...] = ()
     I: tuple[RigidInertia, ...] = ()
     gravity: tuple[float, float, float] = GRAVITY
@@ -149,7 +150,7 @@ class Tree:
     def _slices(self, what: str) -> tuple[slice, ...]:
         found, at = [], 0
         for joint in self.joint:
-            k = getattr(joint.kind, what) if joint else 0
+            k = getattr(joint.kind, what)
             found.append(slice(at, at + k))
             at += k
         return tuple(found)
@@ -194,9 +195,15 @@ class Tree:
 
     def X(self, i: int, q: Sequence[Scalar]) -> Transform:
         """^iX_lambda(i) = X_J(q_i) X_T(i)."""
-        joint = self.joint[i]
-        assert joint is not None
-        return joint.XJ(q) @ self.XT[i]
+        return self.joint[i].XJ(q) @ self.XT[i]
+
+    def transforms(self, q: Sequence[Sequence[Scalar]]) -> list[Transform]:
+        """^iX_lambda(i) for i in 1..N; the unit transform at 0."""
+        return [Transform.identity(), *(self.X(i, q[i]) for i in self.outward())]
+
+    def lists(self, count: int) -> list[list[Any]]:
+        """Lists with a place for each body 0..N, for the quantities of an algorithm; () where nothing is."""
+        return [[()] * (self.n + 1) for _ in range(count)]
 
 
 def plain_tree(parent: Sequence[int], loops: Sequence[tuple[int, int]] = ()) -> Tree:
@@ -212,7 +219,7 @@ def plain_tree(parent: Sequence[int], loops: Sequence[tuple[int, int]] = ()) -> 
     return Tree(
         parent=(-1, *parent),
         loops=tuple(loops),
-        joint=(None, *[joint] * n),
+        joint=(NO_JOINT, *[joint] * n),
         XT=(Transform.identity(),) * (n + 1),
         I=(RigidInertia.zero(),) * (n + 1),
     )

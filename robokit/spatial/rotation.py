@@ -98,7 +98,10 @@ def quat_log(a: Sequence[Scalar]) -> Vector3:
     w, x, y, z = (sign * c for c in a)
     s2 = x * x + y * y + z * z
     small, _, s = _safe(s2)
-    k = where(small, (2.0 - 2.0 / 3.0 * s2 / (w * w) * (1.0 - 0.6 * s2 / (w * w))) / w, 2.0 * atan2(s, w) / s)
+    w_safe = where(small, w, 1.0)
+    t = s2 / (w_safe * w_safe)
+    series = 2.0 * (1.0 - t * (1.0 / 3.0 - t * (1.0 / 5.0 - t / 7.0))) / w_safe
+    k = where(small, series, 2.0 * atan2(s, w) / s)
     return Vector3(x * k, y * k, z * k)
 
 
@@ -106,7 +109,8 @@ def exp_translation(phi: Vector3, u: Vector3) -> Vector3:
     """V(phi) u: how far the origin moves while the body turns by phi and its own-axes velocity is u."""
     t2 = phi.dot(phi)
     small, s2, t = _safe(t2)
-    b = where(small, 0.5 - t2 / 24.0 * (1.0 - t2 / 30.0), (1.0 - cos(t)) / s2)
+    half = sin(0.5 * t)  # 1 - cos t = 2 sin^2(t/2) without cancellation
+    b = where(small, 0.5 - t2 / 24.0 * (1.0 - t2 / 30.0), 2.0 * half * half / s2)
     c = where(small, 1.0 / 6.0 - t2 / 120.0 * (1.0 - t2 / 42.0), (t - sin(t)) / (s2 * t))
     pu = phi.cross(u)
     return u + pu * b + phi.cross(pu) * c
@@ -116,7 +120,8 @@ def log_translation(phi: Vector3, p: Vector3) -> Vector3:
     """V(phi)^-1 p, the inverse of :func:`exp_translation`."""
     t2 = phi.dot(phi)
     small, s2, t = _safe(t2)
-    closed = (1.0 - 0.5 * t * sin(t) / (1.0 - cos(t))) / s2
+    half = 0.5 * t
+    closed = (1.0 - half * cos(half) / sin(half)) / s2
     d = where(small, 1.0 / 12.0 + t2 / 720.0 * (1.0 + t2 / 42.0), closed)
     pp = phi.cross(p)
     return p - pp * 0.5 + phi.cross(pp) * d

@@ -127,7 +127,7 @@ class Viewer:
         chosen = frame_indices(t, max_fps)
         times = (t[chosen] - t[0]).tolist()
         poses = body_poses(self.robot, np.asarray(trajectory.q)[chosen])
-        self._lay_grid(ground_height(trajectory))
+        self._frame(poses, ground_height(trajectory))
         animation = Animation()
         for body in range(1, poses.shape[1]):
             # Key times are in "frames": with `speed` frames a second they are the trajectory's seconds.
@@ -197,35 +197,38 @@ class Viewer:
             if (node.body, node.role) not in switched:
                 switched.add((node.body, node.role))
                 place.set_property("visible", SHOWN[node.role])
-        neutral = self.robot.neutral()
-        self.display(neutral)
         for key, colour in (("top_color", [0.98, 0.99, 1.0]), ("bottom_color", [0.83, 0.86, 0.91])):
             self._meshcat["/Background"].set_property(key, colour)
-        box = bounds(self._nodes, body_poses(self.robot, neutral[None]))
-        middle, reach = box.mean(axis=0), float(np.linalg.norm(np.ptp(box, axis=0)))
-        target = np.eye(4)
-        target[:3, 3] = middle
-        self._meshcat["/Cameras/default"].set_transform(target)
+        neutral = self.robot.neutral()
+        self.display(neutral)
+        poses = body_poses(self.robot, neutral[None])
+        lowest = float(bounds(self._nodes, poses)[0, 2])
+        self._frame(poses, lowest if self.robot.base == "floating" else 0.0)
+
+    def _frame(self, poses: np.ndarray, ground: float | None) -> None:
+        """Bring a motion (T, nbodies + 1, 7) into view and the grid to the ground [m], if there is one.
+
+        meshcat's camera turns about the origin of the page's scene and cannot be given another target: so
+        the world is shifted, not the camera.
+        """
+        box = bounds(self._nodes, poses)
+        shift = np.eye(4)
+        shift[:3, 3] = -box.mean(axis=0)
+        for path in ("/meshcat", "/Axes"):
+            self._meshcat[path].set_transform(shift)
+        shift[2, 3] += ground or 0.0
+        self._meshcat["/Grid"].set_transform(shift)
+        self._meshcat["/Grid"].set_property("visible", ground is not None)
         # The camera's own axes have y up: this looks from the front right, from slightly above.
-        eye = reach * np.array([1.25, 0.45, 1.25])
+        reach = float(np.linalg.norm(np.ptp(box, axis=0)))
         camera = self._meshcat["/Cameras/default/rotated/<object>"]
         camera.set_property("fov", 36)
-        camera.set_property("position", eye.tolist())
-        self._lay_grid(float(box[0, 2]) if self.robot.base == "floating" else 0.0)
-
-    def _lay_grid(self, height: float | None) -> None:
-        """Put meshcat's grid at a height [m], or take it away."""
-        matrix = np.eye(4)
-        matrix[2, 3] = height or 0.0
-        self._meshcat["/Grid"].set_transform(matrix)
-        self._meshcat["/Grid"].set_property("visible", height is not None)
+        camera.set_property("position", (reach * np.array([1.2, 0.45, 1.2])).tolist())
 
 
 def _path_names(robot: Any) -> list[str]:
     """A scene path for each body: its number, and its name where that is harmless in a path."""
-    names = ["world"] * len(robot.tree.parent)
-    for joint in robot.joints:
-        names[joint.body] = joint.child_link
+    names = (robot.body_name(i) for i in range(len(robot.tree.parent)))
     return [f"{i}_{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}" for i, name in enumerate(names)]
 
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from robokit.conventions import WORLD
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 from robokit.viewer.motion import body_poses, bounds, frame_indices, pose_numbers
 from robokit.viewer.scene import Drawable, Node, Triangles, robot_size, scene
@@ -93,9 +92,6 @@ def robot_payload(robot: Any, poses: np.ndarray, max_triangles: int) -> dict[str
     nodes = scene(robot, max_triangles)
     geometries, drawn = _nodes(nodes)
     tree = robot.tree
-    names = [WORLD] * len(tree.parent)
-    for joint in robot.joints:
-        names[joint.body] = joint.child_link
     return {
         "format": 1,
         "robot": {
@@ -108,7 +104,10 @@ def robot_payload(robot: Any, poses: np.ndarray, max_triangles: int) -> dict[str
             "joints": sum(joint.kind != "floating" for joint in robot.joints),
             "size": robot_size(robot),
         },
-        "bodies": {"name": names, "parent": [int(i) for i in tree.parent]},
+        "bodies": {
+            "name": [robot.body_name(i) for i in range(len(tree.parent))],
+            "parent": [int(i) for i in tree.parent],
+        },
         "links": [
             {"name": link.name, "body": int(link.body), "pose": pose_numbers(link.placement)}
             for link in robot.links
@@ -153,6 +152,7 @@ def curves(trajectory: Any) -> list[dict[str, Any]]:
         return {"key": key, "title": title, "unit": unit, "t": time, "series": lines}
 
     energy = trajectory.energy
+    work = getattr(energy, "work", None)
     plots = [
         plot(
             "energy",
@@ -161,6 +161,7 @@ def curves(trajectory: Any) -> list[dict[str, Any]]:
             kinetic=energy.kinetic,
             potential=energy.potential,
             dissipated=energy.dissipated,
+            **({"work": work} if work is not None and np.any(work) else {}),
             total=energy.total,
         )
     ]
@@ -212,9 +213,9 @@ def packed(values: Any) -> str:
 def _optional_frames(trajectory: Any, chosen: np.ndarray) -> dict[str, Any]:
     """Velocity, momentum, contact force and contact points at the frames, where there are any."""
     found: dict[str, Any] = {}
-    for key, attribute in (("v", "v"), ("momentum", "momentum"), ("force", "contact_force")):
+    for key, attribute in (("v", "v"), ("tau", "tau"), ("momentum", "momentum"), ("force", "contact_force")):
         value = getattr(trajectory, attribute, None)
-        if value is not None:
+        if value is not None and (attribute != "contact_force" or np.any(value)):
             found[key] = packed(np.asarray(value)[chosen])
     contacts = getattr(trajectory, "contacts", None)
     if contacts is not None:

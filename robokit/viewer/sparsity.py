@@ -103,18 +103,17 @@ def count_lines(dof_parent: list[int]) -> list[str]:
 def _draw_pattern(axes: Any, title: str, values: np.ndarray) -> None:
     """One pattern: 0 zero, 1 entry, 2 fill-in."""
     from matplotlib.colors import ListedColormap
+    from matplotlib.patches import PathPatch
 
     n = len(values)
-    colours = ListedColormap([ZERO, ENTRY, FILL])
-    if n <= 90:
-        edges = np.arange(n + 1)
-        line = max(0.1, 0.9 - 0.009 * n)
-        axes.pcolormesh(
-            edges, edges, values, cmap=colours, vmin=0, vmax=2, edgecolors="white", linewidth=line
-        )
-        axes.set_xlim(0, n)
-        axes.set_ylim(n, 0)
+    if n <= 120:
+        for value, colour in enumerate((ZERO, ENTRY, FILL)):
+            if np.any(values == value):
+                axes.add_patch(PathPatch(_squares(values == value), facecolor=colour, linewidth=0))
+        axes.set_xlim(0, max(n, 1))
+        axes.set_ylim(max(n, 1), 0)
     else:
+        colours = ListedColormap([ZERO, ENTRY, FILL])
         axes.imshow(values, cmap=colours, vmin=0, vmax=2, interpolation="nearest", extent=(0, n, n, 0))
     axes.set_aspect("equal", anchor="N")
     axes.set_title(title, fontsize=11, color=INK, pad=8)
@@ -127,6 +126,18 @@ def _draw_pattern(axes: Any, title: str, values: np.ndarray) -> None:
         axis.set_tick_params(length=0, pad=3)
     for side in axes.spines.values():
         side.set_visible(False)
+
+
+def _squares(cells: np.ndarray) -> Any:
+    """One path of small squares, one for each cell that is True: a compact drawing in vector formats."""
+    from matplotlib.path import Path as Outline
+
+    gap = 0.05
+    corners = np.array([[gap, gap], [1 - gap, gap], [1 - gap, 1 - gap], [gap, 1 - gap], [gap, gap]])
+    rows, columns = np.nonzero(cells)
+    vertices = (np.stack([columns, rows], axis=1)[:, None] + corners).reshape(-1, 2)
+    codes = [Outline.MOVETO, Outline.LINETO, Outline.LINETO, Outline.LINETO, Outline.CLOSEPOLY]
+    return Outline(vertices, codes * len(rows))
 
 
 def _draw_tree(axes: Any, robot: Any) -> None:

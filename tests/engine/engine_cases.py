@@ -16,10 +16,11 @@ Build = Callable[[list[Any]], Any]
 
 _BINARY = [operator.add, operator.sub, operator.mul, maximum, minimum]
 _UNARY = [operator.neg, abs, sin, cos, lambda x: sqrt(x * x + 1.0), lambda x: 1.0 / (x * x + 0.5)]
+# Continuous, so that a comparison of two roundings of one number may fall either way.
 _CHOICES = [
-    lambda a, b: where(a < b, a, b * 2.0),
-    lambda a, b: where((a <= b) & (b > 0.5), a - b, b),
-    lambda a, b: where(~(a >= 0.25) | (b == a), b, a + 1.0),
+    lambda a, b: where(a < b, a * 2.0 + b, b * 2.0 + a),
+    lambda a, b: where((a <= b) & (b > 0.5), (b - a) * (b - 0.5), 0.0),
+    lambda a, b: where((a != b) | (a < 0.25), b - a, 0.0),
 ]
 
 
@@ -51,7 +52,9 @@ def follow(recipe: list[tuple[int, int, int]], inputs: list[Any]) -> list[Any]:
     return values
 
 
-def chain(n: int) -> tuple[Callable[..., list[list[Any]]], list[tuple[str, int]], list[tuple[str, tuple[int, ...]]]]:
+def chain(
+    n: int,
+) -> tuple[Callable[..., list[list[Any]]], list[tuple[str, int]], list[tuple[str, tuple[int, ...]]]]:
     """Positions and speeds along a planar chain of n links, and a symmetric matrix with zeros."""
 
     def text(q: list[Any], v: list[Any]) -> list[list[Any]]:

@@ -69,7 +69,14 @@ def test_batches_of_different_sizes_name_both(kernel):
 
 @pytest.mark.parametrize(
     "out",
-    [np.zeros(6), np.zeros(7, np.float32), np.zeros(14)[::2], np.zeros((1, 7)), [0.0] * 7, np.broadcast_to(0.0, 7)],
+    [
+        np.zeros(6),
+        np.zeros(7, np.float32),
+        np.zeros(14)[::2],
+        np.zeros((1, 7)),
+        [0.0] * 7,
+        np.broadcast_to(0.0, 7),
+    ],
 )
 def test_an_out_that_cannot_be_written_is_refused(kernel, out):
     with pytest.raises((ShapeError, TypeError), match="out"):

@@ -123,7 +123,7 @@ def test_a_folder_that_refuses_files_costs_only_time(folder, compiled, monkeypat
 def test_a_text_too_long_is_remembered(folder, monkeypatch):
     from robokit.engine import kernel as module
 
-    monkeypatch.setattr(module, "NODE_BUDGET", 3)
+    monkeypatch.setattr(module, "NODE_BUDGET", 10)
     traced: list = []
     for _ in range(2):
         assert (build(traced=traced)(X) == Y).all()
@@ -151,7 +151,10 @@ def test_processes_that_race_all_get_it_right(folder, tmp_path):
     script.write_text(RACE)
     root = str(Path(cache.__file__).resolve().parents[2])
     env = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(folder)}
-    runs = [subprocess.Popen([sys.executable, script], env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    runs = [
+        subprocess.Popen([sys.executable, script], env=env, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
     answers = [run.communicate(timeout=60)[0] for run in runs]
     assert all(run.returncode == 0 for run in runs)
     assert len(set(answers)) == 1

@@ -29,7 +29,7 @@ def assert_same(a, b, tolerance=1e-13):
         np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(recipe=recipes(inputs=3, steps=30), rows=st.integers(1, 9), seed=st.integers(0, 2**32 - 1))
 def test_any_expression_is_the_same_on_one_lane_many_lanes_and_in_python(recipe, rows, seed):
     size = 3 + len(recipe)
@@ -43,7 +43,6 @@ def test_any_expression_is_the_same_on_one_lane_many_lanes_and_in_python(recipe,
     graph = trace(program, [("x", 3)], [("y", (size,))])
     for k in range(rows):
         exact = follow(recipe, x[k].tolist())
-        # A comparison of two roundings of one number may fall either way; there the values differ by design.
         np.testing.assert_allclose(graph.evaluate(x[k])[0], exact, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(kernel(x[k]), exact, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(batch[k], exact, rtol=1e-12, atol=1e-13)
@@ -179,7 +178,9 @@ def pendulum():
         w = x[1] - dt[0] * sin(x[0])
         return [[x[0] + dt[0] * w, w], [w * w * 0.5]]
 
-    return Kernel.build("pendulum", [("x", 2), ("dt", 1)], [("next", (2,)), ("e", ())], step, feedback={"next": "x"})
+    return Kernel.build(
+        "pendulum", [("x", 2), ("dt", 1)], [("next", (2,)), ("e", ())], step, feedback={"next": "x"}
+    )
 
 
 def test_iterating_is_calling_again_and_again():
@@ -230,7 +231,9 @@ def test_without_a_compiler_the_text_runs_on_plain_numbers(kernel, monkeypatch):
     plain = Kernel.build("bare", inputs, outputs, program)
     x = states(np.random.default_rng(13), [9, 9], None)
     assert_same(plain(*x), kernel(*x))
-    assert_same(pendulum().iterate([1.0, 0.0], 0.01, steps=50)[1], pendulum().iterate([1.0, 0.0], 0.01, steps=50)[1])
+    assert_same(
+        pendulum().iterate([1.0, 0.0], 0.01, steps=50)[1], pendulum().iterate([1.0, 0.0], 0.01, steps=50)[1]
+    )
 
 
 def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):
@@ -260,7 +263,9 @@ def test_counts_are_known_before_and_after_compiling(kernel):
 
 
 def test_an_output_that_is_not_finite_is_reported_where_asked():
-    k = Kernel.build("root", [("x", 5)], [("y", (5,)), ("z", ())], lambda x: [[sqrt(a) for a in x], [x[0]]], finite=True)
+    k = Kernel.build(
+        "root", [("x", 5)], [("y", (5,)), ("z", ())], lambda x: [[sqrt(a) for a in x], [x[0]]], finite=True
+    )
     good, bad = np.ones(5), np.array([1.0, 1, 1, -1, 1])
     assert k(good)[0].tolist() == [1.0] * 5
     with pytest.raises(NotFinite) as single:

@@ -28,7 +28,9 @@ def angles() -> np.ndarray:
     rng = np.random.default_rng(3)
     whole = np.arange(-400, 400) * (np.pi / 4)
     large = [rng.uniform(-1, 1, 400) * 10.0**e for e in (-12, -3, 0, 1, 2, 4, 6, 9)]
-    x = np.concatenate([whole, np.nextafter(whole, np.inf), np.rint(rng.uniform(-6e8, 6e8, 400)) * (np.pi / 2), *large])
+    x = np.concatenate(
+        [whole, np.nextafter(whole, np.inf), np.rint(rng.uniform(-6e8, 6e8, 400)) * (np.pi / 2), *large]
+    )
     return np.resize(x, (len(x) // 8, 8))
 
 
@@ -93,7 +95,9 @@ def remez(function, weight, degree, low, high):
         rows = [[x**j for j in range(degree + 1)] + [(-1) ** k / weight(x)] for k, x in enumerate(points)]
         solved = mp.lu_solve(mp.matrix(rows), mp.matrix([function(x) for x in points]))
         polynomial = [solved[j] for j in range(degree + 1)]
-        errors = [(v - mp.polyval(polynomial[::-1], t)) * weight(t) for t, v in zip(grid, values, strict=True)]
+        errors = [
+            (v - mp.polyval(polynomial[::-1], t)) * weight(t) for t, v in zip(grid, values, strict=True)
+        ]
         groups: list[list[int]] = []
         for k, e in enumerate(errors):
             if groups and (errors[groups[-1][-1]] > 0) == (e > 0):

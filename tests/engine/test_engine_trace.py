@@ -42,8 +42,18 @@ def test_a_vanishing_expression_is_the_float_zero(text):
     assert type(returned(text)) is float
 
 
-@pytest.mark.parametrize("text", [lambda a: a + 0.0, lambda a: 0 + a, lambda a: a * 1.0, lambda a: a / 1,
-                                  lambda a: -(-a), lambda a: a - 0.0, lambda a: where(True, a, 0.0)])
+@pytest.mark.parametrize(
+    "text",
+    [
+        lambda a: a + 0.0,
+        lambda a: 0 + a,
+        lambda a: a * 1.0,
+        lambda a: a / 1,
+        lambda a: -(-a),
+        lambda a: a - 0.0,
+        lambda a: where(True, a, 0.0),
+    ],
+)
 def test_neutral_elements_leave_no_trace(text):
     program = record(lambda x: [text(x[0])], 1, 1)
     assert program.order == []
@@ -84,8 +94,15 @@ def test_sparsity_shows_the_constant_zeros():
 
 def test_evaluation_agrees_with_the_text_on_floats():
     def text(x):
-        return [sqrt(abs(x[0])) + x[1] / x[2], where(x[0] < x[1], sin(x[2]), cos(x[2])), maximum(x[0], -x[1]),
-                minimum(2.0, x[2]), x[0] ** 3, 1.0 / x[2] - 4.0, x[1] / 3.0]
+        return [
+            sqrt(abs(x[0])) + x[1] / x[2],
+            where(x[0] < x[1], sin(x[2]), cos(x[2])),
+            maximum(x[0], -x[1]),
+            minimum(2.0, x[2]),
+            x[0] ** 3,
+            1.0 / x[2] - 4.0,
+            x[1] / 3.0,
+        ]
 
     x = [-0.7, 1.3, 2.1]
     assert record(text, 3, 7).evaluate(x)[0] == pytest.approx(text(x), rel=1e-15)

@@ -24,6 +24,18 @@ def example(relative: str) -> Path:
     raise FileNotFoundError(f"example-robot-data has no robots/{relative}")
 
 
+def with_inertia(path: Path, least: float = 1e-6) -> str:
+    """The URDF with ``least`` [kg m^2] added to every link's moments of inertia.
+
+    iCub's file has point masses on moving links: robokit and Pinocchio take them as they are, MuJoCo refuses.
+    """
+    root = etree.parse(str(path)).getroot()
+    for matrix in root.iter("inertia"):
+        for key in ("ixx", "iyy", "izz"):
+            matrix.set(key, repr(float(matrix.get(key)) + least))
+    return etree.tostring(root, encoding="unicode")
+
+
 class PinocchioPeer:
     """One robot in Pinocchio."""
 
@@ -69,9 +81,9 @@ class PinocchioPeer:
         return forces
 
 
-def mujoco_text(path: Path) -> str:
-    """The URDF without shapes, limits, friction, couplings and extensions: what H, C and poses depend on."""
-    root = etree.parse(str(path), etree.XMLParser(remove_comments=True, huge_tree=True)).getroot()
+def mujoco_text(text: bytes) -> str:
+    """A URDF without shapes, limits, friction, couplings and extensions: what H, C and poses depend on."""
+    root = etree.fromstring(text, etree.XMLParser(remove_comments=True, huge_tree=True))
     unwanted = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
     for element in list(root.iter(*unwanted)):
         element.getparent().remove(element)
@@ -91,8 +103,9 @@ def mujoco_text(path: Path) -> str:
 class MujocoPeer:
     """One robot in MuJoCo; contacts, limits and passive forces are left out."""
 
-    def __init__(self, robot: Robot, path: Path) -> None:
-        spec = mujoco.MjSpec.from_string(mujoco_text(path))
+    def __init__(self, robot: Robot, path: Path, text: str | None = None) -> None:
+        urdf = path.read_bytes() if text is None else text.encode()
+        spec = mujoco.MjSpec.from_string(mujoco_text(urdf))
         root = spec.body(robot.link_names[_root(robot)])
         if robot.base == "floating":
             root.add_freejoint()
@@ -114,7 +127,10 @@ class MujocoPeer:
         self._push(f_ext if f_ext else {})
         mujoco.mj_forward(model, data)
         M = np.zeros((model.nv, model.nv))
-        mujoco.mj_fullM(model, M, data.qM) if hasattr(data, "qM") else mujoco.mj_fullM(model, data, M)
+        if hasattr(data, "qM"):
+            mujoco.mj_fullM(model, M, data.qM)  # up to MuJoCo 3
+        else:
+            mujoco.mj_fullM(model, data, M)
         mujoco.mj_subtreeVel(model, data)
         mujoco.mj_energyPos(model, data)
         mujoco.mj_energyVel(model, data)
@@ -164,6 +180,3 @@ class MujocoPeer:
 def _root(robot: Robot) -> int:
     children = {j.child_link for j in (*robot.joints, *robot.fixed_joints) if j.kind != "floating"}
     return next(k for k, name in enumerate(robot.link_names) if name not in children)
-
-
-PEERS = {"pinocchio": PinocchioPeer, "mujoco": MujocoPeer}

@@ -28,6 +28,7 @@ EXAMPLES = {
     "solo12": "solo_description/robots/solo12.urdf",
     "erd_double_pendulum": "double_pendulum_description/urdf/double_pendulum.urdf",
 }
+POINT_MASSES = ("icub",)  # MuJoCo refuses them: compared there with a little inertia added
 NAMES = (*EXAMPLES, *ladder.OWN)
 MUJOCO_HAS = tuple(x for x in QUANTITIES if x not in ("tau_f_ext", "A_G", "bias"))
 
@@ -56,10 +57,17 @@ def inputs(robot: rk.Robot, seed: int) -> dict:
 @cache
 def compared(peer: str, name: str, base: str) -> dict[str, float]:
     """Largest error of each quantity over the states."""
-    from peers import PEERS
+    from peers import MujocoPeer, PinocchioPeer, with_inertia
 
     robot, path = loaded(name, base)
-    other = PEERS[peer](robot, path)
+    if peer == "pinocchio":
+        other = PinocchioPeer(robot, path)
+    elif name in POINT_MASSES:
+        text = with_inertia(path)
+        robot = rk.loads_urdf(text, base=base)
+        other = MujocoPeer(robot, path, text)
+    else:
+        other = MujocoPeer(robot, path)
     worst: dict[str, float] = {}
     for seed in range(STATES):
         x = inputs(robot, seed)
@@ -90,6 +98,15 @@ def test_mujoco(name, base, record_error):
     assert {k: e for k, e in worst.items() if not e < TOLERANCE} == {}
 
 
+def test_mujoco_refuses_point_masses_and_robokit_does_not():
+    from peers import MujocoPeer
+
+    robot, path = loaded("icub", "floating")
+    with pytest.raises(ValueError, match="inertia"):
+        MujocoPeer(robot, path)
+    assert sum(d.code == "inertia-zero" for d in robot.diagnostics) >= 6
+
+
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 @pytest.mark.parametrize("name", ["g1", "panda", "double_pendulum"])
 def test_adapters_go_both_ways(name, base):
@@ -116,10 +133,9 @@ def test_adapters_refuse_what_would_be_wrong_in_silence():
         with pytest.raises(rk.ShapeError, match="unit"):
             adapter.q(q)
     stranger = loaded("four_bar", "floating")[0]
-    for peer, other in ((PinocchioPeer, "model"), (MujocoPeer, "model")):
-        model = getattr(peer(robot, path), other)
+    for peer in (PinocchioPeer(robot, path), MujocoPeer(robot, path)):
         with pytest.raises(rk.UnknownName, match="crank_joint"):
-            type(peer(robot, path).adapter)(stranger, model)
+            type(peer.adapter)(stranger, peer.model)
 
 
 @pytest.mark.parametrize("name", ["g1", "solo12"])

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from viewer_cases import EVIL, made_up_motion, pendulum
 
+import robokit as rk
+from robokit.model import Box, Shape
 from robokit.viewer import page_html, write_page
 from robokit.viewer.page import ASSETS, inline_script, json_for_html
 from robokit.viewer.payload import pose_payload, trajectory_payload
@@ -59,6 +61,18 @@ def _pattern(robot):
     from robokit.model.sparsity import inertia_pattern
 
     return inertia_pattern(robot.tree.dof_parent)
+
+
+def test_a_simulated_fall_becomes_a_page(tmp_path):
+    robot = pendulum(shapes=(Shape(Box((0.05, 0.05, 0.5))),))
+    trajectory = rk.simulate(robot, [0.5, 0.2], duration=0.2, dt=2e-3)
+    data = data_of(trajectory.to_html(tmp_path / "swing.html").read_text())
+    assert data["ground"] is None and data["frames"]["count"] == 13
+    energy = {
+        s["name"]: np.frombuffer(base64.b64decode(s["y"]), dtype="<f4") for s in data["curves"][0]["series"]
+    }
+    assert np.allclose(energy["total"], trajectory.energy.total, atol=1e-5)
+    assert {"steps_per_second", "energy_balance"} <= {entry["key"] for entry in data["summary"]}
 
 
 def test_only_touching_points_are_stored(fall):

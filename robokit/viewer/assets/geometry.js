@@ -2,25 +2,27 @@
 
 const { THREE } = MeshCat;
 
-function buildGeometry(shape) {
+// Round shapes get as many sides as can be seen: `size` is the robot's.
+function buildGeometry(shape, size) {
+  const sides = 2 * Math.round(Math.min(16, 7 + (70 * (shape.radius || 0)) / size));
   switch (shape.type) {
     case "box": return new THREE.BoxGeometry(...shape.size);
-    case "sphere": return new THREE.SphereGeometry(shape.radius, 36, 24);
-    case "cylinder": return new THREE.CylinderGeometry(shape.radius, shape.radius, shape.length, 36).rotateX(Math.PI / 2);
-    case "capsule": return capsule(shape.radius, shape.length);
+    case "sphere": return new THREE.SphereGeometry(shape.radius, sides, sides / 2);
+    case "cylinder": return new THREE.CylinderGeometry(shape.radius, shape.radius, shape.length, sides).rotateX(Math.PI / 2);
+    case "capsule": return capsule(shape.radius, shape.length, sides);
     default: return mesh(shape);
   }
 }
 
-function capsule(radius, length) {
-  const profile = [];
-  for (let k = 0; k <= 24; k++) {
-    const angle = -Math.PI / 2 + (Math.PI * k) / 24;
-    const end = (k < 12 ? -0.5 : 0.5) * length;
-    if (k === 12) profile.push(new THREE.Vector2(radius, -0.5 * length));
+function capsule(radius, length, sides) {
+  const profile = [], rings = 2 * Math.ceil(sides / 4);
+  for (let k = 0; k <= rings; k++) {
+    const angle = -Math.PI / 2 + (Math.PI * k) / rings;
+    const end = (k < rings / 2 ? -0.5 : 0.5) * length;
+    if (k === rings / 2) profile.push(new THREE.Vector2(radius, -0.5 * length));
     profile.push(new THREE.Vector2(Math.max(0, radius * Math.cos(angle)), end + radius * Math.sin(angle)));
   }
-  return new THREE.LatheGeometry(profile, 36).rotateX(Math.PI / 2);
+  return new THREE.LatheGeometry(profile, sides).rotateX(Math.PI / 2);
 }
 
 function mesh(shape) {

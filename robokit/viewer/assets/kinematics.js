@@ -9,6 +9,7 @@ class Motion {
     this.q = floats(frames.q);
     this.nq = this.q.length / Math.max(this.count, 1);
     this.v = frames.v ? floats(frames.v) : null;
+    this.tau = frames.tau ? floats(frames.tau) : null;
     this.com = floats(frames.com);
     this.momentum = frames.momentum ? floats(frames.momentum) : null;
     this.force = frames.force ? floats(frames.force) : null;

@@ -141,7 +141,7 @@ class Overlays {
       return group;
     }
     const arrows = [], dots = [];
-    const dot = new THREE.SphereGeometry(1.9 * thick, 12, 8);
+    const dot = new THREE.SphereGeometry(1.5 * thick, 12, 8);
     const paint = new THREE.MeshBasicMaterial({ color: ink(0xe03131), depthTest: false, transparent: true, opacity: 0.9 });
     group.move = (frame) => {
       const k = Math.round(frame);

@@ -13,7 +13,7 @@ const LABELS = {
   steps_per_second: ["steps / s", (x) => (x >= 1e6 ? `${figure(x / 1e6)} M` : x >= 1e4 ? `${figure(x / 1e3)} k` : figure(x))],
   real_time_factor: ["× real time", (x) => figure(x)],
   energy_balance: ["energy balance", (x) => `${figure(x)} J`],
-  momentum_balance: ["momentum balance", (x) => `${figure(x)} N s`],
+  momentum_balance_linear: ["momentum balance", (x) => `${figure(x)} N s`],
   deepest_penetration: ["deepest contact", (x) => `${figure(1000 * x)} mm`],
 };
 
@@ -21,12 +21,13 @@ function drawHeader() {
   const { robot } = data;
   $("name").textContent = robot.name;
   $("name").title = robot.name;
-  const count = (n, word) => `${n} ${word}${n === 1 ? "" : word === "body" ? "" : "s"}`;
+  const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   $("facts").textContent = [robot.mass > 0 ? `${figure(robot.mass)} kg` : null, `${robot.dof} dof`, count(robot.joints, "joint"), `${robot.base} base`].filter(Boolean).join("  ·  ");
-  const known = data.summary.filter((entry) => entry.key in LABELS);
-  $("strip").replaceChildren(...known.map(({ key, value }) => {
+  const given = new Map(data.summary.map(({ key, value }) => [key, value]));
+  const known = Object.keys(LABELS).filter((key) => typeof given.get(key) === "number");
+  $("strip").replaceChildren(...known.map((key) => {
     const [label, text] = LABELS[key];
-    return element("div", {}, element("dt", {}, label), element("dd", {}, typeof value === "number" ? text(value) : value));
+    return element("div", {}, element("dt", {}, label), element("dd", {}, text(given.get(key))));
   }));
   $("strip").title = data.summary.map(({ key, value }) => `${key.replace(/_/g, " ")}: ${typeof value === "number" ? figure(value, 4) : value}`).join("\n");
 }
@@ -76,8 +77,10 @@ function jointCurve(joint) {
   const column = (values, width, at) => Array.from({ length: motion.count }, (_, k) => values[k * width + at]);
   const metre = joint.kind === "prismatic";
   const series = [{ name: "q", y: column(motion.q, motion.nq, joint.q[0]) }];
-  if (motion.v) series.push({ name: "v", y: column(motion.v, motion.v.length / motion.count, joint.v[0]) });
-  return { title: joint.name, unit: `${joint.name} [${metre ? "m, m/s" : "rad, rad/s"}]`, x: Array.from(motion.t), series };
+  const width = motion.v ? motion.v.length / motion.count : 0;
+  if (motion.v) series.push({ name: "v", y: column(motion.v, width, joint.v[0]) });
+  if (motion.tau) series.push({ name: "tau", y: column(motion.tau, width, joint.v[0]) });
+  return { title: joint.name, unit: `${joint.name} [${metre ? "m, m/s" : "rad, rad/s"}${motion.tau ? (metre ? ", N" : ", N m") : ""}]`, x: Array.from(motion.t), series };
 }
 
 const hover = (body) => {
@@ -208,9 +211,16 @@ if (timeline) {
 }
 
 let before = performance.now();
+let interval = 16;
 function loop(now) {
   requestAnimationFrame(loop);
-  if (timeline) timeline.tick(Math.min((now - before) / 1000, 0.25));
+  const playing = Boolean(timeline && timeline.playing);
+  if (playing) {
+    interval += 0.1 * (Math.min(now - before, 500) - interval);
+    timeline.tick(Math.min((now - before) / 1000, 0.5));
+  }
+  // While a slow machine plays, smooth motion is worth more than sharp edges; a still picture is sharp again.
+  stage.coarse(playing && (stage.isCoarse || interval > 90));
   before = now;
   stage.render();
 }

@@ -1,6 +1,6 @@
 // Curves in step with the timeline: uPlot draws them, a line of our own shows the time, a click seeks.
 
-const SERIES_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", x: "x", y: "y", z: "z", drift: "total" };
+const SERIES_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", work: "two", tau: "y", x: "x", y: "y", z: "z", drift: "total" };
 
 class Plot {
   constructor(host, seek) {

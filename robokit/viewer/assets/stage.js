@@ -12,7 +12,8 @@ class Stage {
     this.viewer.hide_background();
     this.viewer.renderer.outputEncoding = THREE.sRGBEncoding;
     this.viewer.renderer.setClearAlpha(0);
-    this.viewer.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
+    this.sharp = Math.min(window.devicePixelRatio || 1, 2);
+    this.viewer.renderer.setPixelRatio(this.sharp);
     // meshcat sizes its canvas by the window; ours is a part of the page.
     const fit = this.viewer.set_3d_pane_size.bind(this.viewer);
     this.viewer.set_3d_pane_size = () => fit(Math.max(host.clientWidth, 1), Math.max(host.clientHeight, 1));
@@ -33,12 +34,21 @@ class Stage {
 
   dirty() { this.viewer.set_dirty(); }
 
+  // Fewer pixels and still shadows, for machines that draw in software.
+  coarse(on) {
+    if (on === Boolean(this.isCoarse)) return;
+    this.isCoarse = on;
+    this.viewer.renderer.setPixelRatio(on ? 0.6 * this.sharp : this.sharp);
+    this.key.castShadow = !on;
+    this.viewer.set_3d_pane_size();
+  }
+
   render() { if (this.viewer.needs_render) this.viewer.render(); }
 
   addBodies() {
     this.bodies = this.data.bodies.name.map(() => new THREE.Group());
     this.world.add(...this.bodies);
-    const shapes = this.data.geometries.map(buildGeometry);
+    const shapes = this.data.geometries.map((shape) => buildGeometry(shape, this.data.robot.size));
     for (const node of this.data.nodes) {
       const solid = new THREE.Mesh(shapes[node.geometry], this.material(node, this.data.geometries[node.geometry].type));
       solid.position.fromArray(node.pose);
@@ -77,6 +87,7 @@ class Stage {
     key.position.set(0.45, -0.75, 1.5).multiplyScalar(this.reach).add(centre);
     key.target.position.copy(centre);
     key.castShadow = true;
+    this.key = key;
     key.shadow.mapSize.set(2048, 2048);
     const half = 0.62 * this.reach;
     Object.assign(key.shadow.camera, { left: -half, right: half, top: half, bottom: -half, near: 0.1 * this.reach, far: 4 * this.reach });

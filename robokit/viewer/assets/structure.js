@@ -45,7 +45,7 @@ class Structure {
       return row;
     });
     this.sets = element("div", { id: "sets" });
-    host.append(element("section", { class: "card", id: "tree-card" }, element("header", {}, element("h2", {}, "Tree"), element("span", { class: "unit" }, `${this.data.robot.bodies} bodies, ${this.n} dof`)), rows, this.sets));
+    host.append(element("section", { class: "card", id: "tree-card" }, element("header", {}, element("h2", {}, "Tree"), element("span", { class: "unit" }, `${this.data.robot.bodies} ${this.data.robot.bodies === 1 ? "body" : "bodies"}, ${this.n} dof`)), rows, this.sets));
     this.showSets(null);
   }
 

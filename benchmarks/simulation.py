@@ -1,0 +1,92 @@
+"""Simulation: steps a second of a fall beside MuJoCo's on the same shapes, and what integrators conserve.
+
+    python benchmarks/simulation.py              falls of G1 and our humanoid, then the drift table
+    python benchmarks/simulation.py --no-drift humanoid
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from measure import machine
+from mujoco_model import model_on_a_plane
+
+import robokit as rk
+from robokit.interop import MujocoAdapter
+
+DT = 1e-3
+
+
+def race(name: str, seconds: float, repeats: int) -> None:
+    """Steps a second of one robot's fall, robokit and MuJoCo in turns."""
+    import mujoco
+
+    robot = rk.load_urdf(rk.find_robot(name), base="floating")
+    q0 = rk.standing_configuration(robot, height=0.02, tilt=np.radians(4.0), seed=0)
+    steps = round(seconds / DT)
+    damping = {j.name: j.damping or 0.1 for j in robot.joints}
+    model = model_on_a_plane(robot, DT, damping)
+    data, to = mujoco.MjData(model), MujocoAdapter(robot, model)
+    ours, theirs, depth = 0.0, 0.0, 0.0
+    for _ in range(repeats):
+        fall = rk.simulate(robot, q0, duration=seconds, dt=DT, ground=rk.Ground(), record_every=steps)
+        ours = max(ours, fall.summary["steps_per_second"])
+        mujoco.mj_resetData(model, data)
+        data.qpos[:] = to.q(q0)
+        started = time.perf_counter()
+        mujoco.mj_step(model, data, nstep=steps)
+        theirs = max(theirs, steps / (time.perf_counter() - started))
+    depth = 1e3 * fall.summary["deepest_penetration"]
+    shapes = sum(len(link.collisions) for link in robot.links)
+    print(
+        f"  {robot.name:<18} {shapes:3} shapes  robokit {ours:9,.0f}  MuJoCo {theirs:9,.0f} steps/s  "
+        f"{ours / theirs:5.2f}x   deepest {depth:.2g} mm"
+    )
+
+
+def drift() -> None:
+    """Largest error of the energy and momentum balances over 10 s at 1 ms, a row an integrator."""
+    rng = np.random.default_rng(1)
+    pendulum = rk.load_urdf(rk.find_robot("double_pendulum"))
+    swing = pendulum.configuration(joints={pendulum.joint_names[0]: 2.0, pendulum.joint_names[1]: 0.5})
+    tumbler = rk.load_urdf(rk.find_robot("example-robot-data:g1"), base="floating")
+    tumble = tumbler.neutral(), rng.standard_normal(tumbler.nv)
+    print("\n10 s at 1 ms: largest |dE| [J], |dl| [N s], |dk| [N m s]")
+    print(f"  {'':<10}{'double pendulum':>16}{'G1 tumbling without gravity':>40}")
+    for integrator in ("euler", "midpoint", "rkmk4"):
+        t = rk.simulate(pendulum, swing, duration=10.0, dt=DT, integrator=integrator)
+        dE = np.abs(t.energy.total - t.energy.total[0]).max()
+        f = rk.simulate(_frictionless(tumbler), *tumble, duration=10.0, dt=DT, integrator=integrator, gravity=(0, 0, 0))
+        dF = np.abs(f.energy.total - f.energy.total[0]).max()
+        dh = np.abs(f.momentum - f.momentum[0]).max(axis=0)
+        print(f"  {integrator:<10}{dE:16.1e}{dF:16.1e}{dh[3:].max():12.1e}{dh[:3].max():12.1e}")
+
+
+def _frictionless(robot: rk.Robot) -> rk.Robot:
+    """The robot without damping, friction and limits in its joints, which are not the integrator's matter."""
+    from dataclasses import replace
+
+    free = {"damping": 0.0, "friction": 0.0, "lower": -np.inf, "upper": np.inf}
+    return replace(robot, joints=tuple(replace(joint, **free) for joint in robot.joints))
+
+
+def main() -> None:
+    """Parse, run, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("robot", nargs="*", default=["example-robot-data:g1", "humanoid"])
+    parser.add_argument("--seconds", type=float, default=2.0, help="simulated time of a fall")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--no-drift", action="store_true")
+    arguments = parser.parse_args()
+    print(machine())
+    print("\nFalls on a plane at 1 ms, self-collision off in both")
+    for name in arguments.robot:
+        race(name, arguments.seconds, arguments.repeats)
+    if not arguments.no_drift:
+        drift()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Errors of the public functions name the argument and say what they got."""
+
+from __future__ import annotations
+
+import ladder
+import numpy as np
+import pytest
+from ladder import State
+
+import robokit as rk
+
+CALLS = {
+    "rnea": (rk.rnea, ("q", "v", "a")),
+    "bias_forces": (rk.bias_forces, ("q", "v")),
+    "gravity_forces": (rk.gravity_forces, ("q",)),
+    "crba": (rk.crba, ("q",)),
+    "aba": (rk.aba, ("q", "v", "tau")),
+    "forward_dynamics": (rk.forward_dynamics, ("q", "v", "tau")),
+    "forward_kinematics": (rk.forward_kinematics, ("q",)),
+    "center_of_mass": (rk.center_of_mass, ("q",)),
+    "kinetic_energy": (rk.kinetic_energy, ("q", "v")),
+    "potential_energy": (rk.potential_energy, ("q",)),
+    "centroidal_momentum_matrix": (rk.centroidal_momentum_matrix, ("q",)),
+    "centroidal_momentum": (rk.centroidal_momentum, ("q", "v")),
+    "centroidal_momentum_bias": (rk.centroidal_momentum_bias, ("q", "v")),
+}
+ARGUMENTS = [(name, k) for name, (_, arguments) in CALLS.items() for k in range(len(arguments))]
+
+
+@pytest.fixture(scope="module")
+def robot():
+    """Small, with a floating base: it has a quaternion."""
+    b = ladder.ModelBuilder("small").link("a", 1.0, inertia=np.eye(3)).link("b", 1.0, (0, 0, 0.2), np.eye(3))
+    return b.joint("j", "revolute", "a", "b").build("floating")
+
+
+def with_one(robot, name, k, change):
+    """The call's arguments with argument k changed."""
+    _, arguments = CALLS[name]
+    s = State(robot)
+    given = [getattr(s, x).copy() for x in arguments]
+    given[k] = change(given[k])
+    return given, arguments[k]
+
+
+def at(x, i, value):
+    x = x.copy()
+    x[..., i] = value
+    return x
+
+
+WRONG = {
+    "too long": lambda x: np.append(x, 0.0),
+    "too short": lambda x: x[:-1],
+    "three axes": lambda x: x[None, None],
+    "a number": lambda x: 0.0,
+    "nan": lambda x: at(x, -1, np.nan),
+    "infinite": lambda x: at(x, -1, np.inf),
+    "nan in a batch": lambda x: at(np.stack([x, x]), -1, np.nan),
+    "text": lambda x: "neutral",
+    "nothing": lambda x: None,
+    "complex": lambda x: x + 1j,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize(("name", "k"), ARGUMENTS)
+def test_wrong_arguments_are_named(robot, name, k, wrong):
+    given, argument = with_one(robot, name, k, WRONG[wrong])
+    with pytest.raises(rk.ShapeError, match=rf"^{argument}\b") as caught:
+        CALLS[name][0](robot, *given)
+    assert isinstance(caught.value, rk.RobokitError) and isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_quaternions_must_be_unit(robot, name):
+    for batch in (False, True):
+        given, _ = with_one(robot, name, 0, lambda q, b=batch: at(np.stack([q, q]) if b else q, slice(0, 4), 0.7))
+        with pytest.raises(rk.ShapeError, match=r"^q\b.*wxyz"):
+            CALLS[name][0](robot, *given)
+
+
+def test_a_quaternion_off_by_rounding_is_taken(robot):
+    q = State(robot).q
+    q[:4] *= 1 + 1e-8
+    assert np.isfinite(rk.crba(robot, q)).all()
+
+
+def test_messages_say_what_was_given_and_what_is_accepted(robot):
+    with pytest.raises(rk.ShapeError, match=rf"\({robot.nq},\).*\({robot.nq + 1},\)"):
+        rk.crba(robot, np.zeros(robot.nq + 1))
+    with pytest.raises(rk.ShapeError, match="nan"):
+        rk.kinetic_energy(robot, robot.neutral(), np.full(robot.nv, np.nan))
+
+
+def test_batches_must_be_of_one_size(robot):
+    q = np.tile(robot.neutral(), (3, 1))
+    with pytest.raises(rk.ShapeError, match=r"^v\b"):
+        rk.kinetic_energy(robot, q, np.zeros((2, robot.nv)))
+
+
+def test_wrong_out_is_named(robot):
+    s = State(robot)
+    for out in (np.empty(robot.nv + 1), np.empty(robot.nv, dtype=np.float32), np.empty((2, robot.nv))):
+        with pytest.raises(rk.ShapeError, match=r"^out\b"):
+            rk.rnea(robot, s.q, s.v, s.a, out=out)
+    with pytest.raises((rk.ShapeError, TypeError), match="out"):
+        rk.rnea(robot, s.q, s.v, s.a, out=[0.0] * robot.nv)
+
+
+def test_singular_inertia_names_the_joint():
+    b = ladder.ModelBuilder("light").link("a").link("b", 1.0, (0, 0, 1), np.eye(3)).link("c")
+    b.joint("shoulder", "revolute", "a", "b").joint("antenna", "revolute", "b", "c")
+    robot = b.build()
+    zero = np.zeros(2)
+    for method in ("aba", "crba"):
+        with pytest.raises(rk.SingularInertia, match="antenna") as caught:
+            rk.forward_dynamics(robot, zero, zero, zero, method=method)
+        assert caught.value.joint == "antenna"
+    with pytest.raises(rk.SingularInertia, match="antenna"):
+        rk.ltdl(robot, rk.crba(robot, zero))
+    # The rest of the mechanics does not mind.
+    assert np.isfinite(rk.rnea(robot, zero, zero, zero)).all()
+
+
+def test_a_robot_without_mass_has_no_center():
+    robot = ladder.ModelBuilder("ghost").link("a").link("b").joint("j", "revolute", "a", "b").build()
+    with pytest.raises(rk.SingularInertia, match="mass"):
+        rk.center_of_mass(robot, [0.0])
+
+
+def test_ltdl_refuses_what_is_no_mass_matrix(robot):
+    n = robot.nv
+    with pytest.raises(rk.ShapeError, match=r"^H\b"):
+        rk.ltdl(robot, np.eye(n + 1))
+    with pytest.raises(rk.ShapeError, match=r"^H\b"):
+        rk.ltdl(robot, np.full((n, n), np.nan))
+    with pytest.raises(rk.SingularInertia):
+        rk.ltdl(robot, -np.eye(n))
+
+
+def test_every_error_is_a_robokit_error():
+    from robokit import errors
+
+    kinds = [x for x in vars(errors).values() if isinstance(x, type) and issubclass(x, Exception)]
+    assert len(kinds) >= 8 and all(issubclass(x, rk.RobokitError) for x in kinds)
+    drawn = errors.__doc__
+    assert all(x.__name__ in drawn for x in kinds)

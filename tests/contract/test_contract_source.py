@@ -1,0 +1,136 @@
+"""The source itself: import directions, light imports, citations."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import robokit
+
+ROOT = Path(robokit.__file__).resolve().parent
+# Each layer may import itself and the layers before it; layers on one line never import each other.
+LAYERS = [
+    ("errors", "conventions", "diagnostics"),
+    ("spatial",),
+    ("model",),
+    ("urdf", "algorithms", "catalog", "interop"),
+    ("engine",),
+    ("kernels",),
+    ("dynamics",),
+    ("sim",),
+    ("viewer", "report"),
+    ("cli",),
+    ("__main__",),
+]
+RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
+WITHIN = {("diagnostics", "errors"), ("report", "viewer")}
+LATER = {("sim", "viewer")}  # trajectory.to_html, promised by the public API: inside the function only
+HEAVY = ("lxml", "trimesh", "scipy", "matplotlib", "meshcat", "tqdm", "sympy", "jax", "casadi", "llvmlite", "pandas",
+         "IPython")
+FILES = sorted(ROOT.rglob("*.py"))
+ALGORITHMS = sorted(p for p in (ROOT / "algorithms").glob("*.py") if p.stem != "__init__")
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path: Path):
+    """(module, line, runs at import) of every import of robokit's own modules."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    quiet = {id(n) for block in ast.walk(tree) if _typing_only(block) for n in ast.walk(block)}
+    lazy = {id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.Lambda)) for n in ast.walk(f)}
+    for node in ast.walk(tree):
+        if id(node) in quiet:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            if node.module == "robokit":
+                yield from ((f"robokit.{a.name}", node.lineno, id(node) not in lazy) for a in node.names)
+            else:
+                yield node.module, node.lineno, id(node) not in lazy
+        elif isinstance(node, ast.Import):
+            yield from ((a.name, node.lineno, id(node) not in lazy) for a in node.names)
+
+
+def _typing_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    layer = layer_of(path)
+    if layer == "__init__":
+        return  # the public names come from everywhere
+    assert layer in RANK, f"{layer} has no place among the layers"
+    for module, line, at_import in imports(path):
+        parts = module.split(".")
+        if parts[0] != "robokit":
+            continue
+        other = parts[1] if len(parts) > 1 and parts[1] in RANK else None
+        if other is None:
+            # `from robokit import X`, `import robokit`: the public names, for what stands above them.
+            assert RANK[layer] > RANK["dynamics"], f"{path}:{line}: {layer} imports the whole of robokit"
+            continue
+        fine = other == layer or RANK[other] < RANK[layer] or (layer, other) in WITHIN
+        fine = fine or ((layer, other) in LATER and not at_import)
+        assert fine, f"{path.relative_to(ROOT)}:{line}: {layer} imports {other}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_heavy_packages_are_imported_where_they_are_used(path):
+    for module, line, at_import in imports(path):
+        assert not (at_import and module.split(".")[0] in HEAVY), f"{path.relative_to(ROOT)}:{line}: {module}"
+
+
+def test_the_layer_test_sees_imports():
+    # It walks real files: these three edges exist and would be refused the other way round.
+    found = {(layer_of(p), m.split(".")[1]) for p in FILES for m, _, _ in imports(p) if m.startswith("robokit.")}
+    assert {("model", "spatial"), ("algorithms", "model"), ("dynamics", "kernels")} <= found
+    assert RANK["spatial"] < RANK["model"] < RANK["algorithms"] < RANK["engine"] < RANK["dynamics"] < RANK["sim"]
+
+
+def test_import_robokit_is_light():
+    code = "import sys, json, robokit; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    loaded = set(json.loads(done.stdout))
+    assert "robokit" in loaded and "numpy" in loaded
+    assert loaded.isdisjoint(HEAVY), f"import robokit also imports {sorted(loaded.intersection(HEAVY))}"
+
+
+@pytest.mark.parametrize("path", ALGORITHMS, ids=lambda p: p.stem)
+def test_each_algorithm_cites_its_source_and_cost(path):
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    source = text.partition("Source:")[2].partition("Cost:")[0]
+    assert any(word in source for word in ("RBDA", "seeds", "notes")), f"{path.name} cites no source"
+    assert "O(n" in text.partition("Cost:")[2], f"{path.name} says no cost"
+
+
+def test_the_index_of_algorithms_is_complete():
+    index = ast.get_docstring(ast.parse((ROOT / "algorithms" / "__init__.py").read_text(encoding="utf-8"))) or ""
+    rows = [line.split()[0] for line in index.splitlines() if line.startswith("    ") and "O(n" in line]
+    assert sorted(rows) == sorted(p.stem for p in ALGORITHMS)
+
+
+@pytest.mark.parametrize("path", ALGORITHMS, ids=lambda p: p.stem)
+def test_algorithms_use_the_scalars_they_are_given(path):
+    # No NumPy, no math, no engine: only operators and spatial's functions.
+    for module, line, _ in imports(path):
+        top = module.split(".")
+        allowed = {"__future__", "itertools", "collections", "typing"}
+        fine = top[0] in allowed or (top[0] == "robokit" and top[1] in ("algorithms", "model", "spatial"))
+        assert fine, f"{path.name}:{line}: {module}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_module_and_public_definition_has_a_docstring(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree), f"{path.name} has no docstring"
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            assert ast.get_docstring(node), f"{path.name}:{node.lineno}: {node.name} has no docstring"
