@@ -1,7 +1,7 @@
 """robokit beside Pinocchio and MuJoCo: single calls and batches on one core, after checking that they agree.
 
-    python benchmarks/dynamics.py                       G1, Talos and Panda of example-robot-data
-    python benchmarks/dynamics.py humanoid --base floating --json results.json
+python benchmarks/dynamics.py                       G1, Talos and Panda of example-robot-data
+python benchmarks/dynamics.py humanoid --base floating --json results.json
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ import robokit as rk
 from robokit.interop import MujocoAdapter, PinocchioAdapter
 
 BATCH = 4096
-DEFAULT = (("example-robot-data:g1", "floating"), ("example-robot-data:talos", "floating"),
-           ("example-robot-data:panda", "fixed"))
+DEFAULT = (
+    ("example-robot-data:g1", "floating"),
+    ("example-robot-data:talos", "floating"),
+    ("example-robot-data:panda", "fixed"),
+)
 
 
-def pinocchio_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, Callable[[], Any]]:
+def pinocchio_calls(
+    robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> dict[str, Callable[[], Any]]:
     """Pinocchio's functions as Python users call them, on converted arguments."""
     import pinocchio as pin
 
@@ -30,8 +35,12 @@ def pinocchio_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray
     model = pin.buildModelFromUrdf(str(robot.source), *root)
     data, to = model.createData(), PinocchioAdapter(robot, model)
     pq, pv, pa = to.q(q), to.v(v), to.v(a)
-    assert np.allclose(to.v_back(pin.rnea(model, data, pq, pv, pa)), rk.rnea(robot, q, v, a), rtol=1e-9, atol=1e-9)
-    assert np.allclose(to.v_back(pin.aba(model, data, pq, pv, pa)), rk.aba(robot, q, v, a), rtol=1e-7, atol=1e-7)
+    assert np.allclose(
+        to.v_back(pin.rnea(model, data, pq, pv, pa)), rk.rnea(robot, q, v, a), rtol=1e-9, atol=1e-9
+    )
+    assert np.allclose(
+        to.v_back(pin.aba(model, data, pq, pv, pa)), rk.aba(robot, q, v, a), rtol=1e-7, atol=1e-7
+    )
     return {
         "forward_kinematics": lambda: pin.framesForwardKinematics(model, data, pq),
         "rnea": lambda: pin.rnea(model, data, pq, pv, pa),
@@ -43,13 +52,19 @@ def pinocchio_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray
     }
 
 
-def robokit_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, Callable[[], Any]]:
+def robokit_calls(
+    robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> dict[str, Callable[[], Any]]:
     """The same through robokit's public functions; results of a batch go to arrays that are there."""
     single = q.ndim == 1
     out: dict[str, Any] = dict.fromkeys(("tau", "H", "a", "A_G"))
     if not single:
-        out = {"tau": rk.rnea(robot, q, v, a), "H": rk.crba(robot, q), "a": rk.aba(robot, q, v, a),
-               "A_G": rk.centroidal_momentum_matrix(robot, q)}
+        out = {
+            "tau": rk.rnea(robot, q, v, a),
+            "H": rk.crba(robot, q),
+            "a": rk.aba(robot, q, v, a),
+            "A_G": rk.centroidal_momentum_matrix(robot, q),
+        }
     return {
         "forward_kinematics": lambda: rk.forward_kinematics(robot, q),
         "rnea": lambda: rk.rnea(robot, q, v, a, out=out["tau"]),
@@ -65,7 +80,6 @@ def mujoco_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray) -> dict[str, Cal
     """MuJoCo's nearest functions; none where it refuses the file."""
     try:
         import mujoco
-
         from mujoco_model import model_without_shapes
     except ImportError:
         return {}
@@ -96,7 +110,9 @@ def compare(name: str, base: str, seconds: float) -> dict[str, Any]:
     mujoco = mujoco_calls(robot, q[0], v[0])
     figures: dict[str, Any] = {"robot": name, "base": base, "nv": robot.nv}
     print(f"\n{robot.name}, {base} base, nv {robot.nv}; microseconds a state, minimum of interleaved repeats")
-    print(f"  {'':<19}{'Pinocchio':>10}{'MuJoCo':>9}{'single':>9}{'ratio':>8}{f'batch {BATCH}':>13}{'ratio':>8}")
+    print(
+        f"  {'':<19}{'Pinocchio':>10}{'MuJoCo':>9}{'single':>9}{'ratio':>8}{f'batch {BATCH}':>13}{'ratio':>8}"
+    )
     for what, call in theirs.items():
         contestants = {"pinocchio": call, "single": single[what], "batch": batch[what]}
         if what in mujoco:
@@ -114,7 +130,9 @@ def compare(name: str, base: str, seconds: float) -> dict[str, Any]:
 
 def main() -> None:
     """Parse, measure, print, and write JSON if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
     parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
     parser.add_argument("--seconds", type=float, default=1.5, help="measuring time a row")

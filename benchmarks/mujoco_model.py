@@ -28,10 +28,15 @@ def model_on_a_plane(robot: rk.Robot, timestep: float, damping: dict[str, float]
     spec = _spec(robot, damping)
     spec.option.timestep = timestep
     spec.worldbody.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=1, conaffinity=2, friction=[0.8, 0.005, 0.0001]
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[0, 0, 1],
+        contype=1,
+        conaffinity=2,
+        friction=[0.8, 0.005, 0.0001],
     )
     bodies = {body.name: body for body in spec.bodies}
-    for k, (link, shape) in enumerate((link, shape) for link in robot.links for shape in link.collisions):
+    pairs = [(link, shape) for link in robot.links for shape in link.collisions]
+    for k, (link, shape) in enumerate(pairs):
         at = link.placement @ shape.placement
         bodies[robot.body_name(link.body)].add_geom(
             pos=at.position,
@@ -92,8 +97,15 @@ def _spec(robot: rk.Robot, damping: dict[str, float] | None = None) -> Any:
         else:
             kind = mujoco.mjtJoint.mjJNT_SLIDE if joint.kind == "prismatic" else mujoco.mjtJoint.mjJNT_HINGE
             limited = damping is not None and np.isfinite(joint.lower) and np.isfinite(joint.upper)
-            options = {"limited": True, "range": [joint.lower, joint.upper]} if limited else {"limited": False}
-            body.add_joint(name=joint.name, type=kind, axis=joint.axis,
-                           damping=(damping or {}).get(joint.name, 0.0), **options)
+            options = (
+                {"limited": True, "range": [joint.lower, joint.upper]} if limited else {"limited": False}
+            )
+            body.add_joint(
+                name=joint.name,
+                type=kind,
+                axis=joint.axis,
+                damping=(damping or {}).get(joint.name, 0.0),
+                **options,
+            )
         bodies[i] = body
     return spec

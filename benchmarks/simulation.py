@@ -1,7 +1,7 @@
 """Simulation: steps a second of a fall beside MuJoCo's on the same shapes, and what integrators conserve.
 
-    python benchmarks/simulation.py              falls of G1 and our humanoid, then the drift table
-    python benchmarks/simulation.py --no-drift humanoid
+python benchmarks/simulation.py              falls of G1 and our humanoid, then the drift table
+python benchmarks/simulation.py --no-drift humanoid
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def drift() -> None:
     for integrator in ("euler", "midpoint", "rkmk4"):
         t = rk.simulate(pendulum, swing, duration=10.0, dt=DT, integrator=integrator)
         dE = np.abs(t.energy.total - t.energy.total[0]).max()
-        f = rk.simulate(_frictionless(tumbler), *tumble, duration=10.0, dt=DT, integrator=integrator, gravity=(0, 0, 0))
+        f = rk.simulate(
+            _frictionless(tumbler), *tumble, duration=10.0, dt=DT, integrator=integrator, gravity=(0, 0, 0)
+        )
         dF = np.abs(f.energy.total - f.energy.total[0]).max()
         dh = np.abs(f.momentum - f.momentum[0]).max(axis=0)
         print(f"  {integrator:<10}{dE:16.1e}{dF:16.1e}{dh[3:].max():12.1e}{dh[:3].max():12.1e}")
@@ -74,7 +76,9 @@ def _frictionless(robot: rk.Robot) -> rk.Robot:
 
 def main() -> None:
     """Parse, run, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("robot", nargs="*", default=["example-robot-data:g1", "humanoid"])
     parser.add_argument("--seconds", type=float, default=2.0, help="simulated time of a fall")
     parser.add_argument("--repeats", type=int, default=5)

@@ -34,7 +34,9 @@ def example_robots() -> dict[str, Path]:
     names: dict[str, Path] = {}
     # The shortest file name of a folder is its plain variant.
     for path in sorted(paths, key=lambda p: (len(p.stem), p.stem)):
-        folder = next((part for part in reversed(path.parts[:-1]) if part not in ("urdf", "robots")), path.stem)
+        folder = next(
+            (part for part in reversed(path.parts[:-1]) if part not in ("urdf", "robots")), path.stem
+        )
         for suffix in ("_description", "_data"):
             folder = folder.removesuffix(suffix)
         names.setdefault(folder, path)

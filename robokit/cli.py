@@ -1,12 +1,12 @@
 """The command line: one function a command, errors in one line, exit status 0, 1 or 2.
 
-    robokit fall [ROBOT]       a robot falls; the page opens in the browser
-    robokit simulate ROBOT     passive motion
-    robokit view ROBOT         the robot in the browser
-    robokit info ROBOT         tree, masses, joints
-    robokit check FILE ...     what the importer finds
-    robokit sparsity ROBOT     the pattern of H as a picture
-    robokit robots             names that ROBOT may take
+robokit fall [ROBOT]       a robot falls; the page opens in the browser
+robokit simulate ROBOT     passive motion
+robokit view ROBOT         the robot in the browser
+robokit info ROBOT         tree, masses, joints
+robokit check FILE ...     what the importer finds
+robokit sparsity ROBOT     the pattern of H as a picture
+robokit robots             names that ROBOT may take
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ import numpy as np
 from robokit.errors import RobokitError
 
 ROBOT_HELP = "path of a URDF, the name of one of ours (robokit robots), or example-robot-data:NAME"
+
+MOST_WARNINGS = 3
+"""Warnings of the importer that a command shows before it gets to its work."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -101,7 +104,8 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     written = time.perf_counter()
     for line in trajectory.report():
         print(line)
-    print(f"  time          {simulated - started:.2f} s simulating, {written - simulated:.2f} s writing the page")
+    seconds = f"{simulated - started:.2f} s simulating, {written - simulated:.2f} s writing the page"
+    print(f"  time          {seconds}")
     print(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB)")
     if arguments.save:
         trajectory.save(arguments.save)
@@ -200,9 +204,11 @@ def _load(name: str, base: str) -> Any:
     import robokit as rk
 
     robot = rk.load_urdf(rk.find_robot(name), base=base)
-    for diagnostic in robot.diagnostics:
-        if diagnostic.severity != "note":
-            print(diagnostic, file=sys.stderr)
+    found = [d for d in robot.diagnostics if d.severity != "note"]
+    for diagnostic in found[:MOST_WARNINGS]:
+        print(diagnostic, file=sys.stderr)
+    if len(found) > MOST_WARNINGS:
+        print(f"... and {len(found) - MOST_WARNINGS} more: robokit check {name}", file=sys.stderr)
     return robot
 
 
@@ -249,12 +255,19 @@ def _parser() -> argparse.ArgumentParser:
 
     def add_base(sub: argparse.ArgumentParser, default: str) -> None:
         sub.add_argument(
-            "--base", choices=("fixed", "floating"), default=default, help="the root link (default: %(default)s)"
+            "--base",
+            choices=("fixed", "floating"),
+            default=default,
+            help="the root link (default: %(default)s)",
         )
 
     def add_run(sub: argparse.ArgumentParser, duration: float, output: str) -> None:
-        sub.add_argument("--duration", type=_positive, default=duration, metavar="S", help="default: %(default)s s")
-        sub.add_argument("--dt", type=_positive, default=1e-3, metavar="S", help="time step, default: %(default)s s")
+        sub.add_argument(
+            "--duration", type=_positive, default=duration, metavar="S", help="default: %(default)s s"
+        )
+        sub.add_argument(
+            "--dt", type=_positive, default=1e-3, metavar="S", help="time step, default: %(default)s s"
+        )
         sub.add_argument("--seed", type=int, default=0, help="of the random start, default: %(default)s")
         sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page, default: %(default)s")
         sub.add_argument("--save", metavar="FILE", help="keep the trajectory too (.npz)")
@@ -262,15 +275,25 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = add("fall", fall, "robokit fall example-robot-data:g1 --tilt 10 -o g1.html")
     add_robot(sub, nargs="?", default="humanoid")
-    sub.add_argument("--tilt", type=_number, default=4.0, metavar="DEG", help="of the base, default: %(default)s")
-    sub.add_argument("--height", type=_number, default=0.02, metavar="M", help="of the lowest point, default: %(default)s m")
+    sub.add_argument(
+        "--tilt", type=_number, default=4.0, metavar="DEG", help="of the base, default: %(default)s"
+    )
+    sub.add_argument(
+        "--height",
+        type=_number,
+        default=0.02,
+        metavar="M",
+        help="of the lowest point, default: %(default)s m",
+    )
     add_run(sub, 4.0, "fall.html")
 
     sub = add("simulate", simulate, "robokit simulate double_pendulum --duration 10")
     add_robot(sub)
     add_base(sub, "fixed")
     sub.add_argument("--ground", action="store_true", help="with a ground plane at z = 0")
-    sub.add_argument("--neutral", action="store_true", help="start at the neutral configuration, not a random one")
+    sub.add_argument(
+        "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
+    )
     add_run(sub, 5.0, "simulate.html")
 
     sub = add("view", view, "robokit view arm")

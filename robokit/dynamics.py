@@ -75,7 +75,9 @@ def forward_kinematics(robot: Robot, q: Any) -> LinkPoses:
     return LinkPoses(robot, rotation, position)
 
 
-def rnea(robot: Robot, q: Any, v: Any, a: Any, f_ext: FExt = None, *, out: np.ndarray | None = None) -> np.ndarray:
+def rnea(
+    robot: Robot, q: Any, v: Any, a: Any, f_ext: FExt = None, *, out: np.ndarray | None = None
+) -> np.ndarray:
     """Inverse dynamics by the recursive Newton-Euler algorithm: tau = H(q) a + C(q, v, f_ext).
 
     Source: RBDA table 5.1; seeds 001.  Differs: gravity enters as a_0 = -a_g.  Cost: O(n).
@@ -85,8 +87,8 @@ def rnea(robot: Robot, q: Any, v: Any, a: Any, f_ext: FExt = None, *, out: np.nd
         q: configuration [rad | m | unit quaternion wxyz], (nq,) or (B, nq).
         v: velocity [rad/s | m/s], (nv,) or (B, nv); a floating base's is [omega; v] in base axes.
         a: acceleration [rad/s^2 | m/s^2], (nv,) or (B, nv).
-        f_ext: forces on the bodies: {link: [n; f] in world axes about the world origin, (6,) or (B, 6)}, or an
-            array (nbodies + 1, 6) or (B, nbodies + 1, 6) in body coordinates [N m; N].
+        f_ext: forces on the bodies [N m; N]: {link: [n; f] in world axes about the world origin, (6,) or
+            (B, 6)}, or an array (nbodies + 1, 6) or (B, nbodies + 1, 6) in body coordinates.
         out: array to write to, of the result's shape.
 
     Returns:
@@ -97,7 +99,9 @@ def rnea(robot: Robot, q: Any, v: Any, a: Any, f_ext: FExt = None, *, out: np.nd
     return kernel(robot, "rnea_f_ext")(q, v, a, _body_forces(robot, q, f_ext), out=out)
 
 
-def bias_forces(robot: Robot, q: Any, v: Any, f_ext: FExt = None, *, out: np.ndarray | None = None) -> np.ndarray:
+def bias_forces(
+    robot: Robot, q: Any, v: Any, f_ext: FExt = None, *, out: np.ndarray | None = None
+) -> np.ndarray:
     """C(q, v, f_ext): the joint forces that give zero acceleration, gravity included.
 
     Source: seeds 000, step 1; dynamics notes eq. 13.  Cost: O(n).
@@ -148,7 +152,9 @@ def crba(
     if not sparse:
         return kernel(robot, "crba")(q, out=out)
     if out is not None or np.ndim(q) != 1:
-        raise ShapeError("crba(sparse=True): takes one state, (nq,), and no out; use sparse=False for a batch")
+        raise ShapeError(
+            "crba(sparse=True): takes one state, (nq,), and no out; use sparse=False for a batch"
+        )
     import scipy.sparse
 
     values = kernel(robot, "crba_nonzeros")(q)
@@ -177,7 +183,7 @@ class LTDLFactor:
         self._robot, self.L, self.D = robot, L, D
 
     def solve(self, b: Any) -> np.ndarray:
-        """X with H x = b, for b of (nv,) or (B, nv); one factor serves a batch of right-hand sides.
+        """Solve H x = b for b of (nv,) or (B, nv); one factor serves a batch of right-hand sides.
 
         Source: RBDA tables 6.4, 6.5.  Cost: O(n d).
         """
@@ -216,7 +222,9 @@ def ltdl(robot: Robot, H: Any) -> LTDLFactor:
     return LTDLFactor(robot, L, D)
 
 
-def aba(robot: Robot, q: Any, v: Any, tau: Any, f_ext: FExt = None, *, out: np.ndarray | None = None) -> np.ndarray:
+def aba(
+    robot: Robot, q: Any, v: Any, tau: Any, f_ext: FExt = None, *, out: np.ndarray | None = None
+) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm.
 
     Source: RBDA table 7.1; seeds 002.  Differs: the slides' last pass has a sign error.  Cost: O(n).
@@ -407,8 +415,8 @@ def _body_forces(robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray) ->
             value = np.empty(0)
         if value.ndim not in (1, 2) or value.shape[-1] != 6:
             raise ShapeError(
-                f"f_ext[{link!r}]: expected [n; f] of shape (6,) or (B, 6) in world axes about the world origin, "
-                f"got shape {np.shape(wrench)}"
+                f"f_ext[{link!r}]: expected [n; f] of shape (6,) or (B, 6) in world axes about the world "
+                f"origin, got shape {np.shape(wrench)}"
             )
         wrenches[link] = (body, value)
     batch = np.broadcast_shapes(*(value.shape[:-1] for _, value in wrenches.values()))

@@ -30,7 +30,9 @@ _SWAP = [3, 4, 5, 0, 1, 2]
 def _checked_quaternion(quat: np.ndarray, order: str) -> np.ndarray:
     norm2 = float(quat @ quat)
     if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
-        raise ShapeError(f"base quaternion ({order}) has norm {norm2**0.5:.6g}; it must be unit: check the order of q")
+        raise ShapeError(
+            f"base quaternion ({order}) has norm {norm2**0.5:.6g}; it must be unit: check the order of q"
+        )
     return quat
 
 

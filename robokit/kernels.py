@@ -80,9 +80,7 @@ def _square(robot: Robot, flat: Lists) -> list[Lists]:
 
 
 def _forces(robot: Robot, flat: Lists) -> list[Force]:
-    return [
-        Force(Vector3(*flat[k : k + 3]), Vector3(*flat[k + 3 : k + 6])) for k in range(0, len(flat), 6)
-    ]
+    return [Force(Vector3(*flat[k : k + 3]), Vector3(*flat[k + 3 : k + 6])) for k in range(0, len(flat), 6)]
 
 
 def _of_v(algorithm: Callable[..., Any], with_forces: bool = False) -> Callable[..., list[Lists]]:
@@ -171,12 +169,14 @@ KERNELS: dict[str, Row] = {
     "center_of_mass": Row(("q",), lambda r: [("p_G", (3,))], _spatial(center_of_mass)),
     "kinetic_energy": Row(("q", "v"), lambda r: [("T", ())], _spatial(kinetic_energy)),
     "potential_energy": Row(("q",), lambda r: [("V", ())], _spatial(potential_energy)),
-    "centroidal_momentum_matrix": Row(("q",), lambda r: [("A_G", (6, r.nv))], _of_v(centroidal_momentum_matrix)),
-    "centroidal_momentum": Row(("q", "v"), lambda r: [("h_G", (6,))], _spatial(centroidal_momentum)),
-    "centroidal_momentum_bias": Row(("q", "v"), lambda r: [("rate", (6,))], _spatial(centroidal_momentum_bias)),
-    "wrenches_in_bodies": Row(
-        ("q", "f_ext"), lambda r: [("f", (r.nbodies + 1, 6))], _wrenches_in_bodies
+    "centroidal_momentum_matrix": Row(
+        ("q",), lambda r: [("A_G", (6, r.nv))], _of_v(centroidal_momentum_matrix)
     ),
+    "centroidal_momentum": Row(("q", "v"), lambda r: [("h_G", (6,))], _spatial(centroidal_momentum)),
+    "centroidal_momentum_bias": Row(
+        ("q", "v"), lambda r: [("rate", (6,))], _spatial(centroidal_momentum_bias)
+    ),
+    "wrenches_in_bodies": Row(("q", "f_ext"), lambda r: [("f", (r.nbodies + 1, 6))], _wrenches_in_bodies),
 }
 
 

@@ -29,7 +29,8 @@ def describe(robot: Robot) -> Iterator[str]:
     """The robot in words: sizes, the numbered tree with lambda, mu and nu, masses, joints and limits."""
     tree = robot.tree
     yield f"{robot.name}  ({robot.source})"
-    yield f"  {robot.base} base, {robot.nbodies} moving bodies, {len(robot.links)} links, nq {robot.nq}, nv {robot.nv}"
+    sizes = f"{robot.nbodies} moving bodies, {len(robot.links)} links, nq {robot.nq}, nv {robot.nv}"
+    yield f"  {robot.base} base, {sizes}"
     mass = f"  moving mass {robot.total_mass:.4g} kg"
     fixed = sum(link.mass for link in robot.links if link.body == 0)
     yield mass + (f"; {fixed:.4g} kg stand fixed" if fixed else "")
@@ -63,14 +64,15 @@ def describe(robot: Robot) -> Iterator[str]:
     ]
     yield from _table(("i", "kind", "range", "effort", "speed", "joint"), rows, "rllrrl")
     for loop in robot.loop_joints:
-        yield f"  loop joint {loop.number}: {loop.name}, {loop.kind}, p = {tree.predecessor[loop.number]} " + (
-            f"({loop.predecessor}), s = {tree.successor[loop.number]} ({loop.successor})"
+        yield (
+            f"  loop joint {loop.number}: {loop.name}, {loop.kind}, p = {tree.predecessor[loop.number]} "
+            + (f"({loop.predecessor}), s = {tree.successor[loop.number]} ({loop.successor})")
         )
     mimics = [j for j in robot.joints if j.mimic is not None]
     for joint in mimics:
         assert joint.mimic is not None
         m = joint.mimic
-        yield f"  {joint.name} mimics {m.joint}: {m.multiplier:g} * q + {m.offset:g} (kept as its own coordinate)"
+        yield f"  {joint.name} mimics {m.joint}: {m.multiplier:g} * q + {m.offset:g} (a coordinate of its own)"
     damped = [j for j in robot.joints if j.damping or j.friction]
     if damped:
         yield f"  {len(damped)} joints with damping or friction; they act in simulations"
@@ -84,23 +86,27 @@ def sparsity_lines(robot: Robot) -> Iterator[str]:
     counts = ltdl_counts(robot.tree.dof_parent)
     pattern = inertia_pattern(robot.tree.dof_parent)
     n = robot.nv
-    yield f"{robot.name}: H is {n} x {n}, {np.mean(~pattern):.0%} zeros" if n else f"{robot.name}: nothing moves"
+    yield (
+        f"{robot.name}: H is {n} x {n}, {np.mean(~pattern):.0%} zeros"
+        if n
+        else f"{robot.name}: nothing moves"
+    )
     if n:
-        dense, sparse = counts["factorise_dense"], counts["factorise"]
-        yield f"  factorisation {dense} multiply-adds dense, {sparse} in the tree's sparsity: {_ratio(dense, sparse)}"
-        dense, sparse = counts["solve_dense"], counts["solve"]
-        yield f"  solve         {dense} multiply-adds dense, {sparse} in the tree's sparsity: {_ratio(dense, sparse)}"
+        yield "  factorisation " + _saving(counts["factorise_dense"], counts["factorise"])
+        yield "  solve         " + _saving(counts["solve_dense"], counts["solve"])
 
 
-def _ratio(a: float, b: float) -> str:
-    return f"{a / b:.1f}x" if b else "nothing to do"
+def _saving(dense: float, sparse: float) -> str:
+    ratio = f"{dense / sparse:.1f}x" if sparse else "nothing to do"
+    return f"{dense} multiply-adds dense, {sparse} in the tree's sparsity: {ratio}"
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], align: str) -> Iterator[str]:
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
     for row in [head, *rows]:
         cells = (
-            cell.rjust(w) if a == "r" else cell.ljust(w) for cell, w, a in zip(row, widths, align, strict=True)
+            cell.rjust(w) if a == "r" else cell.ljust(w)
+            for cell, w, a in zip(row, widths, align, strict=True)
         )
         yield ("  " + "  ".join(cells)).rstrip()
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
 import ladder
 import pytest
 from hypothesis import HealthCheck, settings
-
 
 settings.register_profile(
     "robokit",
@@ -70,7 +67,13 @@ def ladder_robot(name: str):
 
 
 BUILT_RUNGS = tuple(_BUILT)
-OWN_RUNGS = ("double_pendulum-fixed", "arm-fixed", "quadruped-floating", "humanoid-fixed", "humanoid-floating")
+OWN_RUNGS = (
+    "double_pendulum-fixed",
+    "arm-fixed",
+    "quadruped-floating",
+    "humanoid-fixed",
+    "humanoid-floating",
+)
 
 
 @pytest.fixture(params=(*BUILT_RUNGS, *OWN_RUNGS))

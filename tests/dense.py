@@ -79,7 +79,9 @@ def joint_pose(kind: str, axis, pitch: float, q) -> np.ndarray:
         return pose(np.eye(3), t1 * q[1] + t2 * q[2]) @ expm(turn * q[0])
     if kind in ("spherical", "floating"):
         w, x, y, z = q[:4]
-        return pose(Rotation.from_quat([x, y, z, w]).as_matrix(), q[4:7] if kind == "floating" else np.zeros(3))
+        return pose(
+            Rotation.from_quat([x, y, z, w]).as_matrix(), q[4:7] if kind == "floating" else np.zeros(3)
+        )
     assert kind == "fixed"
     return np.eye(4)
 
@@ -141,7 +143,11 @@ class Dense:
             return
         origin = pose(joint.origin.rotation, joint.origin.position)
         parent = joint.parent_link
-        T = self.T[parent] @ origin @ joint_pose(joint.kind, joint.axis, joint.pitch, np.asarray(q)[joint.q_slice])
+        T = (
+            self.T[parent]
+            @ origin
+            @ joint_pose(joint.kind, joint.axis, joint.pitch, np.asarray(q)[joint.q_slice])
+        )
         s = motion_to_outside(T) @ joint_subspace(joint.kind, joint.axis, joint.pitch)
         J, Jd = self.J[parent].copy(), self.Jd[parent].copy()
         J[:, joint.v_slice] = s

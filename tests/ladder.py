@@ -65,7 +65,9 @@ def pendulum() -> Robot:
 
 def chain(n: int = 5, base: str = "fixed") -> Robot:
     """An unbranched chain of skew revolute and prismatic joints."""
-    return _random("chain", [i - 1 for i in range(1, n + 1)], ("revolute", "continuous", "prismatic"), 11, base)
+    return _random(
+        "chain", [i - 1 for i in range(1, n + 1)], ("revolute", "continuous", "prismatic"), 11, base
+    )
 
 
 def random_tree(seed: int = 0, base: str = "fixed", kinds=ALL_KINDS, n: int = 14) -> Robot:
@@ -84,7 +86,9 @@ def _random(name: str, parent: list[int], kinds, seed: int, base: str) -> Robot:
         b.link(f"link{i}", *_body(rng))
         generic = rng.random() < 0.6
         placement = Placement(rotation(rng) if generic else np.eye(3), rng.uniform(-0.4, 0.4, 3))
-        axis = rng.standard_normal(3) if rng.random() < 0.5 else np.eye(3)[rng.integers(3)] * rng.choice([-1, 1])
+        axis = (
+            rng.standard_normal(3) if rng.random() < 0.5 else np.eye(3)[rng.integers(3)] * rng.choice([-1, 1])
+        )
         b.joint(f"joint{i}", order[i - 1], f"link{p}", f"link{i}", placement, axis, pitch=0.2)
     return b.build(base)
 
@@ -106,7 +110,7 @@ class State:
 
 
 class Plain:
-    """The algorithms' plain text on flat q, v, a, tau of any scalar; f_ext is (N + 1, 6), body coordinates."""
+    """The algorithms' plain text on flat q, v, a, tau of any scalar; f_ext is (N + 1, 6) in body axes."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.tree = robot, robot.tree

@@ -1,20 +1,36 @@
-"""Every quantity of one state through robokit's public functions, and the measure used against other programs."""
+"""Every quantity of one state through the public functions, and the error measure against other programs."""
 
 from __future__ import annotations
 
 import numpy as np
+from ladder import Plain
 
 import robokit as rk
 
-QUANTITIES = ("H", "C", "G", "tau", "qdd", "tau_f_ext", "qdd_f_ext", "A_G", "h_G", "bias", "com", "T", "V",
-              "rotation", "position")
+QUANTITIES = (
+    "H",
+    "C",
+    "G",
+    "tau",
+    "qdd",
+    "tau_f_ext",
+    "qdd_f_ext",
+    "A_G",
+    "h_G",
+    "bias",
+    "com",
+    "T",
+    "V",
+    "rotation",
+    "position",
+)
 
 
-def quantities(robot: rk.Robot, q, v, a, tau, f_ext) -> dict[str, np.ndarray]:
+def quantities(robot: rk.Robot, q, v, a, tau, f_ext, compiled_h: bool = True) -> dict[str, np.ndarray]:
     """f_ext is {link: [n; f] in world axes about the world origin}; poses are in link_names order."""
     poses = rk.forward_kinematics(robot, q)
     return {
-        "H": rk.crba(robot, q),
+        "H": rk.crba(robot, q) if compiled_h else Plain(robot).crba(q),
         "C": rk.bias_forces(robot, q, v),
         "G": rk.gravity_forces(robot, q),
         "tau": rk.rnea(robot, q, v, a),

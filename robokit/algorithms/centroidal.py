@@ -28,9 +28,7 @@ def centroidal_momentum_matrix(tree: Tree, q) -> list[list]:
             Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
     m, h = composite_moment(tree, X)
     pG = h * (1.0 / m)
-    columns = [
-        about(X0[i].T @ column, pG) for i in tree.outward() for column in tree.joint[i].S.of(Ic[i])
-    ]
+    columns = [about(X0[i].T @ column, pG) for i in tree.outward() for column in tree.joint[i].S.of(Ic[i])]
     return [list(row) for row in zip(*columns, strict=True)]
 
 

@@ -33,7 +33,7 @@ def ltdl(parent: Sequence[int], H) -> tuple[list[list], list]:
 
 
 def ltdl_solve(parent: Sequence[int], L, D, b) -> list:
-    """X with L^T D L x = b."""
+    """Solve L^T D L x = b."""
     n = len(parent)
     x = list(b)
     for i in reversed(range(n)):

@@ -6,7 +6,8 @@
     text       words of LLVM IR              sincos     sine and cosine
     compile    IR to machine code            cache      machine code on disk
     call       single states                 batch      many states, threads
-    arguments  checks that explain           kernel     all of it together
+    arguments  checks that explain           make       the way from a text to its code
+    entry      the builtin's machine code    kernel     all of it together
 
 The engine knows no robots: it sees a text, the sizes of its inputs and outputs, and a key.
 """

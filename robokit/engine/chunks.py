@@ -7,6 +7,8 @@ and no other fast-math flag: NaN and infinities mean what they mean.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from robokit.engine.graph import (
     ABS,
     ADD,
@@ -36,6 +38,17 @@ _COMPARE = {LT: "fcmp olt", LE: "fcmp ole", EQ: "fcmp oeq"}
 _LOGIC = {AND: "and", OR: "or"}
 _CALL = {SQRT: "sqrt", ABS: "fabs"}
 
+Fixed = tuple[int, int, float]
+"""Output, position and value of a constant."""
+
+MOST_STORES = 256
+"""Of outputs that nothing computes, in one function."""
+
+
+def _parts(items: list) -> Iterator[list]:
+    for start in range(0, len(items), MOST_STORES):
+        yield items[start : start + MOST_STORES]
+
 
 class ChunkWriter:
     """Writes the chunks of one schedule."""
@@ -47,7 +60,7 @@ class ChunkWriter:
         self.truth = vector(plan.lanes, "i1")
         self.align = 8 * plan.lanes
         self.targets: dict[int, list[tuple[int, int]]] = {}
-        self.fixed: list[tuple[int, int, float]] = []
+        self.fixed: list[Fixed] = []
         if direct:
             for k, row in enumerate(program.results):
                 for position, r in enumerate(row):
@@ -58,14 +71,18 @@ class ChunkWriter:
 
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
-        texts = [self._function(k, chunk, ()) for k, chunk in enumerate(self.plan.chunks)]
+        texts = [self._function(k, chunk, (), ()) for k, chunk in enumerate(self.plan.chunks)]
         computed = {n for chunk in self.plan.chunks for n in chunk}
         passed = [n for n in self.targets if n not in computed]
-        if passed or self.fixed:
-            texts.append(self._function(len(texts), (), passed))
+        for part in _parts(passed):
+            texts.append(self._function(len(texts), (), part, ()))
+        for part in _parts(self.fixed):
+            texts.append(self._function(len(texts), (), (), part))
         return texts
 
-    def _function(self, index: int, chunk: list[int] | tuple, passed: list[int] | tuple) -> str:
+    def _function(
+        self, index: int, chunk: Sequence[int], passed: Sequence[int], fixed: Sequence[Fixed]
+    ) -> str:
         self.lines: list[str] = []
         self.known: set[int] = set()
         self.pairs: set[int] = set()
@@ -77,13 +94,12 @@ class ChunkWriter:
                 self._store(number)
             for k, position in self.targets.get(number, ()):
                 self._output(k, position, f"%v{number}")
-        if passed or (self.fixed and not chunk):
-            for k, position, value in self.fixed:
-                self._output(k, position, constant(self.plan.lanes, value))
-            for number in passed:
-                value_of = self._value(number)
-                for k, position in self.targets[number]:
-                    self._output(k, position, value_of)
+        for k, position, value in fixed:
+            self._output(k, position, constant(self.plan.lanes, value))
+        for number in passed:
+            value_of = self._value(number)
+            for k, position in self.targets[number]:
+                self._output(k, position, value_of)
         entry = []
         for k in sorted(self.pointers):
             entry.append(f"%q{k} = getelementptr ptr, ptr %args, i64 {k}")

@@ -82,7 +82,7 @@ def assemble(text: str) -> bytes:
 
 @functools.cache
 def _loading_context() -> Any:
-    """Context of the empty modules that loaders need; it outlives them, in whatever order they are collected."""
+    """Context of the empty modules that loaders need: it must outlive them, whatever is collected first."""
     return _binding().create_context()
 
 

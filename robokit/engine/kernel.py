@@ -12,28 +12,19 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robokit.engine import arguments as check
-from robokit.engine import cache, compile
+from robokit.engine import compile
 from robokit.engine import text as words
 from robokit.engine.batch import BLOCK_SECONDS, BatchRunner
 from robokit.engine.call import aligned, fast_call
-from robokit.engine.compile import CompilerMissing, Loaded
-from robokit.engine.graph import Program, TraceTooLarge
-from robokit.engine.single import single_module
-from robokit.engine.tiles import batch_module
-
-Text = Callable[..., Sequence[Sequence[Any]]]
-
-NODE_BUDGET = 400_000
+from robokit.engine.graph import Program
+from robokit.engine.make import Maker, Text
 
 
 class NotFinite(ArithmeticError):  # noqa: N818, a fact about the arguments for the caller to explain
@@ -46,15 +37,6 @@ class NotFinite(ArithmeticError):  # noqa: N818, a fact about the arguments for 
     def __init__(self, name: str, result: Any) -> None:
         super().__init__(f"{name} is not finite")
         self.result = result
-
-
-@dataclass
-class Code:
-    """Loaded machine code and what is known about it."""
-
-    loaded: Loaded
-    workspace: int
-    memory: np.ndarray
 
 
 class Kernel:
@@ -79,7 +61,7 @@ class Kernel:
         feedback: Mapping[str, str],
         finite: bool,
     ) -> None:
-        self.name, self.text, self.key, self.finite = name, text, key, finite
+        self.name, self.text, self.finite = name, text, finite
         self.inputs = [(n, int(size)) for n, size in inputs]
         self.outputs = [(n, tuple(map(int, shape))) for n, shape in outputs]
         self.quaternions = list(quaternions)
@@ -92,11 +74,10 @@ class Kernel:
                 raise ValueError(f"output {self.outputs[o]} does not fit into input {self.inputs[i]}")
         self.fast: Callable[..., Any] = self._first_call
         self._lock = threading.RLock()
-        self._codes: dict[str, Code] = {}
         self._runner: BatchRunner | None = None
-        self._program: Program | None = None
-        self._meta: dict[str, Any] | None = None
-        self._plain: str | None = None
+        self._maker = Maker(
+            name, self.inputs, self.outputs, text, key, self.quaternions, self.feedback, finite
+        )
 
     @classmethod
     def build(
@@ -187,13 +168,13 @@ class Kernel:
             raise check.ShapeError("iterate takes one state, not a batch")
         check.check_values(self.input_names, arrays, self.quaternions)
         outs = self._outs(None, None)
-        code = self._code("single")
+        code = self._maker.code("single")
         if code is None:
             return self._iterate_text(arrays, outs, steps), self._answer(outs)
         if steps <= 0:
             return 0, self._answer(outs)
         run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
-            code.loaded.address(f"{self._symbol}_iterate")
+            code.address("iterate")
         )
         pointers = [a.__array_interface__["data"][0] for a in (*arrays, *outs)]
         addresses = (ctypes.c_void_p * len(pointers))(*pointers)
@@ -213,7 +194,7 @@ class Kernel:
     @property
     def counts(self) -> dict[str, int]:
         """Operations per state after folding: mul, add, div, sqrt, sincos (pairs), neg, select, compare."""
-        return dict(self._metadata()["counts"])
+        return dict(self._maker.counts())
 
     @property
     def flops(self) -> int:
@@ -224,12 +205,12 @@ class Kernel:
     def sparsity(self) -> list[np.ndarray]:
         """For each output, which of its scalars can be other than 0 (boolean, the output's shape)."""
         shapes = [shape for _, shape in self.outputs]
-        rows = self._trace().sparsity()
+        rows = self._maker.program().sparsity()
         return [np.array(row, bool).reshape(shape) for row, shape in zip(rows, shapes, strict=True)]
 
     def program(self) -> Program:
         """The recorded graph."""
-        return self._trace()
+        return self._maker.program()
 
     # -- the slow way in -------------------------------------------------------------------------
 
@@ -239,12 +220,12 @@ class Kernel:
             return None  # a batch: the single code may never be needed
         with self._lock:
             if self.fast == self._first_call:
-                code = self._code("single")
+                code = self._maker.code("single")
                 if code is None:
                     self.fast = _declined
                 else:
                     self.fast = fast_call(
-                        code.loaded.address(f"{self._symbol}_single"),
+                        code.address("single"),
                         code.memory.__array_interface__["data"][0],
                         [size for _, size in self.inputs],
                         [shape for _, shape in self.outputs],
@@ -277,15 +258,15 @@ class Kernel:
         if rows is None:
             arrays = [np.ascontiguousarray(a) for a in arrays]
             filled = self.fast(*arrays, *outs)
-            if self._plain is None:
+            if self._maker.refused is None:
                 status = 0 if filled is not None else words.NOT_FINITE
         elif rows:
             runner = self._batch_runner()
             if runner is not None:
                 status = runner(arrays, outs, rows, threads)
-        if self._plain is not None or status & ~words.NOT_FINITE_OUTPUT:
+        if self._maker.refused is not None or status & ~words.NOT_FINITE_OUTPUT:
             check.check_values(self.input_names, arrays, self.quaternions)
-        if self._plain is not None:
+        if self._maker.refused is not None:
             self._run_text(arrays, outs, rows)
             status = (
                 0 if not self.finite or all(np.isfinite(o).all() for o in outs) else words.NOT_FINITE_OUTPUT
@@ -325,104 +306,21 @@ class Kernel:
                 arrays[i][:] = outs[o].reshape(-1)
         return max(steps, 0)
 
-    # -- making the code -------------------------------------------------------------------------
-
-    @property
-    def _symbol(self) -> str:
-        return "robokit_" + re.sub(r"\W", "_", self.name, flags=re.ASCII)
-
     def _seconds(self) -> float:
         """A guess of the time per state, enough to size blocks: 10 Gflop/s, 8 GB/s."""
         size = sum(n for _, n in self.inputs) + sum(math.prod(s) for _, s in self.outputs)
         return 1e-10 * self.flops + 1e-9 * size + 1e-8
 
-    def _trace(self) -> Program:
-        if self._program is None:
-            from robokit.engine.trace import trace
-
-            self._program = trace(self.text, self.inputs, self.outputs, NODE_BUDGET)
-        return self._program
-
-    def _metadata(self) -> dict[str, Any]:
-        if self._meta is None:
-            self._meta = {"counts": self._trace().counts}
-        return self._meta
-
     def _batch_runner(self) -> BatchRunner | None:
         if self._runner is None:
             with self._lock:
-                code = self._code("batch")
+                code = self._maker.code("batch")
                 if code is None:
                     return None
                 tile = words.GROUP * compile.vector_width()
-                address = code.loaded.address(f"{self._symbol}_batch")
-                self._runner = BatchRunner(address, code.workspace, tile, self._seconds())
+                self._runner = BatchRunner(code.address("batch"), code.workspace, tile, self._seconds())
         return self._runner
-
-    def _code(self, part: str) -> Code | None:
-        """The machine code of a part ("single" or "batch"), None if there can be none."""
-        with self._lock:
-            if part not in self._codes and self._plain is None:
-                try:
-                    meta, code = self._find(part)
-                    if "refused" in meta:
-                        raise TraceTooLarge(meta["refused"])
-                except (CompilerMissing, TraceTooLarge) as error:
-                    self._plain = str(error)
-                    return None
-                self._meta = meta
-                size = int(meta["workspace"])
-                self._codes[part] = Code(Loaded(code), size, aligned(size))
-            return self._codes.get(part)
-
-    def _find(self, part: str) -> tuple[dict[str, Any], bytes]:
-        """Metadata and object code, from the cache or made now."""
-        identity = compile.identity()
-        name = None
-        if self.key is not None:
-            shape = (self.name, part, self.inputs, self.outputs, self.quaternions, self.feedback, self.finite)
-            settings = (compile.vector_width(), words.CHUNK, words.GROUP, NODE_BUDGET)
-            source = _foreign_source(self.text)
-            name = cache.digest(identity, cache.source_digest(), source, self.key, shape, settings)
-            found = cache.load(name)
-            if found is not None:
-                return found
-        try:
-            program = self._trace()
-        except TraceTooLarge as error:
-            if name is not None:
-                cache.store(name, {"refused": str(error)}, b"")
-            raise
-        width = compile.vector_width()
-        if part == "single":
-            ir, workspace = single_module(
-                program, width, self._symbol, self.quaternions, self.feedback, self.finite
-            )
-        else:
-            ir, workspace = batch_module(program, width, width, self._symbol, self.quaternions, self.finite)
-        meta = {"workspace": workspace, "counts": program.counts}
-        if name is None:
-            name = cache.digest(identity, ir)
-            found = cache.load(name)
-            if found is not None:
-                return found
-        code = compile.assemble(ir)
-        cache.store(name, meta, code)
-        return meta, code
 
 
 def _declined(*arguments: Any) -> None:
     """Stands for `fast` where there is no machine code."""
-
-
-def _foreign_source(text: Text) -> bytes:
-    """Source file of a text from outside robokit, whose changes the digest of robokit's own cannot see."""
-    path = getattr(getattr(text, "__code__", None), "co_filename", "")
-    inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    if not path or path.startswith(inside):
-        return b""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return path.encode()

@@ -10,10 +10,16 @@ them before the first chunk, at full vector width even where the line itself has
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from robokit.engine.graph import CONST, COS, INPUT, SIN, Program
+
+STORE = 2
+"""Weight of an output's store in a chunk, in operations: LLVM's time grows faster than their number."""
 
 
 @dataclass
@@ -100,7 +106,8 @@ def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_ru
                     slots += 1
 
     order = [n for n in program.order if n not in slot]
-    chunks = _cut(program, order, size)
+    weight = Counter(r for row in program.results for r in row if type(r) is int and not bundled)
+    chunks = _cut(program, order, [1 + STORE * weight[n] for n in order], size)
     home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
     last = dict(home)
     for n, k in home.items():
@@ -137,8 +144,8 @@ def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     return runs
 
 
-def _cut(program: Program, order: list[int], size: int) -> list[list[int]]:
-    """Chunks of 0.6 to 1.2 times the size, each cut at the position fewest values cross."""
+def _cut(program: Program, order: list[int], weight: list[int], size: int) -> list[list[int]]:
+    """Chunks of 0.6 to 1.2 times the size in weight, each cut at the position fewest values cross."""
     position = {n: p for p, n in enumerate(order)}
     last = list(range(len(order)))
     for p, n in enumerate(order):
@@ -156,13 +163,16 @@ def _cut(program: Program, order: list[int], size: int) -> list[list[int]]:
     for step in change:
         alive += step
         crossing.append(alive)
+    reached = [0, *accumulate(weight)]
     chunks, start = [], 0
     while start < len(order):
-        if len(order) - start <= size * 5 // 4:
+        done = reached[start]
+        if reached[-1] - done <= size * 5 // 4:
             stop = len(order)
         else:
-            window = range(start + size * 3 // 5, start + size * 6 // 5 + 1)
-            stop = min(window, key=crossing.__getitem__)
+            first = max(start + 1, bisect_left(reached, done + size * 3 // 5))
+            end = max(first + 1, bisect_right(reached, done + size * 6 // 5))
+            stop = min(range(first, end), key=crossing.__getitem__)
         chunks.append(order[start:stop])
         start = stop
     return chunks

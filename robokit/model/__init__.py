@@ -1,11 +1,11 @@
 """The model: numbered tree, joint table, robot with names, and the builder.
 
-    tree       Tree: lambda, mu, nu, kappa, p, s
-    joints     the joint table
-    robot      Robot, Joint, Link
-    builder    ModelBuilder: robots in code
-    geometry   shapes and placements
-    sparsity   patterns and operation counts of H and its factors
+tree       Tree: lambda, mu, nu, kappa, p, s
+joints     the joint table
+robot      Robot, Joint, Link
+builder    ModelBuilder: robots in code
+geometry   shapes and placements
+sparsity   patterns and operation counts of H and its factors
 """
 
 from robokit.model.builder import ModelBuilder

@@ -104,7 +104,9 @@ class ModelBuilder:
         """
         if name in self._links:
             raise ModelError(f"link {name!r} is there already; link names are unique")
-        matrix = _finite(f"inertia of link {name!r}", np.zeros((3, 3)) if inertia is None else inertia, (3, 3))
+        matrix = _finite(
+            f"inertia of link {name!r}", np.zeros((3, 3)) if inertia is None else inertia, (3, 3)
+        )
         if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0):
             raise ModelError(f"inertia of link {name!r} is not symmetric")
         mass = float(mass)
@@ -227,8 +229,24 @@ class ModelBuilder:
         if base == "floating":
             if FLOATING_BASE in self._joints:
                 raise ModelError(f"the joint name {FLOATING_BASE!r} belongs to the floating base; rename it")
-            movable.append(_JointDraft(FLOATING_BASE, "floating", WORLD, root, Placement(), np.array([1.0, 0, 0]), 0.0,
-                                       -math.inf, math.inf, math.inf, math.inf, 0.0, 0.0, None))
+            movable.append(
+                _JointDraft(
+                    FLOATING_BASE,
+                    "floating",
+                    WORLD,
+                    root,
+                    Placement(),
+                    np.array([1.0, 0, 0]),
+                    0.0,
+                    -math.inf,
+                    math.inf,
+                    math.inf,
+                    math.inf,
+                    0.0,
+                    0.0,
+                    None,
+                )
+            )
             parent.append(0)
             body_names.append(root)
             models.append(JointModel(JOINT_TABLE["floating"], Vector3(1.0, 0.0, 0.0)))
@@ -240,7 +258,9 @@ class ModelBuilder:
             draft = incoming[name]
             body, placement = frame[draft.parent]
             here = placement @ draft.placement
-            here = Placement(snapped(here.rotation), np.where(np.abs(here.position) < SNAP, 0.0, here.position))
+            here = Placement(
+                snapped(here.rotation), np.where(np.abs(here.position) < SNAP, 0.0, here.position)
+            )
             if draft.kind == "fixed":
                 frame[name] = (body, here)
                 continue
@@ -258,7 +278,16 @@ class ModelBuilder:
             body, placement = frame[link.name]
             inertia[body] = inertia[body] + _body_inertia(link, placement)
             links.append(
-                Link(link.name, body, placement, link.mass, link.com, link.inertia, link.visuals, link.collisions)
+                Link(
+                    link.name,
+                    body,
+                    placement,
+                    link.mass,
+                    link.com,
+                    link.inertia,
+                    link.visuals,
+                    link.collisions,
+                )
             )
         g = tuple(float(x) for x in gravity) if gravity is not None else Tree.gravity
         tree = Tree(
@@ -274,9 +303,7 @@ class ModelBuilder:
             name=self.name,
             base=base,
             tree=tree,
-            joints=tuple(
-                _joint(d, i, tree.q_slice[i], tree.v_slice[i]) for i, d in enumerate(movable, 1)
-            ),
+            joints=tuple(_joint(d, i, tree.q_slice[i], tree.v_slice[i]) for i, d in enumerate(movable, 1)),
             links=tuple(links),
             fixed_joints=tuple(
                 _joint(d, frame[d.child][0], slice(0, 0), slice(0, 0))
@@ -321,7 +348,11 @@ class ModelBuilder:
                     raise UnknownName("link", end, self._links, f"(loop joint {loop.name!r})")
         roots = [name for name in self._links if name not in incoming]
         if len(roots) != 1:
-            found = f"{len(roots)} ({', '.join(map(repr, roots[:5]))})" if roots else "none: the joints form a cycle"
+            found = (
+                f"{len(roots)} ({', '.join(map(repr, roots[:5]))})"
+                if roots
+                else "none: the joints form a cycle"
+            )
             raise ModelError(f"model {self.name!r} needs one root link, found {found}")
         # Children in the order of the joints, as they were added.
         names = [roots[0], *incoming]
@@ -329,7 +360,9 @@ class ModelBuilder:
         order = depth_first([-1, *(number[joint.parent] for joint in incoming.values())])
         if len(order) != len(self._links):
             lost = sorted(set(self._links) - {names[k] for k in order})
-            raise ModelError(f"links {', '.join(map(repr, lost[:5]))} form a cycle that the root does not reach")
+            raise ModelError(
+                f"links {', '.join(map(repr, lost[:5]))} form a cycle that the root does not reach"
+            )
         return [names[k] for k in order], incoming
 
 

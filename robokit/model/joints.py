@@ -311,7 +311,7 @@ class JointModel:
         return self.kind.transform(q, self.axis, self.pitch)
 
     def integrate(self, q: Scalars, dv: Scalars) -> list[Scalar]:
-        """Q moved along the constant body velocity dv for one unit of time."""
+        """Move q along the constant body velocity dv for one unit of time."""
         return self.kind.exp(q, dv, self.axis)
 
     def difference(self, q0: Scalars, q1: Scalars) -> list[Scalar]:

@@ -35,14 +35,19 @@ class Joint:
         name: as in the description; "floating_base" for the base's joint.
         kind: row of the joint table.
         body: the body it moves (the number i of the joint), or the body a fixed joint is folded into.
-        q_slice, v_slice: its places in q and v; empty for a fixed joint.
+        q_slice: its place in q; empty for a fixed joint.
+        v_slice: its place in v; empty for a fixed joint.
         axis: (3,) unit axis in joint coordinates.
         pitch: advance per angle of a helical joint [m/rad].
-        lower, upper: position limits [rad | m]; -inf, inf where there are none.
-        effort: [N m | N]; velocity: [rad/s | m/s]; inf where there is no limit.
-        damping: [N m s/rad | N s/m]; friction: Coulomb friction [N m | N].
+        lower: position limit [rad | m]; -inf where there is none.
+        upper: position limit [rad | m]; inf where there is none.
+        effort: limit as written [N m | N]; inf where there is none.
+        velocity: limit as written [rad/s | m/s]; inf where there is none.
+        damping: [N m s/rad | N s/m].
+        friction: Coulomb friction [N m | N].
         mimic: the coupling the description asks for, or None.
-        parent_link, child_link: names of the links it connects.
+        parent_link: name of the link it hangs on.
+        child_link: name of the link it moves.
         origin: placement of the joint frame in the parent link.
     """
 
@@ -73,8 +78,11 @@ class Link:
         name: as in the description.
         body: number of the body it belongs to.
         placement: of the link frame in the body frame.
-        mass: [kg]; com: (3,) in link axes [m]; inertia: (3, 3) about the com, link axes [kg m^2].
-        visuals, collisions: shapes in the link frame.
+        mass: [kg].
+        com: (3,) centre of mass in the link frame [m].
+        inertia: (3, 3) about the centre of mass, link axes [kg m^2].
+        visuals: shapes that are seen, in the link frame.
+        collisions: shapes that touch, in the link frame.
     """
 
     name: str
@@ -92,10 +100,14 @@ class LoopJoint:
     """A joint that closes a loop: it constrains, but moves no coordinate of its own.
 
     Attributes:
-        name, kind: as in the description.
+        name: as in the description.
+        kind: row of the joint table.
         number: N+1..N_J.
-        predecessor, successor: link names; axis: (3,) in the predecessor's joint frame.
-        predecessor_placement, successor_placement: the joint's frame on either link.
+        predecessor: name of the link p(i) belongs to.
+        successor: name of the link s(i) belongs to.
+        predecessor_placement: the joint's frame on the predecessor.
+        successor_placement: the joint's frame on the successor.
+        axis: (3,) unit axis in the joint's frame.
     """
 
     name: str
@@ -282,7 +294,9 @@ class Robot:
             if pose is None:
                 continue
             if self.base != "floating":
-                raise ShapeError(f"{what}: robot {self.name!r} has a fixed base; load it with base='floating'")
+                raise ShapeError(
+                    f"{what}: robot {self.name!r} has a fixed base; load it with base='floating'"
+                )
             q[place] = _values(what, pose, place.stop - place.start)
         for name, value in (joints or {}).items():
             joint = self.joint(name)
@@ -294,16 +308,17 @@ class Robot:
                 norm2 = float(q[at : at + 4] @ q[at : at + 4])
                 if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
                     raise ShapeError(
-                        f"quaternion (wxyz) of joint {self.joints[i - 1].name!r} has norm {math.sqrt(norm2):.6g}; "
-                        "a unit quaternion is needed: divide it by its norm"
+                        f"quaternion (wxyz) of joint {self.joints[i - 1].name!r} has norm "
+                        f"{math.sqrt(norm2):.6g}; a unit quaternion is needed: divide it by its norm"
                     )
         return q
 
     def integrate(self, q: Any, dv: Any) -> np.ndarray:
-        """Q moved along the body velocity dv for one unit of time, on the manifold.
+        """Move q along the body velocity dv for one unit of time, on the manifold.
 
         Args:
-            q: (nq,) or (B, nq); dv: (nv,) or (B, nv): velocity times time step.
+            q: (nq,) or (B, nq).
+            dv: (nv,) or (B, nv), velocity times time step.
         """
         q = _array("q", q, self.nq)
         dv = _array("dv", dv, self.nv)

@@ -166,11 +166,11 @@ class Tree:
         return self.v_slice[-1].stop
 
     def split_q(self, q: Sequence[Scalar]) -> list[Sequence[Scalar]]:
-        """Q by joint, as the algorithms take it."""
+        """Coordinates q by joint, as the algorithms take them."""
         return [q[s] for s in self.q_slice]
 
     def split_v(self, v: Sequence[Scalar]) -> list[Sequence[Scalar]]:
-        """V, a or tau by joint, as the algorithms take them."""
+        """Velocities, accelerations or forces by joint, as the algorithms take them."""
         return [v[s] for s in self.v_slice]
 
     @cached_property

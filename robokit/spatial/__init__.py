@@ -1,11 +1,11 @@
 """Spatial vector algebra over generic scalars; knows no tree.
 
-    scalars    sin, cos, sqrt, where, ... dispatched on the scalar's type
-    vector3    Vector3, Matrix3, Symmetric3
-    rotation   coordinate rotations, quaternions wxyz, exponential and logarithm
-    plucker    Motion, Force, Transform (E, r)
-    inertia    RigidInertia (m, h, Ī), ArticulatedInertia (symmetric 6 x 6)
-    linear     small symmetric systems
+scalars    sin, cos, sqrt, where, ... dispatched on the scalar's type
+vector3    Vector3, Matrix3, Symmetric3
+rotation   coordinate rotations, quaternions wxyz, exponential and logarithm
+plucker    Motion, Force, Transform (E, r)
+inertia    RigidInertia (m, h, Ī), ArticulatedInertia (symmetric 6 x 6)
+linear     small symmetric systems
 """
 
 from robokit.spatial.inertia import ArticulatedInertia, RigidInertia

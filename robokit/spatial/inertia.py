@@ -79,9 +79,7 @@ class ArticulatedInertia:
             return Symmetric3(a.x * b.x, a.y * b.y, a.z * b.z, a.x * b.y, a.x * b.z, a.y * b.z)
 
         cross = Matrix3([[a * b for b in W.lin] for a in U.ang])
-        return ArticulatedInertia(
-            self.A - outer(U.ang, W.ang), self.B - cross, self.M - outer(U.lin, W.lin)
-        )
+        return ArticulatedInertia(self.A - outer(U.ang, W.ang), self.B - cross, self.M - outer(U.lin, W.lin))
 
     def without(self, axes: tuple[int, ...]) -> ArticulatedInertia:
         """The same with these rows and columns exactly 0.
@@ -94,10 +92,16 @@ class ArticulatedInertia:
 
         def kept(S: Symmetric3, k: list[float]) -> Symmetric3:
             x, y, z = k
-            return Symmetric3(*(a if b else 0.0 for a, b in zip(S, (x, y, z, x * y, x * z, y * z), strict=True)))
+            return Symmetric3(
+                *(a if b else 0.0 for a, b in zip(S, (x, y, z, x * y, x * z, y * z), strict=True))
+            )
 
-        B = Matrix3([[b if a * l else 0.0 for b, l in zip(row, lin, strict=True)]
-                     for row, a in zip(self.B.rows, ang, strict=True)])
+        B = Matrix3(
+            [
+                [b if a * l else 0.0 for b, l in zip(row, lin, strict=True)]
+                for row, a in zip(self.B.rows, ang, strict=True)
+            ]
+        )
         return ArticulatedInertia(kept(self.A, ang), B, kept(self.M, lin))
 
     def congruence(self, X: Transform) -> ArticulatedInertia:

@@ -26,10 +26,8 @@ def ldl(A: Sequence[Sequence[Scalar]]) -> tuple[list[list[Scalar]], list[Scalar]
     return L, dinv
 
 
-def ldl_solve(
-    factor: tuple[list[list[Scalar]], list[Scalar]], b: Sequence[Scalar]
-) -> list[Scalar]:
-    """X with L D L^T x = b."""
+def ldl_solve(factor: tuple[list[list[Scalar]], list[Scalar]], b: Sequence[Scalar]) -> list[Scalar]:
+    """Solve L D L^T x = b."""
     L, dinv = factor
     k = len(b)
     x = list(b)

@@ -69,7 +69,7 @@ def quat_conjugate(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
 
 
 def quat_normalized(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """A / |a|, wxyz."""
+    """The quaternion a / |a|, wxyz."""
     w, x, y, z = a
     k = 1.0 / sqrt(w * w + x * x + y * y + z * z)
     return (w * k, x * k, y * k, z * k)

@@ -136,7 +136,7 @@ class Symmetric3:
 
     @staticmethod
     def diagonal(a: Scalar) -> Symmetric3:
-        """A times the unit matrix."""
+        """The unit matrix, a times."""
         return Symmetric3(a, a, a, 0.0, 0.0, 0.0)
 
     @staticmethod

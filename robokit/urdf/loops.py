@@ -86,7 +86,9 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
         if loop.predecessor is not None and loop.predecessor == loop.successor:
             report.add("joint-self", where, loop.line, f"connects link {loop.successor!r} to itself")
         elif _body(loop.predecessor, rigid) == _body(loop.successor, rigid):
-            message = f"links {loop.predecessor!r} and {loop.successor!r} are one body: fixed joints connect them"
+            message = (
+                f"links {loop.predecessor!r} and {loop.successor!r} are one body: fixed joints connect them"
+            )
             report.add("joint-self", where, loop.line, message)
         if loop.has_axis and not any(loop.axis):
             report.add("axis-zero", where, loop.line, "has the axis 0 0 0")

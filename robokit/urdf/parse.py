@@ -111,7 +111,9 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
             )
         else:
             report.add("no-links", "robot", line, "has no <link>")
-    return RobotDescription(name, tuple(links), tuple(joints), tuple(materials), report.file, line, tuple(loops))
+    return RobotDescription(
+        name, tuple(links), tuple(joints), tuple(materials), report.file, line, tuple(loops)
+    )
 
 
 def _name(element: etree._Element, reader: Reader, what: str) -> str:

@@ -13,9 +13,7 @@ from robokit.urdf.report import Report
 if TYPE_CHECKING:
     from lxml import etree
 
-_PHYSICS = frozenset(
-    ("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco")
-)
+_PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco"))
 
 
 class Reader:

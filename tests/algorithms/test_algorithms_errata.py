@@ -109,7 +109,9 @@ def test_force_cross_product_is_not_the_motion_cross_product(case):
     robot, name = dense.robot, dense.robot.body_name(2)
     v = dense.J[name] @ s.v
     momentum = np.random.default_rng(0).standard_normal(6)
-    as_motion = np.r_[np.cross(v[:3], momentum[:3]), np.cross(v[:3], momentum[3:]) + np.cross(v[3:], momentum[:3])]
+    as_motion = np.r_[
+        np.cross(v[:3], momentum[:3]), np.cross(v[:3], momentum[3:]) + np.cross(v[3:], momentum[:3])
+    ]
     assert relative(as_motion, cross_force(v) @ momentum) > 0.01
     # And power shows which one is right: v . (v x* p) = 0 for every p.
     assert abs(v @ cross_force(v) @ momentum) < 1e-12 < abs(v @ as_motion)

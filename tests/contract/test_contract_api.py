@@ -12,19 +12,86 @@ from ladder import Plain, State, relative
 import robokit as rk
 
 NAMES = [
-    "load_urdf", "loads_urdf", "forward_kinematics", "rnea", "bias_forces", "gravity_forces", "crba", "ltdl", "aba",
-    "forward_dynamics", "center_of_mass", "kinetic_energy", "potential_energy", "centroidal_momentum_matrix",
-    "centroidal_momentum", "centroidal_momentum_bias", "inertia_sparsity", "simulate", "Ground", "Trajectory",
-    "RobokitError", "UrdfError", "ShapeError", "UnknownName", "SingularInertia", "SimulationError", "Diagnostic",
-    "Robot", "ModelBuilder",
+    "load_urdf",
+    "loads_urdf",
+    "forward_kinematics",
+    "rnea",
+    "bias_forces",
+    "gravity_forces",
+    "crba",
+    "ltdl",
+    "aba",
+    "forward_dynamics",
+    "center_of_mass",
+    "kinetic_energy",
+    "potential_energy",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum",
+    "centroidal_momentum_bias",
+    "inertia_sparsity",
+    "simulate",
+    "Ground",
+    "Trajectory",
+    "RobokitError",
+    "UrdfError",
+    "ShapeError",
+    "UnknownName",
+    "SingularInertia",
+    "SimulationError",
+    "Diagnostic",
+    "Robot",
+    "ModelBuilder",
 ]
-DYNAMICS = ["forward_kinematics", "rnea", "bias_forces", "gravity_forces", "crba", "ltdl", "aba", "forward_dynamics",
-            "center_of_mass", "kinetic_energy", "potential_energy", "centroidal_momentum_matrix",
-            "centroidal_momentum", "centroidal_momentum_bias", "inertia_sparsity"]
-ROBOT = ["name", "nq", "nv", "nbodies", "total_mass", "base", "joint_names", "joint", "link_names", "frame", "tree",
-         "diagnostics", "neutral", "random_configuration", "configuration", "integrate", "difference"]
-JOINT = ["kind", "q_slice", "v_slice", "axis", "lower", "upper", "effort", "velocity", "damping", "friction", "mimic",
-         "body"]
+DYNAMICS = [
+    "forward_kinematics",
+    "rnea",
+    "bias_forces",
+    "gravity_forces",
+    "crba",
+    "ltdl",
+    "aba",
+    "forward_dynamics",
+    "center_of_mass",
+    "kinetic_energy",
+    "potential_energy",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum",
+    "centroidal_momentum_bias",
+    "inertia_sparsity",
+]
+ROBOT = [
+    "name",
+    "nq",
+    "nv",
+    "nbodies",
+    "total_mass",
+    "base",
+    "joint_names",
+    "joint",
+    "link_names",
+    "frame",
+    "tree",
+    "diagnostics",
+    "neutral",
+    "random_configuration",
+    "configuration",
+    "integrate",
+    "difference",
+]
+JOINT = [
+    "kind",
+    "q_slice",
+    "v_slice",
+    "axis",
+    "lower",
+    "upper",
+    "effort",
+    "velocity",
+    "damping",
+    "friction",
+    "mimic",
+    "body",
+]
 TREE = ["parent", "children", "subtree", "support", "predecessor", "successor"]
 B = 3
 
@@ -48,7 +115,7 @@ def test_robot_joint_and_tree_have_the_promised_attributes(robot):
 @pytest.mark.parametrize("name", DYNAMICS)
 def test_dynamics_docstrings_say_shapes_units_source_and_cost(name):
     text = inspect.getdoc(getattr(rk, name))
-    assert "Source:" in text and "Cost:" in text or name == "forward_dynamics" and "O(n)" in text
+    assert ("Source:" in text and "Cost:" in text) or (name == "forward_dynamics" and "O(n)" in text)
     assert "Returns:" in text and ("(nv" in text or "(nq" in text or "as in :func:" in text)
 
 
@@ -74,7 +141,8 @@ def calls(robot):
         "crba": (lambda x: rk.crba(robot, x["q"]), (nv, nv)),
         "aba": (lambda x: rk.aba(robot, x["q"], x["v"], x["tau"]), (nv,)),
         "forward_dynamics": (
-            lambda x: rk.forward_dynamics(robot, x["q"], x["v"], x["tau"], method="crba"), (nv,)
+            lambda x: rk.forward_dynamics(robot, x["q"], x["v"], x["tau"], method="crba"),
+            (nv,),
         ),
         "center_of_mass": (lambda x: rk.center_of_mass(robot, x["q"]), (3,)),
         "kinetic_energy": (lambda x: rk.kinetic_energy(robot, x["q"], x["v"]), ()),
@@ -214,7 +282,7 @@ def test_link_poses_by_name(tree, states):
     R, p = poses["link3"]
     k = tree.link_names.index("link3")
     assert R.shape == (3, 3) and p.shape == (3,)
-    assert (R == poses.rotation[k]).all() and (p == poses.position[k]).all()
+    assert (poses.rotation[k] == R).all() and (p == poses.position[k]).all()
     assert list(poses) == list(tree.link_names) and len(poses) == len(tree.links)
     R, p = rk.forward_kinematics(tree, batch["q"])["link3"]
     assert R.shape == (B, 3, 3) and p.shape == (B, 3)

@@ -75,7 +75,9 @@ def test_wrong_arguments_are_named(robot, name, k, wrong):
 @pytest.mark.parametrize("name", CALLS)
 def test_quaternions_must_be_unit(robot, name):
     for batch in (False, True):
-        given, _ = with_one(robot, name, 0, lambda q, b=batch: at(np.stack([q, q]) if b else q, slice(0, 4), 0.7))
+        given, _ = with_one(
+            robot, name, 0, lambda q, b=batch: at(np.stack([q, q]) if b else q, slice(0, 4), 0.7)
+        )
         with pytest.raises(rk.ShapeError, match=r"^q\b.*wxyz"):
             CALLS[name][0](robot, *given)
 

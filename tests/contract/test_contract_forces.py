@@ -98,7 +98,9 @@ def test_an_upward_push_carries_the_weight():
     weight = robot.total_mass * 9.81
     G = rk.gravity_forces(robot, s.q)
     com = rk.center_of_mass(robot, s.q)
-    lifted = rk.bias_forces(robot, s.q, 0 * s.v, f_ext={"link0": np.r_[np.cross(com, [0, 0, weight]), 0, 0, weight]})
+    lifted = rk.bias_forces(
+        robot, s.q, 0 * s.v, f_ext={"link0": np.r_[np.cross(com, [0, 0, weight]), 0, 0, weight]}
+    )
     assert np.abs(G[:6]).max() > 1.0
     assert np.abs(lifted[:6]).max() < 1e-10
 

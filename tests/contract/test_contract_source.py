@@ -30,8 +30,20 @@ LAYERS = [
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
 WITHIN = {("diagnostics", "errors"), ("report", "viewer")}
 LATER = {("sim", "viewer")}  # trajectory.to_html, promised by the public API: inside the function only
-HEAVY = ("lxml", "trimesh", "scipy", "matplotlib", "meshcat", "tqdm", "sympy", "jax", "casadi", "llvmlite", "pandas",
-         "IPython")
+HEAVY = (
+    "lxml",
+    "trimesh",
+    "scipy",
+    "matplotlib",
+    "meshcat",
+    "tqdm",
+    "sympy",
+    "jax",
+    "casadi",
+    "llvmlite",
+    "pandas",
+    "IPython",
+)
 FILES = sorted(ROOT.rglob("*.py"))
 ALGORITHMS = sorted(p for p in (ROOT / "algorithms").glob("*.py") if p.stem != "__init__")
 
@@ -44,7 +56,9 @@ def imports(path: Path):
     """(module, line, runs at import) of every import of robokit's own modules."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     quiet = {id(n) for block in ast.walk(tree) if _typing_only(block) for n in ast.walk(block)}
-    lazy = {id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.Lambda)) for n in ast.walk(f)}
+    lazy = {
+        id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.Lambda)) for n in ast.walk(f)
+    }
     for node in ast.walk(tree):
         if id(node) in quiet:
             continue
@@ -90,14 +104,20 @@ def test_heavy_packages_are_imported_where_they_are_used(path):
 
 def test_the_layer_test_sees_imports():
     # It walks real files: these three edges exist and would be refused the other way round.
-    found = {(layer_of(p), m.split(".")[1]) for p in FILES for m, _, _ in imports(p) if m.startswith("robokit.")}
+    found = {
+        (layer_of(p), m.split(".")[1]) for p in FILES for m, _, _ in imports(p) if m.startswith("robokit.")
+    }
     assert {("model", "spatial"), ("algorithms", "model"), ("dynamics", "kernels")} <= found
-    assert RANK["spatial"] < RANK["model"] < RANK["algorithms"] < RANK["engine"] < RANK["dynamics"] < RANK["sim"]
+    assert (
+        RANK["spatial"] < RANK["model"] < RANK["algorithms"] < RANK["engine"] < RANK["dynamics"] < RANK["sim"]
+    )
 
 
 def test_import_robokit_is_light():
     code = "import sys, json, robokit; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent
+    )
     loaded = set(json.loads(done.stdout))
     assert "robokit" in loaded and "numpy" in loaded
     assert loaded.isdisjoint(HEAVY), f"import robokit also imports {sorted(loaded.intersection(HEAVY))}"
@@ -112,7 +132,9 @@ def test_each_algorithm_cites_its_source_and_cost(path):
 
 
 def test_the_index_of_algorithms_is_complete():
-    index = ast.get_docstring(ast.parse((ROOT / "algorithms" / "__init__.py").read_text(encoding="utf-8"))) or ""
+    index = (
+        ast.get_docstring(ast.parse((ROOT / "algorithms" / "__init__.py").read_text(encoding="utf-8"))) or ""
+    )
     rows = [line.split()[0] for line in index.splitlines() if line.startswith("    ") and "O(n" in line]
     assert sorted(rows) == sorted(p.stem for p in ALGORITHMS)
 

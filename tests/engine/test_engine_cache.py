@@ -121,7 +121,7 @@ def test_a_folder_that_refuses_files_costs_only_time(folder, compiled, monkeypat
 
 
 def test_a_text_too_long_is_remembered(folder, monkeypatch):
-    from robokit.engine import kernel as module
+    from robokit.engine import make as module
 
     monkeypatch.setattr(module, "NODE_BUDGET", 10)
     traced: list = []

@@ -10,7 +10,7 @@ from engine_cases import chain, follow, recipes, states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robokit.engine import call, text
+from robokit.engine import call, entry, text
 from robokit.engine.kernel import Kernel, NotFinite
 from robokit.engine.trace import trace
 from robokit.errors import ShapeError
@@ -209,7 +209,7 @@ def test_the_text_on_plain_numbers_agrees(kernel):
 
 
 def test_a_text_too_long_to_record_runs_on_plain_numbers(kernel, monkeypatch):
-    from robokit.engine import kernel as module
+    from robokit.engine import make as module
 
     monkeypatch.setattr(module, "NODE_BUDGET", 20)
     program, inputs, outputs = chain(9)
@@ -248,7 +248,7 @@ def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):
 
 def test_the_entry_is_in_use_here(kernel):
     kernel(*states(np.random.default_rng(0), [9, 9], None))
-    if call._layout_is_known():
+    if entry.layout_is_known():
         assert type(kernel.fast).__name__ == "builtin_function_or_method"
 
 

@@ -96,7 +96,8 @@ def remez(function, weight, degree, low, high):
         solved = mp.lu_solve(mp.matrix(rows), mp.matrix([function(x) for x in points]))
         polynomial = [solved[j] for j in range(degree + 1)]
         errors = [
-            (v - mp.polyval(polynomial[::-1], t)) * weight(t) for t, v in zip(grid, values, strict=True)
+            (v - sum(k * t**j for j, k in enumerate(polynomial))) * weight(t)
+            for t, v in zip(grid, values, strict=True)
         ]
         groups: list[list[int]] = []
         for k, e in enumerate(errors):

@@ -49,7 +49,7 @@ def test_a_vanishing_expression_is_the_float_zero(text):
         lambda a: 0 + a,
         lambda a: a * 1.0,
         lambda a: a / 1,
-        lambda a: -(-a),
+        lambda a: 0.0 - (0.0 - a),
         lambda a: a - 0.0,
         lambda a: where(True, a, 0.0),
     ],

@@ -59,7 +59,7 @@ def test_links_behind_fixed_joints_keep_their_frames(base):
     assert robot.frame("camera")[0] == robot.frame("arm")[0] == robot.joint("hinge").body
     s = State(robot)
     T = Dense(robot, s.q, s.v).T
-    body, placement = robot.frame("camera")
+    _, placement = robot.frame("camera")
     inside = np.linalg.inv(T["arm"]) @ T["camera"]
     assert relative(placement.rotation, inside[:3, :3]) < 1e-14
     assert relative(placement.position, inside[:3, 3]) < 1e-14
@@ -98,8 +98,19 @@ def test_floating_base_comes_first():
 
 def test_joint_data_reach_the_robot():
     b = ModelBuilder("r").link("a").link("b", 1.0).link("c", 1.0)
-    b.joint("j", "prismatic", "a", "b", axis=(0, 3, 4), lower=-1, upper=2, effort=7, velocity=8, damping=0.5,
-            friction=0.25)
+    b.joint(
+        "j",
+        "prismatic",
+        "a",
+        "b",
+        axis=(0, 3, 4),
+        lower=-1,
+        upper=2,
+        effort=7,
+        velocity=8,
+        damping=0.5,
+        friction=0.25,
+    )
     b.joint("k", "revolute", "b", "c", mimic=Mimic("j", 2.0, 0.1))
     robot = b.build()
     j = robot.joint("j")
@@ -127,7 +138,9 @@ def test_snapping_removes_rounding_noise_only():
     c, s = np.cos(np.pi / 2), np.sin(np.pi / 2)
     noisy = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
     b = ModelBuilder("r").link("a").link("b", 1.0)
-    robot = b.joint("j", "revolute", "a", "b", Placement(noisy, np.array([1e-17, 0.3, 1e-6])), axis=(c, 0, 1)).build()
+    robot = b.joint(
+        "j", "revolute", "a", "b", Placement(noisy, np.array([1e-17, 0.3, 1e-6])), axis=(c, 0, 1)
+    ).build()
     X = robot.tree.XT[1]
     assert X.E.rows == ((0, 1, 0), (-1, 0, 0), (0, 0, 1))
     assert list(X.r) == [0.0, 0.3, 1e-6]
@@ -138,34 +151,44 @@ REFUSALS = {
     "no link": (lambda b: b, ModelError, "no link"),
     "two links of one name": (lambda b: b.link("a").link("a"), ModelError, "'a' is there already"),
     "two joints of one name": (
-        lambda b: b.link("a").link("b").link("c").joint("j", "revolute", "a", "b").joint("j", "fixed", "b", "c"),
-        ModelError, "'j' is there already",
+        lambda b: (
+            b.link("a").link("b").link("c").joint("j", "revolute", "a", "b").joint("j", "fixed", "b", "c")
+        ),
+        ModelError,
+        "'j' is there already",
     ),
     "unknown kind": (lambda b: b.joint("j", "revolut", "a", "b"), UnknownName, "'revolute'"),
     "unknown link": (lambda b: b.link("a").joint("j", "fixed", "a", "bb"), UnknownName, "'bb'"),
     "unknown link of a loop": (
         lambda b: b.link("a").link("b").joint("j", "fixed", "a", "b").loop_joint("l", "revolute", "a", "c"),
-        UnknownName, "'c'",
+        UnknownName,
+        "'c'",
     ),
     "two roots": (lambda b: b.link("a").link("b"), ModelError, "one root"),
     "a cycle": (
         lambda b: b.link("a").link("b").joint("j", "fixed", "a", "b").joint("k", "fixed", "b", "a"),
-        ModelError, "cycle",
+        ModelError,
+        "cycle",
     ),
     "a cycle beside the root": (
         lambda b: b.link("r").link("a").link("b").joint("j", "fixed", "a", "b").joint("k", "fixed", "b", "a"),
-        ModelError, "cycle",
+        ModelError,
+        "cycle",
     ),
     "two parents": (
         lambda b: b.link("a").link("b").link("c").joint("j", "fixed", "a", "c").joint("k", "fixed", "b", "c"),
-        ModelError, "two parents",
+        ModelError,
+        "two parents",
     ),
     "zero axis": (lambda b: b.joint("j", "revolute", "a", "b", axis=(0, 0, 0)), ModelError, "axis"),
     "negative mass": (lambda b: b.link("a", -1.0), ModelError, "mass"),
     "infinite mass": (lambda b: b.link("a", np.inf), ModelError, "mass"),
     "nan in the com": (lambda b: b.link("a", 1.0, (0, np.nan, 0)), ModelError, "com"),
-    "asymmetric inertia": (lambda b: b.link("a", 1.0, inertia=[[1, 2, 0], [0, 1, 0], [0, 0, 1]]), ModelError,
-                           "symmetric"),
+    "asymmetric inertia": (
+        lambda b: b.link("a", 1.0, inertia=[[1, 2, 0], [0, 1, 0], [0, 0, 1]]),
+        ModelError,
+        "symmetric",
+    ),
     "inertia of the wrong shape": (lambda b: b.link("a", 1.0, inertia=np.eye(2)), ModelError, "inertia"),
 }
 

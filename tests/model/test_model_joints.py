@@ -39,8 +39,15 @@ def test_the_table_has_every_joint_of_the_sources():
     assert set(JOINT_TABLE) == set(ALL_KINDS)
     sizes = {k: (row.nq, row.nv) for k, row in JOINT_TABLE.items()}
     assert sizes == {
-        "revolute": (1, 1), "continuous": (1, 1), "prismatic": (1, 1), "helical": (1, 1), "cylindrical": (2, 2),
-        "planar": (3, 3), "spherical": (4, 3), "floating": (7, 6), "fixed": (0, 0),
+        "revolute": (1, 1),
+        "continuous": (1, 1),
+        "prismatic": (1, 1),
+        "helical": (1, 1),
+        "cylindrical": (2, 2),
+        "planar": (3, 3),
+        "spherical": (4, 3),
+        "floating": (7, 6),
+        "fixed": (0, 0),
     }
 
 
@@ -74,7 +81,9 @@ def test_motion_subspace_is_the_rate_of_the_transform(kind, axis):
 @kinds
 def test_motion_subspace_against_the_book(kind, axis):
     joint = model(kind, axis)
-    assert_allclose(np.array([array(c) for c in joint.S.columns]).T, joint_subspace(kind, axis, joint.pitch), atol=0)
+    assert_allclose(
+        np.array([array(c) for c in joint.S.columns]).T, joint_subspace(kind, axis, joint.pitch), atol=0
+    )
 
 
 @ids

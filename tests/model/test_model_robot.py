@@ -70,7 +70,9 @@ def test_configuration_by_names():
     spherical = next(j for j in robot.joints if j.kind == "spherical")
     hinge = next(j for j in robot.joints if j.kind == "revolute")
     q = robot.configuration(
-        base_position=(1, 2, 3), base_quat_wxyz=(0, 1, 0, 0), joints={hinge.name: 0.5, spherical.name: (0, 0, 1, 0)}
+        base_position=(1, 2, 3),
+        base_quat_wxyz=(0, 1, 0, 0),
+        joints={hinge.name: 0.5, spherical.name: (0, 0, 1, 0)},
     )
     assert q[:7].tolist() == [0, 1, 0, 0, 1, 2, 3]
     assert q[hinge.q_slice].tolist() == [0.5] and q[spherical.q_slice].tolist() == [0, 0, 1, 0]

@@ -26,11 +26,25 @@ def test_worked_example_of_source_003():
 def test_subtrees_and_supports_of_the_worked_example():
     tree = plain_tree([0, 1, 2, 3, 4, 5, 3], loops=[(7, 5)])
     assert [list(nu) for nu in tree.subtree] == [
-        [0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7], [2, 3, 4, 5, 6, 7], [3, 4, 5, 6, 7], [4, 5, 6], [5, 6],
-        [6], [7],
+        [0, 1, 2, 3, 4, 5, 6, 7],
+        [1, 2, 3, 4, 5, 6, 7],
+        [2, 3, 4, 5, 6, 7],
+        [3, 4, 5, 6, 7],
+        [4, 5, 6],
+        [5, 6],
+        [6],
+        [7],
     ]
-    assert tree.support == ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), (1, 2, 3, 4, 5), (1, 2, 3, 4, 5, 6),
-                            (1, 2, 3, 7))
+    assert tree.support == (
+        (),
+        (1,),
+        (1, 2),
+        (1, 2, 3),
+        (1, 2, 3, 4),
+        (1, 2, 3, 4, 5),
+        (1, 2, 3, 4, 5, 6),
+        (1, 2, 3, 7),
+    )
 
 
 def test_worked_example_through_the_builder():

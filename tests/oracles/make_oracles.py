@@ -114,7 +114,9 @@ def main() -> None:
                     arrays[f"{name}/{base}/{k}/{key}"] = value
     path = HERE / "oracles.npz"
     np.savez_compressed(path, **arrays)
-    print(f"{path}: {len(arrays)} arrays, {path.stat().st_size / 1000:.0f} kB, {', '.join(arrays['versions'])}")
+    print(
+        f"{path}: {len(arrays)} arrays, {path.stat().st_size / 1000:.0f} kB, {', '.join(arrays['versions'])}"
+    )
 
 
 if __name__ == "__main__":

@@ -30,7 +30,10 @@ def pytest_terminal_summary(terminalreporter) -> None:
         write(f"{peer:<28}" + "".join(f"{c:>11}" for c in columns))
         for row in rows:
             cells = (mine.get((*row, c)) for c in columns)
-            write(f"{row[0] + ' ' + row[1]:<28}" + "".join(f"{'-' if x is None else f'{x:.1e}':>11}" for x in cells))
+            write(
+                f"{row[0] + ' ' + row[1]:<28}"
+                + "".join(f"{'-' if x is None else f'{x:.1e}':>11}" for x in cells)
+            )
         worst = [max(x for key, x in mine.items() if key[2] == c) for c in columns]
         write(f"{'all':<28}" + "".join(f"{x:>11.1e}" for x in worst))
         write("")

@@ -95,7 +95,12 @@ def mujoco_text(text: bytes) -> str:
             joint.set("type", "continuous")
     settings = etree.SubElement(root, "mujoco")
     etree.SubElement(
-        settings, "compiler", fusestatic="false", discardvisual="true", balanceinertia="false", strippath="true"
+        settings,
+        "compiler",
+        fusestatic="false",
+        discardvisual="true",
+        balanceinertia="false",
+        strippath="true",
     )
     return etree.tostring(root, encoding="unicode")
 
@@ -142,10 +147,12 @@ class MujocoPeer:
             "T": np.array(data.energy[1]),
             "rotation": data.xmat[self.bodies].reshape(-1, 3, 3).copy(),
             "position": data.xpos[self.bodies].copy(),
-            "h_G": np.r_[data.subtree_angmom[self.root], data.subtree_linvel[self.root] * self.robot.total_mass],
+            "h_G": np.r_[
+                data.subtree_angmom[self.root], data.subtree_linvel[self.root] * self.robot.total_mass
+            ],
         }
         if self.robot.base == "fixed":
-            # The root's own mass counts in MuJoCo's subtree, and not in robokit's momentum about the moving bodies.
+            # The root's own mass counts in MuJoCo's subtree, but not in robokit's momentum.
             del out["h_G"]
             out["V"] = np.array(-self.robot.total_mass * out["com"] @ self.robot.gravity)
         else:

@@ -12,6 +12,7 @@ from values import array, force, matrix, motion, number, quaternion, six, three,
 from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Transform, Vector3
 from robokit.spatial.rotation import quat_normalized, quat_wxyz_to_rotation
 
+
 def close(a, b) -> None:
     assert_allclose(a, b, rtol=1e-11, atol=1e-9)
 
@@ -92,7 +93,9 @@ def test_inverse_transform(quat, r, m, p):
 def test_cross_products_commute_with_transforms(quat, r, v, m):
     X = transform(quat, r)
     close(array(X @ motion(v).cross(motion(m))), array((X @ motion(v)).cross(X @ motion(m))))
-    close(array(X.star(motion(v).cross_force(force(m)))), array((X @ motion(v)).cross_force(X.star(force(m)))))
+    close(
+        array(X.star(motion(v).cross_force(force(m)))), array((X @ motion(v)).cross_force(X.star(force(m))))
+    )
 
 
 @given(six, six, number)

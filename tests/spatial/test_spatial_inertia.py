@@ -79,7 +79,7 @@ def test_kinetic_energy_is_invariant(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_rate_of_a_moving_inertia(seed):
-    # d/dt (I v) at constant v in fixed coordinates: v x* I - I v x (RBDA eq. 2.71); here as dI/dt v = v x* I v
+    # dI/dt = v x* I - I v x in fixed coordinates (RBDA eq. 2.71), so dI/dt v = v x* I v
     rng = np.random.default_rng(seed)
     (I, M), v = body(rng), rng.standard_normal(6)
     rate = cross_force(v) @ M - M @ cross_motion(v)

@@ -27,8 +27,24 @@ from robokit.spatial.rotation import (
 )
 
 # Across the switch from series to closed form (|phi| = 0.01 for exp, 0.02 for log) and up to pi.
-ANGLES = [0.0, 1e-300, 1e-12, 1e-8, 1e-4, 9.9e-3, 0.01, 0.0101, 0.0199, 0.02, 0.0201, 0.5, 2.0, 3.0,
-          math.pi - 1e-3, math.pi - 1e-6]
+ANGLES = [
+    0.0,
+    1e-300,
+    1e-12,
+    1e-8,
+    1e-4,
+    9.9e-3,
+    0.01,
+    0.0101,
+    0.0199,
+    0.02,
+    0.0201,
+    0.5,
+    2.0,
+    3.0,
+    math.pi - 1e-3,
+    math.pi - 1e-6,
+]
 AXES = [np.eye(3)[2], -np.eye(3)[0], np.array([2.0, -3.0, 6.0]) / 7.0]
 
 
@@ -130,9 +146,9 @@ def test_log_translation_inverts_exp_translation(angle, axis):
 
 
 def test_series_and_closed_form_meet():
+    u = Vector3(0.3, -1.2, 0.7)
     # On either side of the switch the two branches agree to rounding, so nothing jumps there.
     for low, high in ((0.01 * (1 - 1e-12), 0.01 * (1 + 1e-12)), (0.02 * (1 - 1e-12), 0.02 * (1 + 1e-12))):
-        u = Vector3(0.3, -1.2, 0.7)
         for f in (
             lambda t: quat_exp(Vector3(0.0, t, 0.0)),
             lambda t: list(quat_log((math.cos(t / 2), 0.0, math.sin(t / 2), 0.0))),

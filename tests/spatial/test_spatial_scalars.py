@@ -25,7 +25,9 @@ def test_arrays_are_scalars_of_a_whole_batch():
     angle, x = np.linspace(-3, 3, 7), np.linspace(0, 1, 7)
     got = moved_inertia(angle, x)
     assert got.shape == (7,)
-    assert_allclose(got, [moved_inertia(a, b) for a, b in zip(angle.tolist(), x.tolist(), strict=True)], rtol=1e-14)
+    assert_allclose(
+        got, [moved_inertia(a, b) for a, b in zip(angle.tolist(), x.tolist(), strict=True)], rtol=1e-14
+    )
 
 
 def test_complex_step_gives_the_derivative():
@@ -50,7 +52,9 @@ def test_sympy_proves_that_a_unit_quaternion_gives_a_rotation():
     w, x, y, z = sp.symbols("w x y z", real=True)
     R = sp.Matrix(quat_wxyz_to_rotation((w, x, y, z)).rows)
     n = w**2 + x**2 + y**2 + z**2
-    defect = (R * R.T - sp.eye(3)).applyfunc(lambda e: sp.rem(sp.expand(sp.nsimplify(e)), sp.expand(n - 1), w))
+    defect = (R * R.T - sp.eye(3)).applyfunc(
+        lambda e: sp.rem(sp.expand(sp.nsimplify(e)), sp.expand(n - 1), w)
+    )
     assert defect == sp.zeros(3, 3)
 
 

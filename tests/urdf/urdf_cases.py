@@ -70,7 +70,8 @@ MASSLESS_TIP = robot(
 )
 LOOP = two_joints("", "").replace(
     "</robot>",
-    '<loop_joint name="l" type="spherical"><predecessor link="a"/><successor link="c"/></loop_joint>\n</robot>',
+    '<loop_joint name="l" type="spherical">'
+    '<predecessor link="a"/><successor link="c"/></loop_joint>\n</robot>',
 )
 MIMIC = '<mimic joint="{}"/>'
 

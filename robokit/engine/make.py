@@ -1,0 +1,150 @@
+"""Makes the machine code of a kernel: from the cache, or by tracing, writing IR and compiling.
+
+The single and the batch code are separate modules, each made when it is first asked for. A kernel with a
+key is found without tracing: the name of its file is the hash of the key, of robokit's own source, of the
+processor and of everything else that the code depends on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from robokit.engine import cache, compile, text
+from robokit.engine.call import aligned
+from robokit.engine.compile import CompilerMissing, Loaded
+from robokit.engine.graph import Program, TraceTooLarge
+from robokit.engine.single import single_module
+from robokit.engine.tiles import batch_module
+
+Text = Callable[..., Sequence[Sequence[Any]]]
+
+NODE_BUDGET = 400_000
+"""Operations that are recorded at most; longer texts run on plain numbers."""
+
+
+class Code:
+    """Machine code in memory, and the workspace that its single calls share."""
+
+    def __init__(self, code: bytes, symbol: str, workspace: int) -> None:
+        self._loaded, self._symbol = Loaded(code), symbol
+        self.workspace = workspace
+        self.memory = aligned(workspace)
+
+    def address(self, driver: str) -> int:
+        """Address of the driver "single", "iterate" or "batch"."""
+        return self._loaded.address(f"{self._symbol}_{driver}")
+
+
+class Maker:
+    """What a kernel is, and its code once made.
+
+    Attributes:
+        refused: why there is no machine code (no compiler, text too long), None as long as there may be.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: list[tuple[str, int]],
+        outputs: list[tuple[str, tuple[int, ...]]],
+        text: Text,
+        key: bytes | None,
+        quaternions: list[tuple[int, int]],
+        feedback: list[tuple[int, int]],
+        finite: bool,
+    ) -> None:
+        self._text, self._key = text, key
+        self._shape = (name, inputs, outputs, quaternions, feedback, finite)
+        self._symbol = "robokit_" + re.sub(r"\W", "_", name, flags=re.ASCII)
+        self._lock = threading.RLock()
+        self._codes: dict[str, Code] = {}
+        self._program: Program | None = None
+        self._counts: dict[str, int] | None = None
+        self.refused: str | None = None
+
+    def program(self) -> Program:
+        """The recorded graph.
+
+        Raises:
+            TraceTooLarge: the text is longer than the budget.
+        """
+        with self._lock:
+            if self._program is None:
+                from robokit.engine.trace import trace
+
+                _, inputs, outputs, *_ = self._shape
+                self._program = trace(self._text, inputs, outputs, NODE_BUDGET)
+            return self._program
+
+    def counts(self) -> dict[str, int]:
+        """Operations by name."""
+        if self._counts is None:
+            self._counts = self.program().counts
+        return dict(self._counts)
+
+    def code(self, part: str) -> Code | None:
+        """The machine code of a part ("single" or "batch"), None if there can be none."""
+        with self._lock:
+            if part not in self._codes and self.refused is None:
+                try:
+                    meta, code = self._find(part)
+                    if "refused" in meta:
+                        raise TraceTooLarge(meta["refused"])
+                except (CompilerMissing, TraceTooLarge) as error:
+                    self.refused = str(error)
+                    return None
+                self._counts = meta["counts"]
+                self._codes[part] = Code(code, self._symbol, int(meta["workspace"]))
+                if len(self._codes) == 2:
+                    self._program = None  # some megabytes for a humanoid, and not needed any more
+            return self._codes.get(part)
+
+    def _find(self, part: str) -> tuple[dict[str, Any], bytes]:
+        """Metadata and object code, from the cache or made now."""
+        identity = compile.identity()
+        name = None
+        if self._key is not None:
+            settings = (compile.vector_width(), text.CHUNK, text.GROUP, NODE_BUDGET)
+            sources = (cache.source_digest(), _foreign_source(self._text))
+            name = cache.digest(identity, *sources, self._key, self._shape, part, settings)
+            found = cache.load(name)
+            if found is not None:
+                return found
+        try:
+            program = self.program()
+        except TraceTooLarge as error:
+            if name is not None:
+                cache.store(name, {"refused": str(error)}, b"")
+            raise
+        width = compile.vector_width()
+        *_, quaternions, feedback, finite = self._shape
+        if part == "single":
+            ir, workspace = single_module(program, width, self._symbol, quaternions, feedback, finite)
+        else:
+            ir, workspace = batch_module(program, width, width, self._symbol, quaternions, finite)
+        if name is None:
+            name = cache.digest(identity, ir)
+            found = cache.load(name)
+            if found is not None:
+                return found
+        meta = {"workspace": workspace, "counts": program.counts}
+        code = compile.assemble(ir)
+        cache.store(name, meta, code)
+        return meta, code
+
+
+def _foreign_source(text: Text) -> bytes:
+    """Source file of a text from outside robokit, whose changes the digest of robokit's own cannot see."""
+    path = getattr(getattr(text, "__code__", None), "co_filename", "")
+    inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not path or path.startswith(inside):
+        return b""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return path.encode()
