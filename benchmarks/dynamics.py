@@ -45,6 +45,7 @@ def pinocchio_calls(
         "forward_kinematics": lambda: pin.framesForwardKinematics(model, data, pq),
         "rnea": lambda: pin.rnea(model, data, pq, pv, pa),
         "crba": lambda: pin.crba(model, data, pq),
+        "crba nonzeros": lambda: pin.crba(model, data, pq),
         "aba": lambda: pin.aba(model, data, pq, pv, pa),
         "cmm": lambda: pin.ccrba(model, data, pq, pv),
         "gravity": lambda: pin.computeGeneralizedGravity(model, data, pq),
@@ -57,11 +58,12 @@ def robokit_calls(
 ) -> dict[str, Callable[[], Any]]:
     """The same through robokit's public functions; results of a batch go to arrays that are there."""
     single = q.ndim == 1
-    out: dict[str, Any] = dict.fromkeys(("tau", "H", "a", "A_G"))
+    out: dict[str, Any] = dict.fromkeys(("tau", "H", "entries", "a", "A_G"))
     if not single:
         out = {
             "tau": rk.rnea(robot, q, v, a),
             "H": rk.crba(robot, q),
+            "entries": rk.crba_nonzeros(robot, q),
             "a": rk.aba(robot, q, v, a),
             "A_G": rk.centroidal_momentum_matrix(robot, q),
         }
@@ -69,6 +71,7 @@ def robokit_calls(
         "forward_kinematics": lambda: rk.forward_kinematics(robot, q),
         "rnea": lambda: rk.rnea(robot, q, v, a, out=out["tau"]),
         "crba": lambda: rk.crba(robot, q, out=out["H"]),
+        "crba nonzeros": lambda: rk.crba_nonzeros(robot, q, out=out["entries"]),
         "aba": lambda: rk.aba(robot, q, v, a, out=out["a"]),
         "cmm": lambda: rk.centroidal_momentum_matrix(robot, q, out=out["A_G"]),
         "gravity": lambda: rk.gravity_forces(robot, q, out=out["tau"]),

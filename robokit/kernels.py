@@ -43,12 +43,14 @@ class Row:
         outputs: robot -> (name, shape) of each output.
         text: robot, flat arguments -> flat outputs.
         quaternions: whether the first input is a configuration with quaternions to check.
+        finite: whether the outputs are checked too.
     """
 
     inputs: tuple[str, ...]
     outputs: Callable[[Robot], list[tuple[str, tuple[int, ...]]]]
     text: Callable[..., list[Lists]]
     quaternions: bool = True
+    finite: bool = False
 
 
 SIZES: dict[str, Callable[[Robot], int]] = {
@@ -64,7 +66,7 @@ SIZES: dict[str, Callable[[Robot], int]] = {
 }
 
 
-def inertia_entries(robot: Robot) -> list[tuple[int, int]]:
+def lower_entries(robot: Robot) -> list[tuple[int, int]]:
     """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
     pattern = inertia_pattern(robot.tree.dof_parent)
     return [(i, j) for i in range(robot.nv) for j in range(i + 1) if pattern[i, j]]
@@ -112,7 +114,7 @@ def _spatial(algorithm: Callable[..., Any]) -> Callable[..., list[Lists]]:
 
 def _nonzeros(robot: Robot, q: Lists) -> list[Lists]:
     H = crba(robot.tree, robot.tree.split_q(q))
-    return [[H[i][j] for i, j in inertia_entries(robot)]]
+    return [[H[i][j] for i, j in lower_entries(robot)]]
 
 
 def _factor(robot: Robot, H: Lists) -> list[Lists]:
@@ -159,13 +161,15 @@ KERNELS: dict[str, Row] = {
     "bias_forces_f_ext": Row(("q", "v", "f_ext"), _nv("C"), _of_v(bias_forces, True)),
     "gravity_forces": Row(("q",), _nv("G"), _of_v(gravity_forces)),
     "crba": Row(("q",), lambda r: [("H", (r.nv, r.nv))], _of_v(crba)),
-    "crba_nonzeros": Row(("q",), lambda r: [("H", (len(inertia_entries(r)),))], _nonzeros),
+    "crba_nonzeros": Row(("q",), lambda r: [("H", (len(lower_entries(r)),))], _nonzeros),
     "ltdl": Row(("H",), lambda r: [("L", (r.nv, r.nv)), ("D", (r.nv,))], _factor, False),
     "ltdl_solve": Row(("L", "D", "b"), _nv("x"), _solve, False),
-    "aba": Row(("q", "v", "tau"), _nv("a"), _of_v(aba)),
-    "aba_f_ext": Row(("q", "v", "tau", "f_ext"), _nv("a"), _of_v(aba, True)),
-    "forward_dynamics": Row(("q", "v", "tau"), _nv("a"), _of_v(forward_dynamics)),
-    "forward_dynamics_f_ext": Row(("q", "v", "tau", "f_ext"), _nv("a"), _of_v(forward_dynamics, True)),
+    "aba": Row(("q", "v", "tau"), _nv("a"), _of_v(aba), finite=True),
+    "aba_f_ext": Row(("q", "v", "tau", "f_ext"), _nv("a"), _of_v(aba, True), finite=True),
+    "forward_dynamics": Row(("q", "v", "tau"), _nv("a"), _of_v(forward_dynamics), finite=True),
+    "forward_dynamics_f_ext": Row(
+        ("q", "v", "tau", "f_ext"), _nv("a"), _of_v(forward_dynamics, True), finite=True
+    ),
     "center_of_mass": Row(("q",), lambda r: [("p_G", (3,))], _spatial(center_of_mass)),
     "kinetic_energy": Row(("q", "v"), lambda r: [("T", ())], _spatial(kinetic_energy)),
     "potential_energy": Row(("q",), lambda r: [("V", ())], _spatial(potential_energy)),
@@ -201,6 +205,7 @@ def kernel(robot: Robot, name: str) -> Kernel:
             text=lambda *flat: row.text(robot, *flat),
             key=robot.fingerprint,
             quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.quaternions else [],
+            finite=row.finite,
         )
         robot.kernels[name] = found
     return found

@@ -25,5 +25,5 @@ def composite_moment(tree: Tree, X) -> tuple:
     for i in tree.inward():
         p = tree.parent[i]
         m[p] = m[p] + m[i]
-        h[p] = h[p] + X[i].E.transpose_apply(h[i]) + X[i].r * m[i]
+        h[p] = h[p] + (X[i].E.transpose_apply(h[i]) + X[i].r * m[i])
     return m[0], h[0]

@@ -19,7 +19,7 @@ OPTIMISATION = 2
 """Of code generation."""
 
 
-class CompilerMissing(ImportError):  # noqa: N818, a signal to the kernel, never seen by users
+class CompilerMissing(ImportError):
     """llvmlite is not there, too old, or knows no code for this processor."""
 
 

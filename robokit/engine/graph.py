@@ -26,7 +26,7 @@ Node = tuple
 """(operation, operands...); (INPUT, input, offset); (CONST, value)."""
 
 
-class TraceTooLarge(Exception):  # noqa: N818, a signal to the kernel, never seen by users
+class TraceTooLarge(Exception):
     """The graph passed its node budget: run the text on plain floats instead."""
 
 

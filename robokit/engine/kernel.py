@@ -27,7 +27,7 @@ from robokit.engine.graph import Program
 from robokit.engine.make import Maker, Text
 
 
-class NotFinite(ArithmeticError):  # noqa: N818, a fact about the arguments for the caller to explain
+class NotFinite(ArithmeticError):
     """A kernel built with finite=True computed NaN or infinity.
 
     Attributes:

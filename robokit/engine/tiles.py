@@ -26,6 +26,12 @@ from robokit.engine.text import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, 
 
 Pairs = Sequence[tuple[int, int]]
 
+UNROLLED = 512
+"""Most blocks of an output that are written without a loop."""
+
+BLOCKS = 32
+"""Blocks in one function of such lines: LLVM's time grows faster than the number of stores."""
+
 
 def batch_module(
     program: Program, width: int, lanes: int, name: str, quaternions: Pairs = (), finite: bool = False
@@ -298,6 +304,9 @@ class _Writer:
                 sick = self._mark(sick, [value]) if self.finite else sick
             return sick
         starts = [*range(0, size - w, w), size - w]
+        if not self.finite and len(starts) <= UNROLLED:
+            self._write_unrolled(k, slots, starts, results, rows)
+            return sick
         zero = [s for s in starts if all(r == 0.0 and type(r) is float for r in results[s : s + w])]
         rest = [s for s in starts if s not in set(zero)]
         if zero:
@@ -322,6 +331,34 @@ class _Writer:
             out.do(f"store {t} {value}, ptr {out.pointer(row, j)}, align 8")
         after = self._end_loop(self._mark(carried, values) if self.finite else carried)
         return after if self.finite else sick
+
+    def _write_unrolled(
+        self,
+        k: int,
+        slots: list[int],
+        starts: list[int],
+        results: Sequence[int | float],
+        rows: list[str],
+    ) -> None:
+        """The same as straight lines, a fifth faster: each block knows where its slots are."""
+        outer, w, t = self.out, self.w, self.t
+        given = [f"%r{lane}" for lane in range(w)]
+        parameters = ", ".join(["ptr noalias %ws", *(f"ptr {r}" for r in given)])
+        for part in range(0, len(starts), BLOCKS):
+            self.out = out = Lines()
+            for start in starts[part : part + BLOCKS]:
+                if all(type(r) is float and r == 0.0 for r in results[start : start + w]):
+                    values = [constant(w, 0.0)] * w
+                else:
+                    values = self._transposed([self._load(slot) for slot in slots[start : start + w]])
+                for row, value in zip(given, values, strict=True):
+                    out.do(f"store {t} {value}, ptr {out.pointer(row, start)}, align 8")
+            name = f"@write{k}x{part}"
+            self.tables.append(
+                f"define internal void {name}({parameters}) #0 {{\n{out.text()}\n  ret void\n}}\n"
+            )
+            outer.do(f"call void {name}(ptr %ws, {', '.join(f'ptr {row}' for row in rows)})")
+        self.out = outer
 
     def _transposed(self, rows: list[str]) -> list[str]:
         """The transpose of a square of vectors, by halving: log2 w rounds of two-vector shuffles."""

@@ -207,12 +207,6 @@ class Robot:
     def _link_by_name(self) -> dict[str, Link]:
         return {link.name: link for link in self.links}
 
-    @cached_property
-    def branch_tips(self) -> list[int]:
-        """The last degree of freedom of each subtree that hangs on body 0."""
-        tree = self.tree
-        return [tree.v_slice[tree.subtree[i].stop - 1].stop - 1 for i in tree.children[0]]
-
     def joint(self, name: str) -> Joint:
         """The joint of that name; raises UnknownName with the nearest names."""
         try:

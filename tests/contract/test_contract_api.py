@@ -267,6 +267,14 @@ def test_sparse_mass_matrix_and_its_pattern(tree, states):
     assert (H[~pattern] == 0.0).all() and S.nnz == pattern.sum() < tree.nv**2
 
 
+def test_nonzeros_of_the_mass_matrix_single_and_batch(tree, states):
+    one, batch = states
+    rows, columns = rk.inertia_entries(tree)
+    assert (rows >= columns).all() and len(rows) == np.tril(rk.inertia_sparsity(tree)).sum()
+    for q in (one.q, batch.q):
+        assert relative(rk.crba_nonzeros(tree, q), rk.crba(tree, q)[..., rows, columns]) < 1e-13
+
+
 def test_factor_of_the_mass_matrix(tree, states):
     one, _ = states
     H = rk.crba(tree, one.q)
