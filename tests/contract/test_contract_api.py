@@ -271,7 +271,7 @@ def test_nonzeros_of_the_mass_matrix_single_and_batch(tree, states):
     one, batch = states
     rows, columns = rk.inertia_entries(tree)
     assert (rows >= columns).all() and len(rows) == np.tril(rk.inertia_sparsity(tree)).sum()
-    for q in (one.q, batch.q):
+    for q in (one.q, batch["q"]):
         assert relative(rk.crba_nonzeros(tree, q), rk.crba(tree, q)[..., rows, columns]) < 1e-13
 
 
