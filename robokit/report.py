@@ -72,7 +72,8 @@ def describe(robot: Robot) -> Iterator[str]:
     for joint in mimics:
         assert joint.mimic is not None
         m = joint.mimic
-        yield f"  {joint.name} mimics {m.joint}: {m.multiplier:g} * q + {m.offset:g} (a coordinate of its own)"
+        law = f"{m.multiplier:g} * q + {m.offset:g}"
+        yield f"  {joint.name} mimics {m.joint}: {law} (a coordinate of its own)"
     damped = [j for j in robot.joints if j.damping or j.friction]
     if damped:
         yield f"  {len(damped)} joints with damping or friction; they act in simulations"

@@ -68,7 +68,14 @@ class BodyContact:
     """The points of one body in one step: geometry fixed, forces linearised again and again."""
 
     def __init__(
-        self, i: int, points: Sequence[BodyPoint], n: Vector3, z: Scalar, mu: Scalar, law: GroundLaw, dt: Scalar
+        self,
+        i: int,
+        points: Sequence[BodyPoint],
+        n: Vector3,
+        z: Scalar,
+        mu: Scalar,
+        law: GroundLaw,
+        dt: Scalar,
     ) -> None:
         self.i, self.n, self.z, self.mu, self.law, self.dt = i, n, z, mu, law, dt
         self.kd = law.k * dt + law.d
@@ -124,7 +131,9 @@ class BodyContact:
         return forces
 
 
-def verticals(tree: Tree, X: Sequence[Transform | None], height: Scalar) -> tuple[list[Vector3], list[Scalar]]:
+def verticals(
+    tree: Tree, X: Sequence[Transform | None], height: Scalar
+) -> tuple[list[Vector3], list[Scalar]]:
     """World z axis in each body's axes, and the height of each body's origin over the ground."""
     n, z = [Vector3(0.0, 0.0, 1.0)], [-height]
     for i in tree.outward():
@@ -135,7 +144,9 @@ def verticals(tree: Tree, X: Sequence[Transform | None], height: Scalar) -> tupl
     return n, z
 
 
-def body_velocities(tree: Tree, X: Sequence[Transform | None], qd: Sequence[Sequence[Scalar]]) -> list[Motion]:
+def body_velocities(
+    tree: Tree, X: Sequence[Transform | None], qd: Sequence[Sequence[Scalar]]
+) -> list[Motion]:
     """Spatial velocity of each body in its own coordinates."""
     V = [Motion.zero()]
     for i in tree.outward():
@@ -198,9 +209,7 @@ def settle(
 
     done = Settled()
     done.y, done.V, done.contacts = [list(row) for row in x], V, contacts
-    done.impulse = [
-        None if A is None or f is None else f - A @ v for A, f, v in zip(K, e, V, strict=True)
-    ]
+    done.impulse = [None if A is None or f is None else f - A @ v for A, f, v in zip(K, e, V, strict=True)]
     done.joint_force = state.forces(x)
     done.residual = 0.0
     for body in contacts:

@@ -55,7 +55,9 @@ class Ground:
         if not math.isfinite(self.height):
             raise ShapeError(f"Ground(height=...): expected a finite number, got {self.height!r}")
         if self.iterations is not None and not 1 <= self.iterations <= MAX_ITERATIONS:
-            raise ShapeError(f"Ground(iterations=...): expected 1 to {MAX_ITERATIONS}, got {self.iterations!r}")
+            raise ShapeError(
+                f"Ground(iterations=...): expected 1 to {MAX_ITERATIONS}, got {self.iterations!r}"
+            )
         if self.max_points < 1:
             raise ShapeError(f"Ground(max_points=...): expected at least 1, got {self.max_points!r}")
 

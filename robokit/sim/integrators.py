@@ -35,7 +35,8 @@ from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar
 
-Rows = list[list[Scalar]]
+Rows = list[Any]
+"""Scalars by joint: one list for each body 0..N."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +290,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-def method(name: str, ground: bool) -> tuple[str, Method]:
+def method(name: str | None, ground: bool) -> tuple[str, Method]:
     """The method of that name; None takes "contact" with a ground and "rkmk4" without.
 
     Raises:

@@ -101,7 +101,9 @@ def _quaternion(tilt: float | Sequence[float]) -> tuple[float, ...]:
 
 def _floating(robot: Robot, q: Any) -> np.ndarray:
     if robot.base != "floating":
-        raise ShapeError(f"robot {robot.name!r} has a fixed base and cannot stand; load it with base='floating'")
+        raise ShapeError(
+            f"robot {robot.name!r} has a fixed base and cannot stand; load it with base='floating'"
+        )
     if q is None:
         return robot.neutral()
     array = np.array(q, dtype=float)

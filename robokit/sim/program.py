@@ -73,7 +73,12 @@ class Program:
         tree = self.robot.tree
         books = ledger.Ledger(entries)
         q1, v1 = self.method.step(
-            self.problem(parameters), tree.split_q(q), tree.split_v(v), tree.split_v(tau), parameters[0], books
+            self.problem(parameters),
+            tree.split_q(q),
+            tree.split_v(v),
+            tree.split_v(tau),
+            parameters[0],
+            books,
         )
         return [list(chain.from_iterable(q1)), list(chain.from_iterable(v1)), books.entries]
 

@@ -50,7 +50,9 @@ def energies(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
 def momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Centroidal momentum [angular; linear], world axes, (T, 6) [N m s; N s]."""
     tree = robot.tree
-    return _blocks(lambda qs, vs: list(centroidal_momentum(tree, tree.split_q(qs), tree.split_v(vs))), 6, q, v)
+    return _blocks(
+        lambda qs, vs: list(centroidal_momentum(tree, tree.split_q(qs), tree.split_v(vs))), 6, q, v
+    )
 
 
 def contact_forces(

@@ -103,7 +103,8 @@ def simulate(
         warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=2)
     if robot.loop_joints:
         warnings.warn(
-            f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)", stacklevel=2
+            f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)",
+            stacklevel=2,
         )
     _check_inertia(robot)
     damping = joint_damping if joint_damping is not None else (FALL_DAMPING if surface is not None else 0.0)
@@ -130,7 +131,13 @@ class _Run:
     """The loop over the steps, and what it records."""
 
     def __init__(
-        self, program: Program, q: np.ndarray, v: np.ndarray, dt: float, every: int, controller: Controller | None
+        self,
+        program: Program,
+        q: np.ndarray,
+        v: np.ndarray,
+        dt: float,
+        every: int,
+        controller: Controller | None,
     ) -> None:
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
         self.kernel = program.kernel()
@@ -226,7 +233,8 @@ class _Run:
 
     def trajectory(self) -> Trajectory:
         """What was recorded."""
-        n = min(map(len, (self.steps, self.q, self.v, self.entries, self.taus)))  # Ctrl-C may fall in between
+        # Ctrl-C may fall between two of these lists.
+        n = min(len(self.steps), len(self.q), len(self.v), len(self.entries), len(self.taus))
         robot = self.program.robot
         t = self.dt * np.array(self.steps[:n], dtype=float)
         q, v, books = (np.array(x[:n]) for x in (self.q, self.v, self.entries))
@@ -290,8 +298,8 @@ def _warn(trajectory: Trajectory) -> None:
         )
     if s.get("contact_residual_mean", 0.0) > UNSETTLED:
         warnings.warn(
-            f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last iteration, on "
-            "average; take more Ground(iterations=...) or a shorter dt",
+            f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last iteration, "
+            "on average; take more Ground(iterations=...) or a shorter dt",
             stacklevel=3,
         )
 
@@ -319,7 +327,11 @@ def _check_quaternions(robot: Robot, q: np.ndarray) -> None:
 
 
 def _check_times(duration: Any, dt: Any, record_every: Any, joint_damping: Any) -> None:
-    for what, value, least in (("duration", duration, 0.0), ("dt", dt, 0.0), ("joint_damping", joint_damping, 0.0)):
+    for what, value, least in (
+        ("duration", duration, 0.0),
+        ("dt", dt, 0.0),
+        ("joint_damping", joint_damping, 0.0),
+    ):
         if value is None and what == "joint_damping":
             continue
         good = isinstance(value, int | float | np.number) and math.isfinite(value) and value >= least

@@ -133,10 +133,13 @@ class Trajectory:
         say("balance", f"energy {s.get('energy_balance', math.nan):.2e} J" + self._momentum_words())
         if self.ground is not None:
             fz = self.contact_force[-1, 2]
-            say("contact", f"{fz:.4g} N upward at the end, deepest point {1e3 * s['deepest_penetration']:.2g} mm")
+            say(
+                "contact",
+                f"{fz:.4g} N upward at the end, deepest point {1e3 * s['deepest_penetration']:.2g} mm",
+            )
         if s.get("default_damping"):
-            say("damping", f"{s['default_damping']:g} N m s/rad assumed in {s['default_damping_joints']} joints "
-                "that have none")  # fmt: skip
+            joints = f"{s['default_damping_joints']} joints that have none"
+            say("damping", f"{s['default_damping']:g} N m s/rad assumed in {joints}")
         return lines
 
     def _momentum_words(self) -> str:
@@ -200,21 +203,23 @@ class Trajectory:
                 arrays = {name: data[name] for name in data.files}
             about = json.loads(str(arrays.pop("about")))
             energy = Energy(**{f.name: arrays[f"energy_{f.name}"] for f in fields(Energy)})
-            states = [arrays[name] for name in ("t", "q", "v")]
+            t, q, v = (arrays[name] for name in ("t", "q", "v"))
             momentum, contact_force = arrays["momentum"], arrays["contact_force"]
         except (KeyError, ValueError, EOFError) as error:
             raise ShapeError(f"{os.fspath(path)}: not a trajectory saved by robokit ({error})") from error
         given = about["robot"] or {}
         if robot is None:
-            robot = _reload(given, states[1].shape[1], states[2].shape[1])
-        elif (robot.nq, robot.nv) != (states[1].shape[1], states[2].shape[1]) or list(
-            robot.joint_names
-        ) != given.get("joint_names", list(robot.joint_names)):
+            robot = _reload(given, q.shape[1], v.shape[1])
+        elif (robot.nq, robot.nv) != (q.shape[1], v.shape[1]) or list(robot.joint_names) != given.get(
+            "joint_names", list(robot.joint_names)
+        ):
             raise ShapeError(f"robot {robot.name!r} does not fit this trajectory of {given.get('name')!r}")
         summary = about["summary"]
         summary.setdefault("robot", given.get("name", "?"))
         ground = Ground(**about["ground"]) if about["ground"] else None
-        found = Trajectory(*states, energy, momentum, contact_force, robot, arrays.get("tau"), ground, summary)
+        found = Trajectory(
+            t, q, v, energy, momentum, contact_force, robot, arrays.get("tau"), ground, summary
+        )
         if "contact_points" in arrays:
             found.__dict__["contacts"] = Contacts(
                 arrays["contact_points"], arrays["contact_forces"], tuple(about["contact_links"])
