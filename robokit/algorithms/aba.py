@@ -39,8 +39,8 @@ def aba(tree: Tree, q, qd, tau, f_ext=None) -> list:
         D[i] = ldl([S.T @ column for column in U[i]])
         u[i] = [t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
         if p != 0:
-            Ia = _without_joint(IA[i], U[i], D[i]).without(S.axes)
-            pa = pA[i] + Ia @ c[i] + _combine(U[i], ldl_solve(D[i], u[i]))
+            Ia = without_joint(IA[i], U[i], D[i]).without(S.axes)
+            pa = pA[i] + Ia @ c[i] + combine(U[i], ldl_solve(D[i], u[i]))
             IA[p] = IA[p] + X[i].T @ Ia @ X[i]
             pA[p] = pA[p] + X[i].T @ pa
 
@@ -52,16 +52,16 @@ def aba(tree: Tree, q, qd, tau, f_ext=None) -> list:
     return qdd
 
 
-def _without_joint(IA, U, D):
-    """I^A - U D^-1 U^T."""
+def without_joint(IA, U, D):
+    """I^A - U D^-1 U^T; D as ``ldl`` factorised it."""
     k = len(U)
     for m in range(k):
         column = ldl_solve(D, [1.0 if j == m else 0.0 for j in range(k)])
-        IA = IA.minus_outer(U[m], _combine(U, column))
+        IA = IA.minus_outer(U[m], combine(U, column))
     return IA
 
 
-def _combine(U: list[Force], x: list) -> Force:
+def combine(U: list[Force], x: list) -> Force:
     """U x."""
     total = U[0] * x[0]
     for column, value in zip(U[1:], x[1:], strict=True):

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from robokit.algorithms.aba import combine, without_joint
 from robokit.model.tree import Tree
 from robokit.sim.moments import Moments, along, isotropic, push
 from robokit.sim.passive import JointLaw, JointState
@@ -265,19 +266,3 @@ def sweep(
         y.append(ldl_solve(D[i], right))
         V.append(above + tree.joint[i].S * y[i])  # type: ignore[union-attr]
     return y, V
-
-
-def without_joint(IA: ArticulatedInertia, U: Sequence[Force], D: Any) -> ArticulatedInertia:
-    """I^A - U D^-1 U^T."""
-    k = len(U)
-    for m in range(k):
-        IA = IA.minus_outer(U[m], combine(U, ldl_solve(D, [1.0 if j == m else 0.0 for j in range(k)])))
-    return IA
-
-
-def combine(U: Sequence[Force], x: Sequence[Scalar]) -> Force:
-    """U x."""
-    total = U[0] * x[0]
-    for column, value in zip(U[1:], x[1:], strict=True):
-        total = total + column * value
-    return total

@@ -144,18 +144,13 @@ def power(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
     return sum((a * b for a, b in zip(x, y, strict=True)), 0.0)
 
 
-def transforms(tree: Tree, q: Rows) -> list[Any]:
-    """^iX_lambda(i) by joint."""
-    return [None, *(tree.X(i, q[i]) for i in tree.outward())]
-
-
 # ---- steps -------------------------------------------------------------------------------------------
 
 
 def implicit_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger) -> tuple[Rows, Rows]:
     """v* by the ABA, the sweep for everything stiff, then q along the new velocity."""
     tree = p.tree
-    X = transforms(tree, q)
+    X = tree.transforms(q)
     v_star = along(v, dt, acceleration(tree, q, v, tau))
     done = settle(tree, X, q, v, v_star, dt, p.joints, p.points, p.ground, p.iterations)
     mean = along(v, 1.0, done.y)
@@ -226,7 +221,7 @@ def keep(
     """The state after a step from (q, v), its momentum changed by gravity and the ground only."""
     if not floats(tree):
         return q1, v1
-    X, X1 = transforms(tree, q), transforms(tree, q1)
+    X, X1 = tree.transforms(q), tree.transforms(q1)
     h, I, _ = centroidal_state(tree, X, body_velocities(tree, X, v))
     wanted = h if impulse is None else h + impulse
     wanted = Force(wanted.ang, wanted.lin - tree.a0 * (I.m * dt))
@@ -237,7 +232,7 @@ def calm(p: Problem, q: Rows, v: Rows, dt: Scalar, ledger: Ledger) -> tuple[Rows
     """Damping, friction and limits after a step of free motion."""
     if not p.joints.active:
         return q, v
-    X = transforms(p.tree, q)
+    X = p.tree.transforms(q)
     done = settle(p.tree, X, q, v, v, dt, p.joints, (), None, p.iterations)
     book(ledger, p.tree, X, done, along(v, 1.0, done.y), [], dt)
     return q, done.y

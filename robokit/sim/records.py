@@ -16,7 +16,7 @@ from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
 from robokit.sim.contact import settle
-from robokit.sim.integrators import acceleration, along, transforms
+from robokit.sim.integrators import acceleration, along
 from robokit.sim.program import Program
 from robokit.spatial import Vector3
 
@@ -69,7 +69,7 @@ def contact_forces(
         rows, speeds, efforts = tree.split_q(qs), tree.split_v(vs), tree.split_v(taus)
         p = program.problem(parameters)
         v_star = along(speeds, dt, acceleration(tree, rows, speeds, efforts))
-        X = transforms(tree, rows)
+        X = tree.transforms(rows)
         done = settle(tree, X, rows, speeds, v_star, dt, p.joints, p.points, p.ground, p.iterations)
         X0 = forward_kinematics(tree, rows)
         at: list[Any] = []

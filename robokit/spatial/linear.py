@@ -37,7 +37,7 @@ def ldl_solve(factor: tuple[list[list[Scalar]], list[Scalar]], b: Sequence[Scala
                 x[i] = x[i] - L[i][j] * x[j]
     x = [xi * di for xi, di in zip(x, dinv, strict=True)]
     for i in reversed(range(k)):
-        for j in range(i + 1, k):
+        for j in reversed(range(i + 1, k)):  # the newest x last: the chain of operations is shorter
             if not is_zero(L[j][i]):
                 x[i] = x[i] - L[j][i] * x[j]
     return x
