@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,9 +25,11 @@ def example_robots() -> dict[str, Path]:
 
     A robot answers to its file's name and, shorter, to its folder's: g1 is g1_29dof_rev_1_0.
     """
+    from importlib import metadata  # 30 ms that only this function needs
+
     try:
-        files = importlib.metadata.files(EXAMPLES) or []
-    except importlib.metadata.PackageNotFoundError:
+        files = metadata.files(EXAMPLES) or []
+    except metadata.PackageNotFoundError:
         return {}
     paths = sorted(Path(str(f.locate())).resolve() for f in files if f.suffix == ".urdf")
     names: dict[str, Path] = {}
