@@ -8,8 +8,8 @@
 
 The base of a floating robot turns while it moves: contact, euler and midpoint keep its linear velocity
 in axes that do not turn during the step. rkmk4 works on the joints' manifolds and needs no such care.
-midpoint and rkmk4 take damping, friction and limits in an implicit sweep at the end of the step, so
-that none of them, however stiff, can make the step unstable.
+midpoint and rkmk4 find damping, friction and limits by an implicit sweep at the start of the step and
+hold them constant during it, so that none of them, however stiff, can make the step unstable.
 
 A floating robot's momentum is kept to rounding by all of them (projection.py).
 
@@ -153,21 +153,24 @@ def implicit_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: L
     X = tree.transforms(q)
     v_star = along(v, dt, acceleration(tree, q, v, tau))
     done = settle(tree, X, q, v, v_star, dt, p.joints, p.points, p.ground, p.iterations)
-    mean = along(v, 1.0, done.y)
-    ledger.add("work", 0.5 * dt * sum((power(t, s) for t, s in zip(tau, mean, strict=True)), 0.0))
-    impulse = book(ledger, tree, X, done, mean, body_velocities(tree, X, v), dt)
+    theta = [[0.5 * dt * (a + b) for a, b in zip(x, y, strict=True)] for x, y in zip(v, done.y, strict=True)]
+    book_joints(ledger, theta, tau, *(list(rows) for rows in zip(*done.joint_force, strict=True)))
+    impulse = book_contacts(ledger, tree, X, done, body_velocities(tree, X, v))
     return keep(tree, q, v, *advance(tree, q, done.y, dt), dt, impulse)
 
 
 def midpoint_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger) -> tuple[Rows, Rows]:
     """Half a step of q, v by the acceleration at mid pose and mid velocity, the other half of q."""
     tree = p.tree
+    rub, stops = held_forces(p, q, v, tau, dt)
+    total = along(along(tau, 1.0, rub), 1.0, stops)
     qm, vm = advance(tree, q, v, 0.5 * dt)
-    middle = along(vm, 0.5 * dt, acceleration(tree, qm, vm, tau))
-    v1 = along(vm, dt, acceleration(tree, qm, middle, tau))
-    mean = along(vm, 1.0, v1)
-    ledger.add("work", 0.5 * dt * sum((power(t, s) for t, s in zip(tau, mean, strict=True)), 0.0))
-    return calm(p, *keep(tree, q, v, *advance(tree, qm, v1, 0.5 * dt), dt), dt, ledger)
+    middle = along(vm, 0.5 * dt, acceleration(tree, qm, vm, total))
+    v1 = along(vm, dt, acceleration(tree, qm, middle, total))
+    q1, v1_turned = advance(tree, qm, v1, 0.5 * dt)
+    theta = [[0.5 * dt * (a + b) for a, b in zip(x, y, strict=True)] for x, y in zip(vm, v1, strict=True)]
+    book_joints(ledger, theta, tau, rub, stops)
+    return keep(tree, q, v, q1, v1_turned, dt)
 
 
 def rkmk_step(
@@ -175,6 +178,8 @@ def rkmk_step(
 ) -> tuple[Rows, Rows]:
     """q = q exp(theta), with theta and v by a Runge-Kutta method in the joints' Lie algebras."""
     tree = p.tree
+    rub, stops = held_forces(p, q, v, tau, dt)
+    total = along(along(tau, 1.0, rub), 1.0, stops)
     rates: list[Rows] = []
     accelerations: list[Rows] = []
     for row in tableau.a:
@@ -183,12 +188,23 @@ def rkmk_step(
             tree.joint[i].integrate(q[i], theta[i]) if i and rates else q[i]  # type: ignore[union-attr]
             for i in range(tree.n + 1)
         ]
-        accelerations.append([list(a) for a in aba(tree, qs, vs, tau)])
+        accelerations.append([list(a) for a in aba(tree, qs, vs, total)])
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
-    ledger.add("work", sum((power(t, s) for t, s in zip(tau, theta, strict=True)), 0.0))
-    return calm(p, *keep(tree, q, v, q1, v1, dt), dt, ledger)
+    book_joints(ledger, theta, tau, rub, stops)
+    return keep(tree, q, v, q1, v1, dt)
+
+
+def held_forces(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar) -> tuple[Rows, Rows]:
+    """(damping and friction, stops) that an implicit first-order step would apply, by joint."""
+    if not p.joints.active:
+        zero = [[0.0] * len(row) for row in v]
+        return zero, zero
+    tree = p.tree
+    v_star = along(v, dt, acceleration(tree, q, v, tau))
+    done = settle(tree, tree.transforms(q), q, v, v_star, dt, p.joints, (), None, p.iterations)
+    return [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]
 
 
 def _sum(dt: Scalar, weights: Sequence[float], stages: list[Rows], v: Rows, zero: bool = False) -> Rows:
@@ -228,29 +244,17 @@ def keep(
     return q1, keep_momentum(tree, wanted, q1, v1, X1, body_velocities(tree, X1, v1))
 
 
-def calm(p: Problem, q: Rows, v: Rows, dt: Scalar, ledger: Ledger) -> tuple[Rows, Rows]:
-    """Damping, friction and limits after a step of free motion."""
-    if not p.joints.active:
-        return q, v
-    X = p.tree.transforms(q)
-    done = settle(p.tree, X, q, v, v, dt, p.joints, (), None, p.iterations)
-    book(ledger, p.tree, X, done, along(v, 1.0, done.y), [], dt)
-    return q, done.y
+def book_joints(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: Rows) -> None:
+    """Work of constant joint forces over the displacement theta."""
+    for name, sign, forces in (("work", 1.0, tau), ("friction", -1.0, rub), ("stops", -1.0, stops)):
+        ledger.add(name, sign * sum((power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
 
 
-def book(
-    ledger: Ledger, tree: Tree, X: list[Any], done: Settled, twice_mean: Rows, V: list[Motion], dt: Scalar
-) -> Force | None:
-    """Energy taken by the forces of a solve; returns the ground's impulse about the centre of mass.
+def book_contacts(ledger: Ledger, tree: Tree, X: list[Any], done: Settled, V: list[Motion]) -> Force | None:
+    """Energy taken by the ground, for body velocities V before; returns its impulse about the centre of mass.
 
     The change of 1/2 v^T H v is the force times the mean of the velocities before and after: exact.
     """
-    rub: Scalar = 0.0
-    stops: Scalar = 0.0
-    for (a, b), s in zip(done.joint_force, twice_mean, strict=True):
-        rub, stops = rub + power(a, s), stops + power(b, s)
-    ledger.add("friction", -0.5 * dt * rub)
-    ledger.add("stops", -0.5 * dt * stops)
     if not done.contacts:
         return None
     total = [Force.zero() for _ in X]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -10,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, ShapeError, SimulationError, SingularInertia
-from robokit.kernels import quaternion_offsets
+from robokit.errors import MissingDependency, ShapeError, SimulationError
 from robokit.model.robot import Robot
 from robokit.sim import ledger
+from robokit.sim.checks import check_inertia, check_quaternions, check_times, numbers, warn_of
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import method
-from robokit.sim.passive import joint_law, subtree_inertia
+from robokit.sim.passive import joint_law
 from robokit.sim.program import Program
 from robokit.sim.records import energies, momenta
 from robokit.sim.trajectory import Energy, Trajectory
@@ -33,11 +32,7 @@ ITERATED = 50
 """Steps from which the loop inside the engine is faster than one call a step."""
 
 LARGEST_CONTACT_STEP = 4e-3
-DEEP = 0.01
-"""A point deeper than this is worth a warning [m]."""
-
-UNSETTLED = 0.05
-"""A mean change of velocity in the last iteration above this is worth a warning [m/s]."""
+"""Longest step with a ground that is not warned of [s]."""
 
 
 def simulate(
@@ -91,10 +86,10 @@ def simulate(
     """
     if gravity is not None:
         robot = robot.with_gravity(gravity)
-    q = _state("q0", robot.neutral() if q0 is None else q0, robot.nq)
-    v = _state("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
-    _check_quaternions(robot, q)
-    _check_times(duration, dt, record_every, joint_damping)
+    q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq)
+    v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
+    check_quaternions(robot, q)
+    check_times(duration, dt, record_every, joint_damping)
     surface = Ground() if ground is True else (ground or None)
     if surface is not None and not isinstance(surface, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
@@ -106,14 +101,15 @@ def simulate(
             f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)",
             stacklevel=2,
         )
-    _check_inertia(robot)
+    check_inertia(robot)
     damping = joint_damping if joint_damping is not None else (FALL_DAMPING if surface is not None else 0.0)
     law, defaulted = joint_law(robot, damping)
     program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2)
 
     run = _Run(program, q, v, dt, record_every or max(1, round(FRAME / dt)), controller)
     run.go(max(0, round(duration / dt)), progress)
-    trajectory = run.trajectory()
+    with np.errstate(all="ignore"):  # sums over the last finite states may not be
+        trajectory = run.trajectory()
     if defaulted:
         trajectory.summary |= {"default_damping": damping, "default_damping_joints": len(defaulted)}
     if run.broken_at is not None:
@@ -123,7 +119,7 @@ def simulate(
             f"try dt = {dt / 4:g}. The states before are in the error's .trajectory",
             trajectory,
         )
-    _warn(trajectory)
+    warn_of(trajectory.summary)
     return trajectory
 
 
@@ -219,7 +215,7 @@ class _Run:
         q, v, _ = self.state
         assert self.controller is not None
         tau = self.controller(self.done * self.dt, q.copy(), v.copy())
-        self.tau = _state("controller's tau", tau, len(self.tau))
+        self.tau = numbers("controller's tau", tau, len(self.tau))
 
     def _record(self) -> None:
         if not self.steps and self.controller is not None:
@@ -239,8 +235,8 @@ class _Run:
         t = self.dt * np.array(self.steps[:n], dtype=float)
         q, v, books = (np.array(x[:n]) for x in (self.q, self.v, self.entries))
         kinetic, potential = energies(robot, q, v)
-        dissipated = sum(books[:, ledger.AT[k]] for k in ("contact", "friction", "stops"))
         momentum = momenta(robot, q, v)
+        dissipated = sum(books[:, ledger.AT[k]] for k in ("contact", "friction", "stops"))
         force = np.zeros((n, 3))
         force[1:] = np.diff(books[:, ledger.IMPULSE], axis=0)[:, 3:] / np.diff(t)[:, None]
         energy = Energy(kinetic, potential, np.asarray(dissipated), books[:, ledger.AT["work"]])
@@ -286,67 +282,3 @@ def _bar(steps: int) -> Any:
     except ImportError as error:
         raise MissingDependency("progress=True needs tqdm: pip install tqdm") from error
     return tqdm(total=steps, unit="step", unit_scale=True, leave=False)
-
-
-def _warn(trajectory: Trajectory) -> None:
-    s = trajectory.summary
-    if s.get("deepest_penetration", 0.0) > DEEP:
-        warnings.warn(
-            f"a contact point sank {1e3 * s['deepest_penetration']:.3g} mm into the ground (10 mm are fine): "
-            "start above the ground, take a shorter dt or a smaller Ground(sink=...)",
-            stacklevel=3,
-        )
-    if s.get("contact_residual_mean", 0.0) > UNSETTLED:
-        warnings.warn(
-            f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last iteration, "
-            "on average; take more Ground(iterations=...) or a shorter dt",
-            stacklevel=3,
-        )
-
-
-def _state(what: str, value: Any, n: int) -> np.ndarray:
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{what}: expected {n} numbers, got {value!r}") from None
-    if array.shape != (n,):
-        raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ShapeError(f"{what}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
-    return array
-
-
-def _check_quaternions(robot: Robot, q: np.ndarray) -> None:
-    for k in quaternion_offsets(robot):
-        norm = float(np.linalg.norm(q[k : k + 4]))
-        if abs(norm - 1.0) > 1e-6:
-            raise ShapeError(
-                f"q0[{k}:{k + 4}] is a quaternion (wxyz) of norm {norm:.6g}; a unit quaternion is needed: "
-                "divide it by its norm"
-            )
-
-
-def _check_times(duration: Any, dt: Any, record_every: Any, joint_damping: Any) -> None:
-    for what, value, least in (
-        ("duration", duration, 0.0),
-        ("dt", dt, 0.0),
-        ("joint_damping", joint_damping, 0.0),
-    ):
-        if value is None and what == "joint_damping":
-            continue
-        good = isinstance(value, int | float | np.number) and math.isfinite(value) and value >= least
-        if not good or (what == "dt" and value == 0.0):
-            sign = ">" if what == "dt" else ">="
-            raise ShapeError(f"{what}: expected a number {sign} 0, got {value!r}")
-    if record_every is not None and (not isinstance(record_every, int | np.integer) or record_every < 1):
-        raise ShapeError(f"record_every: expected a whole number of steps >= 1, got {record_every!r}")
-
-
-def _check_inertia(robot: Robot) -> None:
-    for joint, (H, _) in zip(robot.joints, subtree_inertia(robot)[1:], strict=True):
-        if len(H) and not np.linalg.eigvalsh(H).min() > 1e-14 * max(1.0, float(np.abs(H).max())):
-            raise SingularInertia(
-                f"joint {joint.name!r} moves no inertia (link {joint.child_link!r} and all behind it): give "
-                "its links mass and inertia, or make the joint fixed",
-                joint.name,
-            )

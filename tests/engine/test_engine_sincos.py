@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import mpmath as mp
 import numpy as np
 import pytest
 
 from robokit.engine import sincos
 from robokit.engine.kernel import Kernel
 from robokit.spatial.scalars import cos, sin
-
-mp = pytest.importorskip("mpmath")
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from robokit.catalog import example_robots
 from robokit.urdf import check_urdf
 
 pytestmark = pytest.mark.parity
@@ -32,17 +33,8 @@ SILENT = {
 }
 
 
-def robots():
-    data = pytest.importorskip("example_robot_data")
-    from pathlib import Path
-
-    return sorted(
-        (Path(data.robots_loader.getModelPath("talos_data")) / "example-robot-data/robots").rglob("*.urdf")
-    )
-
-
 def test_example_robots():
-    paths = robots()
+    paths = sorted(set(example_robots().values()))
     assert len(paths) > 50
     silent = set()
     for path in paths:

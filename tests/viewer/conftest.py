@@ -53,11 +53,11 @@ def shapes():
 @pytest.fixture(scope="session")
 def chromium():
     """A headless Chromium, shared by the browser tests."""
-    playwright = pytest.importorskip("playwright.sync_api")
+    from playwright.sync_api import sync_playwright
+
     path = os.environ.get("ROBOKIT_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
-    if not Path(path).exists():
-        pytest.skip(f"no browser at {path}; set ROBOKIT_CHROMIUM")
-    with playwright.sync_playwright() as pw:
+    assert Path(path).exists(), f"no browser at {path}; set ROBOKIT_CHROMIUM"
+    with sync_playwright() as pw:
         browser = pw.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
         yield browser
         browser.close()

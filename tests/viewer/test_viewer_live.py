@@ -19,8 +19,6 @@ from viewer_cases import made_up_motion, pendulum
 from robokit.errors import ShapeError
 from robokit.viewer import Viewer
 
-pytest.importorskip("meshcat")
-
 SCRIPT = """
 import sys, time
 sys.path[:0] = {paths!r}

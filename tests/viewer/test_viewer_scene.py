@@ -91,14 +91,16 @@ def test_a_missing_mesh_is_a_box_and_one_warning():
 
 @pytest.mark.parametrize("scale", [(1, 1, 1), (0.001, 0.001, 0.001), (1, -1, 1), (-2, -1, 3)])
 def test_scaled_and_mirrored_meshes_keep_their_outside_out(tmp_path, scale):
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
+
     trimesh.creation.box((1, 2, 3)).export(tmp_path / "box.stl")
     ((triangles, _),) = load_mesh(tmp_path / "box.stl", scale, 1500)
     assert volume(triangles) == pytest.approx(6.0 * abs(np.prod(scale)))
 
 
 def test_meshes_are_thinned_for_display(tmp_path):
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
+
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
     ball.export(tmp_path / "ball.stl")
     ((triangles, _),) = load_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
@@ -107,7 +109,8 @@ def test_meshes_are_thinned_for_display(tmp_path):
 
 
 def test_vertex_clustering_keeps_to_the_budget_too():
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
+
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
     vertices, faces = cluster(np.asarray(ball.vertices), np.asarray(ball.faces), 1500)
     assert 400 < len(faces) <= 1500

@@ -9,8 +9,6 @@ from viewer_cases import pendulum
 from robokit.viewer import draw_sparsity, sparsity_figure
 from robokit.viewer.sparsity import count_lines, tree_layout
 
-pytest.importorskip("matplotlib")
-
 START = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 

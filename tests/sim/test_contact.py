@@ -1,0 +1,180 @@
+"""Contact with the ground: balls, boxes and slopes against theory, and a humanoid that falls."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+
+MU = 0.5
+
+
+def _at(robot, height, quat=(1.0, 0.0, 0.0, 0.0)):
+    quat = np.array(quat) / np.linalg.norm(quat)
+    return robot.configuration(base_position=(0, 0, height), base_quat_wxyz=quat)
+
+
+def test_ground_carries_the_weight():
+    trajectory = rk.simulate(m.box(), _at(m.box(), 0.1), duration=1.0, ground=rk.Ground())
+    assert trajectory.contact_force[-1] == pytest.approx([0, 0, m.G], abs=1e-6)
+    assert trajectory.contacts.forces[-1].sum(axis=0) == pytest.approx([0, 0, m.G], abs=1e-6)
+    assert np.abs(trajectory.v[-1]).max() < 1e-6
+
+
+def test_box_drop_never_gains_energy():
+    for seed in range(8):
+        quat = np.random.default_rng(seed).normal(size=4)
+        trajectory = rk.simulate(
+            m.box(), _at(m.box(), 0.5, quat), duration=1.5, ground=rk.Ground(), record_every=1
+        )
+        mechanical = trajectory.energy.mechanical
+        # The ground's springs give back what they hold for a moment, never more than the start had.
+        assert mechanical.max() - mechanical[0] < 1e-12, seed
+        # The books close but for the first-order step; at rest nothing is left to move.
+        assert trajectory.summary["energy_balance"] < 0.02
+        assert trajectory.energy.kinetic[-1] < 1e-5
+        assert trajectory.summary["deepest_penetration"] < 0.01
+
+
+def test_flat_box_drop_only_loses_energy():
+    trajectory = rk.simulate(m.box(), _at(m.box(), 0.5), duration=1.0, ground=rk.Ground(), record_every=1)
+    k = m.G / rk.Ground().sink
+    held = 4 * 0.5 * k * np.minimum(trajectory.q[:, 6] - 0.1, 0.0) ** 2
+    assert np.diff(trajectory.energy.mechanical + held).max() < 1e-14
+
+
+def test_momentum_balance_is_exact_with_contact():
+    quat = (0.9, 0.3, 0.2, 0.1)
+    trajectory = rk.simulate(
+        m.box(), _at(m.box(), 0.3, quat), [1, 2, 3, 1, 0, 0], duration=1.0, ground=rk.Ground()
+    )
+    assert trajectory.summary["momentum_balance_linear"] < 1e-11
+    assert trajectory.summary["momentum_balance_angular"] < 1e-11
+    impulse = (trajectory.contact_force[1:] * np.diff(trajectory.t)[:, None]).sum(axis=0)
+    expected = trajectory.momentum[-1, 3:] - trajectory.momentum[0, 3:] + [0, 0, m.G * trajectory.t[-1]]
+    assert impulse == pytest.approx(expected, abs=1e-11)
+
+
+@pytest.mark.parametrize("tangent", [0.2, 0.4])
+def test_block_sticks_below_the_friction_angle(tangent):
+    """Regularised friction creeps at slip tan / sqrt(mu^2 - tan^2), and no faster."""
+    ground = rk.Ground(friction=MU)
+    trajectory = rk.simulate(
+        m.box(), _at(m.box(), 0.1), duration=2.0, ground=ground, gravity=m.tilted(math.atan(tangent))
+    )
+    creep = (trajectory.q[-1, 4] - trajectory.q[len(trajectory) // 2, 4]) / (
+        trajectory.t[-1] - trajectory.t[len(trajectory) // 2]
+    )
+    assert creep == pytest.approx(ground.slip * tangent / math.sqrt(MU**2 - tangent**2), rel=0.02)
+
+
+@pytest.mark.parametrize("tangent", [0.6, 1.0])
+def test_block_slides_above_the_friction_angle(tangent):
+    angle = math.atan(tangent)
+    # A slippery corner digs in: a flat start and a low block do not tip over.
+    trajectory = rk.simulate(
+        m.box(), _at(m.box(), 0.1), duration=1.0, ground=rk.Ground(friction=MU), gravity=m.tilted(angle)
+    )
+    half = len(trajectory) // 2
+    acceleration = (trajectory.momentum[-1, 3] - trajectory.momentum[half, 3]) / (
+        trajectory.t[-1] - trajectory.t[half]
+    )
+    assert acceleration == pytest.approx(m.G * (math.sin(angle) - MU * math.cos(angle)), rel=1e-3)
+
+
+def test_friction_coefficient_by_link():
+    ground = rk.Ground(friction={"box": 0.0})
+    trajectory = rk.simulate(m.box(), _at(m.box(), 0.1), [0, 0, 0, 1, 0, 0], duration=0.5, ground=ground)
+    assert trajectory.momentum[-1, 3] == pytest.approx(1.0, rel=1e-3)
+
+
+def test_friction_impulse_is_bounded_by_the_normal_one():
+    """An oblique impact: one solve is too much by tens of per cent, three by less than one."""
+    excess = {}
+    for iterations in (1, 3):
+        ground = rk.Ground(friction=MU, iterations=iterations)
+        trajectory = rk.simulate(
+            m.ball(), _at(m.ball(), 0.11), [0, 0, 0, 5, 0, -2], duration=0.1, ground=ground, record_every=1
+        )
+        force = trajectory.contact_force
+        excess[iterations] = np.linalg.norm(force[:, :2].sum(axis=0)) / (MU * force[:, 2].sum()) - 1
+    assert excess[3] < 0.01
+    assert excess[3] < excess[1] + 1e-9
+
+
+def test_ball_rolls_and_does_not_sink():
+    """A ball set sliding ends up rolling at 5/7 of its speed."""
+    robot = m.ball()
+    trajectory = rk.simulate(
+        robot, _at(robot, 0.1), [0, 0, 0, 1, 0, 0], duration=1.5, ground=rk.Ground(friction=0.3)
+    )
+    assert trajectory.momentum[-1, 3] == pytest.approx(5 / 7, rel=0.01)
+    assert trajectory.v[-1, 1] * 0.1 == pytest.approx(trajectory.momentum[-1, 3], abs=2e-3)
+
+
+@pytest.mark.parametrize("speed", [1.0, 10.0])
+@pytest.mark.parametrize("dt", [1e-3, 4e-3])
+def test_ball_does_not_tunnel_or_bounce_up(speed, dt):
+    robot = m.ball()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # deep at 10 m/s and 4 ms: that is not the point here
+        trajectory = rk.simulate(
+            robot,
+            _at(robot, 0.5),
+            [0, 0, 0, 0, 0, -speed],
+            duration=1.0,
+            dt=dt,
+            ground=rk.Ground(),
+            record_every=1,
+        )
+    z = trajectory.q[:, 6]
+    # One damper d alone would stop the ball within v M / d.
+    ground = rk.Ground()
+    impact = math.sqrt(speed**2 + 2 * m.G * 0.4)
+    assert z.min() > 0.1 - impact * ground.sink / (m.G * ground.time) - ground.sink
+    landed = int(np.argmax(z < 0.1))
+    # One point with all the mass is critically damped: it gives back e^-2 of the speed at most.
+    assert z[landed:].max() < 0.1 + (math.exp(-2) * impact) ** 2 / (2 * m.G)
+    assert z[-1] == pytest.approx(0.1, abs=1.1e-3)
+
+
+def test_no_ground_force_above_the_ground():
+    trajectory = rk.simulate(m.box(), _at(m.box(), 1.0), duration=0.2, ground=rk.Ground(height=0.2))
+    assert not trajectory.contact_force.any()
+    assert not trajectory.contacts.forces.any()
+
+
+def test_ground_height_moves_everything():
+    low = rk.simulate(m.box(), _at(m.box(), 0.2), duration=0.5, ground=rk.Ground())
+    high = rk.simulate(m.box(), _at(m.box(), 1.2), duration=0.5, ground=rk.Ground(height=1.0))
+    assert high.q[:, 6] - 1.0 == pytest.approx(low.q[:, 6], abs=1e-9)
+
+
+def test_twenty_humanoids_fall():
+    robot = m.humanoid()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        q = robot.random_configuration(rng)
+        q[6] = rk.standing_height(robot, q, clearance=0.2)
+        trajectory = rk.simulate(robot, q, 0.5 * rng.normal(size=robot.nv), duration=2.0, ground=rk.Ground())
+        assert np.isfinite(trajectory.v).all()
+        assert trajectory.summary["deepest_penetration"] < 0.01
+        assert trajectory.summary["momentum_balance_linear"] < 1e-9
+        # What the books miss is the first-order step's own error.
+        assert trajectory.summary["energy_balance"] < 0.005 * abs(trajectory.energy.mechanical[0]) + 2.0
+
+
+def test_a_fallen_humanoid_lies_still():
+    robot = m.humanoid()
+    q = rk.standing_configuration(robot, height=0.02, tilt=math.radians(5), seed=1)
+    trajectory = rk.simulate(robot, q, duration=5.0, ground=rk.Ground())
+    assert trajectory.energy.kinetic[-1] < 1e-3
+    assert trajectory.contact_force[-1] == pytest.approx([0, 0, m.G * robot.total_mass], abs=1.0)
+    lower = np.array([j.lower for j in robot.joints[1:]])
+    upper = np.array([j.upper for j in robot.joints[1:]])
+    over = np.maximum(trajectory.q[:, 7:] - upper, lower - trajectory.q[:, 7:])
+    assert over.max() < 0.1, "a joint went far through its stop"
+    assert over[-1].max() < 0.01

@@ -1,0 +1,113 @@
+"""Contact points from shapes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
+from robokit.sim import contact_points
+from robokit.sim.moments import Moments, along, isotropic, push
+from robokit.sim.points import primitive_points
+from robokit.spatial import Motion, Vector3
+
+
+def _robot(**link):
+    builder = ModelBuilder("r")
+    builder.link("a", mass=2.0, inertia=np.diag([0.1, 0.2, 0.25]), **link)
+    return builder.build("floating")
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "radius", "lowest"),
+    [
+        (Sphere(0.3), 1, 0.3, -0.3),
+        (Capsule(0.1, 0.5), 2, 0.1, -0.35),
+        (Box((0.2, 0.4, 0.6)), 8, 0.0, -0.3),
+        (Cylinder(0.2, 0.5), 16, 0.0, -0.25),
+    ],
+)
+def test_primitives(shape, count, radius, lowest):
+    points, r = primitive_points(shape)
+    assert points.shape == (count, 3) and r == radius
+    assert points[:, 2].min() - r == pytest.approx(lowest)
+
+
+def test_placement_of_shape_and_link():
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    builder = ModelBuilder("r")
+    builder.link("a", mass=1.0, inertia=np.eye(3))
+    builder.link("b", collisions=(Shape(Sphere(0.1), Placement(turn, np.array([1.0, 0, 0]))),))
+    builder.joint("f", "fixed", "a", "b", Placement(turn, np.array([0, 0, 2.0])))
+    points = contact_points(builder.build("floating"))
+    assert points.link == ("b",) and points.body.tolist() == [1]
+    assert points.position == pytest.approx(np.array([[0.0, 1.0, 2.0]]))
+
+
+def test_collision_then_visual_then_inertia_box():
+    a, b = (Shape(Sphere(0.1)),), (Shape(Sphere(0.2)),)
+    assert contact_points(_robot(collisions=a, visuals=b)).radius.tolist() == [0.1]
+    assert contact_points(_robot(visuals=b)).radius.tolist() == [0.2]
+    box = contact_points(_robot(com=(0.5, 0, 0)))
+    assert len(box) == 8 and box.position.mean(axis=0) == pytest.approx([0.5, 0, 0])
+    size = np.ptp(box.position, axis=0)
+    squares = size**2
+    assert 2.0 / 12.0 * (squares.sum() - squares) == pytest.approx([0.1, 0.2, 0.25])
+
+
+def test_links_that_do_not_move_are_left_out():
+    builder = ModelBuilder("r")
+    builder.link("base", mass=1.0, collisions=(Shape(Sphere(1.0)),))
+    builder.link("arm", mass=1.0, inertia=np.eye(3), collisions=(Shape(Sphere(0.1)),))
+    builder.joint("j", "continuous", "base", "arm")
+    assert contact_points(builder.build("fixed")).link == ("arm",)
+
+
+def test_mesh_hull_is_thinned_and_missing_mesh_falls_back(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    path = tmp_path / "s.stl"
+    trimesh.creation.icosphere(subdivisions=3, radius=0.5).export(path)
+    mesh = Mesh("s.stl", (2.0, 1.0, 1.0), path)
+    points = contact_points(_robot(collisions=(Shape(mesh),)))
+    assert len(points) == 32
+    assert np.linalg.norm(points.position / [2, 1, 1], axis=1) == pytest.approx(np.full(32, 0.5), abs=1e-6)
+    assert np.abs(points.position).max(axis=0) == pytest.approx([1.0, 0.5, 0.5], rel=0.15)
+    few = contact_points(_robot(collisions=(Shape(mesh), Shape(mesh))), max_points=10)
+    assert len(few) == 10
+    missing = (Shape(Mesh("gone.stl")),)
+    with pytest.warns(UserWarning, match="'a'"):
+        box = contact_points(_robot(collisions=missing))
+    assert len(box) == 8
+    with pytest.warns(UserWarning, match="gone"):
+        assert contact_points(_robot(collisions=missing, visuals=(Shape(Sphere(0.1)),))).radius.tolist() == [
+            0.1
+        ]
+
+
+def test_points_are_computed_once():
+    robot = _robot(collisions=(Shape(Sphere(0.1)),))
+    assert contact_points(robot) is contact_points(robot)
+
+
+def test_moments_give_the_forces_of_the_points():
+    """The three moments are all it takes: against the sum over the points, one by one."""
+    rng = np.random.default_rng(0)
+    n = np.array([0.36, 0.48, 0.8])
+    V = Motion(Vector3(*rng.normal(size=3)), Vector3(*rng.normal(size=3)))
+    weights, coefficients, places = rng.uniform(size=5), rng.uniform(size=5), rng.normal(size=(5, 3))
+    z = 0.3
+    W, C = Moments(), Moments()
+    expected = np.zeros(6)
+    pushed = np.zeros(6)
+    for w, c, p in zip(weights, coefficients, places, strict=True):
+        W, C = W + Moments.of(w, Vector3(*p)), C + Moments.of(c, Vector3(*p))
+        u = np.array([*V.lin]) + np.cross([*V.ang], p)
+        f = c * u + (w - c) * n * (n @ u)
+        expected += [*np.cross(p, f), *f]
+        e = -w * (n @ p + z) * n
+        pushed += [*np.cross(p, e), *e]
+    N = Vector3(*n)
+    K = isotropic(C) + along(W - C, N)
+    assert [*(K @ V)] == pytest.approx(expected.tolist())
+    assert [*push(W, N, z)] == pytest.approx(pushed.tolist())
+    assert math.isclose(W.s0, weights.sum())

@@ -1,0 +1,182 @@
+"""The public face of simulate: arguments, records, reasons to stop."""
+
+import math
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.model import ModelBuilder
+from robokit.sim import ledger
+from robokit.sim.integrators import METHODS
+from robokit.sim.passive import joint_law
+from robokit.sim.program import Program
+
+
+def test_records():
+    trajectory = rk.simulate(m.double_pendulum(), [0.1, 0.0], duration=0.1, record_every=30)
+    assert trajectory.t == pytest.approx([0, 0.03, 0.06, 0.09, 0.1])
+    assert trajectory.q.shape == (5, 2) and trajectory.v.shape == (5, 2)
+    assert trajectory.momentum.shape == (5, 6) and trajectory.contact_force.shape == (5, 3)
+    assert trajectory.contacts is None
+    assert len(rk.simulate(m.double_pendulum(), duration=0.0)) == 1
+
+
+def test_how_often_is_recorded_changes_nothing():
+    runs = [
+        rk.simulate(m.double_pendulum(), [1.0, 0.5], duration=0.3, record_every=k, controller=c)
+        for k, c in ((1, None), (100, None), (1, lambda t, q, v: np.zeros(2)))
+    ]
+    for run in runs[1:]:
+        assert np.array_equal(run.q[-1], runs[0].q[-1])
+
+
+def test_records_agree_with_the_public_functions():
+    robot = m.free_chain()
+    trajectory = rk.simulate(robot, None, np.ones(robot.nv), duration=0.1)
+    q, v = trajectory.q, trajectory.v
+    assert trajectory.energy.kinetic == pytest.approx(rk.kinetic_energy(robot, q, v), rel=1e-12)
+    assert trajectory.energy.potential == pytest.approx(rk.potential_energy(robot, q), abs=1e-11)
+    assert trajectory.momentum == pytest.approx(rk.centroidal_momentum(robot, q, v), abs=1e-11)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_machine_code_and_plain_floats_take_the_same_steps(name):
+    robot = m.box() if name == "contact" else m.free_chain()
+    ground = rk.Ground() if name == "contact" else None
+    q = robot.neutral()
+    q[:4], q[6] = (0.8, 0.6, 0.0, 0.0), 0.14
+    v = np.linspace(-1, 1, robot.nv)
+    compiled = rk.simulate(robot, q, v, duration=0.05, ground=ground, integrator=name, joint_damping=0.2)
+    law, _ = joint_law(robot, 0.2)
+    program = Program(robot, name, METHODS[name], law, ground, 2)
+    state = [q.tolist(), v.tolist(), [0.0] * ledger.SIZE]
+    for _ in range(50):
+        state = program.text(*state[:2], [0.0] * robot.nv, state[2], program.parameters(1e-3).tolist())
+    assert state[0] == pytest.approx(compiled.q[-1].tolist(), abs=1e-10)
+    assert state[1] == pytest.approx(compiled.v[-1].tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"dt": 0.0}, "dt"),
+        ({"dt": math.nan}, "dt"),
+        ({"duration": -1.0}, "duration"),
+        ({"duration": "1"}, "duration"),
+        ({"q0": [0.0]}, "q0"),
+        ({"q0": [math.inf, 0.0]}, "q0"),
+        ({"v0": np.zeros((2, 2))}, "v0"),
+        ({"record_every": 0}, "record_every"),
+        ({"record_every": 1.5}, "record_every"),
+        ({"joint_damping": -1.0}, "joint_damping"),
+        ({"ground": 3.0}, "ground"),
+        ({"gravity": (0, 0)}, "gravity"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, named):
+    with pytest.raises(rk.ShapeError, match=named):
+        rk.simulate(m.double_pendulum(), **arguments)
+
+
+def test_quaternion_must_be_unit():
+    q = m.box().neutral()
+    q[0] = 2.0
+    with pytest.raises(rk.ShapeError, match="unit quaternion"):
+        rk.simulate(m.box(), q)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"friction": -1.0}, {"sink": 0.0}, {"iterations": 9}, {"height": math.nan}]
+)
+def test_ground_checks_its_constants(wrong):
+    with pytest.raises(rk.ShapeError, match=next(iter(wrong))):
+        rk.Ground(**wrong)
+
+
+def test_long_contact_steps_are_warned_of():
+    with pytest.warns(UserWarning, match="4 ms"):
+        rk.simulate(m.box(), None, duration=0.02, dt=6e-3, ground=rk.Ground(height=-5.0))
+
+
+def test_deep_penetration_is_warned_of():
+    with pytest.warns(UserWarning, match="sank"):
+        rk.simulate(m.box(), m.box().neutral(), duration=0.01, ground=rk.Ground())
+
+
+def test_massless_joint_is_named():
+    builder = ModelBuilder("r")
+    builder.link("base", mass=1.0)
+    builder.link("arm", mass=1.0, com=(0, 0, 1), inertia=np.eye(3))
+    builder.link("tip")
+    builder.joint("shoulder", "continuous", "base", "arm")
+    builder.joint("empty", "continuous", "arm", "tip")
+    with pytest.raises(rk.SingularInertia, match="empty") as caught:
+        rk.simulate(builder.build("fixed"))
+    assert caught.value.joint == "empty"
+
+
+def _explode(t, q, v):
+    return 1e200 * np.sign(v + 1e-300) if t > 0.05 else np.zeros(2)
+
+
+@pytest.mark.parametrize("record_every", [1, 7])
+def test_not_finite_keeps_the_trajectory(record_every):
+    with pytest.raises(rk.SimulationError, match="no longer finite") as caught:
+        rk.simulate(m.double_pendulum(), [0.3, 0.2], [1, 1], controller=_explode, record_every=record_every)
+    kept = caught.value.trajectory
+    assert np.isfinite(kept.q).all() and 0.03 < kept.t[-1] < 0.1
+    assert "try dt" in str(caught.value)
+
+
+def test_not_finite_inside_the_engine_keeps_the_trajectory():
+    with pytest.raises(rk.SimulationError) as caught:
+        rk.simulate(m.double_pendulum(), [0.3, 0.2], [1e200, 0.0], duration=1.0, record_every=100)
+    assert np.isfinite(caught.value.trajectory.q).all()
+    assert len(caught.value.trajectory) >= 1
+
+
+def test_ctrl_c_keeps_the_trajectory():
+    def controller(t, q, v):
+        if t > 0.02:
+            raise KeyboardInterrupt
+        return np.zeros(2)
+
+    trajectory = rk.simulate(m.double_pendulum(), duration=1.0, controller=controller, record_every=1)
+    assert trajectory.summary["interrupted"] is True
+    assert 0.015 < trajectory.t[-1] < 0.03
+    assert "interrupted" in trajectory.report()[0]
+
+
+def test_progress_bar(capsys):
+    rk.simulate(m.double_pendulum(), duration=0.05, progress=True)
+    assert "step" in capsys.readouterr().err
+
+
+def test_standing_height_touches_the_ground():
+    for robot, clearance in ((m.box(), 0.05), (m.ball(), 0.0), (m.humanoid(), 0.02)):
+        z = rk.standing_height(robot, clearance=clearance)
+        q = robot.neutral()
+        q[6] = z - clearance - 1e-4
+        touching = rk.simulate(robot, q, duration=0.001, ground=rk.Ground())
+        assert touching.summary["deepest_penetration"] == pytest.approx(1e-4, abs=1e-9)
+    with pytest.raises(rk.ShapeError, match="fixed base"):
+        rk.standing_height(m.double_pendulum())
+
+
+def test_standing_configuration_is_reproducible_and_inside_the_limits():
+    robot = m.humanoid()
+    a, b = (rk.standing_configuration(robot, tilt=0.1, seed=3) for _ in range(2))
+    assert np.array_equal(a, b)
+    assert not np.array_equal(a, rk.standing_configuration(robot, tilt=0.1, seed=4))
+    assert np.linalg.norm(a[:4]) == pytest.approx(1.0)
+    for joint in robot.joints[1:]:
+        assert joint.lower <= a[joint.q_slice][0] <= joint.upper
+    turned = rk.standing_configuration(robot, tilt=[math.cos(0.3), math.sin(0.3), 0, 0])
+    assert turned[:4] == pytest.approx([math.cos(0.3), math.sin(0.3), 0, 0])
+
+
+def test_every_slot_of_the_ledger_is_an_output():
+    assert len(set(ledger.SLOTS)) == ledger.SIZE
+    assert ledger.SLOTS[ledger.IMPULSE][-1] == "impulse_fz"
