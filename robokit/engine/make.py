@@ -22,7 +22,7 @@ from robokit.engine.tiles import batch_module
 
 Text = Callable[..., Sequence[Sequence[Any]]]
 
-NODE_BUDGET = 400_000
+NODE_BUDGET = 250_000
 """Operations that are recorded at most; longer texts run on plain numbers."""
 
 
