@@ -33,7 +33,7 @@ from robokit.sim.passive import JointLaw
 from robokit.sim.projection import centroidal_state, floats, keep_momentum
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
-from robokit.spatial.scalars import Scalar
+from robokit.spatial.scalars import Scalar, sqrt
 
 Rows = list[Any]
 """Scalars by joint: one list for each body 0..N."""
@@ -156,7 +156,7 @@ def implicit_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: L
     theta = [[0.5 * dt * (a + b) for a, b in zip(x, y, strict=True)] for x, y in zip(v, done.y, strict=True)]
     book_joints(ledger, theta, tau, *(list(rows) for rows in zip(*done.joint_force, strict=True)))
     impulse = book_contacts(ledger, tree, X, done, body_velocities(tree, X, v))
-    return keep(tree, q, v, *advance(tree, q, done.y, dt), dt, impulse)
+    return keep(ledger, tree, q, v, *advance(tree, q, done.y, dt), dt, impulse)
 
 
 def midpoint_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger) -> tuple[Rows, Rows]:
@@ -170,7 +170,7 @@ def midpoint_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: L
     q1, v1_turned = advance(tree, qm, v1, 0.5 * dt)
     theta = [[0.5 * dt * (a + b) for a, b in zip(x, y, strict=True)] for x, y in zip(vm, v1, strict=True)]
     book_joints(ledger, theta, tau, rub, stops)
-    return keep(tree, q, v, q1, v1_turned, dt)
+    return keep(ledger, tree, q, v, q1, v1_turned, dt)
 
 
 def rkmk_step(
@@ -193,7 +193,7 @@ def rkmk_step(
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
     book_joints(ledger, theta, tau, rub, stops)
-    return keep(tree, q, v, q1, v1, dt)
+    return keep(ledger, tree, q, v, q1, v1, dt)
 
 
 def held_forces(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar) -> tuple[Rows, Rows]:
@@ -232,7 +232,7 @@ def _bracket(tree: Tree, i: int, x: Sequence[Scalar], y: Sequence[Scalar]) -> li
 
 
 def keep(
-    tree: Tree, q: Rows, v: Rows, q1: Rows, v1: Rows, dt: Scalar, impulse: Force | None = None
+    ledger: Ledger, tree: Tree, q: Rows, v: Rows, q1: Rows, v1: Rows, dt: Scalar, impulse: Force | None = None
 ) -> tuple[Rows, Rows]:
     """The state after a step from (q, v), its momentum changed by gravity and the ground only."""
     if not floats(tree):
@@ -241,7 +241,10 @@ def keep(
     h, I, _ = centroidal_state(tree, X, body_velocities(tree, X, v))
     wanted = h if impulse is None else h + impulse
     wanted = Force(wanted.ang, wanted.lin - tree.a0 * (I.m * dt))
-    return q1, keep_momentum(tree, wanted, q1, v1, X1, body_velocities(tree, X1, v1))
+    kept, missing = keep_momentum(tree, wanted, q1, v1, X1, body_velocities(tree, X1, v1))
+    ledger.add("corrected_k", sqrt(missing.ang.dot(missing.ang)))
+    ledger.add("corrected_l", sqrt(missing.lin.dot(missing.lin)))
+    return q1, kept
 
 
 def book_joints(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: Rows) -> None:

@@ -21,6 +21,8 @@ SLOTS = (
     "depth",  # deepest point so far [m]
     "residual",  # largest residual of the contact iteration so far [m/s]
     "residual_sum",  # sum of the residuals [m/s]
+    "corrected_k",  # sum of the angular momentum that steps missed and the projection gave back [N m s]
+    "corrected_l",  # the same of the linear momentum [N s]
 )
 
 SIZE = len(SLOTS)

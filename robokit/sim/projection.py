@@ -8,6 +8,7 @@ velocity is then corrected by the rigid motion that makes up for what is missing
 
 Source: centroidal momentum, dynamics notes eq. 20-22; projection methods, Hairer, Lubich and Wanner,
 "Geometric numerical integration", section IV.4.
+The books keep the sum of what was missing (``corrected_...``), so that the correction is not hidden.
 Cost: O(n), about a tenth of a step.
 """
 
@@ -49,8 +50,8 @@ def keep_momentum(
     v: list[list[Scalar]],
     X: Sequence[Any],
     V: Sequence[Motion],
-) -> list[list[Scalar]]:
-    """v with the base's velocity corrected so that the centroidal momentum is the one wanted.
+) -> tuple[list[list[Scalar]], Force]:
+    """v with the base's velocity corrected to the centroidal momentum wanted, and what was missing.
 
     Args:
         tree: the tree of a robot that floats.
@@ -67,9 +68,10 @@ def keep_momentum(
         [xy + x * hy, yy - (x * hx + z * hz), yz + y * hz],
         [xz + x * hz, yz + y * hz, zz - (x * hx + y * hy)],
     ]
-    omega = Vector3(*ldl_solve(ldl(about_G), list(wanted.ang - h.ang)))
-    v_G = (wanted.lin - h.lin) * (1.0 / I.m)
+    missing = wanted - h
+    omega = Vector3(*ldl_solve(ldl(about_G), list(missing.ang)))
+    v_G = missing.lin * (1.0 / I.m)
     at_base = v_G + omega.cross(Vector3(*q[1][4:]) - p_G)
     E = X[1].E
     base = [a + b for a, b in zip(v[1], [*(E @ omega), *(E @ at_base)], strict=True)]
-    return [[], base, *v[2:]]
+    return [[], base, *v[2:]], missing

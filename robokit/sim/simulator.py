@@ -268,6 +268,8 @@ class _Run:
             size = np.abs(missing).max(axis=0)
             summary["momentum_balance_angular"] = float(size[:3].max())
             summary["momentum_balance_linear"] = float(size[3:].max())
+            summary["momentum_corrected_angular"] = float(books[-1, ledger.AT["corrected_k"]])
+            summary["momentum_corrected_linear"] = float(books[-1, ledger.AT["corrected_l"]])
         if self.program.points is not None:
             summary["contact_points"] = len(self.program.points)
             summary["deepest_penetration"] = float(books[-1, ledger.AT["depth"]])

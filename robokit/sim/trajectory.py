@@ -131,6 +131,9 @@ class Trajectory:
         say("energy", f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end, "
             f"{e.dissipated[-1]:.4g} J dissipated")  # fmt: skip
         say("balance", f"energy {s.get('energy_balance', math.nan):.2e} J" + self._momentum_words())
+        if s.get("momentum_corrected_linear") is not None:
+            linear, angular = (s[f"momentum_corrected_{k}"] for k in ("linear", "angular"))
+            say("corrected", f"{linear:.2e} N s and {angular:.2e} N m s that the steps had missed, summed")
         if self.ground is not None:
             fz = self.contact_force[-1, 2]
             say(
