@@ -11,7 +11,7 @@ message names the argument) and, given names, UnknownName.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from robokit.errors import ShapeError, SingularInertia, UnknownName
 from robokit.kernels import kernel, lower_entries
 from robokit.model.robot import Robot
 from robokit.model.sparsity import inertia_pattern
+from robokit.singular import refuse, singular_joint
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -223,8 +224,9 @@ def ltdl(robot: Robot, H: Any) -> LTDLFactor:
     Source: seeds 000, function LTDL; RBDA table 6.3.  Cost: O(n d^2).
 
     Args:
-        robot: the robot whose tree gives the sparsity; entries of H outside of it are not read.
-        H: symmetric positive definite, (nv, nv) or (B, nv, nv), as :func:`crba` returns it.
+        robot: the robot whose tree gives the sparsity.
+        H: symmetric positive definite in that sparsity, (nv, nv) or (B, nv, nv), as :func:`crba` returns it;
+            one scipy.sparse matrix too.
 
     Returns:
         the factor, with .L, .D and .solve(b).
@@ -233,16 +235,21 @@ def ltdl(robot: Robot, H: Any) -> LTDLFactor:
         SingularInertia: a diagonal entry of D is not positive.
     """
     n = robot.nv
+    if hasattr(H, "toarray"):
+        H = H.toarray()
     try:
         H = np.ascontiguousarray(H, dtype=float)
     except (TypeError, ValueError):
         raise ShapeError(f"H: expected numbers of shape ({n}, {n}) or (B, {n}, {n}), got {H!r}") from None
     if H.ndim not in (2, 3) or H.shape[-2:] != (n, n):
         raise ShapeError(f"H: expected shape ({n}, {n}) or (B, {n}, {n}), got {H.shape}")
+    _check_mass_matrix(robot, H)
     L, D = kernel(robot, "ltdl")(H.reshape(*H.shape[:-2], n * n))
     bad = ~(D > 0.0)
     if np.any(bad):
-        _raise_singular(robot, int(np.argwhere(bad)[-1][-1]), "H is not positive definite")
+        dof = int(np.argwhere(bad)[-1][-1])
+        joint = next(j for j in robot.joints if j.v_slice.start <= dof < j.v_slice.stop)
+        refuse(robot, joint, "H is not positive definite")
     return LTDLFactor(robot, L, D)
 
 
@@ -412,6 +419,19 @@ def inertia_sparsity(robot: Robot) -> np.ndarray:
 # ---- arguments and failures --------------------------------------------------------------------
 
 
+def _check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
+    """The factorisation reads one triangle in the tree's pattern: what it would not see is an error."""
+    scale = 1e-9 * float(np.abs(H).max(initial=0.0))
+    if np.abs(H - np.swapaxes(H, -1, -2)).max(initial=0.0) > scale:
+        raise ShapeError("H: expected a symmetric matrix, with both halves filled as rk.crba returns it")
+    outside = np.abs(H[..., ~inertia_sparsity(robot)]).max(initial=0.0)
+    if outside > scale:
+        raise ShapeError(
+            f"H: an entry of {outside:.3g} stands where the tree of robot {robot.name!r} has no path between "
+            "two joints (see rk.inertia_sparsity); a matrix of another form needs a dense solver"
+        )
+
+
 def _run(robot: Robot, name: str, out: np.ndarray | None, *arguments: Any) -> Any:
     """Run a kernel; the short way to machine code for single states comes first."""
     ready = robot.kernels.get(name)
@@ -468,29 +488,16 @@ def _has_mass(robot: Robot) -> None:
 def _accelerations(robot: Robot, name: str, out: np.ndarray | None, q: Any, *others: Any) -> np.ndarray:
     """Run a forward dynamics kernel; SingularInertia with the joint that moves no inertia.
 
-    Where the inertia is zero whatever q is, the text divides by a constant zero already when it is
-    recorded; elsewhere machine code finds that a result is not finite.
+    What is singular whatever q is was found when the kernel was built; here are the configurations
+    that happen to be, whose accelerations machine code finds not finite.
     """
     try:
         return _run(robot, name, out, q, *others)
-    except ArithmeticError:
-        _explain_singular(robot, q)
-
-
-def _explain_singular(robot: Robot, q: Any) -> NoReturn:
-    H = np.asarray(crba(robot, np.atleast_2d(np.asarray(q, dtype=float))))
-    diagonal = np.diagonal(H, axis1=-2, axis2=-1).min(axis=0)
-    for k in np.flatnonzero(diagonal <= 0.0)[::-1]:
-        _raise_singular(robot, int(k), "it moves no inertia")
-    _, D = kernel(robot, "ltdl")(H.reshape(len(H), -1))
-    bad = np.flatnonzero(~(D > 0.0).all(axis=0))
-    _raise_singular(robot, int(bad[-1]) if len(bad) else 0, "the accelerations are not finite")
-
-
-def _raise_singular(robot: Robot, dof: int, why: str) -> NoReturn:
-    joint = next(j for j in robot.joints if j.v_slice.start <= dof < j.v_slice.stop)
-    raise SingularInertia(
-        f"H of robot {robot.name!r} is singular at joint {joint.name!r}: {why}; give the links behind it "
-        "mass and rotational inertia, or make the joint fixed",
-        joint.name,
-    )
+    except ArithmeticError as error:
+        if isinstance(error, SingularInertia):
+            raise
+        for row in np.atleast_2d(np.asarray(q, dtype=float)):
+            joint = singular_joint(robot, row)
+            if joint is not None:
+                refuse(robot, joint, "it moves no inertia of its own in this configuration")
+        raise ShapeError("the accelerations are not finite: v, tau or f_ext are too large") from error

@@ -28,6 +28,7 @@ from robokit.algorithms.rnea import rnea
 from robokit.engine import Kernel
 from robokit.model.robot import Robot
 from robokit.model.sparsity import inertia_pattern
+from robokit.singular import check_inertia
 from robokit.spatial import Force, Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
 
@@ -198,6 +199,8 @@ def kernel(robot: Robot, name: str) -> Kernel:
     found = robot.kernels.get(name)
     if found is None:
         row = KERNELS[name]
+        if row.finite:
+            check_inertia(robot)
         found = Kernel.build(
             name,
             inputs=[(n, SIZES[n](robot)) for n in row.inputs],

@@ -9,16 +9,40 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.errors import ShapeError, SingularInertia
+from robokit.errors import ShapeError
 from robokit.kernels import quaternion_offsets
 from robokit.model.robot import Robot
-from robokit.sim.passive import subtree_inertia
+from robokit.sim.points import ContactPoints
+from robokit.sim.records import heights
 
 DEEP = 0.01
 """A point deeper than this is worth a warning [m]."""
 
 UNSETTLED = 0.05
 """A mean change of velocity in the last iteration above this is worth a warning [m/s]."""
+
+
+BURIED = 0.1
+"""A start with a point deeper than this is a mistake [m]."""
+
+UNBALANCED = 0.1
+"""An energy error above this share of the energy that moved is worth a warning."""
+
+
+def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, height: float) -> None:
+    """Raise ShapeError for a start deep inside the ground: what follows would be an explosion."""
+    if not len(points):
+        return
+    depth = height - (heights(robot, q.tolist(), points.body, points.position) - points.radius)
+    k = int(depth.argmax())
+    if depth[k] > BURIED:
+        remedy = (
+            "start from rk.standing_configuration(robot)" if robot.base == "floating" else "start elsewhere"
+        )
+        raise ShapeError(
+            f"q0: a point of link {points.link[k]!r} starts {depth[k]:.3g} m below the ground; {remedy}, or "
+            f"lower it with Ground(height={height - depth[k]:.3g})"
+        )
 
 
 def warn_of(s: dict[str, Any]) -> None:
@@ -33,6 +57,14 @@ def warn_of(s: dict[str, Any]) -> None:
         warnings.warn(
             f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last iteration, "
             "on average; take more Ground(iterations=...) or a shorter dt",
+            stacklevel=3,
+        )
+
+    moved, error = s.get("energy_exchanged", 0.0), s.get("energy_balance", 0.0)
+    if moved > 0.0 and error > UNBALANCED * moved:
+        warnings.warn(
+            f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy that moved: "
+            "take a shorter dt",
             stacklevel=3,
         )
 
@@ -76,14 +108,3 @@ def check_times(duration: Any, dt: Any, record_every: Any, joint_damping: Any) -
             raise ShapeError(f"{what}: expected a number {sign} 0, got {value!r}")
     if record_every is not None and (not isinstance(record_every, int | np.integer) or record_every < 1):
         raise ShapeError(f"record_every: expected a whole number of steps >= 1, got {record_every!r}")
-
-
-def check_inertia(robot: Robot) -> None:
-    """Raise SingularInertia for a joint that moves no inertia."""
-    for joint, (H, _) in zip(robot.joints, subtree_inertia(robot)[1:], strict=True):
-        if len(H) and not np.linalg.eigvalsh(H).min() > 1e-14 * float(np.abs(H).max()):
-            raise SingularInertia(
-                f"joint {joint.name!r} moves no inertia (link {joint.child_link!r} and all behind it): give "
-                "its links mass and inertia, or make the joint fixed",
-                joint.name,
-            )

@@ -48,8 +48,10 @@ def energies(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
 
 
 def momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Centroidal momentum [angular; linear], world axes, (T, 6) [N m s; N s]."""
+    """Centroidal momentum [angular; linear], world axes, (T, 6) [N m s; N s]; zero where nothing moves."""
     tree = robot.tree
+    if robot.total_mass == 0.0:
+        return np.zeros((len(q), 6))
     return _blocks(
         lambda qs, vs: list(centroidal_momentum(tree, tree.split_q(qs), tree.split_v(vs))), 6, q, v
     )

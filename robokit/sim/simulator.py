@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from robokit.conventions import GRAVITY
 from robokit.errors import MissingDependency, ShapeError, SimulationError
 from robokit.model.robot import Robot
 from robokit.sim import ledger
-from robokit.sim.checks import check_inertia, check_quaternions, check_times, numbers, warn_of
+from robokit.sim.checks import check_quaternions, check_start, check_times, numbers, warn_of
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import method
 from robokit.sim.passive import joint_law
 from robokit.sim.program import Program
 from robokit.sim.records import energies, momenta
 from robokit.sim.trajectory import Energy, Trajectory
+from robokit.singular import check_inertia
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
@@ -59,7 +61,7 @@ def simulate(
         robot: the robot.
         q0: configuration at the start, (nq,); neutral by default.
         v0: velocity at the start, (nv,); zero by default.
-        duration: [s].
+        duration: [s]; rounded to whole steps.
         dt: time step [s]; with a ground at most 4 ms.
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step.
@@ -76,10 +78,11 @@ def simulate(
         the trajectory.
 
     Raises:
-        ShapeError: an argument of the wrong shape or content.
+        ShapeError: an argument of the wrong shape or content, or a start deep inside the ground.
         UnknownName: no such integrator.
         SingularInertia: a joint moves no inertia; the error names it.
-        SimulationError: the state is no longer finite; ``.trajectory`` holds what was computed.
+        SimulationError: the state is no longer finite, or the controller failed on the way;
+            ``.trajectory`` holds what was computed.
 
     Warns:
         UserWarning: a step too long for contact, deep penetration, unsettled contacts, loop joints.
@@ -105,6 +108,8 @@ def simulate(
     damping = joint_damping if joint_damping is not None else (FALL_DAMPING if surface is not None else 0.0)
     law, defaulted = joint_law(robot, damping)
     program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2)
+    if surface is not None and program.points is not None:
+        check_start(robot, q, program.points, surface.height)
 
     run = _Run(program, q, v, dt, record_every or max(1, round(FRAME / dt)), controller)
     run.go(max(0, round(duration / dt)), progress)
@@ -112,6 +117,10 @@ def simulate(
         trajectory = run.trajectory()
     if defaulted:
         trajectory.summary |= {"default_damping": damping, "default_damping_joints": len(defaulted)}
+    if run.failure is not None:
+        what = f"{type(run.failure).__name__}: {run.failure}"
+        message = f"the controller failed at t = {run.done * dt:.6g} s: {what}"
+        raise SimulationError(message, trajectory) from run.failure
     if run.broken_at is not None:
         raise SimulationError(
             f"the state is no longer finite at t = {run.broken_at:.6g} s ({name}, dt = {dt:g} s): "
@@ -147,6 +156,7 @@ class _Run:
         self.taus: list[np.ndarray] = []
         self.done = 0
         self.broken_at: float | None = None
+        self.failure: Exception | None = None
         self.interrupted = False
         self.seconds = self.build_seconds = 0.0
 
@@ -161,7 +171,7 @@ class _Run:
         with np.errstate(all="ignore"):
             try:
                 self._record()
-                while self.done < steps and self.broken_at is None:
+                while self.done < steps and self.broken_at is None and self.failure is None:
                     before = self.done
                     self._frame(min(self.every, steps - self.done))
                     if bar is not None:
@@ -187,7 +197,11 @@ class _Run:
                 self._accept(*self._free(1), True)
                 if self.broken_at is not None:
                     return
-                self._control()
+                try:
+                    self._control()
+                except Exception as failure:  # the user's code: whatever it is, keep what was computed
+                    self.failure = failure
+                    break
         if self.broken_at is None:
             self._record()
 
@@ -250,6 +264,8 @@ class _Run:
 
     def _summary(self, found: Trajectory, books: np.ndarray) -> dict[str, Any]:
         robot, energy = self.program.robot, found.energy
+        # The robot's weight through a centimetre: less than that is nothing to measure errors by.
+        least = 0.01 * robot.total_mass * float(np.linalg.norm(GRAVITY))
         summary: dict[str, Any] = {
             "robot": robot.name,
             "integrator": self.program.name,
@@ -258,6 +274,7 @@ class _Run:
             "steps_per_second": self.done / self.seconds if self.done and self.seconds else 0.0,
             "build_seconds": self.build_seconds,
             "energy_balance": float(np.abs(energy.total - energy.total[0]).max()),
+            "energy_exchanged": float(max(energy.kinetic.max(), np.ptp(energy.potential), least)),
             "interrupted": self.interrupted,
         }
         for k in ("contact", "friction", "stops"):

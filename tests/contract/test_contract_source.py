@@ -19,7 +19,7 @@ LAYERS = [
     ("spatial",),
     ("model",),
     ("urdf", "algorithms", "catalog", "interop"),
-    ("engine",),
+    ("engine", "singular"),
     ("kernels",),
     ("dynamics",),
     ("sim",),

@@ -180,3 +180,36 @@ def test_standing_configuration_is_reproducible_and_inside_the_limits():
 def test_every_slot_of_the_ledger_is_an_output():
     assert len(set(ledger.SLOTS)) == ledger.SIZE
     assert ledger.SLOTS[ledger.IMPULSE][-1] == "impulse_fz"
+
+
+def test_a_controller_that_fails_on_the_way_leaves_what_was_computed():
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+
+    def controller(t, q, v):
+        if t > 0.02:
+            raise ValueError("no more torque")
+        return np.zeros(2)
+
+    with pytest.raises(
+        rk.SimulationError, match=r"controller failed at t = 0.021 s: ValueError: no more"
+    ) as error:
+        rk.simulate(robot, duration=1.0, controller=controller)
+    assert error.value.trajectory.t[-1] >= 0.02 and isinstance(error.value.__cause__, ValueError)
+
+
+def test_a_start_deep_inside_the_ground_is_refused():
+    humanoid = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    with pytest.raises(rk.ShapeError, match=r"starts 0\.935 m below the ground; start from rk.standing"):
+        rk.simulate(humanoid, duration=0.01, ground=True)
+
+
+def test_a_robot_that_cannot_move_simulates_to_itself():
+    robot = rk.loads_urdf('<robot name="stone"><link name="a"/></robot>')
+    trajectory = rk.simulate(robot, duration=0.01)
+    assert len(trajectory) == 3 and not trajectory.momentum.any()
+
+
+def test_an_energy_balance_that_is_far_off_warns():
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    with pytest.warns(UserWarning, match="energy balance is off by"):
+        rk.simulate(robot, [2.0, 1.0], duration=2.0, dt=0.02, integrator="euler")

@@ -1,0 +1,76 @@
+"""Which joint makes H singular: the pivots of the articulated-body algorithm, looked at in plain numbers.
+
+A joint whose pivot D = S^T I^A S is nothing beside its own H_ii = S^T I^c S moves no inertia that the
+joints behind it could not move without it. Links without mass are the usual cause. In exact arithmetic
+D would be 0; in floating point it is rounding noise, and accelerations computed with it are as well.
+
+Source: RBDA table 7.1 (D), section 6.2 (H_ii).  Cost: O(n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from robokit.algorithms.aba import without_joint
+from robokit.conventions import FLOATING_BASE
+from robokit.errors import SingularInertia
+from robokit.model.robot import Joint, Robot
+from robokit.spatial.linear import ldl
+
+RELATIVE = 1e-13
+"""Pivots below this share of H_ii are rounding noise."""
+
+
+def singular_joint(robot: Robot, q: np.ndarray | None = None) -> Joint | None:
+    """The outermost joint without a pivot, or None.
+
+    Args:
+        robot: the robot.
+        q: configuration to look at, (nq,); a random one by default, which finds what is singular always.
+    """
+    tree = robot.tree
+    if q is None:
+        q = robot.random_configuration(0)
+    X = tree.transforms(tree.split_q(q.tolist()))
+    Ic, IA = list(tree.I), [I.articulated() for I in tree.I]
+    for i in tree.inward():
+        p, S = tree.parent[i], tree.joint[i].S
+        U = S.of(IA[i])
+        D = [S.T @ column for column in U]
+        H = [S.T @ column for column in S.of(Ic[i])]
+        if not _is_pivot(D, [row[k] for k, row in enumerate(H)]):
+            return robot.joints[i - 1]
+        if p != 0:
+            Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
+            IA[p] = IA[p] + X[i].T @ without_joint(IA[i], U, ldl(D)).without(S.axes) @ X[i]
+    return None
+
+
+def _is_pivot(D: Sequence[Sequence[float]], H: Sequence[float]) -> bool:
+    """Whether D is positive beside the diagonal of H."""
+    if min(H) <= 0.0:
+        return False
+    if len(H) == 1:
+        return D[0][0] > RELATIVE * H[0]
+    scale = 1.0 / np.sqrt(np.array(H))
+    return bool(np.linalg.eigvalsh(scale[:, None] * np.array(D) * scale).min() > RELATIVE)
+
+
+def check_inertia(robot: Robot) -> None:
+    """Raise SingularInertia where some joint moves no inertia, whatever the configuration."""
+    joint = singular_joint(robot)
+    if joint is not None:
+        refuse(robot, joint, "it moves no inertia of its own")
+
+
+def refuse(robot: Robot, joint: Joint, why: str) -> NoReturn:
+    """Raise SingularInertia for a joint."""
+    otherwise = "load it with base='fixed'" if joint.name == FLOATING_BASE else "make the joint fixed"
+    raise SingularInertia(
+        f"H of robot {robot.name!r} is singular at joint {joint.name!r}: {why}; give link "
+        f"{joint.child_link!r} or those behind it mass and rotational inertia, or {otherwise}",
+        joint.name,
+    )
