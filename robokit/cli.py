@@ -28,6 +28,11 @@ from robokit.errors import RobokitError
 
 ROBOT_HELP = "path of a URDF, the name of one of ours (robokit robots), or example-robot-data:NAME"
 
+MOST_STEPS = 100_000_000
+"""Steps of a simulation: an hour of computing. More is a slip of the keyboard."""
+
+PICTURES = (".png", ".svg", ".pdf")
+
 MOST_WARNINGS = 3
 """Warnings of the importer that a command shows before it gets to its work."""
 
@@ -52,6 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
         return _fail("interrupted")
+    except Exception as error:  # a defect of ours: say so in a line, not in a traceback
+        if os.environ.get("ROBOKIT_DEBUG"):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        return _fail(f"internal error: {what} (please report it; ROBOKIT_DEBUG=1 shows the traceback)")
 
 
 def _fail(message: str) -> int:
@@ -85,21 +95,44 @@ def simulate(arguments: argparse.Namespace) -> int:
     q0 = robot.neutral() if arguments.neutral else robot.random_configuration(arguments.seed)
     ground = None
     if arguments.ground:
-        ground = rk.Ground()
+        ground = rk.Ground(height=arguments.ground_height)
         if robot.base == "floating":
-            q0 = rk.standing_configuration(robot, seed=arguments.seed, q=q0)
+            q0 = rk.standing_configuration(
+                robot, seed=arguments.seed, q=q0, ground_height=arguments.ground_height
+            )
     return _simulate_and_show(arguments, robot, q0, ground)
 
 
 def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray, ground: Any) -> int:
     import robokit as rk
 
+    page = _writable(arguments.output, ".html")
+    data = None if arguments.save is None else _writable(arguments.save, ".npz")
+    steps = arguments.duration / arguments.dt
+    if not 0.5 < steps <= MOST_STEPS:
+        raise RobokitError(
+            f"--duration {arguments.duration:g} and --dt {arguments.dt:g} make {steps:.3g} steps; "
+            f"take between 1 and {MOST_STEPS:,}"
+        )
+    failed = False
     started = time.perf_counter()
-    trajectory = rk.simulate(
-        robot, q0, duration=arguments.duration, dt=arguments.dt, ground=ground, progress=sys.stderr.isatty()
-    )
+    try:
+        trajectory = rk.simulate(
+            robot,
+            q0,
+            duration=arguments.duration,
+            dt=arguments.dt,
+            ground=ground,
+            progress=sys.stderr.isatty(),
+        )
+    except rk.SimulationError as error:
+        # What was computed is worth a look: it shows how it came to this.
+        trajectory, failed = error.trajectory, bool(_fail(str(error).partition(". The states")[0]))
     simulated = time.perf_counter()
-    page = Path(arguments.output)
+    if trajectory.summary.get("interrupted"):
+        print("robokit: interrupted; writing what was computed", file=sys.stderr)
+    if data is not None:
+        trajectory.save(data)
     trajectory.to_html(page)
     written = time.perf_counter()
     for line in trajectory.report():
@@ -107,11 +140,10 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     seconds = f"{simulated - started:.2f} s simulating, {written - simulated:.2f} s writing the page"
     print(f"  time          {seconds}")
     print(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB)")
-    if arguments.save:
-        trajectory.save(arguments.save)
-        print(f"  trajectory    {arguments.save}")
-    _open(page, arguments.no_open)
-    return 0
+    if data is not None:
+        print(f"  trajectory    {data}")
+    _open(page, arguments.no_open or failed)
+    return 1 if failed else 0
 
 
 def view(arguments: argparse.Namespace) -> int:
@@ -131,7 +163,7 @@ def view(arguments: argparse.Namespace) -> int:
                 return 0
     from robokit.viewer import write_pose_page
 
-    page = Path(arguments.output or f"{robot.name}.html".replace("/", "_"))
+    page = _writable(arguments.output or f"{robot.name}.html".replace("/", "_"), ".html")
     write_pose_page(robot, page)
     print(f"{page} ({page.stat().st_size / 1e6:.2f} MB)")
     _open(page, arguments.no_open)
@@ -154,7 +186,11 @@ def check(arguments: argparse.Namespace) -> int:
 
     failed = False
     for name in arguments.files:
-        path = find_robot(name)
+        try:
+            path = find_robot(name)
+        except RobokitError as error:
+            failed = bool(_fail(str(error)))
+            continue
         _, found = check_urdf(path)
         for diagnostic in found:
             print(diagnostic)
@@ -171,7 +207,7 @@ def sparsity(arguments: argparse.Namespace) -> int:
     from robokit.viewer import draw_sparsity
 
     robot = _load(arguments.robot, arguments.base)
-    output = Path(arguments.output or f"{robot.name}_sparsity.png".replace("/", "_"))
+    output = _writable(arguments.output or f"{robot.name}_sparsity.png".replace("/", "_"), *PICTURES)
     draw_sparsity(robot, output)
     for line in sparsity_lines(robot):
         print(line)
@@ -212,23 +248,51 @@ def _load(name: str, base: str) -> Any:
     return robot
 
 
+def _writable(name: str, *suffixes: str) -> Path:
+    """The file to write, looked at before any work; the first suffix is appended where there is none."""
+    path = Path(name)
+    if not name or path.is_dir():
+        raise RobokitError(f"cannot write to {name!r}: give the name of a file")
+    if not path.suffix:
+        path = path.with_name(path.name + suffixes[0])
+    if path.suffix.lower() not in suffixes:
+        raise RobokitError(f"cannot write {path}: the name must end in {', '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise RobokitError(f"cannot write {path}: there is no folder {str(path.parent)!r}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise RobokitError(f"cannot write {path}: permission denied")
+    return path
+
+
 def _open(page: Path, no_open: bool) -> None:
     if not no_open and not webbrowser.open(page.resolve().as_uri()):
         print("  no browser found: open the page by hand", file=sys.stderr)
 
 
+def _number(
+    text: str, what: str = "a finite number", least: float = -math.inf, most: float = math.inf
+) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and least <= value <= most):
+        raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
+    return value
+
+
 def _positive(text: str) -> float:
-    value = float(text)
-    if not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"expected a positive number, got {text}")
-    return value
+    return _number(text, "a positive number", sys.float_info.min)
 
 
-def _number(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"expected a finite number, got {text}")
-    return value
+def _height(text: str) -> float:
+    return _number(text, "a height of 0 to 100 m", 0.0, 100.0)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, got {text!r}")
+    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -268,7 +332,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--dt", type=_positive, default=1e-3, metavar="S", help="time step, default: %(default)s s"
         )
-        sub.add_argument("--seed", type=int, default=0, help="of the random start, default: %(default)s")
+        sub.add_argument(
+            "--seed", type=_seed, metavar="N", default=0, help="of the random start, default: %(default)s"
+        )
         sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page, default: %(default)s")
         sub.add_argument("--save", metavar="FILE", help="keep the trajectory too (.npz)")
         sub.add_argument("--no-open", action="store_true", help="only write the page")
@@ -280,7 +346,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument(
         "--height",
-        type=_number,
+        type=_height,
         default=0.02,
         metavar="M",
         help="of the lowest point, default: %(default)s m",
@@ -290,7 +356,14 @@ def _parser() -> argparse.ArgumentParser:
     sub = add("simulate", simulate, "robokit simulate double_pendulum --duration 10")
     add_robot(sub)
     add_base(sub, "fixed")
-    sub.add_argument("--ground", action="store_true", help="with a ground plane at z = 0")
+    sub.add_argument("--ground", action="store_true", help="with a ground plane")
+    sub.add_argument(
+        "--ground-height",
+        type=_number,
+        default=0.0,
+        metavar="M",
+        help="of the ground, default: %(default)s m",
+    )
     sub.add_argument(
         "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
     )

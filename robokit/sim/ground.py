@@ -20,7 +20,7 @@ MAX_ITERATIONS = 8
 class Ground:
     """A horizontal ground that pushes and rubs, but never pulls.
 
-    A point that is phi below the surface and moves up at vn feels N = max(0, -k phi - d vn), and
+    A point at the height phi over the surface that moves up at vn feels N = max(0, -k phi - d vn), and
     friction of at most friction * N. k = M g / sink at every point: one point alone would carry the
     robot's weight at the depth ``sink``. d = k * time, so that an impact is absorbed.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -133,7 +135,7 @@ class Trajectory:
         say("balance", f"energy {s.get('energy_balance', math.nan):.2e} J" + self._momentum_words())
         if s.get("momentum_corrected_linear") is not None:
             linear, angular = (s[f"momentum_corrected_{k}"] for k in ("linear", "angular"))
-            say("corrected", f"{linear:.2e} N s and {angular:.2e} N m s that the steps had missed, summed")
+            say("corrected", f"{linear:.2e} N s and {angular:.2e} N m s missed by the steps, summed")
         if self.ground is not None:
             fz = self.contact_force[-1, 2]
             say(
@@ -208,18 +210,19 @@ class Trajectory:
             energy = Energy(**{f.name: arrays[f"energy_{f.name}"] for f in fields(Energy)})
             t, q, v = (arrays[name] for name in ("t", "q", "v"))
             momentum, contact_force = arrays["momentum"], arrays["contact_force"]
-        except (KeyError, ValueError, EOFError) as error:
+            if {len(x) for x in arrays.values()} != {len(t)} or (q.ndim, v.ndim) != (2, 2):
+                raise ValueError("its arrays do not fit together")
+            given, summary = about["robot"] or {}, about["summary"]
+            ground = Ground(**about["ground"]) if about["ground"] else None
+        except (LookupError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ShapeError(f"{os.fspath(path)}: not a trajectory saved by robokit ({error})") from error
-        given = about["robot"] or {}
         if robot is None:
             robot = _reload(given, q.shape[1], v.shape[1])
         elif (robot.nq, robot.nv) != (q.shape[1], v.shape[1]) or list(robot.joint_names) != given.get(
             "joint_names", list(robot.joint_names)
         ):
             raise ShapeError(f"robot {robot.name!r} does not fit this trajectory of {given.get('name')!r}")
-        summary = about["summary"]
         summary.setdefault("robot", given.get("name", "?"))
-        ground = Ground(**about["ground"]) if about["ground"] else None
         found = Trajectory(
             t, q, v, energy, momentum, contact_force, robot, arrays.get("tau"), ground, summary
         )

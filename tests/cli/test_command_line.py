@@ -1,0 +1,100 @@
+"""The command line: exit statuses, files, one-line errors, nothing wider than a terminal."""
+
+import pytest
+
+import robokit as rk
+from robokit.cli import main
+
+COMMANDS = ("fall", "simulate", "view", "info", "check", "sparsity", "robots")
+SHORT = ("--duration", "0.05", "--no-open")
+
+
+def run(capsys, *argv):
+    """(exit status, lines of stdout, lines of stderr)"""
+    try:
+        status = main([str(a) for a in argv])
+    except SystemExit as stop:
+        status = stop.code
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return status, out.splitlines(), err.splitlines()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(capsys, command):
+    status, out, _ = run(capsys, command, "--help")
+    assert status == 0 and any(f"example: robokit {command}" in line for line in out)
+    assert max(map(len, out)) <= 80
+
+
+@pytest.mark.parametrize(
+    "argv", [["info", "humanoid", "--base", "floating"], ["robots"], ["info", "four_bar"]]
+)
+def test_reports_fit_a_terminal(capsys, argv):
+    status, out, _ = run(capsys, *argv)
+    assert status == 0 and out and max(map(len, out[1:])) <= 80
+
+
+def test_fall_writes_the_page_and_the_trajectory(capsys, tmp_path):
+    status, out, err = run(capsys, "fall", *SHORT, "-o", tmp_path / "fall", "--save", tmp_path / "fall")
+    assert status == 0 and not err
+    assert (tmp_path / "fall.html").stat().st_size > 100_000
+    assert rk.Trajectory.load(tmp_path / "fall.npz").t[-1] == pytest.approx(0.05)
+    text = "\n".join(out)
+    for word in ("steps/s", "energy", "momentum", "deepest point", "fall.html", "fall.npz"):
+        assert word in text
+
+
+def test_simulate_takes_a_base_and_a_ground(capsys, tmp_path):
+    for extra in ((), ("--base", "floating", "--ground"), ("--ground", "--ground-height", "-3")):
+        status, _, _ = run(capsys, "simulate", "double_pendulum", *SHORT, *extra, "-o", tmp_path / "s.html")
+        assert status == 0
+
+
+def test_a_simulation_that_breaks_still_shows_what_it_computed(capsys, tmp_path):
+    page = tmp_path / "x.html"
+    argv = ("simulate", "double_pendulum", "--duration", "1000", "--dt", "2", "--no-open", "-o", page)
+    status, _, err = run(capsys, *argv)
+    assert status == 1 and "no longer finite" in err[0] and page.exists() and "trajectory" not in err[0]
+
+
+def test_check_goes_on_after_a_name_that_is_not_there(capsys, tmp_path):
+    bad = tmp_path / "bad.urdf"
+    bad.write_text('<robot name="r"><link name="a"/><link name="a"/></robot>')
+    status, out, err = run(capsys, "check", "nobody", bad, "humanoid")
+    assert status == 1 and "no robot named 'nobody'" in err[0]
+    assert any("link-duplicate" in line for line in out) and out[-1].endswith("nothing to report")
+    assert run(capsys, "check", "humanoid")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["fall", "humanoidd"], "did you mean 'humanoid'"),
+        (["fall", "nowhere.urdf"], "no file 'nowhere.urdf'"),
+        (["fall", "--seed", "-1"], "expected a whole number of 0 or more, got '-1'"),
+        (["fall", "--dt", "abc"], "expected a positive number, got 'abc'"),
+        (["fall", "--dt", "nan"], "expected a positive number, got 'nan'"),
+        (["fall", "--height", "-1"], "expected a height of 0 to 100 m"),
+        (["fall", "--dt", "10"], "make 0.4 steps"),
+        (["fall", "--dt", "1e-300"], "take between 1 and 100,000,000"),
+        (["fall", "-o", ""], "give the name of a file"),
+        (["fall", "-o", "/nonexistent/x.html"], "there is no folder"),
+        (["fall", "-o", "x.txt"], "must end in .html"),
+        (["sparsity", "arm", "-o", "x.foo"], "must end in .png, .svg, .pdf"),
+        (["simulate", "double_pendulum", "--ground"], "below the ground"),
+        (["fly"], "invalid choice"),
+    ],
+)
+def test_bad_input_is_one_clear_error(capsys, argv, said):
+    status, out, err = run(capsys, *argv)
+    assert status in (1, 2) and not out and said in err[-1]
+
+
+def test_a_defect_of_ours_is_a_line_too(capsys, monkeypatch):
+    monkeypatch.setattr("robokit.catalog.own_robots", lambda: 1 / 0)
+    status, _, err = run(capsys, "robots")
+    assert status == 1 and "internal error: ZeroDivisionError" in err[0] and "ROBOKIT_DEBUG=1" in err[0]
+    monkeypatch.setenv("ROBOKIT_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["robots"])
