@@ -115,6 +115,10 @@ class JointKind:
     quaternion: int | None = None
     has_axis: bool = True
 
+    def __reduce__(self) -> tuple[Callable[[str], JointKind], tuple[str]]:
+        """Pickled by name: a row is its place in the table."""
+        return _row, (self.name,)
+
 
 def _spin(u: Vector3) -> Motion:
     return Motion(u, Vector3.zero())
@@ -290,6 +294,10 @@ JOINT_TABLE: dict[str, JointKind] = {
         ),
     )
 }
+
+
+def _row(name: str) -> JointKind:
+    return JOINT_TABLE[name]
 
 
 class JointModel:

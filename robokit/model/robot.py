@@ -152,6 +152,10 @@ class Robot:
             f"{self.total_mass:.4g} kg>"
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or another process gets: everything but machine code, which it loads from the cache."""
+        return {name: value for name, value in vars(self).items() if name not in ("kernels", "_by_gravity")}
+
     # ---- sizes and names -----------------------------------------------------------------------
 
     @property
