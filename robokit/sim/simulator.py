@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def simulate(
 
     Raises:
         ShapeError: an argument of the wrong shape or content, or a start deep inside the ground.
-        UnknownName: no such integrator.
+        UnknownName: no such integrator, or a friction coefficient for a link that is not there.
         SingularInertia: a joint moves no inertia; the error names it.
         SimulationError: the state is no longer finite, or the controller failed on the way;
             ``.trajectory`` holds what was computed.
@@ -96,6 +96,8 @@ def simulate(
     surface = Ground() if ground is True else (ground or None)
     if surface is not None and not isinstance(surface, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
+    for link in surface.friction if surface is not None and isinstance(surface.friction, Mapping) else ():
+        robot.link(link)  # a misspelt link would get the default coefficient and nobody would know
     name, row = method(integrator, surface is not None)
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=2)
@@ -178,6 +180,8 @@ class _Run:
                         bar.update(self.done - before)
             except KeyboardInterrupt:
                 self.interrupted = True
+                if not self.taus:  # in the controller's first call: the start is all there is
+                    self._note()
             finally:
                 self.seconds = time.perf_counter() - started
                 if bar is not None:
@@ -234,6 +238,9 @@ class _Run:
     def _record(self) -> None:
         if not self.steps and self.controller is not None:
             self._control()
+        self._note()
+
+    def _note(self) -> None:
         q, v, entries = self.state
         self.steps.append(self.done)
         self.q.append(q)

@@ -59,6 +59,20 @@ def humanoid() -> rk.Robot:
 
 
 @cache
+def quadruped() -> rk.Robot:
+    return rk.load_urdf(ROBOTS / "quadruped.urdf", base="floating")
+
+
+def slider(**joint) -> rk.Robot:
+    """A cart of 2 kg on a rail along x."""
+    builder = ModelBuilder("slider")
+    builder.link("rail")
+    builder.link("cart", mass=2.0, inertia=np.eye(3) * 0.1)
+    builder.joint("slide", "prismatic", "rail", "cart", axis=(1, 0, 0), **joint)
+    return builder.build("fixed")
+
+
+@cache
 def free_chain() -> rk.Robot:
     """A floating body with joints of many kinds: the manifolds of every integrator."""
     builder = ModelBuilder("free_chain")

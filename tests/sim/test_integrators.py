@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import sim_models as m
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
 import robokit as rk
 from robokit.sim.integrators import METHODS, RK4, Tableau
@@ -53,6 +55,105 @@ def test_error_shrinks_with_the_order(name, model):
     assert order > ORDER[name] - 0.35, f"errors {errors} shrink with order {order:.2f}"
 
 
+def _double_pendulum_reference(robot, state, t):
+    def rate(_, x):
+        return np.r_[x[2:], rk.aba(robot, x[:2], x[2:], np.zeros(2))]
+
+    return solve_ivp(rate, (0, t), state, "DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_double_pendulum_against_another_integrator(name):
+    """SciPy's Dormand-Prince of order 8 on rk.aba: the error vanishes with the order, and to nothing."""
+    robot, start, t = m.double_pendulum(), np.array([2.0, 1.0, 0.0, 0.5]), 0.5
+    expected = _double_pendulum_reference(robot, start, t)
+    errors = []
+    for dt in (5e-3, 2.5e-3):
+        run = rk.simulate(robot, start[:2], start[2:], duration=t, dt=dt, integrator=name)
+        errors.append(np.linalg.norm(np.r_[run.q[-1], run.v[-1]] - expected))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(ORDER[name], abs=0.15)
+    assert errors[1] < {"euler": 0.2, "midpoint": 1e-3, "rkmk4": 5e-8}[name]
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_tumbling_brick_against_eulers_equations(name):
+    """A free body by Euler's equations about its centre of mass and a quaternion, by SciPy."""
+    robot = m.brick()
+    inertia, com, t = np.array([0.01, 0.03, 0.035]), np.array([0.1, -0.2, 0.05]), 0.5
+    w0, u0 = np.array([1.0, 6.0, 0.5]), np.array([0.3, -0.2, 1.0])
+
+    def rate(_, x):
+        quat, w = x[:4], x[4:]
+        spin = 0.5 * np.r_[-quat[1:] @ w, quat[0] * w + np.cross(quat[1:], w)]
+        return np.r_[spin, np.cross(inertia * w, w) / inertia]
+
+    end = solve_ivp(rate, (0, t), np.r_[1, 0, 0, 0, w0], "DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
+    R = Rotation.from_quat(np.r_[end[1:4], end[0]]).as_matrix()
+    velocity = u0 + np.cross(w0, com)  # of the centre of mass, at the start
+    position = com + velocity * t + 0.5 * t**2 * robot.gravity - R @ com
+    errors = []
+    for dt in (5e-3, 2.5e-3):
+        run = rk.simulate(robot, None, np.r_[w0, u0], duration=t, dt=dt, integrator=name)
+        w, x, y, z = run.q[-1, :4]
+        turned = (Rotation.from_matrix(R).inv() * Rotation.from_quat([x, y, z, w])).magnitude()
+        errors.append(np.r_[turned, run.q[-1, 4:] - position, run.v[-1, :3] - end[4:]])
+    rotation, shift = ([np.linalg.norm(e[part]) for e in errors] for part in (slice(0, 1), slice(1, 4)))
+    assert np.log2(rotation[0] / rotation[1]) == pytest.approx(ORDER[name], abs=0.3)
+    assert np.log2(shift[0] / shift[1]) == pytest.approx(ORDER[name], abs=0.3)
+    assert np.linalg.norm(errors[1]) < {"euler": 0.2, "midpoint": 5e-3, "rkmk4": 1e-6}[name]
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_centre_of_mass_follows_the_parabola(name):
+    robot = m.free_chain()
+    worst = []
+    for dt in (2e-3, 1e-3):
+        run = rk.simulate(robot, None, _spin(robot), duration=1.0, dt=dt, integrator=name)
+        com, t = rk.center_of_mass(robot, run.q), run.t[:, None]
+        expected = com[0] + t * run.momentum[0, 3:] / robot.total_mass + 0.5 * t**2 * robot.gravity
+        worst.append(np.abs(com - expected).max())
+    # Momenta are exact: what is left is that of the positions, and it vanishes with the order.
+    assert worst[0] < {"euler": 2e-2, "midpoint": 2e-6, "rkmk4": 1e-10}[name]
+    assert np.log2(worst[0] / worst[1]) == pytest.approx(ORDER[name], abs=0.25)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_momentum_that_the_projection_gives_back_vanishes_with_the_order(name):
+    """Conservation is not only the projection's work: the steps themselves miss as little as they should."""
+    robot = m.free_chain()
+    dt = {1: 2e-3, 2: 4e-3, 4: 1e-2}[ORDER[name]]
+    coarse, fine = (
+        rk.simulate(
+            robot, None, _spin(robot), duration=0.4, dt=step, integrator=name, gravity=(0, 0, 0)
+        ).summary
+        for step in (dt, dt / 2)
+    )
+    for part in ("momentum_corrected_angular", "momentum_corrected_linear"):
+        assert np.log2(coarse[part] / fine[part]) == pytest.approx(ORDER[name], abs=0.1)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_momentum_without_the_projection(name, monkeypatch):
+    """The text of the steps with the projection taken out, on plain floats."""
+    from robokit.sim import integrators, ledger
+    from robokit.sim.passive import joint_law
+    from robokit.sim.program import Program
+
+    robot = m.free_chain().with_gravity((0, 0, 0))
+    monkeypatch.setattr(integrators, "keep", lambda ledger, tree, q, v, q1, v1, *rest: (q1, v1))
+    program = Program(robot, name, METHODS[name], joint_law(robot)[0], None, 2)
+    v0 = _spin(robot)
+    before = rk.centroidal_momentum(robot, robot.neutral(), v0)
+    missing = []
+    for steps in (10, 20):
+        state = [robot.neutral().tolist(), v0.tolist(), [0.0] * ledger.SIZE]
+        for _ in range(steps):
+            state = program.text(*state[:2], [0.0] * robot.nv, state[2], [0.2 / steps])
+        missing.append(np.abs(rk.centroidal_momentum(robot, state[0], state[1]) - before).max())
+    assert missing[1] > 1e-12, "the projection is still there: the test tests nothing"
+    assert np.log2(missing[0] / missing[1]) > ORDER[name] - 0.3
+
+
 @pytest.mark.parametrize("name", ORDER)
 @pytest.mark.parametrize("model", [m.free_chain, m.brick])
 def test_free_flight_conserves_momentum_to_rounding(name, model):
@@ -90,8 +191,10 @@ def test_quaternions_stay_unit():
 
 
 def test_unknown_integrator_names_the_nearest():
-    with pytest.raises(rk.UnknownName, match="rkmk4"):
+    with pytest.raises(rk.UnknownName, match="did you mean 'rkmk4'"):
         rk.simulate(m.box(), integrator="rkmk")
+    with pytest.raises(rk.UnknownName, match="did you mean 'midpoint'"):
+        rk.simulate(m.box(), integrator="midpont")
     with pytest.raises(rk.UnknownName, match="contact"):
         rk.simulate(m.box(), integrator="rkmk4", ground=rk.Ground())
 

@@ -7,6 +7,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
+from robokit.sim.passive import joint_law
 
 INERTIA = 1.0 * 0.5**2 + 0.01
 
@@ -57,6 +58,66 @@ def test_dry_friction_holds_and_brakes(name):
     assert sliding.v[-1, 0] == pytest.approx(5.0 - 3.0 / INERTIA * 0.2, rel=1e-3)
 
 
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rkmk4"])
+def test_dry_friction_stops_a_cart_in_time(name):
+    """m v / f after the start, v^2 m / (2 f) away, and with all of its energy in the books."""
+    mass, force, speed = 2.0, 3.0, 1.5
+    cart = m.slider(friction=force)
+    run = rk.simulate(cart, None, [speed], duration=1.2, integrator=name, record_every=1)
+    stopped = run.t[np.argmax(run.v[:, 0] < 0.01)]
+    assert stopped == pytest.approx(mass * speed / force, rel=0.01)
+    assert run.q[-1, 0] == pytest.approx(mass * speed**2 / (2 * force), rel=2e-3)
+    assert np.abs(run.v[-1, 0]) < 1e-9
+    assert run.energy.dissipated[-1] == pytest.approx(0.5 * mass * speed**2, rel=1e-9)
+    assert run.summary["dissipated_by_friction"] == run.energy.dissipated[-1]
+    assert np.diff(run.energy.dissipated).min() >= 0.0
+
+
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rkmk4"])
+def test_a_stop_never_creates_energy(name):
+    """Between two stops, without gravity: what moves and what the stops hold only becomes less."""
+    robot = m.pendulum(lower=-1.0, upper=0.5)
+    stiffness = joint_law(robot)[0].stop[1].k
+    run = rk.simulate(robot, [-0.9], [4.0], duration=7.0, integrator=name, record_every=1, gravity=(0, 0, 0))
+    depth = np.maximum(np.maximum(run.q[:, 0] - 0.5, -1.0 - run.q[:, 0]), 0.0)
+    assert np.count_nonzero(np.diff(np.sign(run.v[:, 0]))) >= 2, "it hits both stops"
+    assert 1e-3 < depth.max() < 0.01
+    # Explicit methods hold the stop's force during a step: a thousandth of the energy, for one step.
+    bound = 1e-14 if name == "euler" else 1e-3 * run.energy.kinetic[0]
+    assert np.diff(run.energy.kinetic + 0.5 * stiffness * depth**2).max() < bound
+    assert run.energy.kinetic.max() == run.energy.kinetic[0]
+    assert run.energy.kinetic[-1] < 0.1 * run.energy.kinetic[0]
+    assert run.summary["energy_balance"] < 1e-12
+
+
+def test_a_prismatic_stop_holds_a_cart():
+    robot = m.slider(lower=-0.2, upper=0.3)
+    run = rk.simulate(robot, None, [3.0], duration=2.0, record_every=1)
+    assert run.q.min() > -0.23 and 0.3 < run.q.max() < 0.33
+    assert run.energy.mechanical.max() == run.energy.mechanical[0]
+    assert run.summary["dissipated_by_stops"] == pytest.approx(run.energy.dissipated[-1], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rkmk4"])
+def test_the_books_of_a_damped_double_pendulum_close(name):
+    """With gravity and every kind of loss: the error of the books is that of the free motion."""
+    builder = rk.ModelBuilder("damped")
+    builder.link("base")
+    for k in (1, 2):
+        builder.link(f"rod{k}", mass=1.0, com=(0, 0, -0.4), inertia=np.eye(3) * 0.01)
+    builder.joint("one", "continuous", "base", "rod1", axis=(0, 1, 0), damping=0.05, friction=0.1)
+    low = rk.Placement(position=np.array([0, 0, -0.5]))
+    builder.joint("two", "revolute", "rod1", "rod2", low, (0, 1, 0), damping=0.02, lower=-1.5, upper=1.5)
+    dt = 2.5e-4 if name == "euler" else 1e-3
+    run = rk.simulate(builder.build("fixed"), [2.5, 0.0], duration=5.0, dt=dt, integrator=name)
+    lost = run.energy.mechanical[0] - run.energy.mechanical[-1]
+    assert lost > 5.0
+    assert run.energy.dissipated[-1] == pytest.approx(lost, abs={"euler": 0.3}.get(name, 0.02))
+    parts = sum(run.summary[f"dissipated_by_{k}"] for k in ("contact", "friction", "stops"))
+    assert run.energy.dissipated[-1] == pytest.approx(parts, rel=1e-12)
+    assert all(run.summary[f"dissipated_by_{k}"] > 0.01 for k in ("friction", "stops"))
+
+
 def test_stiff_friction_is_stable():
     robot = m.pendulum(kind="continuous", damping=1e4, friction=1e3)
     trajectory = rk.simulate(robot, [0.5], [3.0], duration=0.5, dt=5e-3)
@@ -90,7 +151,24 @@ def test_controller_holds_and_its_work_is_booked():
     assert trajectory.summary["energy_balance"] < 1e-6
 
 
-@pytest.mark.parametrize("bad", [np.zeros(3), [math.nan, 0.0], "no"])
+def test_a_controller_gets_time_and_copies():
+    """What a controller does to its arguments changes nothing; its force acts in the step after."""
+    seen = []
+
+    def push(t, q, v):
+        seen.append(t)
+        q[:], v[:] = 99.0, 99.0
+        return [4.0]
+
+    cart = m.slider()
+    run = rk.simulate(cart, duration=0.01, controller=push, record_every=1)
+    assert seen == pytest.approx(np.arange(11) * 1e-3)
+    assert run.v[:, 0] == pytest.approx(2.0 * run.t, rel=1e-12)
+    assert run.energy.work == pytest.approx(4.0 * run.q[:, 0], rel=1e-12)
+    assert run.tau == pytest.approx(np.full((11, 1), 4.0))
+
+
+@pytest.mark.parametrize("bad", [None, np.zeros(3), [math.nan, 0.0], "no"])
 def test_controller_of_a_wrong_shape(bad):
     with pytest.raises(rk.ShapeError, match="controller"):
         rk.simulate(m.double_pendulum(), duration=0.1, controller=lambda t, q, v: bad)

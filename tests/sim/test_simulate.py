@@ -197,6 +197,81 @@ def test_a_controller_that_fails_on_the_way_leaves_what_was_computed():
     assert error.value.trajectory.t[-1] >= 0.02 and isinstance(error.value.__cause__, ValueError)
 
 
+@pytest.mark.parametrize("bad", [[math.nan, 0.0], [math.inf, 0.0], np.zeros(3), None])
+def test_a_controller_that_goes_wrong_on_the_way_is_named(bad):
+    def controller(t, q, v):
+        return bad if t > 0.0105 else np.zeros(2)
+
+    with pytest.raises(rk.SimulationError, match=r"t = 0\.011 s: ShapeError: controller's tau") as caught:
+        rk.simulate(m.double_pendulum(), [1.0, 0.0], duration=1.0, controller=controller, record_every=1)
+    assert caught.value.trajectory.t[-1] == pytest.approx(0.011)
+    assert np.isfinite(caught.value.trajectory.energy.total).all()
+
+
+@pytest.mark.parametrize("when", [0.0, 0.0105])
+def test_ctrl_c_between_two_records_keeps_those_before(when):
+    def controller(t, q, v):
+        if t >= when:
+            raise KeyboardInterrupt
+        return np.ones(2)
+
+    run = rk.simulate(m.double_pendulum(), duration=1.0, controller=controller, record_every=4)
+    whole = rk.simulate(
+        m.double_pendulum(), duration=0.008, controller=lambda t, q, v: np.ones(2), record_every=4
+    )
+    assert run.summary["interrupted"] is True
+    assert len({len(x) for x in (run.t, run.q, run.v, run.tau, run.momentum, run.energy.total)}) == 1
+    if not when:
+        assert run.t.tolist() == [0.0]
+    else:
+        assert run.t[:3] == pytest.approx([0.0, 0.004, 0.008])
+        assert np.array_equal(run.q[:3], whole.q)
+    assert whole.summary["interrupted"] is False
+
+
+def test_loop_joints_are_warned_of():
+    robot = rk.load_urdf(m.ROBOTS / "four_bar.urdf")
+    with pytest.warns(UserWarning, match="loop joints are not simulated .'closing_joint'"):
+        rk.simulate(robot, duration=0.01)
+
+
+def test_short_contact_steps_are_not_warned_of(recwarn):
+    q = rk.standing_configuration(m.box(), height=0.05)
+    rk.simulate(m.box(), q, duration=0.3, dt=4e-3, ground=rk.Ground())
+    rk.simulate(m.double_pendulum(), duration=0.1, dt=0.01)
+    assert not recwarn.list
+
+
+def test_a_friction_for_an_unknown_link_is_named():
+    q = rk.standing_configuration(m.box())
+    with pytest.raises(rk.UnknownName, match="did you mean 'box'"):
+        rk.simulate(m.box(), q, ground=rk.Ground(friction={"bxo": 0.1}))
+
+
+def test_gravity_is_that_of_the_world():
+    run = rk.simulate(m.box(), duration=0.5, gravity=(1.0, 2.0, 3.0))
+    assert run.q[-1, 4:] == pytest.approx([0.125, 0.25, 0.375], abs=1e-12)
+    assert run.robot.gravity == pytest.approx([1.0, 2.0, 3.0])
+    assert m.box().gravity == pytest.approx([0.0, 0.0, -m.G])
+
+
+def test_report_fits_a_terminal():
+    falling = rk.simulate(
+        m.humanoid(), rk.standing_configuration(m.humanoid(), 0.1, 0.2), duration=0.3, ground=rk.Ground()
+    )
+    free = rk.simulate(m.free_chain(), None, np.ones(m.free_chain().nv), duration=0.1)
+    held = rk.simulate(m.double_pendulum(), duration=0.05, controller=lambda t, q, v: np.zeros(2))
+    for run in (falling, free, held):
+        lines = run.report()
+        assert len(lines) >= 4
+        assert max(map(len, lines)) <= 80, max(lines, key=len)
+        assert all(line == line.rstrip() and "\n" not in line for line in lines)
+    text = "\n".join(falling.report())
+    assert "300 steps of 1 ms" in text and "(contact)" in text
+    assert f"{1e3 * falling.summary['deepest_penetration']:.2g} mm" in text
+    assert f"{falling.energy.dissipated[-1]:.4g} J dissipated" in text
+
+
 def test_a_start_deep_inside_the_ground_is_refused():
     humanoid = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
     with pytest.raises(rk.ShapeError, match=r"starts 0\.935 m below the ground; start from rk.standing"):

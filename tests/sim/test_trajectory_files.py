@@ -1,5 +1,7 @@
 """Saving and loading trajectories."""
 
+import json
+
 import numpy as np
 import pytest
 import sim_models as m
@@ -66,3 +68,72 @@ def test_other_files_are_refused(tmp_path):
         rk.Trajectory.load(path)
     with pytest.raises(FileNotFoundError):
         rk.Trajectory.load(tmp_path / "none.npz")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A saved trajectory: its path."""
+    run = rk.simulate(m.box(), rk.standing_configuration(m.box()), duration=0.02, ground=rk.Ground())
+    return run.save(tmp_path_factory.mktemp("saved") / "t.npz")
+
+
+def _cut(raw):
+    return raw[: len(raw) // 2]
+
+
+def _flipped(raw):
+    middle = len(raw) // 3
+    return raw[:middle] + bytes([raw[middle] ^ 0xFF]) + raw[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", [_cut, _flipped, lambda raw: b"", lambda raw: b"PK\x03\x04" + b"x" * 99])
+def test_damaged_files_are_refused(saved, tmp_path, damage):
+    path = tmp_path / "damaged.npz"
+    path.write_bytes(damage(saved.read_bytes()))
+    with pytest.raises(rk.RobokitError, match=r"damaged\.npz: not a trajectory"):
+        rk.Trajectory.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"q": np.zeros(5)},
+        {"q": np.zeros((2, 7))},
+        {"energy_kinetic": np.zeros(3)},
+        {"momentum": None},
+        {"about": np.array("{}")},
+        {"about": np.array("[1]")},
+        {"about": np.array("no json")},
+        {"about": np.array(json.dumps({"robot": None, "summary": {}, "ground": {"friction": -1.0}}))},
+        {"about": np.array(json.dumps({"robot": None, "summary": {}, "ground": {"colour": "red"}}))},
+    ],
+)
+def test_files_with_wrong_contents_are_refused(saved, tmp_path, change):
+    with np.load(saved) as data:
+        arrays = {name: data[name] for name in data.files} | change
+    path = tmp_path / "wrong.npz"
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+    with pytest.raises(rk.RobokitError, match=r"wrong\.npz: not a trajectory"):
+        rk.Trajectory.load(path)
+
+
+def test_an_array_file_is_no_trajectory(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros(3))
+    with pytest.raises(rk.RobokitError, match="not a trajectory"):
+        rk.Trajectory.load(tmp_path / "a.npy")
+
+
+def test_interrupted_and_failed_runs_can_be_saved(tmp_path):
+    def controller(t, q, v):
+        if t > 0.02:
+            raise KeyboardInterrupt
+        return np.zeros(2)
+
+    run = rk.simulate(m.double_pendulum(), duration=1.0, controller=controller)
+    loaded = rk.Trajectory.load(run.save(tmp_path / "stopped"))
+    _same(run, loaded)
+    assert loaded.summary["interrupted"] is True
+    with pytest.raises(rk.SimulationError) as caught:
+        rk.simulate(m.double_pendulum(), [0.3, 0.2], [1e200, 0.0], duration=0.1)
+    kept = caught.value.trajectory
+    assert len(rk.Trajectory.load(kept.save(tmp_path / "broken"))) == len(kept)
