@@ -12,6 +12,7 @@ import numpy as np
 from robokit.conventions import FLOATING_BASE, SNAP, WORLD
 from robokit.diagnostics import Diagnostic
 from robokit.errors import ModelError, UnknownName
+from robokit.model.checks import checked_name, checked_placement, finite, finite_number, limit, limits
 from robokit.model.geometry import Placement, Shape
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.robot import Joint, Link, LoopJoint, Mimic, Robot
@@ -101,12 +102,14 @@ class ModelBuilder:
             com: (3,) centre of mass in the link frame [m].
             inertia: (3, 3) about the centre of mass, in link axes [kg m^2]; zero if None.
             visuals, collisions: shapes in the link frame.
+
+        Raises:
+            ModelError: a name that is taken or no name, or a mass, com or inertia that cannot be.
         """
+        name = checked_name("link", name)
         if name in self._links:
             raise ModelError(f"link {name!r} is there already; link names are unique")
-        matrix = _finite(
-            f"inertia of link {name!r}", np.zeros((3, 3)) if inertia is None else inertia, (3, 3)
-        )
+        matrix = finite(f"inertia of link {name!r}", np.zeros((3, 3)) if inertia is None else inertia, (3, 3))
         if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0):
             raise ModelError(f"inertia of link {name!r} is not symmetric")
         mass = float(mass)
@@ -115,7 +118,7 @@ class ModelBuilder:
         self._links[name] = _LinkDraft(
             name,
             mass,
-            _finite(f"com of link {name!r}", com, (3,)),
+            finite(f"com of link {name!r}", com, (3,)),
             matrix,
             tuple(visuals),
             tuple(collisions),
@@ -152,7 +155,13 @@ class ModelBuilder:
             effort, velocity: limits [N m | N], [rad/s | m/s]; None for none.
             damping: [N m s/rad | N s/m]; friction: [N m | N].
             mimic: coupling to another joint.
+
+        Raises:
+            ModelError: a name that is taken or no name, limits out of order, a number that is not finite
+                (limits may be infinite), or a placement whose rotation is none.
+            UnknownName: no such kind.
         """
+        name = checked_name("joint", name)
         if name in self._joints or name in self._loops:
             raise ModelError(f"joint {name!r} is there already; joint names are unique")
         self._joints[name] = _JointDraft(
@@ -160,15 +169,14 @@ class ModelBuilder:
             _kind(kind),
             parent,
             child,
-            placement or Placement(),
+            checked_placement(f"placement of joint {name!r}", placement),
             _axis(name, kind, axis),
-            float(pitch),
-            -math.inf if lower is None else float(lower),
-            math.inf if upper is None else float(upper),
-            math.inf if effort is None else float(effort),
-            math.inf if velocity is None else float(velocity),
-            float(damping),
-            float(friction),
+            finite_number(f"pitch of joint {name!r}", pitch),
+            *limits(name, lower, upper),
+            limit(f"effort limit of joint {name!r}", effort, math.inf),
+            limit(f"velocity limit of joint {name!r}", velocity, math.inf),
+            finite_number(f"damping of joint {name!r}", damping),
+            finite_number(f"friction of joint {name!r}", friction),
             mimic,
         )
         return self
@@ -183,7 +191,13 @@ class ModelBuilder:
         successor_placement: Placement | None = None,
         axis: Sequence[float] | np.ndarray = (1.0, 0.0, 0.0),
     ) -> ModelBuilder:
-        """Add a joint that closes a loop between two links of the tree; it gets a number above N."""
+        """Add a joint that closes a loop between two links of the tree; it gets a number above N.
+
+        Raises:
+            ModelError: a name that is taken or no name, or a placement whose rotation is none.
+            UnknownName: no such kind.
+        """
+        name = checked_name("loop joint", name)
         if name in self._joints or name in self._loops:
             raise ModelError(f"joint {name!r} is there already; joint names are unique")
         self._loops[name] = _LoopDraft(
@@ -191,8 +205,8 @@ class ModelBuilder:
             _kind(kind),
             predecessor,
             successor,
-            predecessor_placement or Placement(),
-            successor_placement or Placement(),
+            checked_placement(f"predecessor placement of loop joint {name!r}", predecessor_placement),
+            checked_placement(f"successor placement of loop joint {name!r}", successor_placement),
             _axis(name, kind, axis),
         )
         return self
@@ -396,16 +410,6 @@ def _body_inertia(link: _LinkDraft, placement: Placement) -> RigidInertia:
     return RigidInertia.about_com(link.mass, Vector3(*c.tolist()), sym)
 
 
-def _finite(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what}: expected numbers of shape {shape}, got {value!r}") from None
-    if array.shape != shape or not np.all(np.isfinite(array)):
-        raise ModelError(f"{what}: expected finite numbers of shape {shape}, got {value!r}")
-    return array
-
-
 def _kind(kind: str) -> str:
     if kind not in JOINT_TABLE:
         raise UnknownName("joint kind", str(kind), JOINT_TABLE)
@@ -413,7 +417,7 @@ def _kind(kind: str) -> str:
 
 
 def _axis(name: str, kind: str, axis: Any) -> np.ndarray:
-    array = _finite(f"axis of joint {name!r}", axis, (3,))
+    array = finite(f"axis of joint {name!r}", axis, (3,))
     norm = float(np.linalg.norm(array))
     if norm == 0.0:
         if JOINT_TABLE[kind].has_axis:

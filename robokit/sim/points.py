@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
+from robokit.model.meshes import read_mesh
 from robokit.model.robot import Link, Robot
 
 RIM = 8
@@ -66,7 +67,7 @@ def contact_points(robot: Robot, max_points: int = 96) -> ContactPoints:
             at least 2 to each.
 
     Warns:
-        UserWarning: a mesh that cannot be read; its link touches with other shapes.
+        UserWarning: meshes that cannot be read, once for the robot; their links touch with other shapes.
     """
     cache = robot.__dict__.setdefault("_contact_points", {})  # beside the robot's own cached properties
     if max_points not in cache:
@@ -79,11 +80,21 @@ def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
     source = next((s for s in ("collisions", "visuals") if any(getattr(k, s) for k in links)), None)
     fixed: list[tuple[Link, np.ndarray, float]] = []
     hulls: list[tuple[Link, np.ndarray]] = []
+    unread: list[tuple[Link, Exception]] = []
     for link in links:
         shapes = getattr(link, source) if source else _inertia_box(link)
-        whole, thinned = _split(link, shapes)
+        whole, thinned = _split(link, shapes, unread)
         fixed += [(link, p, r) for p, r in whole]
         hulls += [(link, corners) for corners in thinned]
+    if unread:
+        first, error = unread[0]
+        others = len({link.name for link, _ in unread}) - 1
+        more = f" (and meshes of {others} more link{'s' * (others != 1)})" if others else ""
+        warnings.warn(
+            f"link {first.name!r}: {error}{more}; such a link touches the ground with its other shapes "
+            "or its inertia's box",
+            stacklevel=3,
+        )
     for (link, corners), chosen in zip(
         hulls, _spread([c for _, c in hulls], max_points - len(fixed)), strict=True
     ):
@@ -98,17 +109,25 @@ def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
     )
 
 
-def _split(link: Link, shapes: tuple[Shape, ...]) -> tuple[list[tuple[np.ndarray, float]], list[np.ndarray]]:
-    """Points that all count, and corners of cylinders and meshes that may be thinned, in the link frame."""
+def _split(
+    link: Link, shapes: tuple[Shape, ...], unread: list[tuple[Link, Exception]]
+) -> tuple[list[tuple[np.ndarray, float]], list[np.ndarray]]:
+    """Points that all count, and corners of cylinders and meshes that may be thinned, in the link frame.
+
+    Meshes that cannot be had are added to ``unread``.
+    """
     points: list[tuple[np.ndarray, float]] = []
     hulls: list[np.ndarray] = []
     missing = False
     for shape in shapes:
         P = shape.placement
         if isinstance(shape.geometry, Mesh):
-            corners = _hull(link, shape.geometry)
-            missing = missing or corners is None
-            if corners is not None:
+            try:
+                corners = _hull(shape.geometry)
+            except Exception as error:  # readers of mesh formats raise whatever they like
+                unread.append((link, error))
+                missing = True
+            else:
                 hulls.append(corners @ P.rotation.T + P.position)
         else:
             local, radius = primitive_points(shape.geometry)
@@ -120,7 +139,7 @@ def _split(link: Link, shapes: tuple[Shape, ...]) -> tuple[list[tuple[np.ndarray
     if missing and not points and not hulls:
         others = link.visuals if shapes is not link.visuals else ()
         simple = tuple(s for s in others if not isinstance(s.geometry, Mesh)) or _inertia_box(link)
-        return _split(link, simple)
+        return _split(link, simple, unread)
     return points, hulls
 
 
@@ -152,23 +171,19 @@ def _inertia_box(link: Link) -> tuple[Shape, ...]:
     return (Shape(Box((x, y, z)), Placement(axes, link.com)),)
 
 
-def _hull(link: Link, mesh: Mesh) -> np.ndarray | None:
-    """Corners of a mesh's convex hull, (n, 3) in the shape's frame; None where it cannot be had."""
-    try:
-        if mesh.path is None:
-            raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
-        import trimesh
+def _hull(mesh: Mesh) -> np.ndarray:
+    """Corners of a mesh's convex hull, (n, 3) in the shape's frame; raises where it cannot be had."""
+    if mesh.path is None:
+        raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
+    import trimesh
 
-        loaded = trimesh.load_mesh(mesh.path)
-        corners = np.asarray(loaded.convex_hull.vertices, dtype=float)
-        if not (len(corners) and np.all(np.isfinite(corners))):
-            raise ValueError(f"mesh {mesh.filename!r} holds no points")
-    except Exception as error:  # readers of mesh formats raise whatever they like
-        warnings.warn(
-            f"link {link.name!r}: {error}; it touches the ground with its other shapes or its inertia's box",
-            stacklevel=2,
-        )
-        return None
+    used = [vertices[np.unique(faces)] for vertices, faces, _ in read_mesh(mesh.path) if len(faces)]
+    if not used:
+        raise ValueError(f"mesh {mesh.filename!r} holds no triangles")
+    hull = trimesh.PointCloud(np.concatenate(used)).convex_hull
+    corners = np.asarray(hull.vertices, dtype=float)
+    if not (len(corners) and np.all(np.isfinite(corners))):
+        raise ValueError(f"mesh {mesh.filename!r} holds no points")
     return corners * np.array(mesh.scale)
 
 

@@ -1,15 +1,14 @@
-"""Mesh files as triangles for display: read, scaled, mirrored where the scale is negative, thinned."""
+"""Mesh files as triangles for display: scaled, mirrored where the scale is negative, thinned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from robokit.model.geometry import RGBA
+from robokit.model.meshes import read_mesh
 from robokit.viewer.scene import Triangles
 
 
@@ -30,7 +29,7 @@ def load_mesh(
     Raises:
         ValueError: a file without triangles; and whatever the reader raises.
     """
-    parts = [part for part in _read(Path(path)) if len(part[1])]
+    parts = [part for part in read_mesh(Path(path)) if len(part[1])]
     total = sum(len(faces) for _, faces, _ in parts)
     if not total:
         raise ValueError("the file holds no triangles")
@@ -103,30 +102,3 @@ def cluster(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.nd
         else:
             fine = cells - 1
     return best if best is not None else (vertices, faces)
-
-
-def _read(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray, RGBA | None]]:
-    """Vertices, faces and colour of each part of a file."""
-    if path.suffix.lower() == ".dae":
-        from robokit.viewer.collada import read_collada
-
-        yield from read_collada(path)
-        return
-    import trimesh
-
-    loaded: Any = trimesh.load(path, process=True)
-    pieces = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
-    piece: Any
-    for piece in pieces:
-        if hasattr(piece, "faces"):
-            yield np.asarray(piece.vertices), np.asarray(piece.faces), _colour(piece)
-
-
-def _colour(piece: Any) -> RGBA | None:
-    """The one colour of a part, or None where the file does not say."""
-    material = getattr(getattr(piece, "visual", None), "material", None)
-    main = getattr(material, "main_color", None)
-    if main is None or getattr(material, "name", None) in (None, "default", "material_0"):
-        return None
-    red, green, blue, alpha = (float(value) / 255.0 for value in main)
-    return red, green, blue, alpha

@@ -147,6 +147,10 @@ def test_snapping_removes_rounding_noise_only():
     assert robot.joint("j").axis.tolist() == [0, 0, 1]
 
 
+def hinge(b, **arguments):
+    return b.joint("j", "revolute", "a", "b", **arguments)
+
+
 REFUSALS = {
     "no link": (lambda b: b, ModelError, "no link"),
     "two links of one name": (lambda b: b.link("a").link("a"), ModelError, "'a' is there already"),
@@ -190,6 +194,40 @@ REFUSALS = {
         "symmetric",
     ),
     "inertia of the wrong shape": (lambda b: b.link("a", 1.0, inertia=np.eye(2)), ModelError, "inertia"),
+    "a link without a name": (lambda b: b.link(" "), ModelError, "link needs a name"),
+    "a number for a name": (lambda b: b.joint(3, "fixed", "a", "b"), ModelError, "joint needs a name"),
+    "crossed limits": (
+        lambda b: hinge(b, lower=1.0, upper=-1.0),
+        ModelError,
+        "'j': the lower limit 1 is above",
+    ),
+    "nan limit": (lambda b: hinge(b, upper=np.nan), ModelError, "upper limit of joint 'j'"),
+    "nan effort": (lambda b: hinge(b, effort=np.nan), ModelError, "effort limit of joint 'j'"),
+    "a word for a velocity": (lambda b: hinge(b, velocity="fast"), ModelError, "velocity limit of joint 'j'"),
+    "infinite pitch": (lambda b: hinge(b, pitch=np.inf), ModelError, "pitch of joint 'j'"),
+    "nan damping": (lambda b: hinge(b, damping=np.nan), ModelError, "damping of joint 'j'"),
+    "infinite friction": (lambda b: hinge(b, friction=np.inf), ModelError, "friction of joint 'j'"),
+    "a vector for a placement": (
+        lambda b: hinge(b, placement=(0, 0, 1)),
+        ModelError,
+        "placement of joint 'j'",
+    ),
+    "a stretched rotation": (
+        lambda b: hinge(b, placement=Placement(np.eye(3) * 1.00001)),
+        ModelError,
+        "'j': the rotation is not orthonormal",
+    ),
+    "a mirror": (lambda b: hinge(b, placement=Placement(np.diag([1, 1, -1.0]))), ModelError, "'j'.* mirrors"),
+    "nan in a position": (
+        lambda b: hinge(b, placement=Placement(position=np.array([0, np.nan, 0]))),
+        ModelError,
+        "position of the placement of joint 'j'",
+    ),
+    "a loop's mirror": (
+        lambda b: b.loop_joint("l", "revolute", "a", "b", None, Placement(-np.eye(3))),
+        ModelError,
+        "successor placement of loop joint 'l'",
+    ),
 }
 
 
@@ -207,3 +245,10 @@ def test_unknown_base_and_reserved_name():
         b.build("flying")
     with pytest.raises(ModelError, match="floating_base"):
         b.build("floating")
+
+
+def test_what_only_importers_complain_about_is_allowed():
+    b = ModelBuilder("r").link("a").link("b", 1.0, inertia=np.eye(3))
+    b.joint("j", "revolute", "a", "b", lower=0.5, upper=0.5, effort=np.inf, damping=-1.0, friction=-0.1)
+    joint = b.build().joint("j")
+    assert (joint.lower, joint.upper, joint.damping, joint.friction) == (0.5, 0.5, -1.0, -0.1)

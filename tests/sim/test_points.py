@@ -11,6 +11,17 @@ from robokit.sim.moments import Moments, along, isotropic, push
 from robokit.sim.points import primitive_points
 from robokit.spatial import Motion, Vector3
 
+TETRAHEDRON_DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+ <asset><unit meter="0.001"/><up_axis>Y_UP</up_axis></asset>
+ <library_geometries><geometry id="g"><mesh>
+  <source id="p"><float_array count="12">0 0 0 100 0 0 0 100 0 0 0 100</float_array></source>
+  <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+  <triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/>
+   <p>0 2 1 0 1 3 0 3 2 1 2 3</p></triangles></mesh></geometry></library_geometries>
+ <library_visual_scenes><visual_scene id="w"><node><instance_geometry url="#g"/></node></visual_scene>
+ </library_visual_scenes><scene><instance_visual_scene url="#w"/></scene>
+</COLLADA>"""
+
 
 def _robot(**link):
     builder = ModelBuilder("r")
@@ -82,6 +93,26 @@ def test_mesh_hull_is_thinned_and_missing_mesh_falls_back(tmp_path):
         assert contact_points(_robot(collisions=missing, visuals=(Shape(Sphere(0.1)),))).radius.tolist() == [
             0.1
         ]
+
+
+def test_collada_meshes_touch_where_they_are_seen(tmp_path):
+    # In millimetres: the unit counts, for contact as for the picture.
+    (tmp_path / "t.dae").write_text(TETRAHEDRON_DAE)
+    points = contact_points(_robot(collisions=(Shape(Mesh("t.dae", (2.0, 1.0, 1.0), tmp_path / "t.dae")),)))
+    assert np.array(sorted(points.position.tolist())) == pytest.approx(
+        np.array([[0.0, 0, 0], [0, 0, 0.1], [0, 0.1, 0], [0.2, 0, 0]])
+    )
+
+
+def test_unreadable_meshes_are_named_once(tmp_path):
+    builder = ModelBuilder("r")
+    for k in range(3):
+        mesh = Mesh(f"gone{k}.dae")
+        builder.link(f"l{k}", mass=1.0, inertia=np.eye(3), collisions=(Shape(mesh), Shape(mesh)))
+    builder.joint("j0", "continuous", "l0", "l1").joint("j1", "continuous", "l1", "l2")
+    with pytest.warns(UserWarning, match="gone") as caught:
+        assert len(contact_points(builder.build("floating"))) == 24
+    assert len(caught) == 1 and "'l0'" in str(caught[0].message) and "2 more links" in str(caught[0].message)
 
 
 def test_points_are_computed_once():

@@ -10,7 +10,7 @@ from viewer_cases import pendulum
 
 import robokit as rk
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
-from robokit.viewer.collada import read_collada
+from robokit.model.collada import read_collada
 from robokit.viewer.live import capsule_triangles
 from robokit.viewer.meshes import cluster, load_mesh, simplify
 from robokit.viewer.motion import body_poses, bounds, frame_indices, quaternions_xyzw, rotate
@@ -125,6 +125,15 @@ def test_collada_geometry_units_transforms_and_colour(tmp_path):
     assert len(faces) == 3
     # (1, 0, 0) m turned by 90 degrees about z and lifted by 2 m; the up axis is not applied.
     assert np.isclose(points, [0, 1, 2]).all(axis=1).any()
+
+
+def test_collada_vertex_lists_may_be_long(tmp_path):
+    # XML readers stop at texts of 10 MB unless told otherwise; the Go1's trunk is longer.
+    (tmp_path / "t.dae").write_text(
+        TRIANGLE_DAE.replace("0 0 1000</float", "0 0" + " " * 10_100_000 + "1000</float")
+    )
+    ((points, _, _),) = read_collada(tmp_path / "t.dae")
+    assert points.shape == (4, 3)
 
 
 def test_capsules_are_closed_and_wound_outward():

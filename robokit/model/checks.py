@@ -1,0 +1,82 @@
+"""What :class:`ModelBuilder` asks of its arguments; every refusal names the link or the joint."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import ModelError
+from robokit.model.geometry import Placement
+
+ORTHONORMAL = 1e-6  # what rotations typed with seven digits keep to
+
+
+def checked_name(what: str, name: Any) -> str:
+    """The name of a link or joint; refuses what is not a string with something in it."""
+    if not (isinstance(name, str) and name.strip()):
+        raise ModelError(f"a {what} needs a name that is a string and not empty, got {name!r}")
+    return name
+
+
+def finite(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Finite numbers of a shape, as a new array."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what}: expected numbers of shape {shape}, got {value!r}") from None
+    if array.shape != shape or not np.all(np.isfinite(array)):
+        raise ModelError(f"{what}: expected finite numbers of shape {shape}, got {value!r}")
+    return array
+
+
+def finite_number(what: str, value: Any) -> float:
+    """One finite number."""
+    number = _number(what, value)
+    if not math.isfinite(number):
+        raise ModelError(f"{what} must be finite, got {number}")
+    return number
+
+
+def limit(what: str, value: Any, absent: float) -> float:
+    """A limit: a number, infinite where there is none; ``absent`` stands for None."""
+    number = absent if value is None else _number(what, value)
+    if math.isnan(number):
+        raise ModelError(f"{what} is not a number (nan); leave it out where there is no limit")
+    return number
+
+
+def limits(joint: str, lower: Any, upper: Any) -> tuple[float, float]:
+    """Position limits in order."""
+    low = limit(f"lower limit of joint {joint!r}", lower, -math.inf)
+    high = limit(f"upper limit of joint {joint!r}", upper, math.inf)
+    if low > high:
+        raise ModelError(f"joint {joint!r}: the lower limit {low:g} is above the upper limit {high:g}")
+    return low, high
+
+
+def checked_placement(what: str, placement: Any) -> Placement:
+    """A placement with a proper rotation; None is the identity."""
+    if placement is None:
+        return Placement()
+    if not isinstance(placement, Placement):
+        raise ModelError(f"{what}: expected a Placement(rotation, position), got {placement!r}")
+    R = finite(f"rotation of the {what}", placement.rotation, (3, 3))
+    p = finite(f"position of the {what}", placement.position, (3,))
+    off = float(np.abs(R.T @ R - np.eye(3)).max())
+    if off > ORTHONORMAL:
+        raise ModelError(
+            f"{what}: the rotation is not orthonormal; R^T R differs from 1 by {off:.2g}, "
+            f"at most {ORTHONORMAL:g} passes"
+        )
+    if np.linalg.det(R) < 0.0:
+        raise ModelError(f"{what}: the rotation mirrors (its determinant is -1); a rotation has +1")
+    return Placement(R, p)
+
+
+def _number(what: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what}: expected a number, got {value!r}") from None
