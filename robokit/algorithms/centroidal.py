@@ -17,23 +17,24 @@ from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Motion, Transform, Vector3
+from robokit.spatial.vector3 import Matrix3
 
 
 def centroidal_momentum_matrix(tree: Tree, q) -> list[list]:
     """A_G, 6 x nv, as a list of rows."""
     X = tree.transforms(q)
-    X0 = forward_kinematics(tree, q)
-    m, h = composite_moment(tree, X)
-    pG = h * (1.0 / m)
     Ic = list(tree.I)
-    columns: list[list[Force]] = tree.lists(1)[0]
     for i in tree.inward():
         p = tree.parent[i]
         if p != 0:
             Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
-        XG = Transform(X0[i].E, X0[i].r - pG)
-        columns[i] = [XG.T @ column for column in tree.joint[i].S.of(Ic[i])]
-    return [list(row) for row in zip(*chain(*columns), strict=True)]
+    m, h = composite_moment(tree, X)
+    XG = [Transform(Matrix3.identity(), h * (-1.0 / m))]  # from the axes at G, not at O
+    columns: list[Force] = []
+    for i in tree.outward():
+        XG.append(X[i] @ XG[tree.parent[i]])
+        columns += [XG[i].T @ column for column in tree.joint[i].S.of(Ic[i])]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def centroidal_momentum(tree: Tree, q, qd) -> Force:

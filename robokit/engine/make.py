@@ -108,7 +108,7 @@ class Maker:
         identity = compile.identity()
         name = None
         if self._key is not None:
-            settings = (compile.vector_width(), text.CHUNK, text.GROUP, NODE_BUDGET)
+            settings = (compile.vector_width(), text.CHUNK, text.GROUP, text.FITS, NODE_BUDGET)
             sources = (cache.source_digest(), _foreign_source(self._text))
             name = cache.digest(identity, *sources, self._key, self._shape, part, settings)
             found = cache.load(name)

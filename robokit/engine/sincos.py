@@ -17,7 +17,9 @@ infinities, the answer is NaN: an angle of 10^9 rad is a mistake, and a wrong nu
 
 from __future__ import annotations
 
-from robokit.engine.text import constant, vector
+from collections.abc import Sequence
+
+from robokit.engine.text import constant, suffix, vector
 
 LIMIT = float(2**30)
 MAGIC = 1.5 * 2.0**52
@@ -41,9 +43,15 @@ COS = (
 )
 
 
-def body(lanes: int, x: str) -> list[str]:
-    """Instructions that compute %sin and %cos of x; names start with %z."""
-    t, i = vector(lanes), vector(lanes, "i64")
+def body(lanes: int, x: str, z: str = "z") -> list[str]:
+    """Instructions that compute sine and cosine of x.
+
+    Args:
+        lanes: doubles in x.
+        x: a value's name.
+        z: what the new names start with; the results are %{z}sin and %{z}cos.
+    """
+    t, i, truth = vector(lanes), vector(lanes, "i64"), vector(lanes, "i1")
 
     def c(value: float) -> str:
         return constant(lanes, value)
@@ -51,58 +59,47 @@ def body(lanes: int, x: str) -> list[str]:
     def n(value: int) -> str:
         return str(value) if lanes == 1 else f"splat (i64 {value})"
 
-    nan = c(float("nan"))
-    suffix = "f64" if lanes == 1 else f"v{lanes}f64"
-    lines = [
-        f"%zabs = call {t} @llvm.fabs.{suffix}({t} {x})",
-        f"%zok = fcmp ole {t} %zabs, {c(LIMIT)}",
-        f"%zt = fmul contract {t} {x}, {c(TWO_OVER_PI)}",
-        f"%zm = fadd contract {t} %zt, {c(MAGIC)}",
-        f"%zk = fsub {t} %zm, {c(MAGIC)}",
-    ]
-    rest = x
+    lines = []
+
+    def let(name: str, instruction: str) -> str:
+        lines.append(f"%{z}{name} = {instruction}")
+        return f"%{z}{name}"
+
+    def mul(name: str, a: str, b: str) -> str:
+        return let(name, f"fmul contract {t} {a}, {b}")
+
+    def fma(name: str, a: str, b: str, sum_: str, sign: str = "fadd") -> str:
+        """sum_ + a b, or sum_ - a b with the sign fsub."""
+        product = mul(name + "p", a, b)
+        return let(name, f"{sign} contract {t} {sum_}, {product}")
+
+    size = let("abs", f"call {t} @llvm.fabs.{suffix(lanes)}({t} {x})")
+    small = let("ok", f"fcmp ole {t} {size}, {c(LIMIT)}")
+    r = let("in", f"select {truth} {small}, {t} {x}, {t} {c(float('nan'))}")
+    m = fma("m", x, c(TWO_OVER_PI), c(MAGIC))
+    k = let("k", f"fsub {t} {m}, {c(MAGIC)}")
     for j, part in enumerate(HALF_PI):
-        lines.append(f"%zp{j} = fmul contract {t} %zk, {c(part)}")
-        lines.append(f"%zq{j} = fsub contract {t} {rest}, %zp{j}")
-        rest = f"%zq{j}"
-    add = lines.append
-    add(f"%zz = fmul contract {t} {rest}, {rest}")
-    add(f"%zz2 = fmul contract {t} %zz, %zz")
-    for name, k in (("s", SIN), ("c", COS)):
-        # Estrin's order: (k0 + k1 z) + z^2 ((k2 + k3 z) + z^2 (k4 + k5 z)), half as deep as Horner's.
-        for j in (0, 2, 4):
-            add(f"%z{name}m{j} = fmul contract {t} %zz, {c(k[j + 1])}")
-            add(f"%z{name}p{j} = fadd contract {t} %z{name}m{j}, {c(k[j])}")
-        add(f"%z{name}m6 = fmul contract {t} %z{name}p4, %zz2")
-        add(f"%z{name}p6 = fadd contract {t} %z{name}p2, %z{name}m6")
-        add(f"%z{name}m7 = fmul contract {t} %z{name}p6, %zz2")
-        add(f"%z{name}p7 = fadd contract {t} %z{name}p0, %z{name}m7")
-    lines += [
-        # NaN enters here for what is out of range: off the chain that everything waits for.
-        f"%zunit = select {vector(lanes, 'i1')} %zok, {t} {c(1.0)}, {t} {nan}",
-        f"%zr1 = fmul contract {t} {rest}, %zunit",
-        f"%zrz = fmul contract {t} {rest}, %zz",
-        f"%zs1 = fmul contract {t} %zrz, %zsp7",
-        f"%zs = fadd contract {t} %zr1, %zs1",
-        f"%zh = fmul contract {t} %zz, {c(0.5)}",
-        f"%zw = fsub contract {t} %zunit, %zh",
-        f"%zc1 = fmul contract {t} %zz2, %zcp7",
-        f"%zc = fadd contract {t} %zw, %zc1",
-        f"%zb = bitcast {t} %zm to {i}",
-        f"%zodd = shl {i} %zb, {n(63)}",
-        f"%zhalf = shl {i} %zb, {n(62)}",
-        f"%zboth = xor {i} %zodd, %zhalf",
-        f"%zswap = icmp slt {i} %zodd, {n(0)}",
-        f"%zsing = and {i} %zhalf, {n(-(2**63))}",
-        f"%zcosg = and {i} %zboth, {n(-(2**63))}",
-    ]
-    for name, first, second in (("sin", "%zc", "%zs"), ("cos", "%zs", "%zc")):
-        lines += [
-            f"%z{name}v = select {vector(lanes, 'i1')} %zswap, {t} {first}, {t} {second}",
-            f"%z{name}i = bitcast {t} %z{name}v to {i}",
-            f"%z{name}x = xor {i} %z{name}i, %z{name}g",
-            f"%{name} = bitcast {i} %z{name}x to {t}",
-        ]
+        r = fma(f"r{j}", k, c(part), r, "fsub")
+    r2 = mul("rr", r, r)
+    r4 = mul("rrrr", r2, r2)
+
+    def polynomial(name: str, a: Sequence[float]) -> str:
+        # Estrin's order: (a0 + a1 z) + z^2 ((a2 + a3 z) + z^2 (a4 + a5 z)), half as deep as Horner's.
+        pairs = [fma(f"{name}{j}", r2, c(a[j + 1]), c(a[j])) for j in (0, 2, 4)]
+        return fma(f"{name}q", r4, fma(f"{name}h", r4, pairs[2], pairs[1]), pairs[0])
+
+    sine = fma("s", mul("rrr", r, r2), polynomial("S", SIN), r)
+    cosine = fma("c", r4, polynomial("C", COS), fma("w", r2, c(0.5), c(1.0), "fsub"))
+    bits = let("bits", f"bitcast {t} {m} to {i}")
+    odd = let("odd", f"shl {i} {bits}, {n(63)}")
+    half = let("half", f"shl {i} {bits}, {n(62)}")
+    both = let("both", f"xor {i} {odd}, {half}")
+    swap = let("swap", f"icmp slt {i} {odd}, {n(0)}")
+    for name, quadrant, first, second in (("sin", half, cosine, sine), ("cos", both, sine, cosine)):
+        sign = let(f"{name}g", f"and {i} {quadrant}, {n(-(2**63))}")
+        value = let(f"{name}v", f"select {truth} {swap}, {t} {first}, {t} {second}")
+        signed = let(f"{name}x", f"xor {i} {let(f'{name}i', f'bitcast {t} {value} to {i}')}, {sign}")
+        let(name, f"bitcast {i} {signed} to {t}")
     return lines
 
 
@@ -112,34 +109,45 @@ def function(lanes: int) -> str:
     lines = "\n  ".join(body(lanes, "%x"))
     return f"""define internal {{{t}, {t}}} @sincos({t} %x) #0 {{
   {lines}
-  %a = insertvalue {{{t}, {t}}} undef, {t} %sin, 0
-  %b = insertvalue {{{t}, {t}}} %a, {t} %cos, 1
+  %a = insertvalue {{{t}, {t}}} undef, {t} %zsin, 0
+  %b = insertvalue {{{t}, {t}}} %a, {t} %zcos, 1
   ret {{{t}, {t}}} %b
 }}
 """
 
 
 def run_function(lanes: int) -> str:
-    """@sincos_run: of n >= lanes consecutive doubles; the last vector may overlap the one before."""
+    """@sincos_run: of n >= lanes consecutive doubles; the last vectors may overlap those before.
+
+    Two vectors a round: they share the loads of the constants, and each fills the other's waits.
+    """
     t = vector(lanes)
-    lines = "\n  ".join(body(lanes, "%x"))
+    rounds = []
+    for letter in "yz":
+        lines = "\n  ".join(body(lanes, f"%{letter}", letter))
+        rounds.append(f"""%{letter}p = getelementptr double, ptr %from, i64 %{letter}i
+  %{letter} = load {t}, ptr %{letter}p, align 8
+  {lines}
+  %{letter}ps = getelementptr double, ptr %sins, i64 %{letter}i
+  store {t} %{letter}sin, ptr %{letter}ps, align 8
+  %{letter}pc = getelementptr double, ptr %coss, i64 %{letter}i
+  store {t} %{letter}cos, ptr %{letter}pc, align 8""")
+    both = "\n  ".join(rounds)
     return f"""define internal void @sincos_run(ptr %from, ptr %sins, ptr %coss, i64 %n) #0 {{
 entry:
-  %last = sub i64 %n, {lanes}
+  %end = sub i64 %n, {lanes}
+  %one = icmp ult i64 %end, {lanes}
+  %apart = select i1 %one, i64 0, i64 {lanes}
+  %last = sub i64 %end, %apart
   br label %loop
 loop:
-  %i = phi i64 [0, %entry], [%j, %loop]
-  %px = getelementptr double, ptr %from, i64 %i
-  %x = load {t}, ptr %px, align 8
-  {lines}
-  %ps = getelementptr double, ptr %sins, i64 %i
-  store {t} %sin, ptr %ps, align 8
-  %pc = getelementptr double, ptr %coss, i64 %i
-  store {t} %cos, ptr %pc, align 8
-  %step = add i64 %i, {lanes}
+  %yi = phi i64 [0, %entry], [%next, %loop]
+  %zi = add i64 %yi, %apart
+  {both}
+  %step = add i64 %yi, {2 * lanes}
   %over = icmp ugt i64 %step, %last
-  %j = select i1 %over, i64 %last, i64 %step
-  %more = icmp ult i64 %i, %last
+  %next = select i1 %over, i64 %last, i64 %step
+  %more = icmp ult i64 %yi, %last
   br i1 %more, label %loop, label %done
 done:
   ret void

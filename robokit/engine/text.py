@@ -8,11 +8,18 @@ from collections.abc import Iterable
 NOT_FINITE, NOT_UNIT, NOT_FINITE_OUTPUT = 1, 2, 4
 """Parts of a status."""
 
-CHUNK = 700
-"""Nodes per chunk: 400 to 1,500 measure the same."""
+CHUNK = 350
+"""Nodes per chunk: longer ones spill more with 16 registers (A_G of a humanoid: 6 % slower at 700)."""
 
 GROUP = 4
-"""Tiles that go through a chunk before the next chunk's code is fetched: 1 is 10 % slower for an ABA."""
+"""Tiles that go through a chunk of a long kernel before the next chunk's code is fetched.
+
+1 is 12 % slower for a humanoid's ABA, whose code does not fit in the processor's cache of decoded
+instructions, and 6 % faster for kernels that do fit.
+"""
+
+FITS = 5_500
+"""Most nodes of a kernel that is taken as fitting: its tiles go through one by one."""
 
 
 def vector(lanes: int, kind: str = "double") -> str:

@@ -8,7 +8,7 @@ use one row for the whole batch. Rows themselves are contiguous.
 
 A tile is as many rows as a value has lanes. The stages (read, the chunks, write) take one tile each; a
 group of tiles goes through a stage before the next stage begins, because the code of a humanoid's kernel
-does not fit in the first-level cache. Rows are turned into vectors and back by shuffles in registers:
+does not fit in the first-level cache. A shorter kernel takes one tile at a time. Rows are turned into vectors and back by shuffles in registers:
 NumPy's transpose would cost half of an inverse dynamics. A tile past the end repeats the last row: those
 lanes compute and store the same.
 """
@@ -55,7 +55,7 @@ def batch_module(
     writer = _Writer(program, plan, quaternions, finite)
     parts += [writer.reader(), writer.writer(), *writer.tables]
     parts.append(writer.driver(name, ["read", *(f"chunk{k}" for k in range(len(functions))), "write"]))
-    return text.module(parts, {width, lanes}), writer.stride * lanes * text.GROUP
+    return text.module(parts, {width, lanes}), writer.stride * lanes * writer.group
 
 
 _STAGE = "ptr noalias %ws, ptr noalias %args, ptr noalias %strides, i64 %t, i64 %stop"
@@ -121,6 +121,7 @@ class _Writer:
         # Three slots more: marks of NaN in inputs and in outputs, largest error of a quaternion.
         self.sick_input, self.sick_output, self.worst = range(plan.slots, plan.slots + 3)
         self.stride = plan.slots + 3
+        self.group = 1 if len(program.order) <= text.FITS else text.GROUP
         self.tables: list[str] = []
 
     def driver(self, name: str, stages: Sequence[str]) -> str:
@@ -146,8 +147,8 @@ class _Writer:
             size=self.stride * w * 8,
             lanes=w,
             lanes_less_1=w - 1,
-            group=text.GROUP,
-            rows=text.GROUP * w,
+            group=self.group,
+            rows=self.group * w,
             prepare=prepare,
             calls="\n".join(map(call.format, stages)),
             check=out.text(),
