@@ -11,10 +11,7 @@ Cost: O(n).
 
 from __future__ import annotations
 
-from itertools import chain
-
 from robokit.algorithms.center_of_mass import composite_moment
-from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.vector3 import Matrix3

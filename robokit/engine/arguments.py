@@ -15,13 +15,14 @@ from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ShapeError
 
 
-def argument(name: str, value: Any, size: int) -> np.ndarray:
-    """A float64 array (size,) or (B, size) with contiguous rows.
+def argument(name: str, value: Any, size: int, dtype: str = "float64") -> np.ndarray:
+    """An array (size,) or (B, size) with contiguous rows.
 
     Args:
         name: of the argument, for messages.
         value: array, list or number (where size is 1).
         size: scalars of one state.
+        dtype: of the array that is returned.
 
     Raises:
         ShapeError: not numbers, or another shape.
@@ -40,9 +41,13 @@ def argument(name: str, value: Any, size: int) -> np.ndarray:
         array = array.reshape(1)
     if array.ndim not in (1, 2) or array.shape[-1] != size:
         raise ShapeError(f"{name}: expected shape {accepted}, got {array.shape}")
-    array = array.astype(np.float64, copy=False)
+    array = array.astype(dtype, copy=False)
     # Rows may be far apart (a slice of a wider array) or the same (broadcast); their scalars may not.
-    if array.strides[-1] != 8 or not array.flags.aligned or (array.ndim == 2 and array.strides[0] < 0):
+    if (
+        array.strides[-1] != array.itemsize
+        or not array.flags.aligned
+        or (array.ndim == 2 and array.strides[0] < 0)
+    ):
         array = np.ascontiguousarray(array)
     return array
 
@@ -96,16 +101,16 @@ def check_values(
             )
 
 
-def output(name: str, out: Any, shape: tuple[int, ...]) -> np.ndarray:
+def output(name: str, out: Any, shape: tuple[int, ...], dtype: str = "float64") -> np.ndarray:
     """An array given to be written to.
 
     Raises:
-        ShapeError: not a writable contiguous float64 array of that shape.
+        ShapeError: not a writable contiguous array of that shape and type.
     """
     if not isinstance(out, np.ndarray):
-        raise ShapeError(f"{name}: expected a float64 array of shape {shape}, got {type(out).__name__}")
-    if out.shape != shape or out.dtype != np.float64:
-        raise ShapeError(f"{name}: expected float64 of shape {shape}, got {out.dtype} of shape {out.shape}")
+        raise ShapeError(f"{name}: expected a {dtype} array of shape {shape}, got {type(out).__name__}")
+    if out.shape != shape or out.dtype != dtype:
+        raise ShapeError(f"{name}: expected {dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
     if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):
         raise ShapeError(f"{name}: expected a writable C-contiguous array to write to")
     return out

@@ -31,7 +31,7 @@ from robokit.engine.graph import (
     Program,
 )
 from robokit.engine.schedule import Schedule
-from robokit.engine.text import constant, suffix, vector
+from robokit.engine.text import DOUBLE, Real, constant, suffix, vector
 
 _BINARY = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv"}
 _COMPARE = {LT: "fcmp olt", LE: "fcmp ole", EQ: "fcmp oeq"}
@@ -53,12 +53,12 @@ def _parts(items: list) -> Iterator[list]:
 class ChunkWriter:
     """Writes the chunks of one schedule."""
 
-    def __init__(self, program: Program, plan: Schedule, direct: bool) -> None:
-        """With `direct`, inputs are read from and outputs written to the caller's arrays."""
-        self.program, self.plan, self.direct = program, plan, direct
-        self.t = vector(plan.lanes)
+    def __init__(self, program: Program, plan: Schedule, direct: bool, real: Real = DOUBLE) -> None:
+        """With `direct`, inputs are read from and outputs written to the caller's arrays of doubles."""
+        self.program, self.plan, self.direct, self.real = program, plan, direct, real
+        self.t = vector(plan.lanes, real.kind)
         self.truth = vector(plan.lanes, "i1")
-        self.align = 8 * plan.lanes
+        self.align = real.bytes * plan.lanes
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
         if direct:
@@ -95,7 +95,7 @@ class ChunkWriter:
             for k, position in self.targets.get(number, ()):
                 self._output(k, position, f"%v{number}")
         for k, position, value in fixed:
-            self._output(k, position, constant(self.plan.lanes, value))
+            self._output(k, position, self._constant(value))
         for number in passed:
             value_of = self._value(number)
             for k, position in self.targets[number]:
@@ -111,11 +111,14 @@ class ChunkWriter:
             f"  {body}\n  ret void\n}}\n"
         )
 
+    def _constant(self, value: float) -> str:
+        return constant(self.plan.lanes, value, self.real)
+
     def _value(self, number: int) -> str:
         """Text of a node's value; loads it if it is not at hand."""
         node, add, t = self.program.nodes[number], self.lines.append, self.t
         if node[0] == CONST:
-            return constant(self.plan.lanes, node[1])
+            return self._constant(node[1])
         if number in self.known:
             return f"%v{number}"
         self.known.add(number)
@@ -129,13 +132,13 @@ class ChunkWriter:
         add(f"%a{number} = getelementptr {t}, ptr %ws, i64 {self.plan.slot[number]}")
         add(f"{name} = load {t}, ptr %a{number}, align {self.align}")
         if truth:
-            add(f"%v{number} = fcmp une {t} {name}, {constant(self.plan.lanes, 0.0)}")
+            add(f"%v{number} = fcmp une {t} {name}, {self._constant(0.0)}")
         return f"%v{number}"
 
     def _store(self, number: int) -> None:
         value = f"%v{number}"
         if self.program.nodes[number][0] in TRUTHS:
-            one, zero = (constant(self.plan.lanes, x) for x in (1.0, 0.0))
+            one, zero = self._constant(1.0), self._constant(0.0)
             self.lines.append(f"%t{number} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}")
             value = f"%t{number}"
         self.lines.append(f"%b{number} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
@@ -157,7 +160,7 @@ class ChunkWriter:
         elif op == NEG:
             add(f"{name} = fneg {t} {values[0]}")
         elif op in _CALL:
-            add(f"{name} = call {t} @llvm.{_CALL[op]}.{suffix(self.plan.lanes)}({t} {values[0]})")
+            add(f"{name} = call {t} @llvm.{_CALL[op]}.{suffix(self.plan.lanes, self.real)}({t} {values[0]})")
         elif op == SELECT:
             add(f"{name} = select {self.truth} {values[0]}, {t} {values[1]}, {t} {values[2]}")
         elif op in _COMPARE:

@@ -25,6 +25,7 @@ from robokit.engine.batch import BLOCK_SECONDS, BatchRunner
 from robokit.engine.call import aligned, fast_call
 from robokit.engine.graph import Program
 from robokit.engine.make import Maker, Text
+from robokit.engine.text import DOUBLE, SINGLE
 
 
 class NotFinite(ArithmeticError):
@@ -46,6 +47,7 @@ class Kernel:
         name: of the kernel.
         inputs: (name, number of scalars) of each input.
         outputs: (name, shape) of each output.
+        dtype: of all arrays, "float64" or "float32".
         fast: function of single states: one float64 array (n,) per input, then optionally one per output
             to write to; returns the output or a tuple of them, or None for arguments it does not take.
     """
@@ -60,8 +62,9 @@ class Kernel:
         quaternions: Sequence[tuple[int, int]],
         feedback: Mapping[str, str],
         finite: bool,
+        dtype: str,
     ) -> None:
-        self.name, self.text, self.finite = name, text, finite
+        self.name, self.text, self.finite, self.dtype = name, text, finite, dtype
         self.inputs = [(n, int(size)) for n, size in inputs]
         self.outputs = [(n, tuple(map(int, shape))) for n, shape in outputs]
         self.quaternions = list(quaternions)
@@ -72,11 +75,12 @@ class Kernel:
         for o, i in self.feedback:
             if math.prod(self.outputs[o][1]) != self.inputs[i][1]:
                 raise ValueError(f"output {self.outputs[o]} does not fit into input {self.inputs[i]}")
-        self.fast: Callable[..., Any] = self._first_call
+        self._real = {real.dtype: real for real in (DOUBLE, SINGLE)}[dtype]
+        self.fast: Callable[..., Any] = self._first_call if self._real is DOUBLE else _declined
         self._lock = threading.RLock()
         self._runner: BatchRunner | None = None
         self._maker = Maker(
-            name, self.inputs, self.outputs, text, key, self.quaternions, self.feedback, finite
+            name, self.inputs, self.outputs, text, key, self.quaternions, self.feedback, finite, self._real
         )
 
     @classmethod
@@ -90,6 +94,7 @@ class Kernel:
         quaternions: Sequence[tuple[int, int]] = (),
         feedback: Mapping[str, str] | None = None,
         finite: bool = False,
+        dtype: str = "float64",
     ) -> Kernel:
         """Describe a kernel.
 
@@ -105,8 +110,10 @@ class Kernel:
             feedback: output name -> input name, for :meth:`iterate`.
             finite: raise NotFinite where an output is NaN or infinite (checked by machine code, at a few
                 nanoseconds).
+            dtype: "float64", or "float32": half the memory and twice the lanes, for batches; single states
+                are batches of one.
         """
-        return cls(name, inputs, outputs, text, key, quaternions, feedback or {}, finite)
+        return cls(name, inputs, outputs, text, key, quaternions, feedback or {}, finite, dtype)
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -237,17 +244,20 @@ class Kernel:
         if len(given) != len(self.inputs):
             names = ", ".join(self.input_names)
             raise TypeError(f"{self.name} takes {len(self.inputs)} arguments ({names}), got {len(given)}")
-        return [check.argument(name, a, size) for a, (name, size) in zip(given, self.inputs, strict=True)]
+        return [
+            check.argument(name, a, size, self.dtype)
+            for a, (name, size) in zip(given, self.inputs, strict=True)
+        ]
 
     def _outs(self, out: Any, rows: int | None) -> list[np.ndarray]:
         shapes = [shape if rows is None else (rows, *shape) for _, shape in self.outputs]
         if out is None:
-            return [np.empty(shape) for shape in shapes]
+            return [np.empty(shape, self.dtype) for shape in shapes]
         given = out if isinstance(out, (tuple, list)) else (out,)
         if len(given) != len(shapes):
             raise TypeError(f"{self.name} has {len(shapes)} outputs, out has {len(given)}")
         names = ["out"] if len(given) == 1 else [f"out[{k}]" for k in range(len(given))]
-        return [check.output(*each) for each in zip(names, given, shapes, strict=True)]
+        return [check.output(*each, self.dtype) for each in zip(names, given, shapes, strict=True)]
 
     def _checked(self, given: Sequence[Any], out: Any, threads: int | None) -> Any:
         """Convert and check the arguments, then run; explains what machine code only refuses."""
@@ -255,15 +265,15 @@ class Kernel:
         rows = check.batch_size(self.input_names, arrays)
         outs = self._outs(out, rows)
         status = 0
-        if rows is None:
+        if rows is None and self._real is DOUBLE:
             arrays = [np.ascontiguousarray(a) for a in arrays]
             filled = self.fast(*arrays, *outs)
             if self._maker.refused is None:
                 status = 0 if filled is not None else words.NOT_FINITE
-        elif rows:
+        elif rows != 0:
             runner = self._batch_runner()
             if runner is not None:
-                status = runner(arrays, outs, rows, threads)
+                status = runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
         if self._maker.refused is not None or status & ~words.NOT_FINITE_OUTPUT:
             check.check_values(self.input_names, arrays, self.quaternions)
         if self._maker.refused is not None:
@@ -317,7 +327,7 @@ class Kernel:
                 code = self._maker.code("batch")
                 if code is None:
                     return None
-                tile = words.GROUP * compile.vector_width()
+                tile = words.GROUP * compile.vector_width() * DOUBLE.bytes // self._real.bytes
                 self._runner = BatchRunner(code.address("batch"), code.workspace, tile, self._seconds())
         return self._runner
 

@@ -18,6 +18,7 @@ from robokit.engine.call import aligned
 from robokit.engine.compile import CompilerMissing, Loaded
 from robokit.engine.graph import Program, TraceTooLarge
 from robokit.engine.single import single_module
+from robokit.engine.text import DOUBLE, Real
 from robokit.engine.tiles import batch_module
 
 Text = Callable[..., Sequence[Sequence[Any]]]
@@ -56,8 +57,9 @@ class Maker:
         quaternions: list[tuple[int, int]],
         feedback: list[tuple[int, int]],
         finite: bool,
+        real: Real = DOUBLE,
     ) -> None:
-        self._text, self._key = text, key
+        self._text, self._key, self._real = text, key, real
         self._shape = (name, inputs, outputs, quaternions, feedback, finite)
         self._symbol = "robokit_" + re.sub(r"\W", "_", name, flags=re.ASCII)
         self._lock = threading.RLock()
@@ -110,7 +112,7 @@ class Maker:
         if self._key is not None:
             settings = (compile.vector_width(), text.CHUNK, text.GROUP, text.FITS, NODE_BUDGET)
             sources = (cache.source_digest(), _foreign_source(self._text))
-            name = cache.digest(identity, *sources, self._key, self._shape, part, settings)
+            name = cache.digest(identity, *sources, self._key, self._shape, part, self._real.dtype, settings)
             found = cache.load(name)
             if found is not None:
                 return found
@@ -125,7 +127,8 @@ class Maker:
         if part == "single":
             ir, workspace = single_module(program, width, self._symbol, quaternions, feedback, finite)
         else:
-            ir, workspace = batch_module(program, width, width, self._symbol, quaternions, finite)
+            lanes = width * DOUBLE.bytes // self._real.bytes
+            ir, workspace = batch_module(program, lanes, self._symbol, quaternions, finite, self._real)
         if name is None:
             name = cache.digest(identity, ir)
             found = cache.load(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 NOT_FINITE, NOT_UNIT, NOT_FINITE_OUTPUT = 1, 2, 4
 """Parts of a status."""
@@ -22,24 +23,50 @@ FITS = 5_500
 """Most nodes of a kernel that is taken as fitting: its tiles go through one by one."""
 
 
+@dataclass(frozen=True)
+class Real:
+    """The numbers of a kernel.
+
+    Attributes:
+        dtype: NumPy's name.
+        kind: LLVM's name.
+        bytes: of one.
+        suffix: ending of the names of LLVM's intrinsics.
+    """
+
+    dtype: str
+    kind: str
+    bytes: int
+    suffix: str
+
+
+DOUBLE = Real("float64", "double", 8, "f64")
+SINGLE = Real("float32", "float", 4, "f32")
+
+
 def vector(lanes: int, kind: str = "double") -> str:
     """Type of a value: one plain element, or a vector of lanes."""
     return kind if lanes == 1 else f"<{lanes} x {kind}>"
 
 
-def number(value: float) -> str:
-    """A double, exactly: IR reads decimals only where they are exact, so the bits are given."""
+def number(value: float, real: Real = DOUBLE) -> str:
+    """A number, exactly: IR reads decimals only where they are exact, so the bits are given.
+
+    A single-precision number too is written with the bits of the double of the same value.
+    """
+    if real is SINGLE:
+        value = struct.unpack("f", struct.pack("f", value))[0]
     return "0x" + struct.pack(">d", value).hex().upper()
 
 
-def constant(lanes: int, value: float) -> str:
-    """The same double in every lane."""
-    return number(value) if lanes == 1 else f"splat (double {number(value)})"
+def constant(lanes: int, value: float, real: Real = DOUBLE) -> str:
+    """The same number in every lane."""
+    return number(value, real) if lanes == 1 else f"splat ({real.kind} {number(value, real)})"
 
 
-def suffix(lanes: int) -> str:
+def suffix(lanes: int, real: Real = DOUBLE) -> str:
     """Ending of an intrinsic's name."""
-    return "f64" if lanes == 1 else f"v{lanes}f64"
+    return real.suffix if lanes == 1 else f"v{lanes}{real.suffix}"
 
 
 def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
@@ -50,7 +77,8 @@ def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
         lanes: numbers of lanes that intrinsics are needed for.
     """
     declared = "".join(
-        f"declare {vector(n)} @llvm.{f}.{suffix(n)}({vector(n)})\n"
+        f"declare {vector(n, real.kind)} @llvm.{f}.{suffix(n, real)}({vector(n, real.kind)})\n"
+        for real in (DOUBLE, SINGLE)
         for n in sorted({1, *lanes})
         for f in ("fabs", "sqrt")
     )
@@ -62,7 +90,8 @@ def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
 class Lines:
     """Instructions under construction; values get fresh names."""
 
-    def __init__(self) -> None:
+    def __init__(self, real: Real = DOUBLE) -> None:
+        self.real = real
         self.lines: list[str] = []
         self.count = 0
 
@@ -76,9 +105,9 @@ class Lines:
         """Append an instruction without a value, or a label."""
         self.lines.append(instruction)
 
-    def pointer(self, base: str, index: int | str, kind: str = "double") -> str:
-        """Address of an element."""
-        return self(f"getelementptr {kind}, ptr {base}, i64 {index}")
+    def pointer(self, base: str, index: int | str, kind: str = "") -> str:
+        """Address of an element: a number, if no kind is given."""
+        return self(f"getelementptr {kind or self.real.kind}, ptr {base}, i64 {index}")
 
     def argument(self, index: int) -> str:
         """Address of an argument's data."""
@@ -96,9 +125,10 @@ class Lines:
 
     def norm_error(self, lanes: int, parts: list[str]) -> str:
         """How far the squared length of a vector is from 1."""
-        t = vector(lanes)
+        real = self.real
+        t = vector(lanes, real.kind)
         total = self(f"fmul contract {t} {parts[0]}, {parts[0]}")
         for part in parts[1:]:
             total = self(f"fadd contract {t} {total}, {self(f'fmul contract {t} {part}, {part}')}")
-        error = self(f"fsub {t} {total}, {constant(lanes, 1.0)}")
-        return self(f"call {t} @llvm.fabs.{suffix(lanes)}({t} {error})")
+        error = self(f"fsub {t} {total}, {constant(lanes, 1.0, real)}")
+        return self(f"call {t} @llvm.fabs.{suffix(lanes, real)}({t} {error})")

@@ -8,9 +8,9 @@ use one row for the whole batch. Rows themselves are contiguous.
 
 A tile is as many rows as a value has lanes. The stages (read, the chunks, write) take one tile each; a
 group of tiles goes through a stage before the next stage begins, because the code of a humanoid's kernel
-does not fit in the first-level cache. A shorter kernel takes one tile at a time. Rows are turned into vectors and back by shuffles in registers:
-NumPy's transpose would cost half of an inverse dynamics. A tile past the end repeats the last row: those
-lanes compute and store the same.
+does not fit in the first-level cache; a short kernel takes its tiles one by one. Rows are turned into
+vectors and back by shuffles in registers: NumPy's transpose would cost half of an inverse dynamics. A tile
+past the end repeats the last row: those lanes compute and store the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from robokit.engine import sincos, text
 from robokit.engine.chunks import ChunkWriter
 from robokit.engine.graph import Program
 from robokit.engine.schedule import Schedule, schedule
-from robokit.engine.text import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, constant, vector
+from robokit.engine.text import DOUBLE, NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, Real, constant, vector
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -34,28 +34,33 @@ BLOCKS = 32
 
 
 def batch_module(
-    program: Program, width: int, lanes: int, name: str, quaternions: Pairs = (), finite: bool = False
+    program: Program,
+    lanes: int,
+    name: str,
+    quaternions: Pairs = (),
+    finite: bool = False,
+    real: Real = DOUBLE,
 ) -> tuple[str, int]:
     """Module with the batch driver.
 
     Args:
         program: what to compute.
-        width: doubles per machine vector.
-        lanes: states per tile, a multiple of width.
+        lanes: states per tile: numbers in a machine vector.
         name: prefix of the symbols.
         quaternions: (input, offset) of each quaternion to check.
         finite: whether outputs are checked too.
+        real: of all numbers, arguments included.
 
     Returns:
         the module's text and the size of its workspace [doubles].
     """
     plan = schedule(program, lanes=lanes, bundled=True, size=text.CHUNK, shortest_run=1)
-    functions = ChunkWriter(program, plan, direct=False).functions()
-    parts = [sincos.function(lanes), sincos.run_function(width), *functions]
-    writer = _Writer(program, plan, quaternions, finite)
+    functions = ChunkWriter(program, plan, direct=False, real=real).functions()
+    parts = [sincos.function(lanes, real), sincos.run_function(lanes, real), *functions]
+    writer = _Writer(program, plan, quaternions, finite, real)
     parts += [writer.reader(), writer.writer(), *writer.tables]
     parts.append(writer.driver(name, ["read", *(f"chunk{k}" for k in range(len(functions))), "write"]))
-    return text.module(parts, {width, lanes}), writer.stride * lanes * writer.group
+    return text.module(parts, {lanes}), -(-writer.stride * lanes * writer.group * real.bytes // 8)
 
 
 _STAGE = "ptr noalias %ws, ptr noalias %args, ptr noalias %strides, i64 %t, i64 %stop"
@@ -114,10 +119,13 @@ done:
 class _Writer:
     """Writes the stages that move data, and the driver."""
 
-    def __init__(self, program: Program, plan: Schedule, quaternions: Pairs, finite: bool) -> None:
+    def __init__(
+        self, program: Program, plan: Schedule, quaternions: Pairs, finite: bool, real: Real
+    ) -> None:
         self.program, self.plan, self.quaternions, self.finite = program, plan, quaternions, finite
-        self.w = plan.lanes
-        self.t = vector(plan.lanes)
+        self.real, self.kind = real, real.kind
+        self.w, self.align = plan.lanes, real.bytes * plan.lanes
+        self.t = vector(plan.lanes, real.kind)
         # Three slots more: marks of NaN in inputs and in outputs, largest error of a quaternion.
         self.sick_input, self.sick_output, self.worst = range(plan.slots, plan.slots + 3)
         self.stride = plan.slots + 3
@@ -127,24 +135,24 @@ class _Writer:
     def driver(self, name: str, stages: Sequence[str]) -> str:
         """The function that callers see."""
         w, t = self.w, self.t
-        self.out = Lines()
+        self.out = Lines(self.real)
         marks = dict.fromkeys((self.sick_input, self.sick_output, self.worst), 0.0)
         for slot, value in [(s, v) for v, s in self.plan.constants.items()] + list(marks.items()):
-            self._store(slot, constant(w, value))
+            self._store(slot, self._constant(value))
         prepare = self.out.text()
-        out = self.out = Lines()
+        out = self.out = Lines(self.real)
         status = "%before"
         for slot, part in ((self.sick_input, NOT_FINITE), (self.sick_output, NOT_FINITE_OUTPUT)):
             sum_ = self._load(slot, "%here")
             found = out.any(w, out(f"fcmp uno {t} {sum_}, {sum_}"))
             status = out(f"or i64 {status}, {out(f'select i1 {found}, i64 {part}, i64 0')}")
-        limit = constant(w, UNIT_QUATERNION_TOLERANCE)
+        limit = self._constant(UNIT_QUATERNION_TOLERANCE)
         off = out.any(w, out(f"fcmp ogt {t} {self._load(self.worst, '%here')}, {limit}"))
         out.do(f"%status = or i64 {status}, {out(f'select i1 {off}, i64 {NOT_UNIT}, i64 0')}")
         call = "  call void @each(ptr @{}, ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop, i64 %tiles)"
         return _DRIVER.format(
             name=name,
-            size=self.stride * w * 8,
+            size=self.stride * self.align,
             lanes=w,
             lanes_less_1=w - 1,
             group=self.group,
@@ -195,19 +203,22 @@ class _Writer:
     # -- pieces ----------------------------------------------------------------------------------
 
     def _begin(self) -> Lines:
-        self.out, self.block = Lines(), "entry"
+        self.out, self.block = Lines(self.real), "entry"
         return self.out
 
     def _end(self, name: str) -> str:
         return f"define internal void @{name}({_STAGE}) #0 {{\nentry:\n{self.out.text()}\n  ret void\n}}\n"
 
+    def _constant(self, value: float) -> str:
+        return constant(self.w, value, self.real)
+
     def _store(self, slot: int, value: str) -> None:
         self.out.do(
-            f"store {self.t} {value}, ptr {self.out.pointer('%ws', slot * self.w)}, align {8 * self.w}"
+            f"store {self.t} {value}, ptr {self.out.pointer('%ws', slot * self.w)}, align {self.align}"
         )
 
     def _load(self, slot: int, base: str = "%ws") -> str:
-        return self.out(f"load {self.t}, ptr {self.out.pointer(base, slot * self.w)}, align {8 * self.w}")
+        return self.out(f"load {self.t}, ptr {self.out.pointer(base, slot * self.w)}, align {self.align}")
 
     def _rows(self) -> list[str]:
         """Row numbers of the tile's lanes; past the end, the last row again."""
@@ -253,7 +264,7 @@ class _Writer:
     def _mark(self, sick: str, values: list[str]) -> str:
         """The sum of sick and 0 times the values: NaN where one is NaN or infinite."""
         out, t = self.out, self.t
-        marks = [out(f"fmul contract {t} {value}, {constant(self.w, 0.0)}") for value in values]
+        marks = [out(f"fmul contract {t} {value}, {self._constant(0.0)}") for value in values]
         while len(marks) > 1:  # pairwise: a chain of sums would be the slowest part of the loop
             marks = [out(f"fadd contract {t} {a}, {b}") for a, b in zip(marks[::2], marks[1::2], strict=True)]
         return out(f"fadd {t} {sick}, {marks[0]}")
@@ -275,8 +286,8 @@ class _Writer:
             for column in range(size):
                 value = "undef"
                 for lane, row in enumerate(rows):
-                    x = out(f"load double, ptr {out.pointer(row, column)}, align 8")
-                    value = out(f"insertelement {t} {value}, double {x}, i32 {lane}")
+                    x = out(f"load {self.kind}, ptr {out.pointer(row, column)}, align {self.real.bytes}")
+                    value = out(f"insertelement {t} {value}, {self.kind} {x}, i32 {lane}")
                 self._store(slot + column, value)
                 sick = self._mark(sick, [value])
             return sick
@@ -285,11 +296,11 @@ class _Writer:
         first = out(f"mul i64 {i}, {w}")
         over = out(f"icmp sgt i64 {first}, {size - w}")
         j = out(f"select i1 {over}, i64 {size - w}, i64 {first}")
-        values = [out(f"load {t}, ptr {out.pointer(row, j)}, align 8") for row in rows]
+        values = [out(f"load {t}, ptr {out.pointer(row, j)}, align {self.real.bytes}") for row in rows]
         sick = self._mark(carried, values)
         base = out.pointer(out.pointer("%ws", slot * w), out(f"mul i64 {j}, {w}"))
         for column, value in enumerate(self._transposed(values)):
-            out.do(f"store {t} {value}, ptr {out.pointer(base, column * w)}, align {8 * w}")
+            out.do(f"store {t} {value}, ptr {out.pointer(base, column * w)}, align {self.align}")
         return self._end_loop(sick)
 
     def _write(self, k: int, results: Sequence[int | float], rows: list[str], sick: str) -> str:
@@ -301,7 +312,7 @@ class _Writer:
                 value = self._load(slot)
                 for lane, row in enumerate(rows):
                     x = out(f"extractelement {t} {value}, i32 {lane}")
-                    out.do(f"store double {x}, ptr {out.pointer(row, column)}, align 8")
+                    out.do(f"store {self.kind} {x}, ptr {out.pointer(row, column)}, align {self.real.bytes}")
                 sick = self._mark(sick, [value]) if self.finite else sick
             return sick
         starts = [*range(0, size - w, w), size - w]
@@ -312,24 +323,24 @@ class _Writer:
         rest = [s for s in starts if s not in set(zero)]
         if zero:
             columns = self._table(zero)
-            i, carried = self._loop(f"zero{k}", len(zero), constant(w, 0.0))
+            i, carried = self._loop(f"zero{k}", len(zero), self._constant(0.0))
             j = self._word(columns, i)
             for row in rows:
-                out.do(f"store {t} {constant(w, 0.0)}, ptr {out.pointer(row, j)}, align 8")
+                out.do(f"store {t} {self._constant(0.0)}, ptr {out.pointer(row, j)}, align {self.real.bytes}")
             self._end_loop(carried)
         if not rest:
             return sick
         columns = self._table(rest)
-        places = self._table([slots[s + c] * w * 8 for s in rest for c in range(w)])
-        i, carried = self._loop(f"write{k}", len(rest), sick if self.finite else constant(w, 0.0))
+        places = self._table([slots[s + c] * self.align for s in rest for c in range(w)])
+        i, carried = self._loop(f"write{k}", len(rest), sick if self.finite else self._constant(0.0))
         base = out.pointer(places, out(f"mul i64 {i}, {w}"), "i32")
         values = []
         for column in range(w):
             place = out.pointer("%ws", self._word(base, str(column)), "i8")
-            values.append(out(f"load {t}, ptr {place}, align {8 * w}"))
+            values.append(out(f"load {t}, ptr {place}, align {self.align}"))
         j = self._word(columns, i)
         for row, value in zip(rows, self._transposed(values), strict=True):
-            out.do(f"store {t} {value}, ptr {out.pointer(row, j)}, align 8")
+            out.do(f"store {t} {value}, ptr {out.pointer(row, j)}, align {self.real.bytes}")
         after = self._end_loop(self._mark(carried, values) if self.finite else carried)
         return after if self.finite else sick
 
@@ -346,14 +357,14 @@ class _Writer:
         given = [f"%r{lane}" for lane in range(w)]
         parameters = ", ".join(["ptr noalias %ws", *(f"ptr {r}" for r in given)])
         for part in range(0, len(starts), BLOCKS):
-            self.out = out = Lines()
+            self.out = out = Lines(self.real)
             for start in starts[part : part + BLOCKS]:
                 if all(type(r) is float and r == 0.0 for r in results[start : start + w]):
-                    values = [constant(w, 0.0)] * w
+                    values = [self._constant(0.0)] * w
                 else:
                     values = self._transposed([self._load(slot) for slot in slots[start : start + w]])
                 for row, value in zip(given, values, strict=True):
-                    out.do(f"store {t} {value}, ptr {out.pointer(row, start)}, align 8")
+                    out.do(f"store {t} {value}, ptr {out.pointer(row, start)}, align {self.real.bytes}")
             name = f"@write{k}x{part}"
             self.tables.append(
                 f"define internal void {name}({parameters}) #0 {{\n{out.text()}\n  ret void\n}}\n"

@@ -11,16 +11,19 @@ from robokit.engine.kernel import Kernel
 from robokit.spatial.scalars import cos, sin
 
 
+def text(x):
+    """Both of each input (the vector loop), and of their sums with 0 (the function of one value)."""
+    y = [a * 1.0 + 0.0 for a in x]
+    z = [a + x[0] - x[0] * 1.0 for a in y]
+    return [[sin(a) for a in y], [cos(a) for a in y], [sin(a) for a in z], [cos(a) for a in z]]
+
+
+OUTPUTS = [(n, (8,)) for n in ("s", "c", "s1", "c1")]
+
+
 @pytest.fixture(scope="module")
 def pair():
-    """Both of each of 8 inputs (the vector loop), and of their sums with 0 (the function of one value)."""
-
-    def text(x):
-        y = [a * 1.0 + 0.0 for a in x]
-        z = [a + x[0] - x[0] * 1.0 for a in y]
-        return [[sin(a) for a in y], [cos(a) for a in y], [sin(a) for a in z], [cos(a) for a in z]]
-
-    return Kernel.build("sincos", [("x", 8)], [(n, (8,)) for n in ("s", "c", "s1", "c1")], text)
+    return Kernel.build("sincos", [("x", 8)], OUTPUTS, text)
 
 
 def angles() -> np.ndarray:
@@ -43,6 +46,13 @@ def test_error_stays_below_2e_16_up_to_a_billion(pair):
             for a, b, (e, f) in zip(s.ravel().tolist(), c.ravel().tolist(), exact, strict=True)
         )
     assert float(worst) < 2e-16
+
+
+def test_single_precision_reduces_large_angles_in_doubles():
+    x = angles().astype(np.float32)
+    s, c, *_ = Kernel.build("sincos", [("x", 8)], OUTPUTS, text, dtype="float32")(x)
+    np.testing.assert_allclose(s, np.sin(x.astype(float)), rtol=0, atol=1.2e-7)
+    np.testing.assert_allclose(c, np.cos(x.astype(float)), rtol=0, atol=1.2e-7)
 
 
 def test_small_angles_keep_their_relative_accuracy(pair):
@@ -75,7 +85,10 @@ def test_infinity_that_arises_inside_gives_nan():
     [
         (sincos.SIN, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
         (sincos.COS, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
+        (sincos.SHORT_SIN, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
+        (sincos.SHORT_COS, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
     ],
+    ids=["sin", "cos", "single-precision sin", "single-precision cos"],
 )
 def test_the_coefficients_are_the_minimax_ones(coefficients, function, weight):
     with mp.workdps(50):
