@@ -108,7 +108,7 @@ def _spatial(algorithm: Callable[..., Any]) -> Callable[..., list[Lists]]:
     def text(robot: Robot, q: Lists, *others: Lists) -> list[Lists]:
         tree = robot.tree
         value = algorithm(tree, tree.split_q(q), *(tree.split_v(x) for x in others))
-        return [list(value)] if hasattr(value, "__iter__") else [[value]]
+        return [list(value) if isinstance(value, Force | Vector3) else [value]]
 
     return text
 

@@ -83,17 +83,7 @@ class ChunkWriter:
     def _function(
         self, index: int, chunk: Sequence[int], passed: Sequence[int], fixed: Sequence[Fixed]
     ) -> str:
-        self.lines: list[str] = []
-        self.known: set[int] = set()
-        self.pairs: set[int] = set()
-        self.pointers: set[int] = set()
-        for number in chunk:
-            self._compute(number)
-            self.known.add(number)
-            if number in self.plan.stored:
-                self._store(number)
-            for k, position in self.targets.get(number, ()):
-                self._output(k, position, f"%v{number}")
+        self._line(chunk)
         for k, position, value in fixed:
             self._output(k, position, self._constant(value))
         for number in passed:
@@ -110,6 +100,24 @@ class ChunkWriter:
             f"define internal void @chunk{index}(ptr noalias %ws, ptr noalias %args{more}) #0 {{\n"
             f"  {body}\n  ret void\n}}\n"
         )
+
+    def _line(self, chunk: Sequence[int]) -> None:
+        """Write the nodes of a chunk to ``self.lines``."""
+        self.lines: list[str] = []
+        self.known: set[int] = set()
+        self.pairs: set[int] = set()
+        self.pointers: set[int] = set()
+        for number in chunk:
+            self._compute(number)
+            self.known.add(number)
+            if number in self.plan.stored:
+                self._store(number)
+            for k, position in self.targets.get(number, ()):
+                self._output(k, position, f"%v{number}")
+
+    def _address(self, number: int, name: str) -> None:
+        """Let the name be where a node is in memory."""
+        self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
 
     def _constant(self, value: float) -> str:
         return constant(self.plan.lanes, value, self.real)
@@ -129,7 +137,7 @@ class ChunkWriter:
             return f"%v{number}"
         truth = node[0] in TRUTHS
         name = f"%t{number}" if truth else f"%v{number}"
-        add(f"%a{number} = getelementptr {t}, ptr %ws, i64 {self.plan.slot[number]}")
+        self._address(number, f"%a{number}")
         add(f"{name} = load {t}, ptr %a{number}, align {self.align}")
         if truth:
             add(f"%v{number} = fcmp une {t} {name}, {self._constant(0.0)}")
@@ -141,7 +149,7 @@ class ChunkWriter:
             one, zero = self._constant(1.0), self._constant(0.0)
             self.lines.append(f"%t{number} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}")
             value = f"%t{number}"
-        self.lines.append(f"%b{number} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
+        self._address(number, f"%b{number}")
         self.lines.append(f"store {self.t} {value}, ptr %b{number}, align {self.align}")
 
     def _output(self, k: int, position: int, value: str) -> None:

@@ -33,12 +33,13 @@ class TraceTooLarge(Exception):
 class Graph:
     """Nodes under construction, found again by their content."""
 
-    __slots__ = ("budget", "index", "nodes")
+    __slots__ = ("budget", "index", "marks", "nodes")
 
     def __init__(self, budget: int = 400_000) -> None:
         # Node 0 is a placeholder: it could not carry a sign.
         self.nodes: list[Node] = [(CONST, math.nan)]
         self.index: dict[Node, int] = {}
+        self.marks: list[int] = []
         self.budget = budget
 
     def add(self, node: Node) -> int:
@@ -50,6 +51,10 @@ class Graph:
             if found > self.budget:
                 raise TraceTooLarge(f"more than {self.budget} operations")
         return found
+
+    def mark(self) -> None:
+        """Note that an iteration of the text begins, or that the last one is over."""
+        self.marks.append(len(self.nodes))
 
     def constant(self, value: float) -> int:
         """Reference to a constant; the sign is in the reference."""
@@ -77,6 +82,7 @@ class Program:
         nodes: the graph's nodes; numbers index this list.
         order: numbers of the needed nodes that compute something, in order of evaluation.
         results: for each output its scalars in row-major order: a node number, or a float if constant.
+        marks: node numbers at which iterations of the text begin.
     """
 
     inputs: list[tuple[str, int]]
@@ -84,6 +90,7 @@ class Program:
     nodes: list[Node]
     order: list[int]
     results: list[list[int | float]]
+    marks: list[int]
     counts: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -122,7 +129,7 @@ class Program:
                     for operand in node[1:]:
                         needed[operand] = 1
         order.reverse()
-        program = cls(list(inputs), list(outputs), nodes, order, plain)
+        program = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks)
         program.counts = program._count()
         return program
 

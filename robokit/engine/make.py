@@ -18,13 +18,17 @@ from robokit.engine.call import aligned
 from robokit.engine.compile import CompilerMissing, Loaded
 from robokit.engine.graph import Program, TraceTooLarge
 from robokit.engine.single import single_module
+from robokit.engine.steps import WORTH, Stepped, stepped
 from robokit.engine.text import DOUBLE, Real
 from robokit.engine.tiles import batch_module
 
 Text = Callable[..., Sequence[Sequence[Any]]]
 
-NODE_BUDGET = 250_000
-"""Operations that are recorded at most; longer texts run on plain numbers."""
+NODE_BUDGET = 700_000
+"""Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
+
+CODE_BUDGET = 250_000
+"""Operations that are compiled at most, those of repeated iterations counted once."""
 
 
 class Code:
@@ -65,6 +69,7 @@ class Maker:
         self._lock = threading.RLock()
         self._codes: dict[str, Code] = {}
         self._program: Program | None = None
+        self._plan: tuple[Program, Stepped | None] | None = None
         self._counts: dict[str, int] | None = None
         self.refused: str | None = None
 
@@ -81,6 +86,21 @@ class Maker:
                 _, inputs, outputs, *_ = self._shape
                 self._program = trace(self._text, inputs, outputs, NODE_BUDGET)
             return self._program
+
+    def _planned(self) -> tuple[Program, Stepped | None]:
+        """The recorded graph, and how to share its repeated iterations if that pays.
+
+        Raises:
+            TraceTooLarge: the text or its code is longer than the budgets.
+        """
+        if self._plan is None:
+            program = self.program()
+            shared = stepped(program, text.CHUNK)
+            written = shared.written if shared else len(program.order)
+            if written > CODE_BUDGET:
+                raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
+            self._plan = program, shared
+        return self._plan
 
     def counts(self) -> dict[str, int]:
         """Operations by name."""
@@ -102,7 +122,7 @@ class Maker:
                 self._counts = meta["counts"]
                 self._codes[part] = Code(code, self._symbol, int(meta["workspace"]))
                 if len(self._codes) == 2:
-                    self._program = None  # some megabytes for a humanoid, and not needed any more
+                    self._program = self._plan = None  # megabytes for a humanoid, and not needed any more
             return self._codes.get(part)
 
     def _find(self, part: str) -> tuple[dict[str, Any], bytes]:
@@ -110,14 +130,23 @@ class Maker:
         identity = compile.identity()
         name = None
         if self._key is not None:
-            settings = (compile.vector_width(), text.CHUNK, text.GROUP, text.FITS, NODE_BUDGET)
+            settings = (
+                compile.vector_width(),
+                text.CHUNK,
+                text.GROUP,
+                text.FITS,
+                WORTH,
+                NODE_BUDGET,
+                CODE_BUDGET,
+            )
             sources = (cache.source_digest(), _foreign_source(self._text))
-            name = cache.digest(identity, *sources, self._key, self._shape, part, self._real.dtype, settings)
+            target = (part, compile.vector_width(), self._real.dtype)
+            name = cache.digest(identity, *sources, self._key, self._shape, target, settings)
             found = cache.load(name)
             if found is not None:
                 return found
         try:
-            program = self.program()
+            program, shared = self._planned()
         except TraceTooLarge as error:
             if name is not None:
                 cache.store(name, {"refused": str(error)}, b"")
@@ -125,10 +154,12 @@ class Maker:
         width = compile.vector_width()
         *_, quaternions, feedback, finite = self._shape
         if part == "single":
-            ir, workspace = single_module(program, width, self._symbol, quaternions, feedback, finite)
+            ir, workspace = single_module(program, width, self._symbol, quaternions, feedback, finite, shared)
         else:
             lanes = width * DOUBLE.bytes // self._real.bytes
-            ir, workspace = batch_module(program, lanes, self._symbol, quaternions, finite, self._real)
+            ir, workspace = batch_module(
+                program, lanes, self._symbol, quaternions, finite, self._real, shared
+            )
         if name is None:
             name = cache.digest(identity, ir)
             found = cache.load(name)

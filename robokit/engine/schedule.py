@@ -58,16 +58,32 @@ class Schedule:
     slots: int
 
 
-def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> Schedule:
-    """Plan a program.
+@dataclass
+class Places:
+    """What has its place before anything is cut.
 
-    Args:
-        program: what to compute.
-        lanes: doubles per value.
-        bundled: inputs and outputs live in the workspace (batches) instead of the caller's arrays.
-        size: nodes per chunk, about.
-        shortest_run: fewest consecutive angles that are worth the vector loop.
+    Attributes:
+        slot: of inputs (only with `bundled`), sines and cosines of inputs.
+        angles: the sine and cosine runs.
+        constants: slot of each constant that is an output (only with `bundled`).
+        kept: nodes that are outputs (only with `bundled`).
+        slots: slots so far.
     """
+
+    slot: dict[int, int]
+    angles: list[Angles]
+    constants: dict[float, int]
+    kept: set[int]
+    slots: int
+
+    def inputs(self, program: Program) -> dict[tuple[int, int], int]:
+        """Slot of each input's scalars by (input, offset)."""
+        nodes = program.nodes
+        return {nodes[n][1:]: k for n, k in self.slot.items() if nodes[n][0] == INPUT}
+
+
+def fixed_places(program: Program, bundled: bool, shortest_run: int) -> Places:
+    """Places of inputs, of sines and cosines of inputs, and of constant outputs; as :func:`schedule`."""
     nodes = program.nodes
     slot: dict[int, int] = {}
     slots = 0
@@ -104,10 +120,25 @@ def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_ru
                 elif r not in constants:
                     constants[r] = slots
                     slots += 1
+    return Places(slot, angles, constants, kept, slots)
 
+
+def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> Schedule:
+    """Plan a program.
+
+    Args:
+        program: what to compute.
+        lanes: doubles per value.
+        bundled: inputs and outputs live in the workspace (batches) instead of the caller's arrays.
+        size: nodes per chunk, about.
+        shortest_run: fewest consecutive angles that are worth the vector loop.
+    """
+    nodes = program.nodes
+    places = fixed_places(program, bundled, shortest_run)
+    slot, kept, slots = dict(places.slot), places.kept, places.slots
     order = [n for n in program.order if n not in slot]
     weight = Counter(r for row in program.results for r in row if type(r) is int and not bundled)
-    chunks = _cut(program, order, [1 + STORE * weight[n] for n in order], size)
+    chunks = cut(program, order, [1 + STORE * weight[n] for n in order], size)
     home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
     last = dict(home)
     for n, k in home.items():
@@ -129,8 +160,9 @@ def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_ru
                     slots += 1
                 if n not in kept:
                     ending[last[n]].append(slot[n])
-    places = {nodes[n][1:]: k for n, k in slot.items() if nodes[n][0] == INPUT}
-    return Schedule(lanes, chunks, slot, stored, angles, constants, places, slots)
+    return Schedule(
+        lanes, chunks, slot, stored, places.angles, places.constants, places.inputs(program), slots
+    )
 
 
 def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
@@ -144,7 +176,7 @@ def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     return runs
 
 
-def _cut(program: Program, order: list[int], weight: list[int], size: int) -> list[list[int]]:
+def cut(program: Program, order: list[int], weight: list[int], size: int) -> list[list[int]]:
     """Chunks of 0.6 to 1.2 times the size in weight, each cut at the position fewest values cross."""
     position = {n: p for p, n in enumerate(order)}
     last = list(range(len(order)))

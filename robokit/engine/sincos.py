@@ -97,10 +97,9 @@ def body(lanes: int, x: str, z: str = "z", real: Real = DOUBLE) -> list[str]:
 
     def polynomial(name: str, a: Sequence[float]) -> str:
         # Estrin's order: (a0 + a1 z) + z^2 ((a2 + a3 z) + z^2 (a4 + a5 z)), half as deep as Horner's.
-        a = [constant(lanes, value, real) for value in a]
-        pairs = [fma(f"{name}{j}", r2, a[j + 1], a[j]) for j in range(0, len(a) - 1, 2)] + a[
-            len(a) // 2 * 2 :
-        ]
+        c = [constant(lanes, value, real) for value in a]
+        pairs = [fma(f"{name}{j}", r2, c[j + 1], c[j]) for j in range(0, len(c) - 1, 2)]
+        pairs += c[len(c) // 2 * 2 :]
         sum_ = pairs.pop()
         while pairs:
             sum_ = fma(f"{name}q{len(pairs)}", r4, sum_, pairs.pop())

@@ -18,7 +18,9 @@ from robokit.engine import sincos, text
 from robokit.engine.chunks import ChunkWriter
 from robokit.engine.graph import Program
 from robokit.engine.schedule import schedule
+from robokit.engine.steps import Stepped
 from robokit.engine.text import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, constant, number, vector
+from robokit.engine.tiles import batch_module
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -30,6 +32,7 @@ def single_module(
     quaternions: Pairs = (),
     feedback: Pairs = (),
     finite: bool = False,
+    shared: Stepped | None = None,
 ) -> tuple[str, int]:
     """Module with the single and iterate drivers.
 
@@ -40,12 +43,11 @@ def single_module(
         quaternions: (input, offset) of each quaternion to check.
         feedback: (output, input) pairs: where iterate copies.
         finite: whether outputs are checked too.
+        shared: the plan of a large program, whose code is the batch's with one lane.
 
     Returns:
         the module's text and the size of its workspace [doubles].
     """
-    plan = schedule(program, lanes=1, bundled=False, size=text.CHUNK, shortest_run=width)
-    functions = ChunkWriter(program, plan, direct=True).functions()
     out = Lines()
     inputs = [out.argument(k) for k in range(len(program.inputs))]
     bad = _not_finite(out, width, [(p, size) for p, (_, size) in zip(inputs, program.inputs, strict=True)])
@@ -57,8 +59,30 @@ def single_module(
     good = out(f"icmp eq i64 {status}, 0")
     out.do(f"br i1 {good}, label %run, label %refuse")
     out.do("run:")
+    parts = []
+    if shared is not None:
+        module, workspace = batch_module(program, 1, name, quaternions, finite, shared=shared, width=width)
+        result = out(f"call i64 @{name}_batch(ptr %args, ptr @one_row, ptr %ws, i64 0, i64 1)")
+        zeros = len(program.inputs) + len(program.outputs)
+        parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
+    else:
+        module, workspace, result = _straight(out, program, width, finite)
+    out.do(f"ret i64 {result}")
+    out.do("refuse:")
+    out.do(f"ret i64 {status}")
+    driver = f"define i64 @{name}_single(ptr %args, ptr noalias %ws) #0 {{\nentry:\n{out.text()}\n}}\n"
+    parts.append(driver)
+    if feedback:
+        parts.append(_iterate(program, width, name, feedback))
+    return "\n".join([module, *parts]), workspace
+
+
+def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[str, int, str]:
+    """Call the chunks, which read and write the caller's arrays; their module, workspace and status."""
+    plan = schedule(program, lanes=1, bundled=False, size=text.CHUNK, shortest_run=width)
+    functions = ChunkWriter(program, plan, direct=True).functions()
     for run in plan.angles:
-        source = out.pointer(inputs[run.input], run.offset)
+        source = out.pointer(out.argument(run.input), run.offset)
         sins, coss = (out.pointer("%ws", slot) for slot in (run.sin_slot, run.cos_slot))
         out.do(f"call void @sincos_run(ptr {source}, ptr {sins}, ptr {coss}, i64 {run.count})")
     for k in range(len(functions)):
@@ -69,14 +93,8 @@ def single_module(
         sizes = [math.prod(shape) for _, shape in program.outputs]
         bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
         result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
-    out.do(f"ret i64 {result}")
-    out.do("refuse:")
-    out.do(f"ret i64 {status}")
-    driver = f"define i64 @{name}_single(ptr %args, ptr noalias %ws) #0 {{\nentry:\n{out.text()}\n}}\n"
-    parts = [sincos.function(1), sincos.run_function(width), *functions, driver]
-    if feedback:
-        parts.append(_iterate(program, width, name, feedback))
-    return text.module(parts, {width}), max(1, plan.slots)
+    parts = [sincos.function(1), sincos.run_function(width), *functions]
+    return text.module(parts, {width}), max(1, plan.slots), result
 
 
 def _not_finite(out: Lines, width: int, arrays: Sequence[tuple[str, int]]) -> str:

@@ -16,12 +16,15 @@ past the end repeats the last row: those lanes compute and store the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine import sincos, text
 from robokit.engine.chunks import ChunkWriter
 from robokit.engine.graph import Program
 from robokit.engine.schedule import Schedule, schedule
+from robokit.engine.step_code import StepWriter
+from robokit.engine.steps import Stepped
 from robokit.engine.text import DOUBLE, NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, Real, constant, vector
 
 Pairs = Sequence[tuple[int, int]]
@@ -40,6 +43,8 @@ def batch_module(
     quaternions: Pairs = (),
     finite: bool = False,
     real: Real = DOUBLE,
+    shared: Stepped | None = None,
+    width: int = 0,
 ) -> tuple[str, int]:
     """Module with the batch driver.
 
@@ -50,17 +55,35 @@ def batch_module(
         quaternions: (input, offset) of each quaternion to check.
         finite: whether outputs are checked too.
         real: of all numbers, arguments included.
+        shared: the plan of a large program.
+        width: numbers per machine vector, where lanes are fewer.
 
     Returns:
         the module's text and the size of its workspace [doubles].
     """
-    plan = schedule(program, lanes=lanes, bundled=True, size=text.CHUNK, shortest_run=1)
-    functions = ChunkWriter(program, plan, direct=False, real=real).functions()
-    parts = [sincos.function(lanes, real), sincos.run_function(lanes, real), *functions]
+    if shared:
+        shared = replace(shared, lanes=lanes)
+    plan = shared or schedule(program, lanes=lanes, bundled=True, size=text.CHUNK, shortest_run=1)
+    chunks = ChunkWriter(program, plan, direct=False, real=real).functions()
     writer = _Writer(program, plan, quaternions, finite, real)
+    # One state's angles lie side by side and can be taken several at a time.
+    together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
+    parts = [sincos.function(lanes, real), sincos.run_function(together, real), *chunks]
+    stages = [f"chunk{k}" for k in range(len(chunks))]
+    if shared:
+        writer.group = 1  # their code is short, and their values are many
+        parts += StepWriter(program, shared, real).functions()
+        stages = []
+        for item in shared.sequence:
+            stages.append(f"run{item.start}" if isinstance(item, range) else f"chunk{item}")
+            if isinstance(item, range):
+                call = f"call void @steps(ptr %ws, i64 {item.start}, i64 {item.stop})"
+                parts.append(
+                    f"define internal void @run{item.start}({_STAGE}) #0 {{\n  {call}\n  ret void\n}}\n"
+                )
     parts += [writer.reader(), writer.writer(), *writer.tables]
-    parts.append(writer.driver(name, ["read", *(f"chunk{k}" for k in range(len(functions))), "write"]))
-    return text.module(parts, {lanes}), -(-writer.stride * lanes * writer.group * real.bytes // 8)
+    parts.append(writer.driver(name, ["read", *stages, "write"]))
+    return text.module(parts, {lanes, together}), -(-writer.stride * lanes * writer.group * real.bytes // 8)
 
 
 _STAGE = "ptr noalias %ws, ptr noalias %args, ptr noalias %strides, i64 %t, i64 %stop"

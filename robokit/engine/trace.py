@@ -36,7 +36,7 @@ from robokit.engine.graph import (
     Graph,
     Program,
 )
-from robokit.spatial.scalars import register
+from robokit.spatial.scalars import register, telling
 
 
 def trace(
@@ -66,7 +66,8 @@ def trace(
     collecting = gc.isenabled()
     gc.disable()  # half the time of a trace would go into looking for cycles among nodes; there are none
     try:
-        returned = [list(row) for row in text(*arguments)]
+        with telling(graph.mark):
+            returned = [list(row) for row in text(*arguments)]
     finally:
         if collecting:
             gc.enable()

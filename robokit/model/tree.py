@@ -9,7 +9,7 @@ Source: seeds 003 (connectivity), RBDA section 4.1 (regular numbering).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from robokit.conventions import GRAVITY
 from robokit.errors import ModelError
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.spatial import RigidInertia, Transform, Vector3
-from robokit.spatial.scalars import Scalar
+from robokit.spatial.scalars import Scalar, iterations
 
 
 def depth_first(parent: Sequence[int]) -> list[int]:
@@ -127,13 +127,13 @@ class Tree:
         """s(i) for i in 0..N_J."""
         return (*range(self.n + 1), *(s for _, s in self.loops))
 
-    def outward(self) -> range:
+    def outward(self) -> Iterable[int]:
         """Bodies 1..N, parents first."""
-        return range(1, self.n + 1)
+        return iterations(range(1, self.n + 1))
 
-    def inward(self) -> range:
+    def inward(self) -> Iterable[int]:
         """Bodies N..1, children first."""
-        return range(self.n, 0, -1)
+        return iterations(range(self.n, 0, -1))
 
     # ---- coordinates ---------------------------------------------------------------------------
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 import cmath
 import importlib
 import math
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,6 +63,33 @@ def register(scalar_type: type, functions: Any) -> None:
         functions: an object with sin, cos, sqrt, atan2, where, maximum, minimum (those that exist).
     """
     _TABLE[scalar_type] = functions
+
+
+_listener = threading.local()
+
+
+def iterations(items: range) -> Iterable[int]:
+    """The items of a loop over the tree; whoever records the loop is told where iterations begin."""
+    tell = getattr(_listener, "tell", None)
+    return items if tell is None else _told(items, tell)
+
+
+def _told(items: range, tell: Callable[[], None]) -> Iterator[int]:
+    for item in items:
+        tell()
+        yield item
+    tell()
+
+
+@contextmanager
+def telling(tell: Callable[[], None]) -> Iterator[None]:
+    """While it lasts, :func:`iterations` of this thread call ``tell`` at each beginning and at the end."""
+    before = getattr(_listener, "tell", None)
+    _listener.tell = tell
+    try:
+        yield
+    finally:
+        _listener.tell = before
 
 
 def _sympy() -> Any:

@@ -1,0 +1,122 @@
+"""Shared code for repeated iterations: the same numbers as the plain text, for every algorithm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.engine import Kernel, make, steps
+from robokit.engine.trace import trace
+from robokit.kernels import KERNELS, SIZES, quaternion_offsets
+from robokit.model import ModelBuilder, Placement
+
+# Factorisations walk no tree of bodies, so their lines are never cut.
+ALGORITHMS = [name for name in KERNELS if "ltdl" not in name and "forward_dynamics" not in name]
+
+
+@pytest.fixture
+def eager(monkeypatch, tmp_path):
+    """Any saving is worth it, and nothing is cached from other tests."""
+    monkeypatch.setattr(steps, "WORTH", 0)
+    monkeypatch.setattr(make, "WORTH", 0)
+    monkeypatch.setattr(steps, "LEAST", 2)
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+def chain(n: int, base: str = "fixed", equal: bool = True) -> rk.Robot:
+    """Links in a row, all the same or each with its own masses and lengths."""
+    builder = ModelBuilder(f"chain{n}{base}{equal}").link("l0", 1.0, inertia=np.eye(3) * 0.1)
+    for k in range(n):
+        x = 0.0 if equal else 0.01 * k
+        builder.link(f"l{k + 1}", 1.0 + x, (0.1, 0.02 + x, -0.3), np.diag([0.02, 0.03 + x, 0.02 + x]))
+        kind = ("revolute", "prismatic", "spherical")[k % 3 if not equal else 0]
+        place = Placement(np.eye(3), (0.0, 0.01, -0.5 - x))
+        builder.joint(f"j{k}", kind, f"l{k}", f"l{k + 1}", place, axis=((1, 0, 0), (0, 1, 0))[k % 2])
+    return builder.build(base=base)
+
+
+ROBOTS = {
+    "equal links": lambda: chain(12),
+    "other links, three kinds of joint": lambda: chain(18, "floating", equal=False),
+    "humanoid": lambda: rk.load_urdf(rk.find_robot("humanoid"), base="floating"),
+}
+
+
+def arguments(robot, row, rng, rows):
+    q = np.stack([robot.random_configuration(rng) for _ in range(rows)])
+    return [q if n == "q" else rng.standard_normal((rows, SIZES[n](robot))) for n in row.inputs]
+
+
+def build(robot, name, dtype="float64"):
+    row = KERNELS[name]
+    return Kernel.build(
+        name,
+        [(n, SIZES[n](robot)) for n in row.inputs],
+        row.outputs(robot),
+        lambda *flat: row.text(robot, *flat),
+        quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.quaternions else [],
+        finite=row.finite,
+        dtype=dtype,
+    )
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_agrees_with_its_text(eager, robot, name, rng):
+    robot = ROBOTS[robot]()
+    kernel = build(robot, name)
+    given = arguments(robot, KERNELS[name], rng, 6)
+    answers = [kernel.python(*given), kernel(*given), kernel(*[a[4] for a in given])]
+    for e, b, o in zip(*(a if isinstance(a, tuple) else (a,) for a in answers), strict=True):
+        scale = np.abs(e).max()
+        np.testing.assert_allclose(b, e, rtol=0, atol=1e-11 * scale)
+        np.testing.assert_allclose(o, e[4], rtol=0, atol=1e-11 * scale)
+
+
+def planned(n: int) -> steps.Stepped:
+    robot, row = chain(n), KERNELS["aba"]
+    inputs = [(m, SIZES[m](robot)) for m in row.inputs]
+    program = trace(lambda *flat: row.text(robot, *flat), inputs, row.outputs(robot))
+    plan = steps.stepped(program, 350)
+    assert plan is not None
+    return plan
+
+
+def test_code_does_not_grow_with_the_chain_and_memory_in_proportion(eager):
+    short, long = planned(40), planned(80)
+    assert short.written == long.written
+    assert long.slots / 80 == pytest.approx(short.slots / 40, rel=0.1)
+
+
+def test_a_short_line_stays_straight(monkeypatch):
+    calls = []
+    monkeypatch.setattr(make, "stepped", lambda *a: calls.append(steps.stepped(*a)))
+    build(chain(12), "rnea")(*np.zeros((3, 12)))
+    assert calls == [None]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_odd_batches_and_single_precision(eager, dtype, rng):
+    robot = chain(12)
+    kernel = build(robot, "rnea", dtype)
+    for rows in (1, 3, 17):
+        given = arguments(robot, KERNELS["rnea"], rng, rows)
+        expected = build(robot, "rnea").python(*given)
+        tolerance = 1e-5 if dtype == "float32" else 1e-12
+        np.testing.assert_allclose(kernel(*given), expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+def test_refusals_stay_the_same(eager):
+    robot = chain(18, "floating", equal=False)
+    kernel = build(robot, "aba")
+    q, v, tau = robot.neutral(), np.zeros(robot.nv), np.zeros(robot.nv)
+    with pytest.raises(rk.ShapeError, match=r"v\[3\]"):
+        kernel(q, np.where(np.arange(robot.nv) == 3, np.nan, v), tau)
+    with pytest.raises(rk.ShapeError, match="unit quaternion"):
+        kernel(2.0 * q + 0.1, v, tau)
