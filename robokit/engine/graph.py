@@ -31,11 +31,17 @@ class TraceTooLarge(Exception):
 
 
 class Graph:
-    """Nodes under construction, found again by their content."""
+    """Nodes under construction, found again by their content.
 
-    __slots__ = ("budget", "index", "marks", "nodes")
+    Attributes:
+        signed: whether constants keep their sign. Iterations are then recorded alike whatever the signs
+            of their constants, at a few more operations.
+    """
 
-    def __init__(self, budget: int = 400_000) -> None:
+    __slots__ = ("budget", "index", "marks", "nodes", "signed")
+
+    def __init__(self, budget: int = 400_000, signed: bool = False) -> None:
+        self.signed = signed
         # Node 0 is a placeholder: it could not carry a sign.
         self.nodes: list[Node] = [(CONST, math.nan)]
         self.index: dict[Node, int] = {}
@@ -57,8 +63,10 @@ class Graph:
         self.marks.append(len(self.nodes))
 
     def constant(self, value: float) -> int:
-        """Reference to a constant; the sign is in the reference."""
-        return -self.add((CONST, -value)) if value < 0.0 else self.add((CONST, value + 0.0))
+        """Reference to a constant; the sign is in the reference, so c and -c are one node."""
+        if value < 0.0 and not self.signed:
+            return -self.add((CONST, -value))
+        return self.add((CONST, value + 0.0))
 
     def plain(self, ref: int) -> int:
         """Number of a node that holds the signed value itself."""

@@ -31,6 +31,10 @@ CODE_BUDGET = 250_000
 """Operations that are compiled at most, those of repeated iterations counted once."""
 
 
+LONG = 60_000
+"""Operations from which on a straight line is so slow to compile that another recording is tried."""
+
+
 class Code:
     """Machine code in memory, and the workspace that its single calls share."""
 
@@ -81,11 +85,14 @@ class Maker:
         """
         with self._lock:
             if self._program is None:
-                from robokit.engine.trace import trace
-
-                _, inputs, outputs, *_ = self._shape
-                self._program = trace(self._text, inputs, outputs, NODE_BUDGET)
+                self._program = self._record()
             return self._program
+
+    def _record(self, signed: bool = False) -> Program:
+        from robokit.engine.trace import trace
+
+        _, inputs, outputs, *_ = self._shape
+        return trace(self._text, inputs, outputs, NODE_BUDGET, signed)
 
     def _planned(self) -> tuple[Program, Stepped | None]:
         """The recorded graph, and how to share its repeated iterations if that pays.
@@ -96,6 +103,10 @@ class Maker:
         if self._plan is None:
             program = self.program()
             shared = stepped(program, text.CHUNK)
+            if shared is None and len(program.order) > LONG:
+                other = self._record(signed=True)
+                shared = stepped(other, text.CHUNK)
+                program = other if shared else program
             written = shared.written if shared else len(program.order)
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")

@@ -44,6 +44,7 @@ def trace(
     inputs: Sequence[tuple[str, int]],
     outputs: Sequence[tuple[str, tuple[int, ...]]],
     budget: int = 400_000,
+    signed: bool = False,
 ) -> Program:
     """Record what a text computes.
 
@@ -53,12 +54,13 @@ def trace(
         inputs: (name, number of scalars) of each input.
         outputs: (name, shape) of each output.
         budget: most nodes to record.
+        signed: whether constants keep their sign (see :class:`Graph`).
 
     Raises:
         TraceTooLarge: the text records more than budget nodes.
         ValueError: the text returns other sizes than declared.
     """
-    graph = Graph(budget)
+    graph = Graph(budget, signed)
     arguments = [
         [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
         for k, (_, size) in enumerate(inputs)

@@ -19,7 +19,7 @@ ALGORITHMS = [name for name in KERNELS if "ltdl" not in name and "forward_dynami
 def eager(monkeypatch, tmp_path):
     """Any saving is worth it, and nothing is cached from other tests."""
     monkeypatch.setattr(steps, "WORTH", 0)
-    monkeypatch.setattr(make, "WORTH", 0)
+    monkeypatch.setattr(make, "LONG", 0)
     monkeypatch.setattr(steps, "LEAST", 2)
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
 
@@ -41,7 +41,24 @@ def chain(n: int, base: str = "fixed", equal: bool = True) -> rk.Robot:
     return builder.build(base=base)
 
 
+def forks(n: int) -> rk.Robot:
+    """A tree with random parents, axes, masses and placements."""
+    rng = np.random.default_rng(n)
+    builder = ModelBuilder(f"forks{n}").link("l0")
+    for k in range(n):
+        half = rng.standard_normal((3, 3)) * 0.1
+        turned, _ = np.linalg.qr(rng.standard_normal((3, 3)))
+        turned *= np.linalg.det(turned)
+        mass, com = rng.uniform(0.5, 2.0), rng.uniform(-0.1, 0.1, 3)
+        builder.link(f"l{k + 1}", mass, com, half @ half.T + np.eye(3) * 0.02)
+        place = Placement(turned, rng.uniform(-0.3, 0.3, 3))
+        parent = f"l{rng.integers(max(0, k - 3), k + 1)}"
+        builder.joint(f"j{k}", "revolute", parent, f"l{k + 1}", place, axis=rng.standard_normal(3))
+    return builder.build()
+
+
 ROBOTS = {
+    "forks": lambda: forks(14),
     "equal links": lambda: chain(12),
     "other links, three kinds of joint": lambda: chain(18, "floating", equal=False),
     "humanoid": lambda: rk.load_urdf(rk.find_robot("humanoid"), base="floating"),
@@ -92,6 +109,17 @@ def test_code_does_not_grow_with_the_chain_and_memory_in_proportion(eager):
     short, long = planned(40), planned(80)
     assert short.written == long.written
     assert long.slots / 80 == pytest.approx(short.slots / 40, rel=0.1)
+
+
+def test_constants_of_any_sign_share_code_once_their_signs_are_kept(eager):
+    robot, row = forks(40), KERNELS["aba"]
+    inputs = [(m, SIZES[m](robot)) for m in row.inputs]
+    plans = [
+        steps.stepped(trace(lambda *f: row.text(robot, *f), inputs, row.outputs(robot), signed=s), 350)
+        for s in (False, True)
+    ]
+    assert plans[0] is None
+    assert plans[1] is not None and len(plans[1].steps) > 80
 
 
 def test_a_short_line_stays_straight(monkeypatch):
