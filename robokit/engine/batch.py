@@ -69,6 +69,7 @@ class BatchRunner:
         self._run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)(address)
         self._workspace, self._tile, self._seconds = workspace, tile, seconds
         self._free: list[np.ndarray] = []
+        self.few = max(1, int(2 * PAYS_SECONDS / seconds))  # rows that no second thread is woken for
 
     def __call__(
         self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], rows: int, threads: int | None

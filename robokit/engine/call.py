@@ -10,7 +10,10 @@ None, computing nothing, and the caller goes the slow way, which converts, check
 
 What a kernel is like (addresses, shapes) is in a bytes object, the builtin's `self`: machine words
 
-    kernel, workspace, number of inputs, of outputs, then for each argument: ndim, three dimensions
+    kernel, workspace, number of inputs, of outputs, most rows,
+    then for each argument: ndim, four dimensions, bytes of a row
+
+A batch of few states goes the same way: its first dimensions are entry.ROWS, all the same number.
 
 Free-threaded and debug builds of Python, other Pythons and 32-bit machines, where objects do not look as
 entry.py thinks, use ctypes instead. All calls of one builtin share one workspace: the GIL is held from
@@ -43,7 +46,7 @@ class _MethodDef(ctypes.Structure):
 
 
 def fast_call(
-    kernel: int, workspace: int, inputs: Sequence[int], outputs: Shapes, keep: Any
+    kernel: int, workspace: int, inputs: Sequence[int], outputs: Shapes, keep: Any, rows: int = 0
 ) -> Callable[..., Any]:
     """A function that runs a kernel on NumPy arrays, or returns None.
 
@@ -53,8 +56,10 @@ def fast_call(
         inputs: scalars of each input.
         outputs: shape of each output.
         keep: object that owns the code and the workspace.
+        rows: 0 for a single driver; else the kernel is a batch driver, and takes at most so many states.
     """
-    shapes = [(size,) for size in inputs] + list(outputs)
+    states = (entry.ROWS,) if rows else ()
+    shapes = [(*states, size) for size in inputs] + [(*states, *shape) for shape in outputs]
     if (
         len(shapes) <= entry.MOST_ARGUMENTS
         and all(len(s) <= entry.MOST_DIMENSIONS for s in shapes)
@@ -62,8 +67,12 @@ def fast_call(
     ):
         make = _shim()
         if make is not None:
-            return make(kernel, workspace, inputs, outputs, keep)
-    return _slow_call(kernel, inputs, outputs, keep)
+            return make(kernel, workspace, shapes[: len(inputs)], shapes[len(inputs) :], keep, rows)
+    return _slow_call(kernel, inputs, outputs, keep) if not rows else declined
+
+
+def declined(*arguments: Any) -> None:
+    """Stands for a fast call where there is none."""
 
 
 def _slow_call(kernel: int, inputs: Sequence[int], outputs: Shapes, keep: Any) -> Callable[..., Any]:
@@ -119,15 +128,16 @@ def _shim() -> Callable[..., Any] | None:
         api.Py_IncRef(ctypes.py_object(kept))
 
     def make(
-        kernel: int, workspace: int, inputs: Sequence[int], outputs: Shapes, keep: Any
+        kernel: int, workspace: int, inputs: Shapes, outputs: Shapes, keep: Any, rows: int
     ) -> Callable[..., Any]:
-        words = [kernel, workspace, len(inputs), len(outputs)]
-        for shape in [*((n,) for n in inputs), *outputs]:
-            words += [len(shape), *shape, *[0] * (entry.MOST_DIMENSIONS - len(shape))]
+        words = [kernel, workspace, len(inputs), len(outputs), rows]
+        for shape in (*inputs, *outputs):
+            row = 8 * math.prod(shape[1:] if rows else shape)
+            words += [len(shape), *shape, *[0] * (entry.MOST_DIMENSIONS - len(shape)), row]
         spec = np.array(words, dtype=np.int64).tobytes()
         return new_function(ctypes.addressof(method), spec, keep)
 
-    return make if _works(make(code.address("probe"), 0, [2], [(2,)], code)) else None
+    return make if _works(make(code.address("probe"), 0, [(2,)], [(2,)], code, 0)) else None
 
 
 def _works(swap: Callable[..., Any]) -> bool:

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 MOST_ARGUMENTS = 24
-MOST_DIMENSIONS = 3
+MOST_DIMENSIONS = 4
+ROWS = -1
+"""Stands for the number of states, the first dimension of all arguments of a batch."""
 
 # Offsets in PyObject and PyArrayObject of 64-bit CPython with the GIL.
 _TYPE, _DATA, _NDIM, _DIMS, _DESCR, _FLAGS = 8, 16, 24, 32, 56, 64
@@ -25,12 +27,17 @@ _FLOAT = 16
 _READABLE, _WRITEABLE = 0x101, 0x501  # C contiguous, aligned; and writeable
 
 _TEXT = """
+declare void @llvm.memcpy.inline.p0.p0.i64(ptr, ptr, i64, i1)
 define ptr @entry(ptr %self, ptr %given, i64 %count) nounwind {{
 entry:
   %spec = getelementptr i8, ptr %self, i64 {BYTES}
   %pointers = alloca [{MOST} x ptr]
   %objects = alloca [{MOST} x ptr]
   %numbers = alloca [{MOST} x double]
+  %strides = alloca [{MOST} x i64]
+  %newdims = alloca [{DIMENSIONS} x i64]
+  %prows = alloca i64
+  store i64 0, ptr %prows
   %kernel = load ptr, ptr %spec
   %pws = getelementptr i64, ptr %spec, i64 1
   %ws = load ptr, ptr %pws
@@ -38,6 +45,8 @@ entry:
   %nin = load i64, ptr %pin
   %pout = getelementptr i64, ptr %spec, i64 3
   %nout = load i64, ptr %pout
+  %pmost = getelementptr i64, ptr %spec, i64 4
+  %most = load i64, ptr %pmost
   %all = add i64 %nin, %nout
   %fresh = icmp eq i64 %count, %nin
   %full = icmp eq i64 %count, %all
@@ -49,8 +58,8 @@ check:
   %checked = icmp eq i64 %k, %count
   br i1 %checked, label %make, label %one
 one:
-  %w4 = shl i64 %k, 2
-  %w = add i64 %w4, 4
+  %w4 = mul i64 %k, {WORDS}
+  %w = add i64 %w4, 5
   %pn = getelementptr i64, ptr %spec, i64 %w
   %n = load i64, ptr %pn
   %pob = getelementptr ptr, ptr %given, i64 %k
@@ -91,7 +100,20 @@ axis_one:
   %pwanted = getelementptr i64, ptr %pn, i64 %d1
   %wanted = load i64, ptr %pwanted
   %equal = icmp eq i64 %got, %wanted
-  br i1 %equal, label %axis_ok, label %none
+  br i1 %equal, label %axis_ok, label %axis_rows
+axis_rows:
+  %is_rows = icmp eq i64 %wanted, {ROWS}
+  br i1 %is_rows, label %axis_count, label %none
+axis_count:
+  %before = load i64, ptr %prows
+  %first = icmp eq i64 %before, 0
+  %agree = icmp eq i64 %before, %got
+  %either = or i1 %first, %agree
+  %less = sub i64 %got, 1
+  %few = icmp ult i64 %less, %most
+  %counted = and i1 %either, %few
+  store i64 %got, ptr %prows
+  br i1 %counted, label %axis_ok, label %none
 axis_ok:
   br label %axis
 data:
@@ -116,6 +138,10 @@ next:
   store ptr %address, ptr %pp
   %po = getelementptr ptr, ptr %objects, i64 %k
   store ptr %ob, ptr %po
+  %prb = getelementptr i64, ptr %pn, i64 {ROW_BYTES}
+  %rb = load i64, ptr %prb
+  %pst = getelementptr i64, ptr %strides, i64 %k
+  store i64 %rb, ptr %pst
   %k1 = add i64 %k, 1
   br label %check
 
@@ -126,12 +152,17 @@ make_next:
   %all_made = icmp eq i64 %m, %all
   br i1 %all_made, label %run, label %make_one
 make_one:
-  %mw4 = shl i64 %m, 2
-  %mw = add i64 %mw4, 4
+  %mw4 = mul i64 %m, {WORDS}
+  %mw = add i64 %mw4, 5
   %pmn = getelementptr i64, ptr %spec, i64 %mw
   %mn = load i64, ptr %pmn
   %pm = getelementptr ptr, ptr %pointers, i64 %m
   %pmo = getelementptr ptr, ptr %objects, i64 %m
+  %mrows = load i64, ptr %prows
+  %mprb = getelementptr i64, ptr %pmn, i64 {ROW_BYTES}
+  %mrb = load i64, ptr %mprb
+  %mpst = getelementptr i64, ptr %strides, i64 %m
+  store i64 %mrb, ptr %mpst
   %is_number = icmp eq i64 %mn, 0
   br i1 %is_number, label %number, label %new
 number:
@@ -140,9 +171,14 @@ number:
   store ptr null, ptr %pmo
   br label %made
 new:
-  %mdims = getelementptr i64, ptr %pmn, i64 1
+  %asked = getelementptr i64, ptr %pmn, i64 1
+  call void @llvm.memcpy.inline.p0.p0.i64(ptr %newdims, ptr %asked, i64 {DIMENSION_BYTES}, i1 false)
+  %asked0 = load i64, ptr %asked
+  %open = icmp eq i64 %asked0, {ROWS}
+  %dim0 = select i1 %open, i64 %mrows, i64 %asked0
+  store i64 %dim0, ptr %newdims
   %mn32 = trunc i64 %mn to i32
-  %object = call ptr inttoptr (i64 {new} to ptr)(ptr inttoptr (i64 {array} to ptr), i32 %mn32, ptr %mdims,
+  %object = call ptr inttoptr (i64 {new} to ptr)(ptr inttoptr (i64 {array} to ptr), i32 %mn32, ptr %newdims,
     i32 12, ptr null, ptr null, i32 0, i32 0, ptr null)
   store ptr %object, ptr %pmo
   %failed = icmp eq ptr %object, null
@@ -157,7 +193,17 @@ made:
   br label %make_next
 
 run:
-  %status = call i64 %kernel(ptr %pointers, ptr %ws)
+  %rows = load i64, ptr %prows
+  %is_batch = icmp ugt i64 %rows, 0
+  br i1 %is_batch, label %run_batch, label %run_single
+run_single:
+  %status1 = call i64 %kernel(ptr %pointers, ptr %ws)
+  br label %ran
+run_batch:
+  %status2 = call i64 %kernel(ptr %pointers, ptr %strides, ptr %ws, i64 0, i64 %rows)
+  br label %ran
+ran:
+  %status = phi i64 [%status1, %run_single], [%status2, %run_batch]
   %good = icmp eq i64 %status, 0
   br i1 %good, label %answer, label %refused
 refused:
@@ -273,6 +319,11 @@ def text() -> str:
         FLAGS=_FLAGS,
         BYTES=_BYTES,
         FLOAT=_FLOAT,
+        DIMENSIONS=MOST_DIMENSIONS,
+        DIMENSION_BYTES=8 * MOST_DIMENSIONS,
+        WORDS=MOST_DIMENSIONS + 2,
+        ROW_BYTES=MOST_DIMENSIONS + 1,
+        ROWS=ROWS,
         READABLE=_READABLE,
         WRITEABLE=_WRITEABLE,
         array=id(np.ndarray),

@@ -22,7 +22,7 @@ from robokit.engine import arguments as check
 from robokit.engine import compile
 from robokit.engine import text as words
 from robokit.engine.batch import BLOCK_SECONDS, BatchRunner
-from robokit.engine.call import aligned, fast_call
+from robokit.engine.call import aligned, declined, fast_call
 from robokit.engine.graph import Program
 from robokit.engine.make import Maker, Text
 from robokit.engine.text import DOUBLE, SINGLE
@@ -76,8 +76,9 @@ class Kernel:
             if math.prod(self.outputs[o][1]) != self.inputs[i][1]:
                 raise ValueError(f"output {self.outputs[o]} does not fit into input {self.inputs[i]}")
         self._real = {real.dtype: real for real in (DOUBLE, SINGLE)}[dtype]
-        self.fast: Callable[..., Any] = self._first_call if self._real is DOUBLE else _declined
+        self.fast: Callable[..., Any] = self._first_call if self._real is DOUBLE else declined
         self._lock = threading.RLock()
+        self._few: Callable[..., Any] = declined  # as fast, for batches too small for threads
         self._runner: BatchRunner | None = None
         self._maker = Maker(
             name, self.inputs, self.outputs, text, key, self.quaternions, self.feedback, finite, self._real
@@ -135,7 +136,9 @@ class Kernel:
         if out is None:
             result = self.fast(*arguments)
         else:
-            result = self.fast(*arguments, *(out if isinstance(out, (tuple, list)) else (out,)))
+            result = self.fast(*arguments, *_tuple(out))
+        if result is None:
+            result = self._few(*arguments) if out is None else self._few(*arguments, *_tuple(out))
         return self._checked(arguments, out, None) if result is None else result
 
     single = __call__
@@ -229,7 +232,7 @@ class Kernel:
             if self.fast == self._first_call:
                 code = self._maker.code("single")
                 if code is None:
-                    self.fast = _declined
+                    self.fast = declined
                 else:
                     self.fast = fast_call(
                         code.address("single"),
@@ -329,8 +332,17 @@ class Kernel:
                     return None
                 tile = words.GROUP * compile.vector_width() * DOUBLE.bytes // self._real.bytes
                 self._runner = BatchRunner(code.address("batch"), code.workspace, tile, self._seconds())
+                if self._real is DOUBLE:
+                    self._few = fast_call(
+                        code.address("batch"),
+                        code.memory.__array_interface__["data"][0],
+                        [size for _, size in self.inputs],
+                        [shape for _, shape in self.outputs],
+                        code,
+                        rows=self._runner.few,
+                    )
         return self._runner
 
 
-def _declined(*arguments: Any) -> None:
-    """Stands for `fast` where there is no machine code."""
+def _tuple(out: Any) -> tuple[Any, ...]:
+    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
