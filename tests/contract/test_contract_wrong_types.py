@@ -92,7 +92,7 @@ TAKES_A_ROBOT = {
 @pytest.mark.parametrize("name", TAKES_A_ROBOT)
 def test_what_is_no_robot_is_said_to_be_none(name):
     for given in NOT_ROBOTS:
-        with pytest.raises(rk.WrongType, match="^robot: expected a Robot") as caught:
+        with pytest.raises(rk.WrongType, match=r"^robot: expected a Robot") as caught:
             TAKES_A_ROBOT[name](given)
         assert isinstance(caught.value, TypeError)
         assert ("load it first: rk.load_urdf('humanoid" in str(caught.value)) == ("humanoid" in str(given))
