@@ -52,6 +52,7 @@ def host() -> tuple[str, str]:
 @functools.cache
 def identity() -> str:
     """What machine code depends on besides its IR."""
+    _binding()  # says that llvmlite is missing in the words that callers wait for
     import llvmlite
 
     return "|".join((llvmlite.__version__, sys.platform, platform.machine(), *host(), str(OPTIMISATION)))
