@@ -27,6 +27,9 @@ from robokit.singular import refuse, singular_joint
 if TYPE_CHECKING:
     import scipy.sparse
 
+LOOKS = 32
+"""States whose accelerations are not finite that are searched for a joint to blame."""
+
 FExt = Mapping[str, Any] | np.ndarray | None
 
 
@@ -508,8 +511,12 @@ def _accelerations(robot: Robot, name: str, out: np.ndarray | None, q: Any, *oth
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise
-        for row in np.atleast_2d(np.asarray(q, dtype=float)):
+        states = np.atleast_2d(np.asarray(q, dtype=float))
+        bad = np.flatnonzero(~np.isfinite(np.atleast_2d(getattr(error, "result", np.nan))).all(axis=-1))
+        # A look takes milliseconds: not at every state of a large batch.
+        for row in states[bad[:LOOKS]] if len(states) > 1 else states:
             joint = singular_joint(robot, row)
             if joint is not None:
                 refuse(robot, joint, "it moves no inertia of its own in this configuration")
-        raise ShapeError("the accelerations are not finite: v, tau or f_ext are too large") from error
+        where = f" of state {bad[0]} (and {len(bad) - 1} more)" if len(states) > 1 else ""
+        raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error
