@@ -490,14 +490,14 @@ def _check_robot(robot: Any) -> None:
 
 def _has_mass(robot: Robot) -> None:
     try:
-        massless = robot.total_mass <= 0.0
+        if robot.total_mass > 0.0:
+            return
     except (AttributeError, TypeError):  # TypeError: the class Robot instead of a robot
         raise not_a_robot(robot) from None
-    if massless:
-        raise SingularInertia(
-            f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
-            robot.joint_names[0] if robot.joints else "",
-        )
+    raise SingularInertia(
+        f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
+        robot.joint_names[0] if robot.joints else "",
+    )
 
 
 def _accelerations(robot: Robot, name: str, out: np.ndarray | None, q: Any, *others: Any) -> np.ndarray:
