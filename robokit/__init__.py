@@ -39,6 +39,7 @@ from robokit.errors import (
     SingularInertia,
     UnknownName,
     UrdfError,
+    WrongType,
 )
 from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree
 from robokit.sim import Ground, Trajectory, simulate, standing_configuration, standing_height
@@ -67,6 +68,7 @@ __all__ = [
     "Tree",
     "UnknownName",
     "UrdfError",
+    "WrongType",
     "aba",
     "bias_forces",
     "center_of_mass",

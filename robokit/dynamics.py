@@ -5,7 +5,7 @@ returns the matching shape; a single state goes along with a batch. The algorith
 machine code, compiled for the robot at the first call and kept on disk.
 
 All raise ShapeError (a wrong shape or dtype, NaN, infinity or a quaternion that is not unit; the
-message names the argument) and, given names, UnknownName.
+message names the argument), WrongType where the robot is none, and, given names, UnknownName.
 """
 
 from __future__ import annotations
@@ -15,14 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from robokit.arrays import real_array
+from robokit.engine.arguments import batch_size
 from robokit.errors import ShapeError, SingularInertia, UnknownName
 from robokit.kernels import kernel, lower_entries
+from robokit.model.checks import not_a_robot
 from robokit.model.robot import Robot
 from robokit.model.sparsity import inertia_pattern
 from robokit.singular import refuse, singular_joint
 
 if TYPE_CHECKING:
     import scipy.sparse
+
+LOOKS = 32
+"""States whose accelerations are not finite that are searched for a joint to blame."""
 
 FExt = Mapping[str, Any] | np.ndarray | None
 
@@ -151,13 +157,13 @@ def crba(
     """
     if not sparse:
         return _run(robot, "crba", out, q)
-    if out is not None or np.ndim(q) != 1:
+    values = crba_nonzeros(robot, q)
+    if out is not None or values.ndim != 1:
         raise ShapeError(
             "crba(sparse=True): takes one state, (nq,), and no out; use sparse=False for a batch"
         )
     import scipy.sparse
 
-    values = crba_nonzeros(robot, q)
     rows, columns = inertia_entries(robot)
     below = rows != columns
     return scipy.sparse.csr_array(
@@ -190,6 +196,7 @@ def crba_nonzeros(robot: Robot, q: Any, *, out: np.ndarray | None = None) -> np.
 
 def inertia_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the entries that :func:`crba_nonzeros` returns, (entries,) each."""
+    _check_robot(robot)
     rows, columns = np.array(lower_entries(robot), dtype=int).reshape(-1, 2).T
     return rows, columns
 
@@ -234,13 +241,11 @@ def ltdl(robot: Robot, H: Any) -> LTDLFactor:
     Raises:
         SingularInertia: a diagonal entry of D is not positive.
     """
+    _check_robot(robot)
     n = robot.nv
     if hasattr(H, "toarray"):
         H = H.toarray()
-    try:
-        H = np.ascontiguousarray(H, dtype=float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"H: expected numbers of shape ({n}, {n}) or (B, {n}, {n}), got {H!r}") from None
+    H = np.ascontiguousarray(real_array("H", H, f"({n}, {n}) or (B, {n}, {n})"))
     if H.ndim not in (2, 3) or H.shape[-2:] != (n, n):
         raise ShapeError(f"H: expected shape ({n}, {n}) or (B, {n}, {n}), got {H.shape}")
     _check_mass_matrix(robot, H)
@@ -413,6 +418,7 @@ def inertia_sparsity(robot: Robot) -> np.ndarray:
     Returns:
         boolean, (nv, nv).
     """
+    _check_robot(robot)
     return inertia_pattern(robot.tree.dof_parent)
 
 
@@ -434,7 +440,10 @@ def _check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
 
 def _run(robot: Robot, name: str, out: np.ndarray | None, *arguments: Any) -> Any:
     """Run a kernel; the short way to machine code for single states comes first."""
-    ready = robot.kernels.get(name)
+    try:
+        ready = robot.kernels.get(name)
+    except AttributeError:
+        raise not_a_robot(robot) from None
     if ready is not None and out is None:
         result = ready.fast(*arguments)
         if result is not None:
@@ -444,12 +453,11 @@ def _run(robot: Robot, name: str, out: np.ndarray | None, *arguments: Any) -> An
 
 def _body_forces(robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray) -> np.ndarray:
     """f_ext as the kernels take it: 6 (N + 1) numbers in body coordinates, single or batch."""
+    _check_robot(robot)
     rows = robot.nbodies + 1
     if not isinstance(f_ext, Mapping):
-        try:
-            array = np.ascontiguousarray(f_ext, dtype=float)
-        except (TypeError, ValueError):
-            array = np.empty(0)
+        accepted = f"({rows}, 6) or (B, {rows}, 6), or {{link: wrench (6,)}}"
+        array = np.ascontiguousarray(real_array("f_ext", f_ext, accepted))
         if array.ndim not in (2, 3) or array.shape[-2:] != (rows, 6):
             raise ShapeError(
                 f"f_ext: expected {{link: wrench (6,)}} or an array ({rows}, 6) or (B, {rows}, 6) in body "
@@ -459,16 +467,14 @@ def _body_forces(robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray) ->
     wrenches = {}
     for link, wrench in f_ext.items():
         body = robot.link(link).body
-        try:
-            value = np.asarray(wrench, dtype=float)
-        except (TypeError, ValueError):
-            value = np.empty(0)
+        value = real_array(f"f_ext[{link!r}]", wrench, "(6,) or (B, 6)")
         if value.ndim not in (1, 2) or value.shape[-1] != 6:
             raise ShapeError(
                 f"f_ext[{link!r}]: expected [n; f] of shape (6,) or (B, 6) in world axes about the world "
                 f"origin, got shape {np.shape(wrench)}"
             )
         wrenches[link] = (body, value)
+    batch_size([f"f_ext[{link!r}]" for link in wrenches], [value for _, value in wrenches.values()])
     batch = np.broadcast_shapes(*(value.shape[:-1] for _, value in wrenches.values()))
     world = np.zeros((*batch, rows, 6))
     for body, value in wrenches.values():
@@ -477,12 +483,21 @@ def _body_forces(robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray) ->
     return local.reshape(*local.shape[:-2], rows * 6)
 
 
+def _check_robot(robot: Any) -> None:
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
+
+
 def _has_mass(robot: Robot) -> None:
-    if robot.total_mass <= 0.0:
-        raise SingularInertia(
-            f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
-            robot.joint_names[0] if robot.joints else "",
-        )
+    try:
+        if robot.total_mass > 0.0:
+            return
+    except (AttributeError, TypeError):  # TypeError: the class Robot instead of a robot
+        raise not_a_robot(robot) from None
+    raise SingularInertia(
+        f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
+        robot.joint_names[0] if robot.joints else "",
+    )
 
 
 def _accelerations(robot: Robot, name: str, out: np.ndarray | None, q: Any, *others: Any) -> np.ndarray:
@@ -496,8 +511,12 @@ def _accelerations(robot: Robot, name: str, out: np.ndarray | None, q: Any, *oth
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise
-        for row in np.atleast_2d(np.asarray(q, dtype=float)):
+        states = np.atleast_2d(np.asarray(q, dtype=float))
+        bad = np.flatnonzero(~np.isfinite(np.atleast_2d(getattr(error, "result", np.nan))).all(axis=-1))
+        # A look takes milliseconds: not at every state of a large batch.
+        for row in states[bad[:LOOKS]] if len(states) > 1 else states:
             joint = singular_joint(robot, row)
             if joint is not None:
                 refuse(robot, joint, "it moves no inertia of its own in this configuration")
-        raise ShapeError("the accelerations are not finite: v, tau or f_ext are too large") from error
+        where = f" of state {bad[0]} (and {len(bad) - 1} more)" if len(states) > 1 else ""
+        raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error

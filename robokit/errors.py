@@ -4,6 +4,7 @@
     ├── UrdfError          a file that cannot become a robot; .diagnostics holds all its problems
     ├── ModelError         a model built in code that contradicts itself
     ├── ShapeError         an array argument of the wrong shape, dtype or content (also a ValueError)
+    ├── WrongType          an argument that is no robot, no path, no mapping (also a TypeError)
     ├── UnknownName        no such joint, link, robot or option; says the nearest (also a KeyError)
     ├── SingularInertia    a joint that moves no inertia, so H cannot be inverted; .joint names it
     ├── SimulationError    a simulation that left the finite numbers; .trajectory holds what it computed
@@ -46,12 +47,21 @@ class ShapeError(RobokitError, ValueError):
     """An array argument of the wrong shape, dtype or content."""
 
 
+class WrongType(RobokitError, TypeError):
+    """An argument of a type that is not accepted."""
+
+    def __init__(self, argument: str, given: Any, accepted: str, hint: str = "") -> None:
+        words = "None" if given is None else f"{type(given).__name__} {given!r}"
+        words = words if len(words) <= 80 else f"{words[:77]}..."
+        super().__init__(f"{argument}: expected {accepted}, got {words}" + (f"; {hint}" if hint else ""))
+
+
 class UnknownName(RobokitError, KeyError):
     """A name that does not exist, with the nearest ones that do."""
 
-    def __init__(self, what: str, name: str, known: Iterable[str], hint: str = "") -> None:
+    def __init__(self, what: str, name: Any, known: Iterable[str], hint: str = "") -> None:
         known = sorted(known)
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
         if near:
             advice = "did you mean " + " or ".join(repr(n) for n in near) + "?"
         elif not known:

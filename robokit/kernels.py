@@ -102,13 +102,13 @@ def _of_v(algorithm: Callable[..., Any], with_forces: bool = False) -> Callable[
     return text
 
 
-def _spatial(algorithm: Callable[..., Any]) -> Callable[..., list[Lists]]:
-    """Text of an algorithm that returns one vector or one scalar."""
+def _spatial(algorithm: Callable[..., Any], scalar: bool = False) -> Callable[..., list[Lists]]:
+    """Text of an algorithm that returns one vector, or one scalar (in a batch itself an array)."""
 
     def text(robot: Robot, q: Lists, *others: Lists) -> list[Lists]:
         tree = robot.tree
         value = algorithm(tree, tree.split_q(q), *(tree.split_v(x) for x in others))
-        return [list(value) if isinstance(value, Force | Vector3) else [value]]
+        return [[value] if scalar else list(value)]
 
     return text
 
@@ -172,8 +172,8 @@ KERNELS: dict[str, Row] = {
         ("q", "v", "tau", "f_ext"), _nv("a"), _of_v(forward_dynamics, True), finite=True
     ),
     "center_of_mass": Row(("q",), lambda r: [("p_G", (3,))], _spatial(center_of_mass)),
-    "kinetic_energy": Row(("q", "v"), lambda r: [("T", ())], _spatial(kinetic_energy)),
-    "potential_energy": Row(("q",), lambda r: [("V", ())], _spatial(potential_energy)),
+    "kinetic_energy": Row(("q", "v"), lambda r: [("T", ())], _spatial(kinetic_energy, True)),
+    "potential_energy": Row(("q",), lambda r: [("V", ())], _spatial(potential_energy, True)),
     "centroidal_momentum_matrix": Row(
         ("q",), lambda r: [("A_G", (6, r.nv))], _of_v(centroidal_momentum_matrix)
     ),

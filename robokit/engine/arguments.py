@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arrays import real_array
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ShapeError
 
@@ -28,28 +29,29 @@ def argument(name: str, value: Any, size: int, dtype: str = "float64") -> np.nda
         ShapeError: not numbers, or another shape.
     """
     accepted = f"({size},) or (B, {size})"
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ShapeError(f"{name}: expected {accepted}, got a ragged sequence ({error})") from None
-    if array.dtype.kind not in "fiu":
-        kinds = {"c": "complex numbers", "O": "objects", "b": "booleans", "U": "text", "S": "bytes"}
-        got = kinds.get(array.dtype.kind, str(array.dtype))
-        got = "None" if value is None else got
-        raise ShapeError(f"{name}: expected real numbers of shape {accepted}, got {got}")
+    array = real_array(name, value, accepted, dtype=dtype)
     if array.ndim == 0 and size == 1:
         array = array.reshape(1)
     if array.ndim not in (1, 2) or array.shape[-1] != size:
         raise ShapeError(f"{name}: expected shape {accepted}, got {array.shape}")
-    array = array.astype(dtype, copy=False)
     # Rows may be far apart (a slice of a wider array) or the same (broadcast); their scalars may not.
-    if (
-        array.strides[-1] != array.itemsize
-        or not array.flags.aligned
-        or (array.ndim == 2 and array.strides[0] < 0)
-    ):
-        array = np.ascontiguousarray(array)
+    apart = array.strides[-1] != array.itemsize
+    if apart or not array.flags.aligned or (array.ndim == 2 and array.strides[0] < 0):
+        array = array.copy()
     return array
+
+
+def is_single(value: Any) -> bool:
+    """Whether a value is one state at most; what is no array at all is left to :func:`argument`."""
+    try:
+        return np.ndim(value) <= 1
+    except ValueError:
+        return False
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """The same memory as machine code knows it: ndarray itself, and float64 without metadata."""
+    return np.asarray(array).view(np.float64)
 
 
 def batch_size(names: Sequence[str], arrays: Sequence[np.ndarray]) -> int | None:
@@ -109,6 +111,8 @@ def output(name: str, out: Any, shape: tuple[int, ...], dtype: str = "float64") 
     """
     if not isinstance(out, np.ndarray):
         raise ShapeError(f"{name}: expected a {dtype} array of shape {shape}, got {type(out).__name__}")
+    if hasattr(out, "mask") and hasattr(out, "filled"):
+        raise ShapeError(f"{name}: expected a {dtype} array, got a masked array; write to its .data")
     if out.shape != shape or out.dtype != dtype:
         raise ShapeError(f"{name}: expected {dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
     if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):

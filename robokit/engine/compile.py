@@ -52,6 +52,7 @@ def host() -> tuple[str, str]:
 @functools.cache
 def identity() -> str:
     """What machine code depends on besides its IR."""
+    _binding()  # says that llvmlite is missing in the words that callers wait for
     import llvmlite
 
     return "|".join((llvmlite.__version__, sys.platform, platform.machine(), *host(), str(OPTIMISATION)))
@@ -78,6 +79,32 @@ def assemble(text: str) -> bytes:
     context = llvm.create_context()  # of its own: the global one would keep every module's constants
     module = llvm.parse_assembly(text, context=context)
     return _target_machine().emit_object(module)
+
+
+def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[str, bytes]:
+    """Assembly and object code of a module's text for another processor: to be looked at, not to be run.
+
+    Args:
+        text: of the module.
+        triple: of the target, for example "aarch64-linux-gnu".
+        cpu: the processor's name in LLVM's words; its baseline if empty.
+        features: of the processor, "+name,-name".
+
+    Raises:
+        CompilerMissing: this llvmlite was built without that target.
+    """
+    llvm = _binding()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    try:
+        target = llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        raise CompilerMissing(f"llvmlite has no code for {triple}: {error}") from error
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=OPTIMISATION, reloc="pic")
+    context = llvm.create_context()
+    module = llvm.parse_assembly(text, context=context)
+    module.triple, module.data_layout = triple, str(machine.target_data)
+    return machine.emit_assembly(module), machine.emit_object(module)
 
 
 @functools.cache

@@ -136,10 +136,14 @@ class Kernel:
         if out is None:
             result = self.fast(*arguments)
         else:
-            result = self.fast(*arguments, *_tuple(out))
+            given = (out,) if out.__class__ is np.ndarray else self._given(out)
+            if len(given) != len(self.outputs):
+                return self._checked(arguments, out, None)
+            arguments = (*arguments, *given)
+            result = self.fast(*arguments)
         if result is None:
-            result = self._few(*arguments) if out is None else self._few(*arguments, *_tuple(out))
-        return self._checked(arguments, out, None) if result is None else result
+            result = self._few(*arguments)
+        return self._checked(arguments[: self._arity], out, None) if result is None else result
 
     single = __call__
 
@@ -226,7 +230,7 @@ class Kernel:
 
     def _first_call(self, *arguments: Any) -> Any:
         """Stands for `fast` until there is machine code."""
-        if any(np.ndim(a) > 1 for a in arguments[: len(self.inputs)]):
+        if not all(map(check.is_single, arguments[: len(self.inputs)])):
             return None  # a batch: the single code may never be needed
         with self._lock:
             if self.fast == self._first_call:
@@ -256,11 +260,15 @@ class Kernel:
         shapes = [shape if rows is None else (rows, *shape) for _, shape in self.outputs]
         if out is None:
             return [np.empty(shape, self.dtype) for shape in shapes]
-        given = out if isinstance(out, (tuple, list)) else (out,)
+        given = self._given(out)
         if len(given) != len(shapes):
-            raise TypeError(f"{self.name} has {len(shapes)} outputs, out has {len(given)}")
+            raise check.ShapeError(f"out: {self.name} has {len(shapes)} outputs, got {len(given)} arrays")
         names = ["out"] if len(given) == 1 else [f"out[{k}]" for k in range(len(given))]
         return [check.output(*each, self.dtype) for each in zip(names, given, shapes, strict=True)]
+
+    def _given(self, out: Any) -> Sequence[Any]:
+        """One object per output; where there is one output, a list is what was given for it."""
+        return out if isinstance(out, (tuple, list)) and len(self.outputs) != 1 else (out,)
 
     def _checked(self, given: Sequence[Any], out: Any, threads: int | None) -> Any:
         """Convert and check the arguments, then run; explains what machine code only refuses."""
@@ -269,8 +277,7 @@ class Kernel:
         outs = self._outs(out, rows)
         status = 0
         if rows is None and self._real is DOUBLE:
-            arrays = [np.ascontiguousarray(a) for a in arrays]
-            filled = self.fast(*arrays, *outs)
+            filled = self.fast(*map(check.plain, arrays), *map(check.plain, outs))
             if self._maker.refused is None:
                 status = 0 if filled is not None else words.NOT_FINITE
         elif rows != 0:
@@ -342,7 +349,3 @@ class Kernel:
                         rows=self._runner.few,
                     )
         return self._runner
-
-
-def _tuple(out: Any) -> tuple[Any, ...]:
-    return tuple(out) if isinstance(out, (tuple, list)) else (out,)

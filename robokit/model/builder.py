@@ -112,8 +112,8 @@ class ModelBuilder:
         matrix = finite(f"inertia of link {name!r}", np.zeros((3, 3)) if inertia is None else inertia, (3, 3))
         if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0):
             raise ModelError(f"inertia of link {name!r} is not symmetric")
-        mass = float(mass)
-        if not (math.isfinite(mass) and mass >= 0.0):
+        mass = finite_number(f"mass of link {name!r}", mass)
+        if mass < 0.0:
             raise ModelError(f"mass of link {name!r} must be finite and not negative, got {mass}")
         self._links[name] = _LinkDraft(
             name,
@@ -225,7 +225,7 @@ class ModelBuilder:
             gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
 
         Raises:
-            ModelError: no link, not one root, two parents, or a cycle.
+            ModelError: gravity that is not three numbers, no link, not one root, two parents, or a cycle.
             UnknownName: a joint names a link that is not there, or the base is neither of the two.
         """
         if base not in BASES:
@@ -303,7 +303,7 @@ class ModelBuilder:
                     link.collisions,
                 )
             )
-        g = tuple(float(x) for x in gravity) if gravity is not None else Tree.gravity
+        g = Tree.gravity if gravity is None else tuple(finite("gravity", gravity, (3,)).tolist())
         tree = Tree(
             parent=tuple(parent),
             loops=tuple((frame[p.predecessor][0], frame[p.successor][0]) for p in self._loops.values()),

@@ -1,13 +1,18 @@
-"""What :class:`ModelBuilder` asks of its arguments; every refusal names the link or the joint."""
+"""What :class:`ModelBuilder` asks of its arguments, and every function of a robot of its first.
+
+Every refusal names the link, the joint or the argument.
+"""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robokit.errors import ModelError
+from robokit.arrays import real_array
+from robokit.errors import ModelError, WrongType
 from robokit.model.geometry import Placement
 
 ORTHONORMAL = 1e-6  # what rotations typed with seven digits keep to
@@ -20,12 +25,17 @@ def checked_name(what: str, name: Any) -> str:
     return name
 
 
+def not_a_robot(given: Any) -> WrongType:
+    """The error for a first argument that is no Robot."""
+    hint = ""
+    if isinstance(given, (str, Path)):
+        hint = f"load it first: rk.load_urdf({str(given)!r})"
+    return WrongType("robot", given, "a Robot, as rk.load_urdf or ModelBuilder.build returns it", hint)
+
+
 def finite(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Finite numbers of a shape, as a new array."""
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what}: expected numbers of shape {shape}, got {value!r}") from None
+    array = real_array(what, value, str(shape), ModelError).copy()
     if array.shape != shape or not np.all(np.isfinite(array)):
         raise ModelError(f"{what}: expected finite numbers of shape {shape}, got {value!r}")
     return array
@@ -77,6 +87,8 @@ def checked_placement(what: str, placement: Any) -> Placement:
 
 def _number(what: str, value: Any) -> float:
     try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
         raise ModelError(f"{what}: expected a number, got {value!r}") from None

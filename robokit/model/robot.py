@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arrays import real_array
 from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
 from robokit.diagnostics import Diagnostic
-from robokit.errors import ShapeError, UnknownName
+from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.geometry import Placement, Shape
 from robokit.model.tree import Tree
 
@@ -215,14 +216,14 @@ class Robot:
         """The joint of that name; raises UnknownName with the nearest names."""
         try:
             return self._joint_by_name[name]
-        except KeyError:
+        except (KeyError, TypeError):  # TypeError: a list cannot be looked up
             raise UnknownName("joint", name, self._joint_by_name, f"in robot {self.name!r}") from None
 
     def link(self, name: str) -> Link:
         """The link of that name; raises UnknownName with the nearest names."""
         try:
             return self._link_by_name[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise UnknownName("link", name, self._link_by_name, f"in robot {self.name!r}") from None
 
     def frame(self, link: str) -> tuple[int, Placement]:
@@ -282,8 +283,11 @@ class Robot:
 
         Raises:
             UnknownName: no such joint.
+            WrongType: joints is no mapping.
             ShapeError: a wrong number of values, a non-unit quaternion, or a base pose for a fixed base.
         """
+        if not isinstance(joints, (Mapping, type(None))):
+            raise WrongType("joints", joints, "a mapping from joint names to values")
         q = self.neutral()
         for what, pose, place in (
             ("base_quat_wxyz", base_quat_wxyz, slice(0, 4)),
@@ -342,8 +346,11 @@ class Robot:
             out += getattr(self.tree.joint[i], what)(xs[sa[i]], ys[sb[i]])
         if single:
             return np.array(out, dtype=float)
-        batch = max(len(a) if a.ndim == 2 else 1, len(b) if b.ndim == 2 else 1)
-        return np.stack([np.broadcast_to(x, (batch,)) for x in out], axis=-1)
+        rows = len(a) if a.ndim == 2 else len(b)
+        result = np.empty((rows, len(out)))
+        for k, x in enumerate(out):
+            result[:, k] = x
+        return result
 
     # ---- variants ------------------------------------------------------------------------------
 
@@ -380,10 +387,7 @@ class Robot:
 
 
 def _values(what: str, value: Any, n: int) -> np.ndarray:
-    try:
-        array = np.atleast_1d(np.asarray(value, dtype=float))
-    except (TypeError, ValueError):
-        raise ShapeError(f"{what}: expected {n} numbers, got {value!r}") from None
+    array = np.atleast_1d(real_array(what, value, f"({n},)"))
     if array.shape != (n,):
         raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got shape {array.shape}")
     if not np.all(np.isfinite(array)):
@@ -392,10 +396,7 @@ def _values(what: str, value: Any, n: int) -> np.ndarray:
 
 
 def _array(what: str, value: Any, n: int) -> np.ndarray:
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{what}: expected numbers of shape ({n},) or (B, {n}), got {value!r}") from None
+    array = real_array(what, value, f"({n},) or (B, {n})")
     if array.ndim not in (1, 2) or array.shape[-1] != n:
         raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}), got {array.shape}")
     if not np.all(np.isfinite(array)):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arrays import real_array
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ShapeError
 from robokit.kernels import quaternion_offsets
@@ -71,10 +72,7 @@ def warn_of(s: dict[str, Any]) -> None:
 
 def numbers(what: str, value: Any, n: int) -> np.ndarray:
     """value as n finite numbers."""
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{what}: expected {n} numbers, got {value!r}") from None
+    array = real_array(what, value, f"({n},)").copy()
     if array.shape != (n,):
         raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}")
     if not np.isfinite(array).all():

@@ -11,6 +11,7 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.errors import MissingDependency, ShapeError, SimulationError
+from robokit.model.checks import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim import ledger
 from robokit.sim.checks import check_quaternions, check_start, check_times, numbers, warn_of
@@ -87,6 +88,8 @@ def simulate(
     Warns:
         UserWarning: a step too long for contact, deep penetration, unsettled contacts, loop joints.
     """
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
     if gravity is not None:
         robot = robot.with_gravity(gravity)
     q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq)

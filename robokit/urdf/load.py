@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from robokit.conventions import FLOATING_BASE
 from robokit.diagnostics import Diagnostic
-from robokit.errors import UnknownName
+from robokit.errors import UnknownName, WrongType
 from robokit.model.geometry import Mesh, Shape
 from robokit.urdf.check import check, fixed_base_name
 from robokit.urdf.description import JointDescription, RobotDescription, ShapeDescription
@@ -41,9 +41,13 @@ def load_urdf(
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.
         UnknownName: no such base.
+        WrongType: no path.
     """
     _check_base(base)
-    report = Report(os.fspath(path) if not isinstance(path, bytes) else os.fsdecode(path))
+    if not isinstance(path, (str, os.PathLike)):
+        hint = "the text of a URDF goes to rk.loads_urdf" if isinstance(path, bytes) else ""
+        raise WrongType("path", path, "the path of a URDF file, a string or a pathlib.Path", hint)
+    report = Report(os.fspath(path))
     description = parse_path(path, report)
     return _robot(description, report, base, Resolver(_folder(path), _dirs(package_dirs)), strict)
 
@@ -63,9 +67,11 @@ def loads_urdf(
         folder: where relative mesh names start; none by default.
 
     Raises:
-        UrdfError, UnknownName: as :func:`load_urdf`.
+        UrdfError, UnknownName, WrongType: as :func:`load_urdf`.
     """
     _check_base(base)
+    if not isinstance(text, (str, bytes)):
+        raise WrongType("text", text, "the text of a URDF, a string or bytes")
     report = Report("<string>")
     description = parse_text(text, report)
     resolver = Resolver(None if folder is None else Path(folder), _dirs(package_dirs))

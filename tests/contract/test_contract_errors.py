@@ -125,6 +125,25 @@ def test_singular_inertia_names_the_joint():
     assert np.isfinite(rk.rnea(robot, zero, zero, zero)).all()
 
 
+def test_an_overflow_in_a_large_batch_names_its_state_without_looking_at_all(robot, monkeypatch):
+    looked = []
+    monkeypatch.setattr("robokit.dynamics.singular_joint", lambda robot, q: looked.append(q))
+    s = State(robot)
+    v = np.tile(s.v, (500, 1))
+    for rows, message in (
+        ([411], r"state 411 \(and 0 more\)"),
+        (range(100, 500), r"state 100 \(and 399 more\)"),
+    ):
+        v[rows] = 1e200
+        for method in ("aba", "crba"):
+            looked.clear()
+            with pytest.raises(rk.ShapeError, match=f"accelerations of {message} are not finite"):
+                rk.forward_dynamics(robot, np.tile(s.q, (500, 1)), v, s.tau, method=method)
+            assert 1 <= len(looked) <= 32
+    with pytest.raises(rk.ShapeError, match="the accelerations are not finite"):
+        rk.aba(robot, s.q, 1e200 * s.v, s.tau)
+
+
 def test_a_robot_without_mass_has_no_center():
     robot = ladder.ModelBuilder("ghost").link("a").link("b").joint("j", "revolute", "a", "b").build()
     with pytest.raises(rk.SingularInertia, match="mass"):

@@ -16,7 +16,7 @@ ROOT = Path(robokit.__file__).resolve().parent
 # Each layer may import itself and the layers before it; layers on one line never import each other.
 LAYERS = [
     ("errors", "conventions", "diagnostics"),
-    ("spatial",),
+    ("spatial", "arrays"),
     ("model",),
     ("urdf", "algorithms", "catalog", "interop"),
     ("engine", "singular"),

@@ -1,0 +1,122 @@
+"""Code for processors that are not here: emitted, and looked at.
+
+What is checked: the arithmetic is done in vectors of the target's width with fused multiply-add, and the
+code needs nothing from outside its module, so that it can be loaded anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+import ladder
+import pytest
+
+from robokit.engine import compile
+from robokit.engine.single import single_module
+from robokit.engine.tiles import batch_module
+from robokit.engine.trace import trace
+from robokit.kernels import KERNELS, SIZES, quaternion_offsets
+
+# triple, cpu, doubles a vector, a vector's multiplication, a fused one, registers that the target has not
+TARGETS = {
+    "ARM64": ("aarch64-linux-gnu", "", 2, r"fmul\s+v\d+\.2d", r"fml[as]\s+v\d+\.2d", r"\bz\d+\.d"),
+    "Apple M1": ("arm64-apple-macosx", "apple-m1", 2, r"fmul\.2d\s+v", r"fml[as]\.2d\s+v", r"\bz\d+\.d"),
+    "AVX2": ("x86_64-linux-gnu", "x86-64-v3", 4, r"vmulpd.*%ymm", r"vfn?m(add|sub)\d+pd.*%ymm", r"%zmm"),
+    "AVX-512": ("x86_64-linux-gnu", "x86-64-v4", 8, r"vmulpd.*%zmm", r"vfn?m(add|sub)\d+pd.*%zmm", None),
+    "SSE2": ("x86_64-linux-gnu", "x86-64", 2, r"mulpd.*%xmm", None, r"%ymm"),
+}
+
+
+def program(name, joints):
+    robot = ladder.chain(joints, base="floating")
+    row = KERNELS[name]
+    inputs = [(n, SIZES[n](robot)) for n in row.inputs]
+    quaternions = [(0, k) for k in quaternion_offsets(robot)]
+    return trace(lambda *flat: row.text(robot, *flat), inputs, row.outputs(robot)), quaternions
+
+
+@pytest.fixture(scope="module")
+def rnea():
+    return program("rnea", 4)
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def emitted(request, rnea):
+    triple, cpu, width, *patterns = TARGETS[request.param]
+    ir, _ = batch_module(rnea[0], width, "k", rnea[1])
+    return (*compile.cross(ir, triple, cpu), patterns)
+
+
+def test_batches_are_vectors_of_the_targets_width(emitted, rnea):
+    assembly, _, (multiply, fused, foreign) = emitted
+    counts = rnea[0].counts
+    plain = len(re.findall(multiply, assembly))
+    together = len(re.findall(fused, assembly)) if fused else 0
+    # Every multiplication of the text is one vector instruction (checks and sines add some).
+    assert counts["mul"] <= plain + together <= 1.3 * counts["mul"] + 200
+    assert together > 0.25 * counts["mul"] or fused is None  # before AVX2 there is none
+    assert foreign is None or not re.search(foreign, assembly)
+
+
+def defined_and_needed(code: bytes) -> tuple[set[str], set[str]]:
+    """Global symbols of an ELF file: those it has and those it wants (ELF64, little endian)."""
+    (sections,) = struct.unpack_from("<Q", code, 0x28)
+    size, count = struct.unpack_from("<HH", code, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", code, sections + k * size) for k in range(count)]
+    has, wants = set(), set()
+    for header in headers:
+        if header[1] != 2:  # SHT_SYMTAB
+            continue
+        names = headers[header[6]][4]
+        for place in range(header[4] + 24, header[4] + header[5], 24):
+            name, info, _, section = struct.unpack_from("<IBBH", code, place)
+            start = names + name
+            if info >> 4:  # global
+                (wants if section == 0 else has).add(code[start : code.index(b"\0", start)].decode())
+    return has, wants
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "Apple M1"])
+@pytest.mark.parametrize("name", ["rnea", "aba_f_ext", "forward_kinematics"])
+def test_nothing_is_needed_from_outside(name, target):
+    triple, cpu, width, *_ = TARGETS[target]
+    graph, quaternions = program(name, 2)
+    for driver, (ir, _) in (
+        ("batch", batch_module(graph, width, "k", quaternions, True)),
+        ("single", single_module(graph, width, "k", quaternions, (), True)),
+    ):
+        has, wants = defined_and_needed(compile.cross(ir, triple, cpu)[1])
+        assert has == {f"k_{driver}"}
+        assert wants <= {"_GLOBAL_OFFSET_TABLE_"}
+
+
+def test_a_call_to_the_outside_is_seen():
+    body = "%y = call double @sin(double %x)\nret double %y"
+    ir = f"declare double @sin(double)\ndefine double @k_batch(double %x) {{\n{body}\n}}"
+    _, code = compile.cross(ir, "aarch64-linux-gnu")
+    assert defined_and_needed(code) == ({"k_batch"}, {"sin"})
+
+
+def test_an_unknown_target_is_refused():
+    with pytest.raises(compile.CompilerMissing, match="no code for pdp11"):
+        compile.cross("", "pdp11-unknown-unix")
+
+
+def scalar(assembly: str) -> int:
+    """Multiplications and divisions of single doubles."""
+    arm, x86 = r"f(?:mul|div|n?madd|n?msub)\s+d\d+", r"v?(?:mul|div)sd\b|vfn?m(?:add|sub)\d+sd\b"
+    return len(re.findall(rf"\b(?:{arm}|{x86})", assembly))
+
+
+def test_no_vector_is_taken_apart_for_arithmetic(emitted, rnea):
+    assembly, *_ = emitted
+    assert scalar(assembly) == 0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_single_states_are_scalars(target, rnea):
+    # The way of counting sees them where they are.
+    triple, cpu, width, *_ = TARGETS[target]
+    ir, _ = single_module(rnea[0], width, "k", rnea[1])
+    assert scalar(compile.cross(ir, triple, cpu)[0]) > 0
