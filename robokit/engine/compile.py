@@ -54,7 +54,8 @@ def identity() -> str:
     """What machine code depends on besides its IR."""
     import llvmlite
 
-    return "|".join((llvmlite.__version__, sys.platform, platform.machine(), *host(), str(OPTIMISATION)))
+    versions = f"{llvmlite.__version__}, LLVM {_binding().llvm_version_info}"
+    return "|".join((versions, sys.platform, platform.machine(), *host(), str(OPTIMISATION)))
 
 
 @functools.cache
