@@ -34,6 +34,13 @@ CODE_BUDGET = 250_000
 LONG = 60_000
 """Operations from which on a straight line is so slow to compile that another recording is tried."""
 
+MAKING = threading.RLock()
+"""Held while code is made, one kernel at a time: a process is never forked with a compiler half-way, which
+the child would wait for in vain."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=MAKING.acquire, after_in_parent=MAKING.release, after_in_child=MAKING.release)
+
 
 class Code:
     """Machine code in memory, and the workspace that its single calls share."""
@@ -70,7 +77,7 @@ class Maker:
         self._text, self._key, self._real = text, key, real
         self._shape = (name, inputs, outputs, quaternions, feedback, finite)
         self._symbol = "robokit_" + re.sub(r"\W", "_", name, flags=re.ASCII)
-        self._lock = threading.RLock()
+        self._lock = MAKING
         self._codes: dict[str, Code] = {}
         self._program: Program | None = None
         self._plan: tuple[Program, Stepped | None] | None = None
