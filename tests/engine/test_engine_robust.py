@@ -250,7 +250,7 @@ def run(calls, batches):
         rk.rnea(robot, q, v, v)
         rk.crba(robot, q[: k & 63])
 
-run(2000, 200)
+run(2000, 4000)  # Python itself keeps up to 2,000 freed tuples of each size
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 run(calls, batches)
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
