@@ -6,6 +6,8 @@ robokit view ROBOT         the robot in the browser
 robokit info ROBOT         tree, masses, joints
 robokit check FILE ...     what the importer finds
 robokit sparsity ROBOT     the pattern of H as a picture
+robokit cost ROBOT         operation counts of the algorithms
+robokit cache              compiled code on disk
 robokit robots             names that ROBOT may take
 """
 
@@ -215,6 +217,31 @@ def sparsity(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def cost(arguments: argparse.Namespace) -> int:
+    """Exact operation counts of the algorithms on a robot."""
+    counted = _load(arguments.robot, arguments.base).cost()
+    if arguments.json:
+        import json
+
+        print(json.dumps(counted.as_dict(), indent=1))
+    else:
+        print(counted)
+    return 0
+
+
+def cache(arguments: argparse.Namespace) -> int:
+    """The folder of compiled code: what is in it, or empty it."""
+    from robokit.engine import cache as files
+    from robokit.report import cache_lines, cache_room
+
+    if arguments.clear:
+        print(f"{files.folder()}: removed {cache_room(files.clear())}")
+        return 0
+    for line in cache_lines(files.folder(), files.entries()):
+        print(line)
+    return 0
+
+
 def robots(_: argparse.Namespace) -> int:
     """Names that ROBOT may take."""
     from robokit.catalog import EXAMPLES, example_robots, own_robots
@@ -388,6 +415,14 @@ def _parser() -> argparse.ArgumentParser:
     add_robot(sub)
     add_base(sub, "floating")
     sub.add_argument("-o", "--output", metavar="FILE", help=".png, .svg or .pdf; default: NAME_sparsity.png")
+
+    sub = add("cost", cost, "robokit cost humanoid --base floating")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    sub.add_argument("--json", action="store_true", help="for programs")
+
+    sub = add("cache", cache, "robokit cache --clear")
+    sub.add_argument("--clear", action="store_true", help="remove the files; they are made again when needed")
 
     add("robots", robots, "robokit robots")
     return parser

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from robokit.engine.cache import Entry
 from robokit.model.robot import Joint, Robot
 from robokit.model.sparsity import inertia_pattern, ltdl_counts
 
@@ -95,6 +98,31 @@ def sparsity_lines(robot: Robot) -> Iterator[str]:
     if n:
         yield "  factorisation " + _saving(counts["factorise_dense"], counts["factorise"])
         yield "  solve         " + _saving(counts["solve_dense"], counts["solve"])
+
+
+def cache_room(entries: Sequence[Entry]) -> str:
+    """How many files there are, and what room they take."""
+    size = sum(entry.size for entry in entries) / 1e6
+    return f"{len(entries)} file{'s' * (len(entries) != 1)}, {size:.2f} MB"
+
+
+def cache_lines(where: Path, entries: Sequence[Entry]) -> Iterator[str]:
+    """The folder of compiled code: how many files, what room they take, and which kernels they hold."""
+    yield str(where)
+    yield "  " + cache_room(entries)
+    if not entries:
+        return
+    yield ""
+    files, sizes = Counter[tuple[str, str]](), Counter[str]()
+    for entry in entries:
+        name = entry.kernel or "(unknown)"
+        files[name, entry.part] += 1
+        sizes[name] += entry.size
+    rows = [
+        (name, str(files[name, "single"] or "-"), str(files[name, "batch"] or "-"), f"{size / 1e6:.2f}")
+        for name, size in sizes.most_common()
+    ]
+    yield from _table(("kernel", "single", "batch", "MB"), rows, "lrrr")
 
 
 def _saving(dense: float, sparse: float) -> str:

@@ -2,7 +2,8 @@
 
 `.. diagnostics:: error` is the table of the importer's verdicts of one severity; `.. joint-table::` the joint
 table; `.. example:: 02_inverse_dynamics` an example's text, then its code; `.. command:: info arm` runs
-`robokit info arm` and shows what it says; `.. picture:: fall.png` an image of _static if it is there;
+`robokit info arm` and shows what it says; `.. cost-table::` counts the operations of the algorithms on
+robokit's own robots; `.. picture:: fall.png` an image of _static if it is there;
 `.. changelog::` CHANGELOG.md.
 """
 
@@ -177,6 +178,59 @@ def run(words: list[str]) -> str:
     return PLACE.sub("", done.stdout)
 
 
+class CostTable(Generated):
+    """Operations of the algorithms on robokit's own robots."""
+
+    ROBOTS = (
+        ("double_pendulum", "fixed"),
+        ("arm", "fixed"),
+        ("quadruped", "floating"),
+        ("humanoid", "floating"),
+    )
+
+    def rest(self) -> list[str]:
+        """Two tables: flops by algorithm and robot; the factorisation beside its formulas."""
+        import robokit as rk
+
+        for path in (ROOT / "robokit").rglob("*.py"):
+            self.reads(path)
+        costs = [
+            rk.load_urdf(self.reads(ROOT / "robots" / f"{r}.urdf"), base=b).cost() for r, b in self.ROBOTS
+        ]
+        head = [f"{cost.robot.replace('_', ' ')}, {cost.base}" for cost in costs]
+        rows = [
+            (f"``{name}``", costs[0][name].growth, *(counted(cost[name]) for cost in costs))
+            for name in costs[0]
+        ]
+        sizes = [
+            ("bodies; n; d", "", *(f"{cost.nbodies}; {cost.n}; {cost.depth}" for cost in costs)),
+            ("ltdl by formula, mul + add + div", "", *(formula(cost["ltdl"]) for cost in costs)),
+            ("ltdl_solve by formula", "", *(formula(cost["ltdl_solve"]) for cost in costs)),
+            ("ltdl as counted", "", *(shares(cost["ltdl"]) for cost in costs)),
+            ("ltdl_solve as counted", "", *(shares(cost["ltdl_solve"]) for cost in costs)),
+            ("a dense factorisation, multiply-adds", "", *(f"{cost.dense[0]:,}" for cost in costs)),
+        ]
+        return [
+            *table(("flops of", "growth", *head), rows),
+            *table(("", *head), [(row[0], *row[2:]) for row in sizes]),
+        ]
+
+
+def counted(row: Any) -> str:
+    """Flops, and pairs of sine and cosine."""
+    return f"{row.flops:,}" + (f" + {row.sincos} sc" if row.sincos else "")
+
+
+def formula(row: Any) -> str:
+    """Multiplications, additions and divisions that the formulas give."""
+    return " + ".join(f"{row.formula[name]:,}" for name in ("mul", "add", "div"))
+
+
+def shares(row: Any) -> str:
+    """The same as counted."""
+    return f"{row.mul:,} + {row.add:,} + {row.div:,}"
+
+
 class Picture(Generated):
     """An image in _static, left out while it is not there."""
 
@@ -260,6 +314,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("joint-table", JointTable)
     app.add_directive("example", Example)
     app.add_directive("command", Command)
+    app.add_directive("cost-table", CostTable)
     app.add_directive("picture", Picture)
     app.add_directive("changelog", Changelog)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,7 +10,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ if hasattr(os, "register_at_fork"):
 class BatchRunner:
     """The batch driver of one kernel, ready to be called."""
 
-    def __init__(self, address: int, workspace: int, tile: int, seconds: float) -> None:
+    def __init__(self, address: int, workspace: int, tile: int, seconds: float, keep: Any = None) -> None:
         """Wrap a driver.
 
         Args:
@@ -65,9 +65,10 @@ class BatchRunner:
             workspace: size of its workspace [doubles].
             tile: rows that go together; blocks are multiples of it.
             seconds: time per row, roughly.
+            keep: object that owns the code.
         """
         self._run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)(address)
-        self._workspace, self._tile, self._seconds = workspace, tile, seconds
+        self._workspace, self._tile, self._seconds, self._keep = workspace, tile, seconds, keep
         self._free: list[np.ndarray] = []
         self.few = max(1, int(2 * PAYS_SECONDS / seconds))  # rows that no second thread is woken for
 
@@ -94,13 +95,20 @@ class BatchRunner:
             return self._rows(addresses, strides, 0, rows, None)
         share = -(-rows // (shares * self._tile)) * self._tile
         stop = threading.Event()
-        starts = range(0, rows, share)
-        futures = [
-            _threads().submit(self._rows, addresses, strides, start, min(start + share, rows), stop)
-            for start in starts[1:]
-        ]
+        futures: list[Future[int]] = []
+        status, own = 0, [(0, share)]
         try:
-            status = self._rows(addresses, strides, 0, share, stop)
+            for start in range(share, rows, share):
+                end = min(start + share, rows)
+                try:
+                    futures.append(
+                        _threads().submit(self._rows, addresses, strides, start, end, stop, arrays)
+                    )
+                except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
+                    own.append((start, rows))
+                    break
+            for start, end in own:
+                status |= self._rows(addresses, strides, start, end, stop)
             for future in futures:
                 status |= future.result()
         finally:  # an interrupted caller must not take the arrays away from threads that still write
@@ -110,9 +118,15 @@ class BatchRunner:
         return status
 
     def _rows(
-        self, addresses: Words, strides: Words, start: int, end: int, stop: threading.Event | None
+        self,
+        addresses: Words,
+        strides: Words,
+        start: int,
+        end: int,
+        stop: threading.Event | None,
+        keep: Any = None,
     ) -> int:
-        """Rows start..end in blocks; a set event ends it early."""
+        """Rows start..end in blocks; a set event ends it early. A thread keeps the arrays it writes to."""
         block = max(self._tile, int(BLOCK_SECONDS / self._seconds) // self._tile * self._tile)
         try:
             workspace = self._free.pop()

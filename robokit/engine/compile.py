@@ -55,7 +55,8 @@ def identity() -> str:
     _binding()  # says that llvmlite is missing in the words that callers wait for
     import llvmlite
 
-    return "|".join((llvmlite.__version__, sys.platform, platform.machine(), *host(), str(OPTIMISATION)))
+    versions = f"{llvmlite.__version__}, LLVM {_binding().llvm_version_info}"
+    return "|".join((versions, sys.platform, platform.machine(), *host(), str(OPTIMISATION)))
 
 
 @functools.cache

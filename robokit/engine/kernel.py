@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from robokit.engine import text as words
 from robokit.engine.batch import BLOCK_SECONDS, BatchRunner
 from robokit.engine.call import aligned, declined, fast_call
 from robokit.engine.graph import Program
-from robokit.engine.make import Maker, Text
+from robokit.engine.make import MAKING, Maker, Text
 from robokit.engine.text import DOUBLE, SINGLE
 
 
@@ -77,7 +76,7 @@ class Kernel:
                 raise ValueError(f"output {self.outputs[o]} does not fit into input {self.inputs[i]}")
         self._real = {real.dtype: real for real in (DOUBLE, SINGLE)}[dtype]
         self.fast: Callable[..., Any] = self._first_call if self._real is DOUBLE else declined
-        self._lock = threading.RLock()
+        self._lock = MAKING
         self._few: Callable[..., Any] = declined  # as fast, for batches too small for threads
         self._runner: BatchRunner | None = None
         self._maker = Maker(
@@ -338,7 +337,7 @@ class Kernel:
                 if code is None:
                     return None
                 tile = words.GROUP * compile.vector_width() * DOUBLE.bytes // self._real.bytes
-                self._runner = BatchRunner(code.address("batch"), code.workspace, tile, self._seconds())
+                self._runner = BatchRunner(code.address("batch"), code.workspace, tile, self._seconds(), code)
                 if self._real is DOUBLE:
                     self._few = fast_call(
                         code.address("batch"),

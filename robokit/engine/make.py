@@ -34,6 +34,13 @@ CODE_BUDGET = 250_000
 LONG = 60_000
 """Operations from which on a straight line is so slow to compile that another recording is tried."""
 
+MAKING = threading.RLock()
+"""Held while code is made, one kernel at a time: a process is never forked with a compiler half-way, which
+the child would wait for in vain."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=MAKING.acquire, after_in_parent=MAKING.release, after_in_child=MAKING.release)
+
 
 class Code:
     """Machine code in memory, and the workspace that its single calls share."""
@@ -70,7 +77,7 @@ class Maker:
         self._text, self._key, self._real = text, key, real
         self._shape = (name, inputs, outputs, quaternions, feedback, finite)
         self._symbol = "robokit_" + re.sub(r"\W", "_", name, flags=re.ASCII)
-        self._lock = threading.RLock()
+        self._lock = MAKING
         self._codes: dict[str, Code] = {}
         self._program: Program | None = None
         self._plan: tuple[Program, Stepped | None] | None = None
@@ -140,7 +147,8 @@ class Maker:
         """Metadata and object code, from the cache or made now."""
         identity = compile.identity()
         name = None
-        if self._key is not None:
+        sources = (cache.source_digest(), _foreign_source(self._text))
+        if self._key is not None and sources[0] and sources[1] is not None:
             settings = (
                 compile.vector_width(),
                 text.CHUNK,
@@ -150,7 +158,6 @@ class Maker:
                 NODE_BUDGET,
                 CODE_BUDGET,
             )
-            sources = (cache.source_digest(), _foreign_source(self._text))
             target = (part, compile.vector_width(), self._real.dtype)
             name = cache.digest(identity, *sources, self._key, self._shape, target, settings)
             found = cache.load(name)
@@ -160,7 +167,7 @@ class Maker:
             program, shared = self._planned()
         except TraceTooLarge as error:
             if name is not None:
-                cache.store(name, {"refused": str(error)}, b"")
+                cache.store(name, {"kernel": self._shape[0], "part": part, "refused": str(error)}, b"")
             raise
         width = compile.vector_width()
         *_, quaternions, feedback, finite = self._shape
@@ -176,20 +183,17 @@ class Maker:
             found = cache.load(name)
             if found is not None:
                 return found
-        meta = {"workspace": workspace, "counts": program.counts}
+        meta = {"kernel": self._shape[0], "part": part, "workspace": workspace, "counts": program.counts}
         code = compile.assemble(ir)
         cache.store(name, meta, code)
         return meta, code
 
 
-def _foreign_source(text: Text) -> bytes:
-    """Source file of a text from outside robokit, whose changes the digest of robokit's own cannot see."""
+def _foreign_source(text: Text) -> bytes | None:
+    """Source file of a text from outside robokit, whose changes the digest of robokit's own cannot see.
+
+    None where the file is not the source of the text that runs.
+    """
     path = getattr(getattr(text, "__code__", None), "co_filename", "")
     inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    if not path or path.startswith(inside):
-        return b""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return path.encode()
+    return b"" if not path or path.startswith(inside) else cache.source_file(path)

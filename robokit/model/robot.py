@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from robokit.diagnostics import Diagnostic
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.geometry import Placement, Shape
 from robokit.model.tree import Tree
+
+if TYPE_CHECKING:
+    from robokit.cost import Cost
 
 
 @dataclass(frozen=True)
@@ -367,6 +370,12 @@ class Robot:
     @cached_property
     def _by_gravity(self) -> dict[tuple[float, ...], Robot]:
         return {}
+
+    def cost(self) -> Cost:
+        """Exact operation counts of the algorithms on this robot, a table by name; ``print`` shows it."""
+        from robokit.cost import cost
+
+        return cost(self)
 
     @cached_property
     def kernels(self) -> dict[str, Any]:

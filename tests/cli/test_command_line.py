@@ -1,11 +1,13 @@
 """The command line: exit statuses, files, one-line errors, nothing wider than a terminal."""
 
+import json
+
 import pytest
 
 import robokit as rk
 from robokit.cli import main
 
-COMMANDS = ("fall", "simulate", "view", "info", "check", "sparsity", "robots")
+COMMANDS = ("fall", "simulate", "view", "info", "check", "sparsity", "cost", "cache", "robots")
 SHORT = ("--duration", "0.05", "--no-open")
 
 
@@ -28,7 +30,7 @@ def test_help_has_an_example(capsys, command):
 
 
 @pytest.mark.parametrize(
-    "argv", [["info", "humanoid", "--base", "floating"], ["robots"], ["info", "four_bar"]]
+    "argv", [["info", "humanoid", "--base", "floating"], ["robots"], ["info", "four_bar"], ["cost", "chain"]]
 )
 def test_reports_fit_a_terminal(capsys, argv):
     status, out, _ = run(capsys, *argv)
@@ -43,6 +45,30 @@ def test_fall_writes_the_page_and_the_trajectory(capsys, tmp_path):
     text = "\n".join(out)
     for word in ("steps/s", "energy", "momentum", "deepest point", "fall.html", "fall.npz"):
         assert word in text
+
+
+def test_cost_prints_a_table_or_json(capsys):
+    robot = rk.load_urdf(rk.find_robot("arm"), base="floating")
+    status, out, err = run(capsys, "cost", "arm", "--base", "floating")
+    assert status == 0 and not err and out == str(robot.cost()).splitlines()
+    _, out, _ = run(capsys, "cost", "arm", "--base", "floating", "--json")
+    assert json.loads("\n".join(out)) == robot.cost().as_dict()
+
+
+def test_cache_is_shown_and_cleared(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
+    assert run(capsys, "cache") == (0, [f"{tmp_path / 'cache'}", "  0 files, 0.00 MB"], [])
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="fixed")
+    rk.gravity_forces(robot, robot.neutral())
+    (tmp_path / "cache" / "mine.txt").write_text("not a kernel")
+    status, out, _ = run(capsys, "cache")
+    assert status == 0 and "1 file," in out[1] and out[-1].split()[:3] == ["gravity_forces", "1", "-"]
+    status, out, _ = run(capsys, "cache", "--clear")
+    assert status == 0 and "removed 1 file," in out[0]
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["mine.txt"]
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache" / "mine.txt"))
+    status, _, err = run(capsys, "cache")
+    assert status == 1 and "mine.txt: " in err[0]
 
 
 def test_simulate_takes_a_base_and_a_ground(capsys, tmp_path):

@@ -21,7 +21,7 @@ LAYERS = [
     ("urdf", "algorithms", "catalog", "interop"),
     ("engine", "singular"),
     ("kernels",),
-    ("dynamics",),
+    ("dynamics", "cost"),
     ("sim",),
     ("viewer", "report"),
     ("cli",),
@@ -29,7 +29,8 @@ LAYERS = [
 ]
 RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
 WITHIN = {("diagnostics", "errors"), ("report", "viewer")}
-LATER = {("sim", "viewer")}  # trajectory.to_html, promised by the public API: inside the function only
+# trajectory.to_html and robot.cost, promised by the public API: inside the function only
+LATER = {("sim", "viewer"), ("model", "cost")}
 HEAVY = (
     "lxml",
     "trimesh",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import llvmlite
 import numpy as np
 import pytest
 
@@ -162,10 +166,179 @@ def test_processes_that_race_all_get_it_right(folder, tmp_path):
     assert not list(folder.glob("*.tmp"))
 
 
+def name(k: int) -> str:
+    return f"{k:064x}"
+
+
 def test_the_oldest_files_go_first(folder, monkeypatch):
     monkeypatch.setattr(cache, "_LIMIT_BYTES", 1500)
     for k in range(4):
-        cache.store(f"f{k}", {}, bytes(600))
-        os.utime(folder / f"f{k}.bin", (k, k))
-    assert not (folder / "f0.bin").exists()
-    assert (folder / "f3.bin").exists()
+        cache.store(name(k), {}, bytes(600))
+        os.utime(folder / f"{name(k)}.bin", (k, k))
+    assert not (folder / f"{name(0)}.bin").exists()
+    assert (folder / f"{name(3)}.bin").exists()
+
+
+def test_files_of_others_in_the_folder_stay(folder, monkeypatch):
+    folder.mkdir()
+    for other in ("photo.bin", "notes.tmp", f"{name(1)}.txt"):
+        (folder / other).write_bytes(bytes(600))
+    monkeypatch.setattr(cache, "_LIMIT_BYTES", 100)
+    cache.store(name(0), {}, bytes(600))
+    cache.store(name(1), {}, b"")
+    assert [path.name for path in files(folder)] == [f"{name(1)}.bin", "photo.bin"]
+    assert len(cache.clear()) == 1
+    assert sorted(p.name for p in folder.iterdir()) == sorted(["photo.bin", "notes.tmp", f"{name(1)}.txt"])
+
+
+def test_what_killed_processes_left_goes_after_a_while(folder):
+    folder.mkdir()
+    old, new = (folder / f"{name(0)}.{pid}.{'ab' * 6}.tmp" for pid in (1, 2))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    cache.store(name(1), {}, b"")
+    assert not old.exists() and new.exists()
+
+
+def test_an_interrupted_write_leaves_nothing(folder, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            cache.store(name(0), {}, b"code")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_read_only_folder_is_read(folder, compiled, monkeypatch):
+    build()(X)
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    # Permissions do not bind root, so the system calls that write are refused themselves.
+    for call in ("open", "utime", "replace", "mkdir", "unlink"):
+        monkeypatch.setattr(os, call, refuse)
+    assert (build()(X) == Y).all() and len(compiled) == 1
+    assert (build(b"other", 3.0)(X) == X * 3.0 + 1.0).all() and len(compiled) == 2
+    assert len(files(folder)) == 1
+
+
+FULL = """
+import os, resource
+import numpy as np
+from robokit.engine import cache
+from robokit.engine.kernel import Kernel
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))  # a write stops in the middle
+def text(x):
+    y = list(x)
+    for k in range(40):
+        y = [a * 0.5 + b * x[0] for a, b in zip(y, y[1:] + y[:1])]
+    return [y]
+x = np.arange(6.0) / 6
+for _ in range(2):
+    kernel = Kernel.build("full", [("x", 6)], [("y", (6,))], text, key=b"full")
+    assert np.allclose(kernel(x), kernel.python(x), rtol=1e-13)
+print(len(list(cache.folder().iterdir())))
+cache.store("0" * 64, {}, b"small")
+print(len(list(cache.folder().iterdir())))
+"""
+
+
+def python(script: str, folder: Path, **options) -> str:
+    """Output of a script in a process of its own."""
+    root = str(Path(cache.__file__).resolve().parents[2])
+    env = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of file sizes")
+def test_a_disk_that_fills_up_in_the_middle_of_a_file_costs_only_time(folder):
+    assert python(FULL, folder).split() == ["0", "1"]
+
+
+UMASK = """
+import os
+import numpy as np
+from robokit.engine import cache, compile
+from robokit.engine.kernel import Kernel
+made = []
+real = compile.assemble
+compile.assemble = lambda ir: made.append(1) or real(ir)
+kernel = Kernel.build("umask", [("x", 2)], [("y", (2,))], lambda x: [[x[0] + x[1], x[0] * x[1]]])
+assert kernel(np.array([2.0, 3.0])).tolist() == [5.0, 6.0]
+print(len(made), *(oct(path.stat().st_mode & 0o777) for path in cache.folder().glob("*.bin")))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no umask")
+@pytest.mark.parametrize(("mask", "mode"), [(0o000, "0o644"), (0o077, "0o600")])
+def test_no_umask_lets_others_write_code(folder, mask, mode):
+    assert python(UMASK, folder, umask=mask).split() == ["1", mode]
+    assert folder.stat().st_mode & 0o077 == 0
+    assert python(UMASK, folder, umask=0o027).split() == ["0", mode]
+
+
+def test_code_of_another_user_is_not_run(folder, compiled, monkeypatch):
+    state = SimpleNamespace
+    me = os.geteuid() if hasattr(os, "geteuid") else 0
+    assert cache._trusted(state(st_uid=me), state(st_uid=0))
+    assert cache._trusted(state(st_uid=0), state(st_uid=me))
+    assert cache._trusted(state(st_uid=7), state(st_uid=7))
+    if hasattr(os, "geteuid"):
+        assert not cache._trusted(state(st_uid=me + 7), state(st_uid=0))
+    build()(X)
+    monkeypatch.setattr(cache, "_trusted", lambda file, where: False)
+    assert (build()(X) == Y).all() and len(compiled) == 2
+
+
+def test_another_llvmlite_or_processor_makes_files_of_its_own(folder, compiled, monkeypatch):
+    build()(X)
+    for k, other in enumerate(("0.99.0|linux|x86_64|znver9", "0.99.0|linux|x86_64|znver8")):
+        monkeypatch.setattr(compile, "identity", lambda other=other: other)
+        build()(X)
+        build(None)(X)
+        assert (len(compiled), len(files(folder))) == (3 + 2 * k, 3 + 2 * k)
+    monkeypatch.undo()
+    assert compile.identity().startswith(llvmlite.__version__)
+
+
+def test_source_edited_after_its_import_is_no_key(folder, compiled, monkeypatch):
+    # The process would file what its old text computes under the name of the new one.
+    traced: list = []
+    build(traced=traced)(X)
+    monkeypatch.setattr(cache, "_LOADED", 0.0)
+    cache.source_digest.cache_clear()
+    try:
+        assert cache.source_digest() == b""
+        assert (build(traced=traced)(X) == Y).all()
+        assert (build(factor=3.0, traced=traced)(X) == X * 3.0 + 1.0).all()  # the same key, edited
+        assert (build(traced=traced)(X) == Y).all()
+        assert (len(traced), len(compiled)) == (4, 3)
+    finally:
+        monkeypatch.undo()
+        cache.source_digest.cache_clear()
+
+
+def test_a_text_without_a_source_file_is_known_by_its_code(folder):
+    space: dict = {}
+    for factor in (2.0, 3.0):
+        exec(builtins.compile(f"def text(x): return [[a * {factor} for a in x]]", "<stdin>", "exec"), space)
+        kernel = Kernel.build("typed", [("x", 6)], [("y", (6,))], space["text"], key=b"typed")
+        assert (kernel(X) == X * factor).all()
+
+
+def test_entries_say_what_they_are_for(folder):
+    build()(X)
+    build()(np.tile(X, (3, 1)))
+    (folder / f"{name(0)}.bin").write_bytes(b"damaged")
+    found = cache.entries()
+    assert sorted((e.kernel, e.part) for e in found) == [("", ""), ("scale", "batch"), ("scale", "single")]
+    assert all(e.size == e.path.stat().st_size for e in found)
+    assert len(cache.clear()) == 3 and cache.entries() == [] and (build()(X) == Y).all()

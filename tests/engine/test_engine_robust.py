@@ -1,0 +1,300 @@
+"""Processes, threads, interrupts, long runs: a kernel in the middle of a real program."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_cases import chain, states
+
+import robokit as rk
+from robokit.engine import batch, cache
+from robokit.engine.kernel import Kernel
+
+ROOT = Path(cache.__file__).resolve().parents[2]
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork and no such signals")
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Batches of any size in four threads, in blocks of a tile."""
+    monkeypatch.setattr(batch, "PAYS_SECONDS", 1e-9)
+    monkeypatch.setattr(batch, "BLOCK_SECONDS", 1e-9)
+    monkeypatch.setattr(batch, "processors", lambda: 4)
+
+
+def fresh(n: int = 9) -> Kernel:
+    text, inputs, outputs = chain(n)
+    return Kernel.build("chain", inputs, outputs, text)
+
+
+def start(folder: Path, script: str, *arguments: str) -> subprocess.Popen:
+    path = folder / "script.py"
+    path.write_text(script)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(path), *arguments]
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen) -> list[str]:
+    try:
+        out, err = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    assert process.returncode == 0, err
+    return out.split()
+
+
+CHILDREN = """
+import multiprocessing, sys
+import numpy as np
+import robokit as rk
+from robokit.engine import batch
+
+batch.PAYS_SECONDS, batch.processors = 1e-9, lambda: 3
+
+def work(robot, first):
+    n = robot.nv
+    q, v = np.linspace(first, 1.0, 50 * n).reshape(50, n), np.linspace(-1.0, first, 50 * n).reshape(50, n)
+    taus = rk.rnea(robot, q, v, v)
+    assert batch._pool is not None
+    singles = [rk.rnea(robot, *each) for each in zip(q, v, v)]
+    assert np.allclose(taus, singles, rtol=1e-12, atol=1e-12)
+    return taus + rk.gravity_forces(robot, q)
+
+def child(robot, first, pipe):
+    pipe.send(work(robot, first))
+
+if __name__ == "__main__":
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    expected = work(robot, 0.5)
+    context = multiprocessing.get_context(sys.argv[1])
+    ours, theirs = context.Pipe()
+    process = context.Process(target=child, args=(robot, 0.5, theirs))
+    process.start()
+    assert (work(robot, 0.5) == expected).all()  # both at once
+    assert ours.poll(30) and (ours.recv() == expected).all()
+    process.join(30)
+    print(process.exitcode)
+"""
+
+
+@posix
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_children_compute_what_their_parent_does(tmp_path, method):
+    assert finish(start(tmp_path, CHILDREN, method)) == ["0"]
+
+
+FORK = """
+import os, sys, threading, time
+import numpy as np
+from robokit.engine import compile
+from robokit.engine.kernel import Kernel
+
+slow = threading.Event()
+real = compile.assemble
+
+def assemble(ir):
+    slow.set()
+    time.sleep(0.3)
+    return real(ir)
+
+compile.assemble = assemble
+kernel = Kernel.build("fork", [("x", 2)], [("y", (2,))], lambda x: [[x[0] * 3.0, x[1] + x[0]]])
+x = np.array([1.0, 2.0])
+thread = threading.Thread(target=kernel, args=(x,))
+thread.start()
+slow.wait()
+pid = os.fork()  # while the thread compiles
+if pid == 0:
+    assert kernel(x).tolist() == [3.0, 3.0]
+    assert kernel(np.tile(x, (5, 1))).tolist() == [[3.0, 3.0]] * 5
+    sys.exit(7)
+thread.join()
+assert kernel(x).tolist() == [3.0, 3.0]
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@posix
+def test_a_fork_while_a_thread_compiles(tmp_path):
+    assert finish(start(tmp_path, FORK)) == ["7"]
+
+
+def test_a_kernel_first_called_by_many_threads_at_once(threads):
+    xs = states(np.random.default_rng(3), [9, 9], 100)
+    expected = fresh()(*xs)
+    for _ in range(3):
+        kernel, gate, wrong = fresh(), threading.Barrier(8), []
+
+        def work(k, kernel=kernel, gate=gate, wrong=wrong):
+            gate.wait()
+            for j in range(40):
+                row = (7 * k + j) % 100
+                got = kernel(*xs) if (j + k) % 4 == 0 else kernel(xs[0][row], xs[1][row])
+                want = expected if (j + k) % 4 == 0 else [e[row] for e in expected]
+                if not all(np.allclose(a, b, rtol=1e-13, atol=1e-13) for a, b in zip(got, want, strict=True)):
+                    wrong.append((k, j))
+
+        run_all([threading.Thread(target=work, args=(k,)) for k in range(8)])
+        assert not wrong
+
+
+def run_all(workers: list[threading.Thread]) -> None:
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def test_a_robot_may_be_deleted_while_it_computes(threads):
+    robot = rk.load_urdf(rk.find_robot("arm"))
+    rng = np.random.default_rng(0)
+    q, v = rng.uniform(-1, 1, (3000, robot.nq)), rng.uniform(-1, 1, (3000, robot.nv))
+    expected = rk.rnea(robot, q, v, v)
+    single = rk.rnea(robot, q[0], v[0], v[0])
+    robots, gate, answers = [robot], threading.Barrier(2), []
+
+    def work():
+        mine = robots[0]
+        gate.wait()
+        answers.append(rk.rnea(mine, q, v, v))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    gate.wait()
+    gone, fast = weakref.ref(robot), robot.kernels["rnea"].fast
+    robots.clear()
+    del robot
+    gc.collect()
+    np.full(1_000_000, np.nan)  # what was freed too early would be this
+    thread.join()
+    assert (answers[0] == expected).all()
+    del thread, work
+    gc.collect()
+    assert gone() is None
+    assert (fast(q[0], v[0], v[0]) == single).all()  # machine code lives as long as its function
+
+
+def test_arrays_live_as_long_as_a_thread_writes_to_them(threads, monkeypatch):
+    # A second Ctrl-C can end the wait for the other threads: what they still use must not be freed.
+    kernel = fresh()
+    xs = states(np.random.default_rng(3), [9, 9], 200)
+    kernel(*xs)
+    given = []
+
+    class Pool:
+        def submit(self, run, *arguments):
+            given.append(arguments)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(batch, "_threads", Pool)
+    with pytest.raises(KeyboardInterrupt):
+        kernel(*xs)
+    kept = given[0][-1]
+    assert any(a is xs[0] for a in kept) and len(kept) == len(kernel.inputs) + len(kernel.outputs)
+    assert kernel._runner._keep is not None and given[0][-2].is_set()
+
+
+def test_without_a_thread_the_caller_computes_alone(threads, monkeypatch):
+    kernel = fresh()
+    xs = states(np.random.default_rng(3), [9, 9], 300)
+    expected = kernel.batch(*xs, threads=1)
+    real, started = batch._threads(), []
+
+    class Pool:
+        def submit(self, *arguments):
+            if started:
+                raise RuntimeError("can't start new thread")
+            started.append(1)
+            return real.submit(*arguments)
+
+    monkeypatch.setattr(batch, "_threads", Pool)
+    assert all((a == b).all() for a, b in zip(kernel(*xs), expected, strict=True))
+    assert started
+
+
+LONG_RUN = """
+import resource, sys
+import numpy as np
+import robokit as rk
+
+calls, batches = int(sys.argv[1]), int(sys.argv[2])
+robot = rk.load_urdf(rk.find_robot("arm"))
+rng = np.random.default_rng(0)
+q, v = rng.uniform(-1, 1, (64, robot.nq)), rng.uniform(-1, 1, (64, robot.nv))
+bad, out = np.full(robot.nq, np.nan), np.empty(robot.nv)
+
+def run(calls, batches):
+    for k in range(calls):
+        q1, v1 = q[k & 63], v[k & 63]
+        rk.rnea(robot, q1, v1, v1)
+        rk.rnea(robot, q1, v1, v1, out=out) if k % 4 == 0 else rk.kinetic_energy(robot, q1, v1)
+        if k % 50 == 0:
+            rk.forward_kinematics(robot, q1)
+            try:
+                rk.rnea(robot, bad, v1, v1)
+            except rk.ShapeError:
+                pass
+    for k in range(batches):
+        rk.rnea(robot, q, v, v)
+        rk.crba(robot, q[: k & 63])
+
+run(2000, 4000)  # Python itself keeps up to 2,000 freed tuples of each size
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+run(calls, batches)
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(grown // 1024 if sys.platform == "darwin" else grown)
+"""
+
+
+@posix
+def test_memory_does_not_grow_with_calls(tmp_path):
+    # Ten bytes a call would be two megabytes.
+    (kilobytes,) = finish(start(tmp_path, LONG_RUN, "100000", "1000"))
+    assert int(kilobytes) < 1000
+
+
+INTERRUPT = """
+import sys, time
+import numpy as np
+import robokit as rk
+from robokit.engine import batch
+
+robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+rows = 200_000_000  # half a minute, of one state and memory that is touched as it goes
+q = np.broadcast_to(robot.neutral(), (rows, robot.nq))
+v = np.zeros(robot.nv)
+rk.kinetic_energy(robot, q[:3], v)
+for count in (1, 2):
+    batch.processors = lambda: count
+    print("go", flush=True)
+    try:
+        rk.kinetic_energy(robot, q, v)
+    except KeyboardInterrupt:
+        print(time.time(), flush=True)
+    assert rk.kinetic_energy(robot, q[:999], v).shape == (999,)
+"""
+
+
+@posix
+def test_an_interrupt_ends_a_long_batch_within_a_second(tmp_path):
+    process = start(tmp_path, INTERRUPT)
+    assert process.stdout is not None
+    for _ in range(2):  # with one thread, with two
+        assert process.stdout.readline() == "go\n"
+        time.sleep(0.2)
+        asked = time.time()
+        process.send_signal(signal.SIGINT)
+        assert float(process.stdout.readline()) - asked < 1.0
+    assert finish(process) == []
