@@ -101,7 +101,9 @@ def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[st
         target = llvm.Target.from_triple(triple)
     except RuntimeError as error:
         raise CompilerMissing(f"llvmlite has no code for {triple}: {error}") from error
-    machine = target.create_target_machine(cpu=cpu, features=features, opt=OPTIMISATION, reloc="pic")
+    machine = target.create_target_machine(
+        cpu=cpu, features=features, opt=OPTIMISATION, reloc="pic", codemodel="small"
+    )
     context = llvm.create_context()
     module = llvm.parse_assembly(text, context=context)
     module.triple, module.data_layout = triple, str(machine.target_data)

@@ -1,0 +1,105 @@
+"""The directive `.. machine-code::`: a pendulum's inverse dynamics from text to assembly, made at build time."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+from generated import Generated, code_block
+from sphinx.application import Sphinx
+
+import robokit as rk
+from robokit.algorithms.rnea import rnea
+from robokit.engine import compile
+from robokit.engine.graph import ADD, CONST, COS, INPUT, MUL, SIN, SUB, Program
+from robokit.engine.tiles import batch_module
+from robokit.engine.trace import trace
+from robokit.kernels import KERNELS, SIZES
+from robokit.model import ModelBuilder
+
+SIGNS = {ADD: "+", SUB: "-", MUL: "*"}
+CALLS = {SIN: "sin", COS: "cos"}
+
+
+def pendulum() -> rk.Robot:
+    """One revolute joint about y and a rod of 2 kg that hangs from it."""
+    rod = [[0.17, 0.0, 0.0], [0.0, 0.17, 0.0], [0.0, 0.0, 0.01]]
+    builder = ModelBuilder("pendulum").link("ceiling").link("rod", 2.0, com=(0.0, 0.0, -0.5), inertia=rod)
+    return builder.joint("hinge", "revolute", "ceiling", "rod", axis=(0.0, 1.0, 0.0)).build()
+
+
+def recorded(robot: rk.Robot) -> Program:
+    """The graph of its inverse dynamics."""
+    row = KERNELS["rnea"]
+    inputs = [(name, SIZES[name](robot)) for name in row.inputs]
+    return trace(lambda *flat: row.text(robot, *flat), inputs, row.outputs(robot))
+
+
+def listing(program: Program) -> str:
+    """A graph as one line an operation."""
+    number = {n: f"x{k}" for k, n in enumerate(program.order)}
+
+    def name(n: int) -> str:
+        node = program.nodes[n]
+        if node[0] == INPUT:
+            return f"{program.inputs[node[1]][0]}[{node[2]}]"
+        return f"{node[1]:g}" if node[0] == CONST else number[n]
+
+    lines = []
+    for n in program.order:
+        operation, *operands = program.nodes[n]
+        values = [name(operand) for operand in operands]
+        text = (
+            f" {SIGNS[operation]} ".join(values) if operation in SIGNS else f"{CALLS[operation]}({values[0]})"
+        )
+        lines.append(f"{number[n]} = {text}")
+    for (output, _), row in zip(program.outputs, program.results, strict=True):
+        lines += [f"{output}[{k}] = {number.get(r, r)}" for k, r in enumerate(row)]
+    return "\n".join(lines)
+
+
+def function(text: str, start: str, end: str) -> str:
+    """The part of a listing that begins and ends with lines that match."""
+    found = re.search(rf"^{start}.*?^{end}$", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise ValueError(f"nothing between {start} and {end}")
+    return found[0]
+
+
+class MachineCode(Generated):
+    """From text to assembly."""
+
+    def rest(self) -> list[str]:
+        """The five stages."""
+        program = recorded(pendulum())
+        module, _ = batch_module(program, 4, "pendulum")
+        assembly, _ = compile.cross(module, "x86_64-linux-gnu", "x86-64-v3")
+        body = [
+            line
+            for line in function(assembly, "chunk0:", r"\tretq").split("\n")
+            if not re.match(r"\s*\.(cfi|p2align)|\s*#", line)
+        ]
+        chunk = function(module, r"define internal void @chunk0", "}")
+        text = inspect.getsource(rnea)
+        return [
+            "The text, as it stands in ``robokit/algorithms/rnea.py``:",
+            "",
+            *code_block("python", text),
+            "What it records for a rod of 2 kg that hangs from one hinge: everything that depends on",
+            "masses and lengths alone is a number by now, and everything that is zero is gone.",
+            "",
+            *code_block("text", listing(program)),
+            "The same as LLVM's intermediate language. A value is a vector of four states; sine and",
+            "cosine were computed before, for all angles together, and wait in the workspace.",
+            "",
+            *code_block("llvm", chunk),
+            "The machine code for a processor with AVX2, where a product and a sum are one instruction:",
+            "",
+            *code_block("text", "\n".join(body)),
+        ]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_directive("machine-code", MachineCode)
+    return {"parallel_read_safe": True}
