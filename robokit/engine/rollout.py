@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine import compile
+from robokit.engine import compile, text
 from robokit.engine.batch import BLOCK_SECONDS, PAYS_SECONDS, processors, threads_ready
 from robokit.engine.call import aligned
 from robokit.engine.kernel import Kernel
@@ -149,7 +149,7 @@ class Passes:
     def _blocks(self, rows: range, first: int, last: int) -> list[tuple[range, int, int]]:
         """(rows, step, steps) from step first to last, none longer than a wait for Ctrl-C may be."""
         wanted = int(BLOCK_SECONDS / (self.seconds * (last - first)))
-        size = max(self.lanes, wanted // self.lanes * self.lanes)
+        size = max(text.GROUP * self.lanes, wanted // self.lanes * self.lanes)
         steps = max(1, min(last - first, int(BLOCK_SECONDS / (self.seconds * min(size, len(rows))))))
         if self._code is None:  # NumPy arrays as scalars: the more rows the better
             size, steps = len(rows), 1

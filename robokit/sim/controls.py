@@ -22,8 +22,8 @@ def controls(tau: Any, steps: int, q: np.ndarray, v: np.ndarray) -> tuple[np.nda
     """
     n = v.shape[1]
     rows = max(len(q), len(v))
-    if min(len(q), len(v)) not in (1, rows) or 0 in (len(q), len(v)):
-        raise ShapeError(f"v0: expected {len(q)} rows like q0 (at least 1), got {len(v)}")
+    if min(len(q), len(v)) not in (1, rows):
+        raise ShapeError(f"v0: expected {len(q)} rows like q0, got {len(v)}")
     if tau is None:
         return None, rows
     accepted = (

@@ -139,6 +139,18 @@ def test_how_often_is_recorded_changes_nothing(pushed):
         assert impulse == pytest.approx(0.005 * every_5.contact_force.sum(axis=0), rel=1e-9, abs=1e-9)
 
 
+def test_rollouts_continue_one_another():
+    robot = m.free_chain()
+    v0 = starts(robot, 6)
+    v0[4] = np.nan
+    with pytest.warns(UserWarning, match="1 of 6 rows"):
+        whole = rk.rollout(robot, None, v0, steps=60)
+        first = rk.rollout(robot, None, v0, steps=30)
+        second = rk.rollout(robot, first.q[-1], first.v[-1], steps=30)
+    assert np.array_equal(second.q[-1], whole.q[-1], equal_nan=True)
+    assert second.failed.tolist() == [4] and np.isfinite(second.v[:, 5]).all()
+
+
 # ---- rows that fail ----------------------------------------------------------------------------------
 
 
@@ -228,7 +240,7 @@ def test_records_may_go_to_arrays_of_the_caller():
         ({"q0": np.zeros((0, 2))}, "q0: .* B >= 1"),
         ({"q0": [math.nan, 0.0]}, "q0: expected finite"),
         ({"v0": "fast"}, "v0: expected numbers"),
-        ({"q0": np.zeros((3, 2)), "v0": np.zeros((4, 2))}, "v0: expected 3 rows like q0 .*, got 4"),
+        ({"q0": np.zeros((3, 2)), "v0": np.zeros((4, 2))}, "v0: expected 3 rows like q0, got 4"),
         ({"tau": np.zeros((7, 2))}, r"tau: expected shape \(2,\), .* got \(7, 2\)"),
         ({"tau": np.zeros((20, 3, 3))}, "tau: expected shape"),
         ({"tau": [math.inf, 0.0], "v0": np.zeros((3, 2))}, "tau: expected finite"),
