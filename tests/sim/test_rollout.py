@@ -70,17 +70,17 @@ def test_passive_arms_move_as_simulated():
 @pytest.mark.parametrize("integrator", ["euler", "midpoint", "rkmk4"])
 def test_every_integrator_and_joint_kind(integrator):
     robot = m.free_chain()
-    arguments = {"duration": 0.05, "integrator": integrator, "gravity": (1.0, 0.0, -3.0), "record_every": 7}
+    arguments = {"duration": 0.05, "integrator": integrator, "record_every": 7}
     rollout = rk.rollout(robot, None, starts(robot, 3), **arguments)
     assert rollout.summary["integrator"] == integrator
     agree(robot, rollout, 0, **arguments)
 
 
 def test_joints_without_damping_get_that_of_simulate():
-    robot = m.free_chain()
-    q0 = rk.standing_configuration(robot, height=0.001)
-    rollout = rk.rollout(robot, q0, starts(robot, 2), duration=0.03, ground=True)
-    one = agree(robot, rollout, 1, duration=0.03, ground=True)
+    robot = m.pendulum()
+    arguments = {"duration": 0.2, "ground": rk.Ground(height=-5.0), "gravity": (1.0, 0.0, -3.0)}
+    rollout = rk.rollout(robot, [0.5], [[0.0], [3.0]], **arguments)
+    one = agree(robot, rollout, 1, **arguments)
     assert rollout.summary["default_damping"] == one.summary["default_damping"] == 0.1
 
 
@@ -106,12 +106,12 @@ def test_a_row_as_trajectory_has_the_books_of_simulate(pushed):
 @pytest.mark.parametrize("integrator", ["euler", "rkmk4"])
 def test_momentum_of_free_flight_is_kept(integrator):
     robot = m.free_chain()
-    rollout = rk.rollout(
-        robot, None, starts(robot, 8, speed=1.0), steps=100, integrator=integrator, gravity=(0, 0, 0)
-    )
+    rollout = rk.rollout(robot, None, starts(robot, 8, speed=1.0), steps=100, integrator=integrator)
+    fall = np.zeros((len(rollout.t), 6))
+    fall[:, 3:] = rollout.t[:, None] * robot.total_mass * robot.gravity
     for k in range(8):
-        h = rk.centroidal_momentum(robot, rollout.q[:, k], rollout.v[:, k])
-        assert np.abs(h - h[0]).max() < 1e-12 * max(1.0, np.abs(h[0]).max())
+        h = rk.centroidal_momentum(robot, rollout.q[:, k], rollout.v[:, k]) - fall
+        assert np.abs(h - h[0]).max() < 1e-11
 
 
 def test_rows_do_not_depend_on_how_many_there_are():
