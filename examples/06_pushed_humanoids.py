@@ -3,7 +3,7 @@
 One robot, many states: rk.rollout takes all of them through all steps in machine code, on all processors.
 
     starts = np.zeros((1000, robot.nv));  starts[:, 3:6] = push      base: [angular; linear] in base axes
-    rollout = rk.rollout(robot, q0, starts, duration=2.0, ground=rk.Ground())
+    rollout = rk.rollout(robot, q0, starts, duration=1.5, ground=rk.Ground())
     rollout.q                                                        (states recorded, 1000, nq)
 
 A row moves as rk.simulate would move it, whatever the other rows do, and rollout.trajectory(k) gives
