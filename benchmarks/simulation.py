@@ -1,7 +1,7 @@
-"""Simulation: steps a second of a fall beside MuJoCo's on the same shapes, and what integrators conserve.
+"""Simulation: steps a second of falls beside MuJoCo's on the same shapes, and what integrators conserve.
 
-python benchmarks/simulation.py              falls of G1 and our humanoid, then the drift table
-python benchmarks/simulation.py --no-drift humanoid
+python benchmarks/simulation.py              one fall, rollouts of many, G1 and our humanoid; the drift table
+python benchmarks/simulation.py --part rollout humanoid
 """
 
 from __future__ import annotations
@@ -44,6 +44,46 @@ def race(name: str, seconds: float, repeats: int) -> None:
         f"  {robot.name:<18} {shapes:3} shapes  robokit {ours:9,.0f}  MuJoCo {theirs:9,.0f} steps/s  "
         f"{ours / theirs:5.2f}x   deepest {depth:.2g} mm"
     )
+
+
+def rollout(name: str, seconds: float, rows: int, repeats: int) -> None:
+    """States x steps a second of processor time, robokit.rollout and mujoco.rollout in turns.
+
+    Processor time counts all threads, so the figures are those of one core, whoever else uses it.
+    """
+    import mujoco
+    from mujoco.rollout import Rollout
+
+    robot = rk.load_urdf(rk.find_robot(name), base="floating")
+    rng = np.random.default_rng(0)
+    q0 = rk.standing_configuration(robot, height=0.02, tilt=np.radians(4.0), seed=0)
+    v0 = 0.3 * rng.standard_normal((rows, robot.nv))
+    steps = round(seconds / DT)
+    model = model_on_a_plane(robot, DT, {j.name: j.damping or 0.1 for j in robot.joints})
+    data, to = mujoco.MjData(model), MujocoAdapter(robot, model)
+    full = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    starts = np.empty((rows, mujoco.mj_stateSize(model, full)))
+    for start, v in zip(starts, v0, strict=True):
+        data.qpos[:], data.qvel[:] = to.q(q0), to.v(q0, v)
+        mujoco.mj_getState(model, data, start, full)
+    motion = {"ground": rk.Ground(), "dt": DT, "record_every": 5}
+    rk.rollout(robot, q0, v0, steps=1, **motion)
+    for threads in (1, 2):
+        ours, theirs = 0.0, 0.0
+        datas = [mujoco.MjData(model) for _ in range(threads)]
+        with Rollout(nthread=threads) as pool:
+            for _ in range(repeats):
+                started = time.process_time()
+                fall = rk.rollout(robot, q0, v0, steps=steps, threads=threads, **motion)
+                ours = max(ours, rows * steps / (time.process_time() - started))
+                started = time.process_time()
+                pool.rollout(model, datas, starts, nstep=steps)
+                theirs = max(theirs, rows * steps / (time.process_time() - started))
+        print(
+            f"  {robot.name:<18} {rows} x {steps}  threads {threads}  robokit {ours:9,.0f}  MuJoCo "
+            f"{theirs:9,.0f} states x steps/s/core  {ours / theirs:5.1f}x   "
+            f"deepest {1e3 * fall.summary['deepest_penetration']:.2g} mm, {len(fall.failed)} rows failed"
+        )
 
 
 def drift() -> None:
@@ -90,13 +130,21 @@ def main() -> None:
     parser.add_argument("robot", nargs="*", default=["example-robot-data:g1", "humanoid"])
     parser.add_argument("--seconds", type=float, default=2.0, help="simulated time of a fall")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--no-drift", action="store_true")
+    parser.add_argument("--rows", type=int, default=128, help="states of a rollout")
+    parser.add_argument("--no-drift", action="store_true", help="without the drift table")
+    parser.add_argument("--part", choices=("fall", "rollout", "drift"), help="only this part")
     arguments = parser.parse_args()
+    part = arguments.part
     print(machine())
-    print("\nFalls on a plane at 1 ms, self-collision off in both")
-    for name in arguments.robot:
-        race(name, arguments.seconds, arguments.repeats)
-    if not arguments.no_drift:
+    if part in (None, "fall"):
+        print("\nFalls on a plane at 1 ms, self-collision off in both")
+        for name in arguments.robot:
+            race(name, arguments.seconds, arguments.repeats)
+    if part in (None, "rollout"):
+        print("\nRollouts of pushed robots on a plane at 1 ms, self-collision off in both")
+        for name in arguments.robot:
+            rollout(name, arguments.seconds / 4, arguments.rows, arguments.repeats)
+    if part in (None, "drift") and not arguments.no_drift:
         drift()
 
 

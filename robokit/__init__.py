@@ -42,7 +42,15 @@ from robokit.errors import (
     WrongType,
 )
 from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree
-from robokit.sim import Ground, Trajectory, simulate, standing_configuration, standing_height
+from robokit.sim import (
+    Ground,
+    Rollout,
+    Trajectory,
+    rollout,
+    simulate,
+    standing_configuration,
+    standing_height,
+)
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 __version__ = "0.1.0"
@@ -61,6 +69,7 @@ __all__ = [
     "Placement",
     "RobokitError",
     "Robot",
+    "Rollout",
     "ShapeError",
     "SimulationError",
     "SingularInertia",
@@ -90,6 +99,7 @@ __all__ = [
     "ltdl",
     "potential_energy",
     "rnea",
+    "rollout",
     "simulate",
     "standing_configuration",
     "standing_height",

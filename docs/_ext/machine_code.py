@@ -1,4 +1,4 @@
-"""The directive `.. machine-code::`: a pendulum's inverse dynamics from text to assembly, made at build time."""
+"""The directive `.. machine-code::`: a pendulum's inverse dynamics from text to assembly, as it is today."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@
     text       words of LLVM IR              sincos     sine and cosine
     compile    IR to machine code            cache      machine code on disk
     call       single states                 batch      many states, threads
+    passes     many steps of many states     rollout    the same from Python: threads, records
     arguments  checks that explain           make       the way from a text to its code
     entry      the builtin's machine code    kernel     all of it together
 

@@ -23,8 +23,11 @@ from robokit.engine import text as words
 from robokit.engine.batch import BLOCK_SECONDS, BatchRunner
 from robokit.engine.call import aligned, declined, fast_call
 from robokit.engine.graph import Program
-from robokit.engine.make import MAKING, Maker, Text
+from robokit.engine.make import MAKING, Code, Maker, Text
 from robokit.engine.text import DOUBLE, SINGLE
+
+PLAIN_SECONDS = 1e-5
+"""A guess of the time per state of the text on NumPy arrays."""
 
 
 class NotFinite(ArithmeticError):
@@ -201,6 +204,17 @@ class Kernel:
             if made < wanted:
                 break
         return done, self._answer(outs)
+
+    def batch_code(self) -> tuple[Code | None, float]:
+        """The batch module's code, or None if there can be none; and roughly the time per state [s]."""
+        code = self._maker.code("batch")
+        return code, self._seconds() if code is not None else PLAIN_SECONDS
+
+    def plain(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
+        """The outputs for a batch by the text on NumPy arrays, nothing checked."""
+        outs = self._outs(None, rows)
+        self._run_text(arrays, outs, rows)
+        return outs
 
     # -- what it costs ---------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.engine import sincos, text
+from robokit.engine import passes, sincos, text
 from robokit.engine.chunks import ChunkWriter
 from robokit.engine.graph import Program
 from robokit.engine.schedule import Schedule, schedule
@@ -173,17 +173,19 @@ class _Writer:
         off = out.any(w, out(f"fcmp ogt {t} {self._load(self.worst, '%here')}, {limit}"))
         out.do(f"%status = or i64 {status}, {out(f'select i1 {off}, i64 {NOT_UNIT}, i64 0')}")
         call = "  call void @each(ptr @{}, ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop, i64 %tiles)"
-        return _DRIVER.format(
-            name=name,
-            size=self.stride * self.align,
-            lanes=w,
-            lanes_less_1=w - 1,
-            group=self.group,
-            rows=self.group * w,
-            prepare=prepare,
-            calls="\n".join(map(call.format, stages)),
-            check=out.text(),
-        )
+        numbers: dict[str, str | int] = {
+            "name": name,
+            "size": self.stride * self.align,
+            "lanes": w,
+            "lanes_less_1": w - 1,
+            "group": self.group,
+            "rows": self.group * w,
+            "prepare": prepare,
+            "calls": "\n".join(map(call.format, stages)),
+            "check": out.text(),
+        }
+        count = len(self.program.inputs) + len(self.program.results)
+        return _DRIVER.format(**numbers) + passes.driver(count, numbers)
 
     def reader(self) -> str:
         """Stage: rows to slots, checks, sines and cosines."""

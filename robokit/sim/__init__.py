@@ -1,6 +1,10 @@
 """Simulation: contact with the ground, joint limits, time steps, and the books that check them.
 
 simulator    simulate(robot, q0, v0, ...) -> Trajectory
+rollouts     rollout(robot, q0, v0, ...) -> Rollout: many states at once
+rows         the rows of a rollout on their way
+controls     joint forces of a rollout
+setup        what both make of their common arguments
 trajectory   Trajectory: what happened, and its conservation laws
 integrators  the table of methods and the text of a step
 contact      the implicit solve for contacts and joint forces: one articulated-body sweep
@@ -17,6 +21,7 @@ program      the step as a kernel
 from robokit.sim.ground import Ground
 from robokit.sim.points import ContactPoints, contact_points
 from robokit.sim.pose import standing_configuration, standing_height
+from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.simulator import simulate
 from robokit.sim.trajectory import Contacts, Energy, Trajectory
 
@@ -25,8 +30,10 @@ __all__ = [
     "Contacts",
     "Energy",
     "Ground",
+    "Rollout",
     "Trajectory",
     "contact_points",
+    "rollout",
     "simulate",
     "standing_configuration",
     "standing_height",

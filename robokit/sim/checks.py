@@ -1,4 +1,4 @@
-"""Arguments that simulate refuses, and results that it warns of."""
+"""Arguments that simulate and rollout refuse, and results that it warns of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from robokit.errors import ShapeError
 from robokit.kernels import quaternion_offsets
 from robokit.model.robot import Robot
 from robokit.sim.points import ContactPoints
-from robokit.sim.records import heights
+from robokit.sim.records import BLOCK, heights, row_heights
 
 DEEP = 0.01
 """A point deeper than this is worth a warning [m]."""
@@ -44,6 +44,23 @@ def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, height: floa
             f"q0: a point of link {points.link[k]!r} starts {depth[k]:.3g} m below the ground; {remedy}, or "
             f"lower it with Ground(height={height - depth[k]:.3g})"
         )
+
+
+def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, height: float) -> None:
+    """The same for each row of q (B, nq); a row that is not finite is no matter of this check."""
+    if not len(points):
+        return
+    for start in range(0, len(q), BLOCK):
+        some = q[start : start + BLOCK]
+        with np.errstate(all="ignore"):
+            lowest = row_heights(robot, some, points.body, points.position) - points.radius
+            deep = (height - lowest > BURIED) & np.isfinite(some).all(axis=1)[:, None]
+        if deep.any():
+            row = int(deep.any(axis=1).argmax())
+            try:
+                check_start(robot, some[row], points, height)
+            except ShapeError as error:
+                raise ShapeError(str(error).replace("q0", f"q0[{start + row}]", 1)) from None
 
 
 def warn_of(s: dict[str, Any]) -> None:
@@ -80,14 +97,51 @@ def numbers(what: str, value: Any, n: int) -> np.ndarray:
     return array
 
 
+def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray) -> None:
+    """Warn of rows that failed, and of contacts that are not to be trusted in the worst row."""
+    if len(failed):
+        first = int(times.argmin())
+        warnings.warn(
+            f"{len(failed)} of {s['rows']} rows are no longer finite, row {failed[first]} first, at "
+            f"t = {times[first]:.6g} s: they are NaN from there (.failed lists them); a start that is not "
+            f"finite, joint forces that are too large, or a step that is too long: try dt = {s['dt'] / 4:g}",
+            stacklevel=3,
+        )
+    warn_of(s)
+
+
+def states(what: str, value: Any, n: int) -> np.ndarray:
+    """value as rows of n numbers, (B, n) or (1, n); what is given for all rows must be finite."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what}: expected numbers of shape ({n},) or (B, {n})") from None
+    if array.ndim == 1:
+        return numbers(what, array, n)[None]
+    if array.ndim != 2 or array.shape[1] != n or not len(array):
+        raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}) with B >= 1, got {array.shape}")
+    return array
+
+
+def check_count(what: str, value: Any, least: int) -> None:
+    """Raise ShapeError for a number of things that is none; None is one."""
+    good = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    if value is not None and not good:
+        raise ShapeError(f"{what}: expected a whole number >= {least}, got {value!r}")
+
+
 def check_quaternions(robot: Robot, q: np.ndarray) -> None:
-    """Raise ShapeError where a quaternion in q is not unit."""
+    """Raise ShapeError where a quaternion in q, (nq,) or (B, nq), is not unit."""
     for k in quaternion_offsets(robot):
-        norm = float(np.linalg.norm(q[k : k + 4]))
-        if abs(norm * norm - 1.0) > UNIT_QUATERNION_TOLERANCE:
+        with np.errstate(all="ignore"):
+            norms = np.atleast_1d(np.linalg.norm(q[..., k : k + 4], axis=-1))
+            off = np.abs(norms * norms - 1.0) > UNIT_QUATERNION_TOLERANCE
+        if off.any():
+            row = int(off.argmax())
+            place = f"{row}, {k}" if q.ndim == 2 else str(k)
             raise ShapeError(
-                f"q0[{k}:{k + 4}] is a quaternion (wxyz) of norm {norm:.6g}; a unit quaternion is needed: "
-                "divide it by its norm"
+                f"q0[{place}:{k + 4}] is a quaternion (wxyz) of norm {norms[row]:.6g}; a unit quaternion is "
+                "needed: divide it by its norm"
             )
 
 

@@ -93,3 +93,14 @@ def heights(robot: Robot, q: Sequence[float], body: np.ndarray, position: np.nda
     """Height over the world origin of points given in body coordinates, (K,) [m]."""
     X0 = forward_kinematics(robot.tree, robot.tree.split_q(list(q)))
     return np.array([X0[i].point(Vector3(*p)).z for i, p in zip(body, position.tolist(), strict=True)])
+
+
+def row_heights(robot: Robot, q: np.ndarray, body: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """The same for every row of q (B, nq): (B, K) [m]."""
+    tree, at = robot.tree, list(zip(body, position.tolist(), strict=True))
+
+    def text(qs: Any) -> Sequence[Any]:
+        X0 = forward_kinematics(tree, tree.split_q(qs))
+        return [X0[i].point(Vector3(*p)).z for i, p in at]
+
+    return _blocks(text, len(at), q)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,28 +13,17 @@ from robokit.errors import MissingDependency, ShapeError, SimulationError
 from robokit.model.checks import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim import ledger
-from robokit.sim.checks import check_quaternions, check_start, check_times, numbers, warn_of
+from robokit.sim.checks import check_quaternions, check_start, numbers, warn_of
 from robokit.sim.ground import Ground
-from robokit.sim.integrators import method
-from robokit.sim.passive import joint_law
 from robokit.sim.program import Program
 from robokit.sim.records import energies, momenta
+from robokit.sim.setup import set_up
 from robokit.sim.trajectory import Energy, Trajectory
-from robokit.singular import check_inertia
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
-FALL_DAMPING = 0.1
-"""Joint damping in falls where the description gives none [N m s/rad | N s/m]."""
-
-FRAME = 5e-3
-"""Time between recorded states by default [s]."""
-
 ITERATED = 50
 """Steps from which the loop inside the engine is faster than one call a step."""
-
-LARGEST_CONTACT_STEP = 4e-3
-"""Longest step with a ground that is not warned of [s]."""
 
 
 def simulate(
@@ -95,40 +83,22 @@ def simulate(
     q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     check_quaternions(robot, q)
-    check_times(duration, dt, record_every, joint_damping)
-    surface = Ground() if ground is True else (ground or None)
-    if surface is not None and not isinstance(surface, Ground):
-        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
-    for link in surface.friction if surface is not None and isinstance(surface.friction, Mapping) else ():
-        robot.link(link)  # a misspelt link would get the default coefficient and nobody would know
-    name, row = method(integrator, surface is not None)
-    if surface is not None and dt > LARGEST_CONTACT_STEP:
-        warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=2)
-    if robot.loop_joints:
-        warnings.warn(
-            f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)",
-            stacklevel=2,
-        )
-    check_inertia(robot)
-    damping = joint_damping if joint_damping is not None else (FALL_DAMPING if surface is not None else 0.0)
-    law, defaulted = joint_law(robot, damping)
-    program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2)
-    if surface is not None and program.points is not None:
-        check_start(robot, q, program.points, surface.height)
+    program, steps, every, said = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
+    if program.ground is not None and program.points is not None:
+        check_start(robot, q, program.points, program.ground.height)
 
-    run = _Run(program, q, v, dt, record_every or max(1, round(FRAME / dt)), controller)
-    run.go(max(0, round(duration / dt)), progress)
+    run = Run(program, q, v, dt, every, controller)
+    run.go(steps, progress)
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
         trajectory = run.trajectory()
-    if defaulted:
-        trajectory.summary |= {"default_damping": damping, "default_damping_joints": len(defaulted)}
+    trajectory.summary |= said
     if run.failure is not None:
         what = f"{type(run.failure).__name__}: {run.failure}"
         message = f"the controller failed at t = {run.done * dt:.6g} s: {what}"
         raise SimulationError(message, trajectory) from run.failure
     if run.broken_at is not None:
         raise SimulationError(
-            f"the state is no longer finite at t = {run.broken_at:.6g} s ({name}, dt = {dt:g} s): "
+            f"the state is no longer finite at t = {run.broken_at:.6g} s ({program.name}, dt = {dt:g} s): "
             f"most likely the time step is too long{' or the controller too stiff' if controller else ''}; "
             f"try dt = {dt / 4:g}. The states before are in the error's .trajectory",
             trajectory,
@@ -137,7 +107,7 @@ def simulate(
     return trajectory
 
 
-class _Run:
+class Run:
     """The loop over the steps, and what it records."""
 
     def __init__(
@@ -170,7 +140,7 @@ class _Run:
         started = time.perf_counter()
         self.kernel.iterate(*self._arguments(), steps=0)
         self.build_seconds = time.perf_counter() - started
-        bar = _bar(steps) if progress else None
+        bar = progress_bar(steps) if progress else None
         started = time.perf_counter()
         # One NumPy warning says less than the error that follows a state that is not finite.
         with np.errstate(all="ignore"):
@@ -305,7 +275,12 @@ class _Run:
         return summary
 
 
-def _bar(steps: int) -> Any:
+def progress_bar(steps: int) -> Any:
+    """A bar for so many steps.
+
+    Raises:
+        MissingDependency: tqdm is not installed.
+    """
     try:
         from tqdm import tqdm
     except ImportError as error:

@@ -18,6 +18,7 @@ SHORTER = {
     "01_double_pendulum_energy": ["--duration", "5.0"],
     "04_centroidal_momentum": ["--duration", "1.0"],
     "05_robot_in_code": ["--duration", "2.0"],
+    "06_pushed_humanoids": ["--duration", "0.25", "--robots", "60"],
 }
 LENGTH = 60
 

@@ -1,0 +1,124 @@
+"""The rows of a rollout on their way: their records, and which of them do not stay finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from robokit.engine.arguments import output
+from robokit.engine.rollout import Passes
+from robokit.errors import ShapeError
+from robokit.sim import ledger
+from robokit.sim.program import Program
+from robokit.sim.simulator import progress_bar
+
+
+class Batch:
+    """Rows on their way, and their records.
+
+    Attributes:
+        q, v: records, (T, rows, nq) and (T, rows, nv).
+        entries: records of what is kept of the ledger, (T, rows, ...).
+        arrays: inputs of the step's kernel, the state among them.
+        state: q, v and ledger as they are now, (rows, ...) each.
+        failed_at: step after which a row was not finite, (rows,); -1 where none.
+        finished: records that all rows have reached.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        q: np.ndarray,
+        v: np.ndarray,
+        tau: np.ndarray | None,
+        dt: float,
+        marks: Sequence[int],
+        keep: slice,
+        out: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
+        rows, T = len(q), len(marks)
+        shapes = [(T, rows, q.shape[1]), (T, rows, v.shape[1])]
+        if out is None:
+            self.q, self.v = map(np.empty, shapes)
+        elif not isinstance(out, tuple | list) or len(out) != 2:
+            raise ShapeError(f"out: expected two arrays, for q and v, got {type(out).__name__}")
+        else:
+            self.q, self.v = (output(f"out[{k}]", out[k], shapes[k]) for k in (0, 1))
+        self.passes = Passes(program.kernel())
+        self.arrays = [
+            np.array(q, order="C")[None],
+            np.array(v, order="C")[None],
+            np.zeros((1, 1, program.robot.nv)) if tau is None else tau,
+            np.zeros((1, rows, ledger.SIZE)),
+            program.parameters(dt)[None, None],
+        ]
+        self.state = [self.arrays[k][0] for k in (0, 1, 3)]
+        self.failed_at = np.full(rows, -1)
+        self.entries = np.empty((T, rows, len(range(ledger.SIZE)[keep])))
+        self.finished = 1
+
+    def go(self, threads: int | None, progress: bool) -> bool:
+        """Take the steps; whether Ctrl-C came."""
+        rows, bar = len(self.failed_at), None
+        self.record(0, 0, rows)
+        if progress:
+            bar = progress_bar(self.marks[-1])
+        try:
+            self.finished, interrupted = self.passes.roll(
+                self.arrays, rows, self.marks, self.record, threads, bar.update if bar is not None else None
+            )
+        finally:
+            if bar is not None:
+                bar.close()
+        return interrupted
+
+    def record(self, k: int, first: int, last: int) -> None:
+        """Note the states of rows first..last as record k, and which of them are not finite any more."""
+        part = slice(first, last)
+        q, v, entries = (x[part] for x in self.state)
+        failed = self.failed_at[part]
+        broken = np.flatnonzero(_not_finite(q, v, entries) & (failed < 0))
+        if len(broken):
+            failed[broken] = self._when(k, broken + first)
+        gone = failed >= 0
+        if gone.any():
+            for x in (q, v, entries):
+                x[gone] = np.nan
+        self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
+
+    def _when(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """The step after which each of these rows is not finite: they go from the last record once more."""
+        found = np.full(len(rows), self.marks[k])
+        if k == 0:
+            return found
+        first, last = self.marks[k - 1], self.marks[k]
+        tau = self.arrays[2]
+        tau = tau[first:last] if len(tau) > 1 else tau
+        again = [
+            self.q[k - 1][rows][None],
+            self.v[k - 1][rows][None],
+            np.ascontiguousarray(tau[:, rows] if tau.shape[1] > 1 else tau),
+            np.zeros((1, len(rows), ledger.SIZE)),
+            self.arrays[4],
+        ]
+        memory, waiting = self.passes.workspace(), np.ones(len(rows), bool)
+        for step in range(last - first):
+            self.passes.run(again, memory, range(len(rows)), step, 1)
+            now = waiting & _not_finite(*(again[j][0] for j in (0, 1, 3)))
+            found[now], waiting[now] = first + step + 1, False
+            if not waiting.any():
+                break
+        return found
+
+
+def _not_finite(*arrays: np.ndarray) -> np.ndarray:
+    """Which rows hold NaN or infinity."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(sum(x.sum() for x in arrays)):  # almost always, and quicker
+            return np.zeros(len(arrays[0]), bool)
+        suspect = ~np.isfinite(sum(x.sum(axis=1) for x in arrays))
+    if suspect.any():  # large numbers may have a sum that is not finite
+        suspect[suspect] = [not all(np.isfinite(x[k]).all() for x in arrays) for k in np.flatnonzero(suspect)]
+    return suspect
