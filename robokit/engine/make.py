@@ -19,11 +19,28 @@ from robokit.engine.compile import CompilerMissing, Loaded
 from robokit.engine.graph import Program, TraceTooLarge
 from robokit.engine.single import single_module
 from robokit.engine.tiles import batch_module
+from robokit.errors import UnknownName
 
 Text = Callable[..., Sequence[Sequence[Any]]]
 
 NODE_BUDGET = 250_000
 """Operations that are recorded at most; longer texts run on plain numbers."""
+
+
+ENGINES = ("llvm", "python")
+ENGINE_VARIABLE = "ROBOKIT_ENGINE"
+
+
+def engine() -> str:
+    """The engine that the environment asks for: "python" keeps all kernels made from now on from compiling.
+
+    Raises:
+        UnknownName: it asks for another.
+    """
+    wanted = os.environ.get(ENGINE_VARIABLE) or "llvm"
+    if wanted not in ENGINES:
+        raise UnknownName("engine", wanted, ENGINES, f"(environment variable {ENGINE_VARIABLE})")
+    return wanted
 
 
 class Code:
@@ -43,7 +60,8 @@ class Maker:
     """What a kernel is, and its code once made.
 
     Attributes:
-        refused: why there is no machine code (no compiler, text too long), None as long as there may be.
+        refused: why there is no machine code (no compiler, text too long, not wanted); None as long as there
+            may be.
     """
 
     def __init__(
@@ -64,7 +82,7 @@ class Maker:
         self._codes: dict[str, Code] = {}
         self._program: Program | None = None
         self._counts: dict[str, int] | None = None
-        self.refused: str | None = None
+        self.refused: str | None = None if engine() == "llvm" else f"{ENGINE_VARIABLE} asks for plain Python"
 
     def program(self) -> Program:
         """The recorded graph.
