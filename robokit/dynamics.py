@@ -62,7 +62,7 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
         return f"<LinkPoses of {len(self)} links, rotation {self.rotation.shape}>"
 
 
-def forward_kinematics(robot: Robot, q: Any, *, engine: str = "llvm") -> LinkPoses:
+def forward_kinematics(robot: Robot, q: Any, *, engine: str | None = None) -> LinkPoses:
     """World poses of all links.
 
     Source: RBDA section 4.4.  Cost: O(n).
@@ -86,7 +86,7 @@ def rnea(
     f_ext: FExt = None,
     *,
     out: np.ndarray | None = None,
-    engine: str = "llvm",
+    engine: str | None = None,
 ) -> np.ndarray:
     """Inverse dynamics by the recursive Newton-Euler algorithm: tau = H(q) a + C(q, v, f_ext).
 
@@ -100,8 +100,8 @@ def rnea(
         f_ext: forces on the bodies [N m; N]: {link: [n; f] in world axes about the world origin, (6,) or
             (B, 6)}, or an array (nbodies + 1, 6) or (B, nbodies + 1, 6) in body coordinates.
         out: array to write to, of the result's shape.
-        engine: "llvm", machine code (where there can be any), or "python", the text as it stands: for one-off
-            calls and for looking inside with a debugger.
+        engine: "llvm", machine code, which is what None means where there can be any, or "python", the text
+            as it stands: for one-off calls and for looking inside with a debugger.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
@@ -112,7 +112,13 @@ def rnea(
 
 
 def bias_forces(
-    robot: Robot, q: Any, v: Any, f_ext: FExt = None, *, out: np.ndarray | None = None, engine: str = "llvm"
+    robot: Robot,
+    q: Any,
+    v: Any,
+    f_ext: FExt = None,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
 ) -> np.ndarray:
     """C(q, v, f_ext): the joint forces that give zero acceleration, gravity included.
 
@@ -131,7 +137,7 @@ def bias_forces(
 
 
 def gravity_forces(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str = "llvm"
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None
 ) -> np.ndarray:
     """G(q): the joint forces that hold the robot still against gravity.
 
@@ -148,7 +154,7 @@ def gravity_forces(
 
 
 def crba(
-    robot: Robot, q: Any, *, sparse: bool = False, out: np.ndarray | None = None, engine: str = "llvm"
+    robot: Robot, q: Any, *, sparse: bool = False, out: np.ndarray | None = None, engine: str | None = None
 ) -> np.ndarray | scipy.sparse.csr_array:
     """Joint-space inertia matrix H(q) by the composite-rigid-body algorithm.
 
@@ -183,7 +189,9 @@ def crba(
     )
 
 
-def crba_nonzeros(robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str = "llvm") -> np.ndarray:
+def crba_nonzeros(
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None
+) -> np.ndarray:
     """The entries of H that the tree leaves nonzero, of the lower triangle, row by row.
 
     A humanoid's H is half zeros and half mirror image: in big batches, where memory is the limit, this
@@ -218,7 +226,7 @@ class LTDLFactor:
 
     __slots__ = ("D", "L", "_engine", "_robot")
 
-    def __init__(self, robot: Robot, L: np.ndarray, D: np.ndarray, engine: str = "llvm") -> None:
+    def __init__(self, robot: Robot, L: np.ndarray, D: np.ndarray, engine: str | None = None) -> None:
         self._robot, self.L, self.D, self._engine = robot, L, D, engine
 
     def solve(self, b: Any) -> np.ndarray:
@@ -231,7 +239,7 @@ class LTDLFactor:
         return _run(self._robot, "ltdl_solve", None, self._engine, L, self.D, b)
 
 
-def ltdl(robot: Robot, H: Any, *, engine: str = "llvm") -> LTDLFactor:
+def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
     """Factorise H = L^T D L in the sparsity that the robot's branches induce.
 
     Source: seeds 000, function LTDL; RBDA table 6.3.  Cost: O(n d^2).
@@ -275,7 +283,7 @@ def aba(
     f_ext: FExt = None,
     *,
     out: np.ndarray | None = None,
-    engine: str = "llvm",
+    engine: str | None = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm.
 
@@ -306,7 +314,7 @@ def forward_dynamics(
     *,
     method: str = "aba",
     out: np.ndarray | None = None,
-    engine: str = "llvm",
+    engine: str | None = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm or by RNEA, CRBA and a sparse solve.
 
@@ -335,7 +343,7 @@ def forward_dynamics(
     )
 
 
-def center_of_mass(robot: Robot, q: Any, *, engine: str = "llvm") -> np.ndarray:
+def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None) -> np.ndarray:
     """Centre of mass of the moving bodies in the world.
 
     Source: dynamics notes eq. 20.  Cost: O(n).
@@ -351,7 +359,7 @@ def center_of_mass(robot: Robot, q: Any, *, engine: str = "llvm") -> np.ndarray:
     return _run(robot, "center_of_mass", None, engine, q)
 
 
-def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str = "llvm") -> Any:
+def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None) -> Any:
     """Kinetic energy of the moving bodies.
 
     Source: seeds 000, T = 1/2 sum v_i^T I_i v_i.  Cost: O(n).
@@ -366,7 +374,7 @@ def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str = "llvm") -> Any
     return _run(robot, "kinetic_energy", None, engine, q, v)
 
 
-def potential_energy(robot: Robot, q: Any, *, engine: str = "llvm") -> Any:
+def potential_energy(robot: Robot, q: Any, *, engine: str | None = None) -> Any:
     """Potential energy in uniform gravity, zero where the centre of mass is at the origin's height.
 
     Source: V = -a_g . M p_G.  Cost: O(n).
@@ -382,7 +390,7 @@ def potential_energy(robot: Robot, q: Any, *, engine: str = "llvm") -> Any:
 
 
 def centroidal_momentum_matrix(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str = "llvm"
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None
 ) -> np.ndarray:
     """A_G(q) with h_G = A_G v: rows [angular; linear] in world axes about the centre of mass.
 
@@ -399,7 +407,7 @@ def centroidal_momentum_matrix(
     return _run(robot, "centroidal_momentum_matrix", out, engine, q)
 
 
-def centroidal_momentum(robot: Robot, q: Any, v: Any, *, engine: str = "llvm") -> np.ndarray:
+def centroidal_momentum(robot: Robot, q: Any, v: Any, *, engine: str | None = None) -> np.ndarray:
     """h_G = [k_G; l_G] in world axes about the centre of mass.
 
     Source: dynamics notes eq. 21.  Cost: O(n).
@@ -415,7 +423,7 @@ def centroidal_momentum(robot: Robot, q: Any, v: Any, *, engine: str = "llvm") -
     return _run(robot, "centroidal_momentum", None, engine, q, v)
 
 
-def centroidal_momentum_bias(robot: Robot, q: Any, v: Any, *, engine: str = "llvm") -> np.ndarray:
+def centroidal_momentum_bias(robot: Robot, q: Any, v: Any, *, engine: str | None = None) -> np.ndarray:
     """Rate of h_G at zero acceleration, without gravity: (d/dt A_G) v.
 
     Source: dynamics notes eq. 22, 26.  Cost: O(n).
@@ -458,21 +466,23 @@ def _check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
         )
 
 
-def _run(robot: Robot, name: str, out: np.ndarray | None, engine: str, *arguments: Any) -> Any:
+def _run(robot: Robot, name: str, out: np.ndarray | None, engine: str | None, *arguments: Any) -> Any:
     """Run a kernel; the short way to machine code for single states comes first."""
     ready = robot.kernels.get(name)
-    if ready is not None and out is None and engine == "llvm":
+    if ready is not None and out is None and engine is None:
         result = ready.fast(*arguments)
         if result is not None:
             return result
     if engine == "python":
         return kernel(robot, name).python(*arguments, out=out)
-    if engine != "llvm":
+    if engine is not None and engine != "llvm":
         raise UnknownName("engine", str(engine), ENGINES)
     return kernel(robot, name)(*arguments, out=out)
 
 
-def _body_forces(robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray, engine: str) -> np.ndarray:
+def _body_forces(
+    robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray, engine: str | None
+) -> np.ndarray:
     """f_ext as the kernels take it: 6 (N + 1) numbers in body coordinates, single or batch."""
     rows = robot.nbodies + 1
     if not isinstance(f_ext, Mapping):
@@ -517,7 +527,7 @@ def _has_mass(robot: Robot) -> None:
 
 
 def _accelerations(
-    robot: Robot, name: str, out: np.ndarray | None, engine: str, q: Any, *others: Any
+    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, q: Any, *others: Any
 ) -> np.ndarray:
     """Run a forward dynamics kernel; SingularInertia with the joint that moves no inertia.
 

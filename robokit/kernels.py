@@ -113,7 +113,7 @@ def _spatial(algorithm: Callable[..., Any]) -> Callable[..., list[Lists]]:
     def text(robot: Robot, q: Lists, *others: Lists) -> list[Lists]:
         tree = robot.tree
         value = algorithm(tree, tree.split_q(q), *(tree.split_v(x) for x in others))
-        return [list(value)] if hasattr(value, "__iter__") else [[value]]
+        return [list(value)] if isinstance(value, (Force, Vector3)) else [[value]]
 
     return text
 
@@ -214,7 +214,7 @@ def kernel(robot: Robot, name: str) -> Kernel | Bound:
         else:
             found = _shared(name, row, robot)
             if row.inertial:
-                given = robot.parameters
+                given = robot.parameters.view(np.float64)  # not the dtype object of a pickled array
                 found = found.bind(given.reshape(*given.shape[:-2], -1))
         robot.kernels[name] = found
     return found

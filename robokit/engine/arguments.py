@@ -14,6 +14,8 @@ import numpy as np
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ShapeError
 
+FLOAT64 = np.dtype(np.float64)
+
 
 def argument(name: str, value: Any, size: int) -> np.ndarray:
     """A float64 array (size,) or (B, size) with contiguous rows.
@@ -41,6 +43,8 @@ def argument(name: str, value: Any, size: int) -> np.ndarray:
     if array.ndim not in (1, 2) or array.shape[-1] != size:
         raise ShapeError(f"{name}: expected shape {accepted}, got {array.shape}")
     array = array.astype(np.float64, copy=False)
+    if array.dtype is not FLOAT64:  # one that was pickled has a dtype object that machine code does not know
+        array = array.view(np.float64)
     # Rows may be far apart (a slice of a wider array) or the same (broadcast); their scalars may not.
     if array.strides[-1] != 8 or not array.flags.aligned or (array.ndim == 2 and array.strides[0] < 0):
         array = np.ascontiguousarray(array)
@@ -108,4 +112,4 @@ def output(name: str, out: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise ShapeError(f"{name}: expected float64 of shape {shape}, got {out.dtype} of shape {out.shape}")
     if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):
         raise ShapeError(f"{name}: expected a writable C-contiguous array to write to")
-    return out
+    return out if out.dtype is FLOAT64 else out.view(np.float64)
