@@ -167,12 +167,14 @@ def _by_body(robot: Robot, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
         differs = list(range(rows))
     else:
         differs = [i for i in range(rows) if np.any(given[..., i, :] != old[..., i, :])]
-    _check([f"link {robot.body_name(i)!r}" for i in differs], given[..., differs, :])
+    rows_of = given if len(differs) == rows else given[..., differs, :]
+    _check([f"link {robot.body_name(i)!r}" for i in differs], rows_of)
+    by_body = np.ascontiguousarray(np.moveaxis(given, 0, -1) if given.ndim == 3 else given)
     links = []
     for link in robot.links:
         if link.body in differs:
             if link.name == robot.body_name(link.body):
-                m, c, I = _about_com(given[..., link.body, :])
+                m, c, I = _about_com(by_body[link.body])
                 link = replace(link, mass=_scalar(m), com=c, inertia=I)
             else:  # how much of the body it is, nobody knows
                 link = replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
@@ -180,13 +182,15 @@ def _by_body(robot: Robot, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
     return given, tuple(links)
 
 
-def _about_com(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mass, centre of mass and inertia about it from (..., 10); a massless body's centre is its origin."""
-    m, h = parameters[..., 0], parameters[..., 1:4]
-    c = h / np.where(m > 0.0, m, 1.0)[..., None]
-    I = parameters[..., (4, 5, 7, 5, 6, 8, 7, 8, 9)].reshape(*m.shape, 3, 3)
-    moved = np.einsum("...i,...i", h, c)[..., None, None] * np.eye(3) - h[..., :, None] * c[..., None, :]
-    return m, c, I - moved
+def _about_com(values: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Mass, centre of mass and inertia about it of ten columns; a massless body's centre is its origin."""
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = values
+    k = 1.0 / np.where(m > 0.0, m, 1.0)
+    x, y, z = hx * k, hy * k, hz * k
+    xx, yy, zz = xx - (hy * y + hz * z), yy - (hx * x + hz * z), zz - (hx * x + hy * y)
+    xy, xz, yz = xy + hx * y, xz + hx * z, yz + hy * z
+    I = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=-1).reshape(*np.shape(m), 3, 3)
+    return m, np.stack([x, y, z], axis=-1), I
 
 
 def _scalar(m: np.ndarray) -> Any:
@@ -226,17 +230,22 @@ def _check(names: Sequence[str], parameters: np.ndarray) -> None:
         m = parameters[..., 0]
         refuse(m < 0.0, "the mass must not be negative, got {p[0]}")
         refuse((m == 0.0) & (parameters[..., 1:4] != 0.0).any(axis=-1), "a first moment without mass: {p}")
-        I = _about_com(parameters)[2]
-        trace = np.trace(I, axis1=-2, axis2=-1)
-        about_origin = np.abs(parameters[..., 4:]).max(axis=-1)
-        scale = np.where(about_origin > 0.0, about_origin, 1.0)
-        slack = TOLERANCE / 2 * np.abs(trace) + 1e-12 * about_origin
-        S = (trace[..., None, None] / 2 + slack[..., None, None]) * np.eye(3) - I
-        S = S / scale[..., None, None]
-        second = S[..., 0, 0] * S[..., 1, 1] - S[..., 0, 1] ** 2
-        positive = (S[..., 0, 0] > 0.0) & (second > 0.0) & (np.linalg.det(S) > 0.0)
+        m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.ascontiguousarray(np.moveaxis(parameters, -1, 0))
+        scale = np.maximum.reduce([abs(x) for x in (xx, yy, zz, xy, xz, yz)])
+        present = scale > 0.0
+        scale = 1.0 / np.where(present, scale, 1.0)  # products of three moments would leave the range
+        k = scale / np.where(m > 0.0, m, 1.0)
+        half = 0.5 * (xx + yy + zz)
+        a, d, e = (half - xx) * scale - hx * hx * k, -xy * scale - hx * hy * k, -xz * scale - hx * hz * k
+        b, f = (half - yy) * scale - hy * hy * k, -yz * scale - hy * hz * k
+        c = (half - zz) * scale - hz * hz * k
+        slack = TOLERANCE * abs(a + b + c) + 1e-12
+        a, b, c = a + slack, b + slack, c + slack
+        second = a * b - d * d
+        third = a * (b * c - f * f) - d * (d * c - e * f) + e * (d * f - b * e)
+        positive = (a > 0.0) & (second > 0.0) & (third > 0.0)
         refuse(
-            ~positive & (about_origin > 0.0),
+            ~positive & present,
             "no body has this inertia about its centre of mass (its principal moments must not be negative, "
             "and the largest at most the sum of the others); parameters {p}",
         )
