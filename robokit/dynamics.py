@@ -2,10 +2,13 @@
 
 Every function takes one state, ``(nq,)`` and ``(nv,)``, or a batch, ``(B, nq)`` and ``(B, nv)``, and
 returns the matching shape; a single state goes along with a batch. The algorithm's text runs as
-machine code, compiled for the robot at the first call and kept on disk.
+machine code, compiled for the robot at the first call and kept on disk; with ``engine="python"`` it runs
+as it stands, on Python's floats or NumPy's columns: slow, nothing is compiled, and the same numbers up to
+rounding.
 
 All raise ShapeError (a wrong shape or dtype, NaN, infinity or a quaternion that is not unit; the
-message names the argument), WrongType where the robot is none, and, given names, UnknownName.
+message names the argument), WrongType where the robot is none, and, given names, an engine among them,
+UnknownName.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arrays import real_array
+from robokit.engine import ENGINES
 from robokit.engine.arguments import batch_size
 from robokit.errors import ShapeError, SingularInertia, UnknownName
 from robokit.kernels import kernel, lower_entries
@@ -65,24 +69,31 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
         return f"<LinkPoses of {len(self)} links, rotation {self.rotation.shape}>"
 
 
-def forward_kinematics(robot: Robot, q: Any) -> LinkPoses:
+def forward_kinematics(robot: Robot, q: Any, *, engine: str | None = None) -> LinkPoses:
     """World poses of all links.
 
     Source: RBDA section 4.4.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q: configuration [rad | m | unit quaternion wxyz], (nq,) or (B, nq).
+        q, engine: as in :func:`rnea`.
 
     Returns:
         ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation and .position.
     """
-    rotation, position = _run(robot, "forward_kinematics", None, q)
+    rotation, position = _run(robot, "forward_kinematics", None, engine, q)
     return LinkPoses(robot, rotation, position)
 
 
 def rnea(
-    robot: Robot, q: Any, v: Any, a: Any, f_ext: FExt = None, *, out: np.ndarray | None = None
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    f_ext: FExt = None,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
 ) -> np.ndarray:
     """Inverse dynamics by the recursive Newton-Euler algorithm: tau = H(q) a + C(q, v, f_ext).
 
@@ -96,17 +107,25 @@ def rnea(
         f_ext: forces on the bodies [N m; N]: {link: [n; f] in world axes about the world origin, (6,) or
             (B, 6)}, or an array (nbodies + 1, 6) or (B, nbodies + 1, 6) in body coordinates.
         out: array to write to, of the result's shape.
+        engine: "llvm", machine code, which is what None means where there can be any, or "python", the text
+            as it stands: for one-off calls and for looking inside with a debugger.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
     """
     if f_ext is None:
-        return _run(robot, "rnea", out, q, v, a)
-    return _run(robot, "rnea_f_ext", out, q, v, a, _body_forces(robot, q, f_ext))
+        return _run(robot, "rnea", out, engine, q, v, a)
+    return _run(robot, "rnea_f_ext", out, engine, q, v, a, _body_forces(robot, q, f_ext, engine))
 
 
 def bias_forces(
-    robot: Robot, q: Any, v: Any, f_ext: FExt = None, *, out: np.ndarray | None = None
+    robot: Robot,
+    q: Any,
+    v: Any,
+    f_ext: FExt = None,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
 ) -> np.ndarray:
     """C(q, v, f_ext): the joint forces that give zero acceleration, gravity included.
 
@@ -114,33 +133,35 @@ def bias_forces(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out: as in :func:`rnea`.
+        q, v, f_ext, out, engine: as in :func:`rnea`.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
     """
     if f_ext is None:
-        return _run(robot, "bias_forces", out, q, v)
-    return _run(robot, "bias_forces_f_ext", out, q, v, _body_forces(robot, q, f_ext))
+        return _run(robot, "bias_forces", out, engine, q, v)
+    return _run(robot, "bias_forces_f_ext", out, engine, q, v, _body_forces(robot, q, f_ext, engine))
 
 
-def gravity_forces(robot: Robot, q: Any, *, out: np.ndarray | None = None) -> np.ndarray:
+def gravity_forces(
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None
+) -> np.ndarray:
     """G(q): the joint forces that hold the robot still against gravity.
 
     Source: dynamics notes eq. 14.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, out: as in :func:`rnea`.
+        q, out, engine: as in :func:`rnea`.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
     """
-    return _run(robot, "gravity_forces", out, q)
+    return _run(robot, "gravity_forces", out, engine, q)
 
 
 def crba(
-    robot: Robot, q: Any, *, sparse: bool = False, out: np.ndarray | None = None
+    robot: Robot, q: Any, *, sparse: bool = False, out: np.ndarray | None = None, engine: str | None = None
 ) -> np.ndarray | scipy.sparse.csr_array:
     """Joint-space inertia matrix H(q) by the composite-rigid-body algorithm.
 
@@ -148,7 +169,7 @@ def crba(
 
     Args:
         robot: the robot.
-        q: as in :func:`rnea`.
+        q, engine: as in :func:`rnea`.
         sparse: a scipy.sparse array of the entries that the tree leaves nonzero; one state only.
         out: array to write to, (nv, nv) or (B, nv, nv); with sparse=False only.
 
@@ -156,8 +177,8 @@ def crba(
         H, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [kg m^2 | kg m | kg].
     """
     if not sparse:
-        return _run(robot, "crba", out, q)
-    values = crba_nonzeros(robot, q)
+        return _run(robot, "crba", out, engine, q)
+    values = crba_nonzeros(robot, q, engine=engine)
     if out is not None or values.ndim != 1:
         raise ShapeError(
             "crba(sparse=True): takes one state, (nq,), and no out; use sparse=False for a batch"
@@ -175,7 +196,9 @@ def crba(
     )
 
 
-def crba_nonzeros(robot: Robot, q: Any, *, out: np.ndarray | None = None) -> np.ndarray:
+def crba_nonzeros(
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None
+) -> np.ndarray:
     """The entries of H that the tree leaves nonzero, of the lower triangle, row by row.
 
     A humanoid's H is half zeros and half mirror image: in big batches, where memory is the limit, this
@@ -186,12 +209,12 @@ def crba_nonzeros(robot: Robot, q: Any, *, out: np.ndarray | None = None) -> np.
 
     Args:
         robot: the robot.
-        q, out: as in :func:`rnea`.
+        q, out, engine: as in :func:`rnea`.
 
     Returns:
         (entries,) or (B, entries).
     """
-    return _run(robot, "crba_nonzeros", out, q)
+    return _run(robot, "crba_nonzeros", out, engine, q)
 
 
 def inertia_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
@@ -209,10 +232,10 @@ class LTDLFactor:
         D: diagonal, (nv,) or (B, nv).
     """
 
-    __slots__ = ("D", "L", "_robot")
+    __slots__ = ("D", "L", "_engine", "_robot")
 
-    def __init__(self, robot: Robot, L: np.ndarray, D: np.ndarray) -> None:
-        self._robot, self.L, self.D = robot, L, D
+    def __init__(self, robot: Robot, L: np.ndarray, D: np.ndarray, engine: str | None = None) -> None:
+        self._robot, self.L, self.D, self._engine = robot, L, D, engine
 
     def solve(self, b: Any) -> np.ndarray:
         """Solve H x = b for b of (nv,) or (B, nv); one factor serves a batch of right-hand sides.
@@ -220,12 +243,11 @@ class LTDLFactor:
         Source: RBDA tables 6.4, 6.5.  Cost: O(n d).
         """
         n = self._robot.nv
-        if self.L.ndim == 2:
-            return kernel(self._robot, "ltdl_solve")(self.L.reshape(n * n), self.D, b)
-        return kernel(self._robot, "ltdl_solve")(self.L.reshape(len(self.L), n * n), self.D, b)
+        L = self.L.reshape(*self.L.shape[:-2], n * n)
+        return _run(self._robot, "ltdl_solve", None, self._engine, L, self.D, b)
 
 
-def ltdl(robot: Robot, H: Any) -> LTDLFactor:
+def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
     """Factorise H = L^T D L in the sparsity that the robot's branches induce.
 
     Source: seeds 000, function LTDL; RBDA table 6.3.  Cost: O(n d^2).
@@ -234,6 +256,7 @@ def ltdl(robot: Robot, H: Any) -> LTDLFactor:
         robot: the robot whose tree gives the sparsity.
         H: symmetric positive definite in that sparsity, (nv, nv) or (B, nv, nv), as :func:`crba` returns it;
             one scipy.sparse matrix too.
+        engine: as in :func:`rnea`; the factor's solve takes it too.
 
     Returns:
         the factor, with .L, .D and .solve(b).
@@ -249,17 +272,24 @@ def ltdl(robot: Robot, H: Any) -> LTDLFactor:
     if H.ndim not in (2, 3) or H.shape[-2:] != (n, n):
         raise ShapeError(f"H: expected shape ({n}, {n}) or (B, {n}, {n}), got {H.shape}")
     _check_mass_matrix(robot, H)
-    L, D = kernel(robot, "ltdl")(H.reshape(*H.shape[:-2], n * n))
+    L, D = _run(robot, "ltdl", None, engine, H.reshape(*H.shape[:-2], n * n))
     bad = ~(D > 0.0)
     if np.any(bad):
         dof = int(np.argwhere(bad)[-1][-1])
         joint = next(j for j in robot.joints if j.v_slice.start <= dof < j.v_slice.stop)
         refuse(robot, joint, "H is not positive definite")
-    return LTDLFactor(robot, L, D)
+    return LTDLFactor(robot, L, D, engine)
 
 
 def aba(
-    robot: Robot, q: Any, v: Any, tau: Any, f_ext: FExt = None, *, out: np.ndarray | None = None
+    robot: Robot,
+    q: Any,
+    v: Any,
+    tau: Any,
+    f_ext: FExt = None,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm.
 
@@ -267,7 +297,7 @@ def aba(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out: as in :func:`rnea`.
+        q, v, f_ext, out, engine: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
 
     Returns:
@@ -277,8 +307,8 @@ def aba(
         SingularInertia: a joint moves no inertia; the error names it.
     """
     if f_ext is None:
-        return _accelerations(robot, "aba", out, q, v, tau)
-    return _accelerations(robot, "aba_f_ext", out, q, v, tau, _body_forces(robot, q, f_ext))
+        return _accelerations(robot, "aba", out, engine, q, v, tau)
+    return _accelerations(robot, "aba_f_ext", out, engine, q, v, tau, _body_forces(robot, q, f_ext, engine))
 
 
 def forward_dynamics(
@@ -290,6 +320,7 @@ def forward_dynamics(
     *,
     method: str = "aba",
     out: np.ndarray | None = None,
+    engine: str | None = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm or by RNEA, CRBA and a sparse solve.
 
@@ -297,7 +328,7 @@ def forward_dynamics(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out: as in :func:`rnea`.
+        q, v, f_ext, out, engine: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         method: "aba", O(n), or "crba", O(n d^2).
 
@@ -308,106 +339,110 @@ def forward_dynamics(
         SingularInertia: a joint moves no inertia; the error names it.
     """
     if method == "aba":
-        return aba(robot, q, v, tau, f_ext, out=out)
+        return aba(robot, q, v, tau, f_ext, out=out, engine=engine)
     if method != "crba":
         raise UnknownName("method", str(method), ("aba", "crba"))
     if f_ext is None:
-        return _accelerations(robot, "forward_dynamics", out, q, v, tau)
-    return _accelerations(robot, "forward_dynamics_f_ext", out, q, v, tau, _body_forces(robot, q, f_ext))
+        return _accelerations(robot, "forward_dynamics", out, engine, q, v, tau)
+    return _accelerations(
+        robot, "forward_dynamics_f_ext", out, engine, q, v, tau, _body_forces(robot, q, f_ext, engine)
+    )
 
 
-def center_of_mass(robot: Robot, q: Any) -> np.ndarray:
+def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None) -> np.ndarray:
     """Centre of mass of the moving bodies in the world.
 
     Source: dynamics notes eq. 20.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q: as in :func:`rnea`.
+        q, engine: as in :func:`rnea`.
 
     Returns:
         p_G [m], (3,) or (B, 3).
     """
     _has_mass(robot)
-    return _run(robot, "center_of_mass", None, q)
+    return _run(robot, "center_of_mass", None, engine, q)
 
 
-def kinetic_energy(robot: Robot, q: Any, v: Any) -> Any:
+def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None) -> Any:
     """Kinetic energy of the moving bodies.
 
     Source: seeds 000, T = 1/2 sum v_i^T I_i v_i.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, v: as in :func:`rnea`.
+        q, v, engine: as in :func:`rnea`.
 
     Returns:
         T [J], a float or (B,).
     """
-    return _run(robot, "kinetic_energy", None, q, v)
+    return _run(robot, "kinetic_energy", None, engine, q, v)
 
 
-def potential_energy(robot: Robot, q: Any) -> Any:
+def potential_energy(robot: Robot, q: Any, *, engine: str | None = None) -> Any:
     """Potential energy in uniform gravity, zero where the centre of mass is at the origin's height.
 
     Source: V = -a_g . M p_G.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q: as in :func:`rnea`.
+        q, engine: as in :func:`rnea`.
 
     Returns:
         V [J], a float or (B,).
     """
-    return _run(robot, "potential_energy", None, q)
+    return _run(robot, "potential_energy", None, engine, q)
 
 
-def centroidal_momentum_matrix(robot: Robot, q: Any, *, out: np.ndarray | None = None) -> np.ndarray:
+def centroidal_momentum_matrix(
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None
+) -> np.ndarray:
     """A_G(q) with h_G = A_G v: rows [angular; linear] in world axes about the centre of mass.
 
     Source: dynamics notes eq. 20-25, from link momenta.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, out: as in :func:`rnea`.
+        q, out, engine: as in :func:`rnea`.
 
     Returns:
         A_G, (6, nv) or (B, 6, nv).
     """
     _has_mass(robot)
-    return _run(robot, "centroidal_momentum_matrix", out, q)
+    return _run(robot, "centroidal_momentum_matrix", out, engine, q)
 
 
-def centroidal_momentum(robot: Robot, q: Any, v: Any) -> np.ndarray:
+def centroidal_momentum(robot: Robot, q: Any, v: Any, *, engine: str | None = None) -> np.ndarray:
     """h_G = [k_G; l_G] in world axes about the centre of mass.
 
     Source: dynamics notes eq. 21.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, v: as in :func:`rnea`.
+        q, v, engine: as in :func:`rnea`.
 
     Returns:
         h_G [N m s; N s], (6,) or (B, 6).
     """
     _has_mass(robot)
-    return _run(robot, "centroidal_momentum", None, q, v)
+    return _run(robot, "centroidal_momentum", None, engine, q, v)
 
 
-def centroidal_momentum_bias(robot: Robot, q: Any, v: Any) -> np.ndarray:
+def centroidal_momentum_bias(robot: Robot, q: Any, v: Any, *, engine: str | None = None) -> np.ndarray:
     """Rate of h_G at zero acceleration, without gravity: (d/dt A_G) v.
 
     Source: dynamics notes eq. 22, 26.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, v: as in :func:`rnea`.
+        q, v, engine: as in :func:`rnea`.
 
     Returns:
         [N m; N], (6,) or (B, 6).
     """
     _has_mass(robot)
-    return _run(robot, "centroidal_momentum_bias", None, q, v)
+    return _run(robot, "centroidal_momentum_bias", None, engine, q, v)
 
 
 def inertia_sparsity(robot: Robot) -> np.ndarray:
@@ -438,20 +473,26 @@ def _check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
         )
 
 
-def _run(robot: Robot, name: str, out: np.ndarray | None, *arguments: Any) -> Any:
+def _run(robot: Robot, name: str, out: np.ndarray | None, engine: str | None, *arguments: Any) -> Any:
     """Run a kernel; the short way to machine code for single states comes first."""
     try:
         ready = robot.kernels.get(name)
     except AttributeError:
         raise not_a_robot(robot) from None
-    if ready is not None and out is None:
+    if ready is not None and out is None and engine is None:
         result = ready.fast(*arguments)
         if result is not None:
             return result
+    if engine == "python":
+        return kernel(robot, name).python(*arguments, out=out)
+    if engine is not None and engine != "llvm":
+        raise UnknownName("engine", str(engine), ENGINES)
     return kernel(robot, name)(*arguments, out=out)
 
 
-def _body_forces(robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray) -> np.ndarray:
+def _body_forces(
+    robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray, engine: str | None
+) -> np.ndarray:
     """f_ext as the kernels take it: 6 (N + 1) numbers in body coordinates, single or batch."""
     _check_robot(robot)
     rows = robot.nbodies + 1
@@ -479,7 +520,7 @@ def _body_forces(robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray) ->
     world = np.zeros((*batch, rows, 6))
     for body, value in wrenches.values():
         world[..., body, :] += value
-    local = kernel(robot, "wrenches_in_bodies")(q, world.reshape(*batch, rows * 6))
+    local = _run(robot, "wrenches_in_bodies", None, engine, q, world.reshape(*batch, rows * 6))
     return local.reshape(*local.shape[:-2], rows * 6)
 
 
@@ -490,7 +531,8 @@ def _check_robot(robot: Any) -> None:
 
 def _has_mass(robot: Robot) -> None:
     try:
-        if robot.total_mass > 0.0:
+        mass = robot.total_mass if robot.parameters is None else np.min(robot.total_mass, initial=np.inf)
+        if mass > 0.0:
             return
     except (AttributeError, TypeError):  # TypeError: the class Robot instead of a robot
         raise not_a_robot(robot) from None
@@ -500,22 +542,26 @@ def _has_mass(robot: Robot) -> None:
     )
 
 
-def _accelerations(robot: Robot, name: str, out: np.ndarray | None, q: Any, *others: Any) -> np.ndarray:
+def _accelerations(
+    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, q: Any, *others: Any
+) -> np.ndarray:
     """Run a forward dynamics kernel; SingularInertia with the joint that moves no inertia.
 
     What is singular whatever q is was found when the kernel was built; here are the configurations
     that happen to be, whose accelerations machine code finds not finite.
     """
     try:
-        return _run(robot, name, out, q, *others)
+        return _run(robot, name, out, engine, q, *others)
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise
+        result = np.atleast_2d(getattr(error, "result", np.nan))
         states = np.atleast_2d(np.asarray(q, dtype=float))
-        bad = np.flatnonzero(~np.isfinite(np.atleast_2d(getattr(error, "result", np.nan))).all(axis=-1))
+        bad = np.flatnonzero(~np.isfinite(result).all(axis=-1))
         # A look takes milliseconds: not at every state of a large batch.
-        for row in states[bad[:LOOKS]] if len(states) > 1 else states:
-            joint = singular_joint(robot, row)
+        for k in bad[:LOOKS]:
+            each = robot if robot.samples is None else robot.sample(int(k))
+            joint = singular_joint(each, states[k % len(states)])
             if joint is not None:
                 refuse(robot, joint, "it moves no inertia of its own in this configuration")
         where = f" of state {bad[0]} (and {len(bad) - 1} more)" if len(states) > 1 else ""

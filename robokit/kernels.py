@@ -7,9 +7,11 @@ take, and back. The engine sees only the resulting text; it knows no robots.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from robokit.algorithms.aba import aba
 from robokit.algorithms.bias import bias_forces, gravity_forces
@@ -25,8 +27,9 @@ from robokit.algorithms.forward_dynamics import forward_dynamics
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.algorithms.rnea import rnea
-from robokit.engine import Kernel
-from robokit.model.robot import Robot
+from robokit.engine import Bound, Kernel
+from robokit.model.parameters import COUNT, inertias
+from robokit.model.robot import Link, Robot
 from robokit.model.sparsity import inertia_pattern
 from robokit.singular import check_inertia
 from robokit.spatial import Force, Transform, Vector3
@@ -45,6 +48,7 @@ class Row:
         text: robot, flat arguments -> flat outputs.
         quaternions: whether the first input is a configuration with quaternions to check.
         finite: whether the outputs are checked too.
+        inertial: whether the inertias matter.
     """
 
     inputs: tuple[str, ...]
@@ -52,6 +56,7 @@ class Row:
     text: Callable[..., list[Lists]]
     quaternions: bool = True
     finite: bool = False
+    inertial: bool = True
 
 
 SIZES: dict[str, Callable[[Robot], int]] = {
@@ -155,6 +160,7 @@ KERNELS: dict[str, Row] = {
         ("q",),
         lambda r: [("rotation", (len(r.links), 3, 3)), ("position", (len(r.links), 3))],
         _link_poses,
+        inertial=False,
     ),
     "rnea": Row(("q", "v", "a"), _nv("tau"), _of_v(rnea)),
     "rnea_f_ext": Row(("q", "v", "a", "f_ext"), _nv("tau"), _of_v(rnea, True)),
@@ -163,8 +169,8 @@ KERNELS: dict[str, Row] = {
     "gravity_forces": Row(("q",), _nv("G"), _of_v(gravity_forces)),
     "crba": Row(("q",), lambda r: [("H", (r.nv, r.nv))], _of_v(crba)),
     "crba_nonzeros": Row(("q",), lambda r: [("H", (len(lower_entries(r)),))], _nonzeros),
-    "ltdl": Row(("H",), lambda r: [("L", (r.nv, r.nv)), ("D", (r.nv,))], _factor, False),
-    "ltdl_solve": Row(("L", "D", "b"), _nv("x"), _solve, False),
+    "ltdl": Row(("H",), lambda r: [("L", (r.nv, r.nv)), ("D", (r.nv,))], _factor, False, inertial=False),
+    "ltdl_solve": Row(("L", "D", "b"), _nv("x"), _solve, False, inertial=False),
     "aba": Row(("q", "v", "tau"), _nv("a"), _of_v(aba), finite=True),
     "aba_f_ext": Row(("q", "v", "tau", "f_ext"), _nv("a"), _of_v(aba, True), finite=True),
     "forward_dynamics": Row(("q", "v", "tau"), _nv("a"), _of_v(forward_dynamics), finite=True),
@@ -181,7 +187,9 @@ KERNELS: dict[str, Row] = {
     "centroidal_momentum_bias": Row(
         ("q", "v"), lambda r: [("rate", (6,))], _spatial(centroidal_momentum_bias)
     ),
-    "wrenches_in_bodies": Row(("q", "f_ext"), lambda r: [("f", (r.nbodies + 1, 6))], _wrenches_in_bodies),
+    "wrenches_in_bodies": Row(
+        ("q", "f_ext"), lambda r: [("f", (r.nbodies + 1, 6))], _wrenches_in_bodies, inertial=False
+    ),
 }
 
 
@@ -194,21 +202,63 @@ def quaternion_offsets(robot: Robot) -> list[int]:
     ]
 
 
-def kernel(robot: Robot, name: str) -> Kernel:
+def kernel(robot: Robot, name: str) -> Kernel | Bound:
     """The robot's kernel of that row, built at the first call."""
     found = robot.kernels.get(name)
     if found is None:
         row = KERNELS[name]
         if row.finite:
             check_inertia(robot)
-        found = Kernel.build(
-            name,
-            inputs=[(n, SIZES[n](robot)) for n in row.inputs],
-            outputs=row.outputs(robot),
-            text=lambda *flat: row.text(robot, *flat),
-            key=robot.fingerprint,
-            quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.quaternions else [],
-            finite=row.finite,
-        )
+        if robot.parameters is None:
+            found = _build(name, row, robot, lambda *flat: row.text(robot, *flat), robot.fingerprint)
+        else:
+            found = _shared(name, row, robot)
+            if row.inertial:
+                given = robot.parameters.view(np.float64)  # not the dtype object of a pickled array
+                found = found.bind(given.reshape(*given.shape[:-2], -1))
         robot.kernels[name] = found
     return found
+
+
+def _shared(name: str, row: Row, robot: Robot) -> Kernel:
+    """The kernel that serves all robots of this tree, whatever their inertias."""
+    place = (name, robot.tree.gravity)
+    found = robot.shared_kernels.get(place)
+    if found is None:
+        # What the kernel keeps alive must not be this robot's samples.
+        bare = replace(robot, tree=replace(robot.tree, I=()), links=_massless(robot), parameters=None)
+        key = robot.fingerprint_without_inertias + b"inertial parameters"
+        if row.inertial:
+
+            def text(*flat: Lists) -> list[Lists]:
+                *others, parameters = flat
+                return row.text(replace(bare, tree=replace(bare.tree, I=inertias(parameters))), *others)
+
+            found = _build(name, row, bare, text, key, [("inertial_parameters", COUNT * (bare.nbodies + 1))])
+        else:
+            found = _build(name, row, bare, lambda *flat: row.text(bare, *flat), key)
+        found = robot.shared_kernels.setdefault(place, found)
+    return found
+
+
+def _massless(robot: Robot) -> tuple[Link, ...]:
+    return tuple(replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3))) for link in robot.links)
+
+
+def _build(
+    name: str,
+    row: Row,
+    robot: Robot,
+    text: Callable[..., list[Lists]],
+    key: bytes,
+    more: Sequence[tuple[str, int]] = (),
+) -> Kernel:
+    return Kernel.build(
+        name,
+        inputs=[*((n, SIZES[n](robot)) for n in row.inputs), *more],
+        outputs=row.outputs(robot),
+        text=text,
+        key=key,
+        quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.quaternions else [],
+        finite=row.finite,
+    )

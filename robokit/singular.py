@@ -61,9 +61,22 @@ def _is_pivot(D: Sequence[Sequence[float]], H: Sequence[float]) -> bool:
 
 def check_inertia(robot: Robot) -> None:
     """Raise SingularInertia where some joint moves no inertia, whatever the configuration."""
-    joint = singular_joint(robot)
-    if joint is not None:
-        refuse(robot, joint, "it moves no inertia of its own")
+    for each in _patterns(robot):
+        joint = singular_joint(each)
+        if joint is not None:
+            refuse(robot, joint, "it moves no inertia of its own")
+
+
+def _patterns(robot: Robot) -> list[Robot]:
+    """The robots to look at: of one with samples, one for each pattern of parameters that are zero.
+
+    A joint that is singular whatever q is lacks some mass or inertia altogether.
+    """
+    if robot.samples is None:
+        return [robot]
+    zero = np.packbits(robot.inertial_parameters.reshape(robot.samples, -1) == 0.0, axis=1)
+    _, first = np.unique(zero, axis=0, return_index=True)
+    return [robot.sample(int(k)) for k in first]
 
 
 def refuse(robot: Robot, joint: Joint, why: str) -> NoReturn:

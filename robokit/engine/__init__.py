@@ -13,6 +13,7 @@
 The engine knows no robots: it sees a text, the sizes of its inputs and outputs, and a key.
 """
 
-from robokit.engine.kernel import Kernel, NotFinite
+from robokit.engine.kernel import Bound, Kernel, NotFinite
+from robokit.engine.make import ENGINES
 
-__all__ = ["Kernel", "NotFinite"]
+__all__ = ["ENGINES", "Bound", "Kernel", "NotFinite"]

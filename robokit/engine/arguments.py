@@ -50,7 +50,7 @@ def is_single(value: Any) -> bool:
 
 
 def plain(array: np.ndarray) -> np.ndarray:
-    """The same memory as machine code knows it: ndarray itself, and float64 without metadata."""
+    """The same memory as machine code knows it: ndarray itself, and the one float64 (not a pickled one)."""
     return np.asarray(array).view(np.float64)
 
 

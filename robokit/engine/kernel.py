@@ -159,14 +159,16 @@ class Kernel:
         """
         return self._checked(arguments, out, threads)
 
-    def python(self, *arguments: Any) -> Any:
-        """Run the text on plain floats, or for a batch on NumPy arrays: slow, and the same numbers."""
-        arrays = self._arrays(arguments)
-        rows = check.batch_size(self.input_names, arrays)
-        check.check_values(self.input_names, arrays, self.quaternions)
-        outs = self._outs(None, rows)
-        self._run_text(arrays, outs, rows)
-        return self._answer(outs)
+    def python(self, *arguments: Any, out: Any = None) -> Any:
+        """Run the text on plain floats, or for a batch on NumPy arrays: slow, and the same numbers.
+
+        Takes, returns and raises what :meth:`__call__` does.
+        """
+        return self._checked(arguments, out, None, plain=True)
+
+    def bind(self, *last: np.ndarray) -> Bound:
+        """The kernel with its last inputs given."""
+        return Bound(self, last)
 
     def iterate(self, *arguments: Any, steps: int) -> tuple[int, Any]:
         """Run again and again, each time with the fed-back outputs as inputs.
@@ -283,13 +285,15 @@ class Kernel:
         """One object per output; where there is one output, a list is what was given for it."""
         return out if isinstance(out, (tuple, list)) and len(self.outputs) != 1 else (out,)
 
-    def _checked(self, given: Sequence[Any], out: Any, threads: int | None) -> Any:
+    def _checked(self, given: Sequence[Any], out: Any, threads: int | None, plain: bool = False) -> Any:
         """Convert and check the arguments, then run; explains what machine code only refuses."""
         arrays = self._arrays(given)
         rows = check.batch_size(self.input_names, arrays)
         outs = self._outs(out, rows)
         status = 0
-        if rows is None and self._real is DOUBLE:
+        if plain:
+            pass
+        elif rows is None and self._real is DOUBLE:
             filled = self.fast(*map(check.plain, arrays), *map(check.plain, outs))
             if self._maker.refused is None:
                 status = 0 if filled is not None else words.NOT_FINITE
@@ -297,9 +301,10 @@ class Kernel:
             runner = self._batch_runner()
             if runner is not None:
                 status = runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
-        if self._maker.refused is not None or status & ~words.NOT_FINITE_OUTPUT:
+        plain = plain or self._maker.refused is not None
+        if plain or status & ~words.NOT_FINITE_OUTPUT:
             check.check_values(self.input_names, arrays, self.quaternions)
-        if self._maker.refused is not None:
+        if plain:
             self._run_text(arrays, outs, rows)
             status = (
                 0 if not self.finite or all(np.isfinite(o).all() for o in outs) else words.NOT_FINITE_OUTPUT
@@ -362,3 +367,32 @@ class Kernel:
                         rows=self._runner.few,
                     )
         return self._runner
+
+
+class Bound:
+    """A kernel whose last inputs are given: it runs as a kernel of the others does."""
+
+    __slots__ = ("_kernel", "_last")
+
+    def __init__(self, kernel: Kernel, last: Sequence[np.ndarray]) -> None:
+        self._kernel, self._last = kernel, tuple(last)
+
+    def fast(self, *arguments: Any) -> Any:
+        """As :attr:`Kernel.fast`, without arrays to write to."""
+        return self._kernel.fast(*arguments, *self._last)
+
+    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+        """As :meth:`Kernel.__call__`."""
+        return self._kernel(*arguments, *self._last, out=out)
+
+    def batch(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
+        """As :meth:`Kernel.batch`."""
+        return self._kernel.batch(*arguments, *self._last, out=out, threads=threads)
+
+    def python(self, *arguments: Any, out: Any = None) -> Any:
+        """As :meth:`Kernel.python`."""
+        return self._kernel.python(*arguments, *self._last, out=out)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else (counts, flops, sparsity, ...) is the kernel's."""
+        return getattr(self._kernel, name)

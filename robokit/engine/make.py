@@ -21,6 +21,7 @@ from robokit.engine.single import single_module
 from robokit.engine.steps import WORTH, Stepped, stepped
 from robokit.engine.text import DOUBLE, Real
 from robokit.engine.tiles import batch_module
+from robokit.errors import UnknownName
 
 Text = Callable[..., Sequence[Sequence[Any]]]
 
@@ -42,6 +43,22 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=MAKING.acquire, after_in_parent=MAKING.release, after_in_child=MAKING.release)
 
 
+ENGINES = ("llvm", "python")
+ENGINE_VARIABLE = "ROBOKIT_ENGINE"
+
+
+def engine() -> str:
+    """The engine that the environment asks for: "python" keeps all kernels made from now on from compiling.
+
+    Raises:
+        UnknownName: it asks for another.
+    """
+    wanted = os.environ.get(ENGINE_VARIABLE) or "llvm"
+    if wanted not in ENGINES:
+        raise UnknownName("engine", wanted, ENGINES, f"(environment variable {ENGINE_VARIABLE})")
+    return wanted
+
+
 class Code:
     """Machine code in memory, and the workspace that its single calls share."""
 
@@ -59,7 +76,8 @@ class Maker:
     """What a kernel is, and its code once made.
 
     Attributes:
-        refused: why there is no machine code (no compiler, text too long), None as long as there may be.
+        refused: why there is no machine code (no compiler, text too long, not wanted); None as long as there
+            may be.
     """
 
     def __init__(
@@ -82,7 +100,7 @@ class Maker:
         self._program: Program | None = None
         self._plan: tuple[Program, Stepped | None] | None = None
         self._counts: dict[str, int] | None = None
-        self.refused: str | None = None
+        self.refused: str | None = None if engine() == "llvm" else f"{ENGINE_VARIABLE} asks for plain Python"
 
     def program(self) -> Program:
         """The recorded graph.

@@ -5,6 +5,7 @@ joints     the joint table
 robot      Robot, Joint, Link
 builder    ModelBuilder: robots in code
 geometry   shapes and placements
+parameters inertial parameters as arrays
 sparsity   patterns and operation counts of H and its factors
 """
 

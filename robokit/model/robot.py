@@ -15,6 +15,7 @@ from robokit.arrays import real_array
 from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
 from robokit.diagnostics import Diagnostic
 from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.model import parameters as inertial
 from robokit.model.geometry import Placement, Shape
 from robokit.model.tree import Tree
 
@@ -78,6 +79,8 @@ class Joint:
 class Link:
     """A link: a frame fixed on a body, with its own mass, inertia and shapes.
 
+    In a robot with samples (see :meth:`Robot.with_inertias`) mass, com and inertia may have a leading B.
+
     Attributes:
         name: as in the description.
         body: number of the body it belongs to.
@@ -138,6 +141,9 @@ class Robot:
         loop_joints: joints N+1..N_J.
         diagnostics: what the importer found.
         source: file the robot came from, or "<string>", "<code>".
+        parameters: inertial parameters that the robot's kernels take as an input, (N + 1, 10) or
+            (B, N + 1, 10); None where they are constants of the code. See :meth:`with_inertias`.
+        shared_kernels: kernels of all robots that differ in these parameters or in gravity.
     """
 
     name: str
@@ -149,16 +155,20 @@ class Robot:
     loop_joints: tuple[LoopJoint, ...] = ()
     diagnostics: list[Diagnostic] = field(default_factory=list)
     source: str = "<code>"
+    parameters: np.ndarray | None = None
+    shared_kernels: dict[Any, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        mass = f"{self.total_mass:.4g} kg" if self.samples is None else f"{self.samples} samples of masses"
         return (
             f"<Robot {self.name!r}: {self.base} base, {self.nbodies} bodies, nq {self.nq}, nv {self.nv}, "
-            f"{self.total_mass:.4g} kg>"
+            f"{mass}>"
         )
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or another process gets: everything but machine code, which it loads from the cache."""
-        return {name: value for name, value in vars(self).items() if name not in ("kernels", "_by_gravity")}
+        kept = {name: value for name, value in vars(self).items() if name not in ("kernels", "_by_gravity")}
+        return kept | {"shared_kernels": {}}
 
     # ---- sizes and names -----------------------------------------------------------------------
 
@@ -178,9 +188,32 @@ class Robot:
         return self.tree.n
 
     @cached_property
-    def total_mass(self) -> float:
-        """Mass of the moving bodies 1..N [kg]; a fixed root's own mass does not count."""
-        return float(sum(I.m for I in self.tree.I[1:]))
+    def total_mass(self) -> Any:
+        """Mass of the moving bodies 1..N [kg]; a fixed root's own mass does not count.
+
+        A float; (B,) for a robot with samples.
+        """
+        total = sum(I.m for I in self.tree.I[1:])
+        return float(total) if self.samples is None else np.asarray(total)
+
+    @property
+    def samples(self) -> int | None:
+        """B where :meth:`with_inertias` gave one set of parameters a sample, else None."""
+        return len(self.parameters) if self.parameters is not None and self.parameters.ndim == 3 else None
+
+    @cached_property
+    def inertial_parameters(self) -> np.ndarray:
+        """Inertial parameters of bodies 0..N, (N + 1, 10), or (B, N + 1, 10) for a robot with samples.
+
+        A row is [m, m c_x, m c_y, m c_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz]: mass [kg], first moment
+        [kg m] and rotational inertia about the body's origin [kg m^2], in body coordinates, fixed joints
+        folded in; ``robot.frame(link)`` says which body a link belongs to. Read-only.
+        """
+        if self.parameters is not None:
+            return self.parameters
+        found = np.array([inertial.row(I) for I in self.tree.I], dtype=float)
+        found.flags.writeable = False
+        return found
 
     @property
     def gravity(self) -> np.ndarray:
@@ -367,6 +400,45 @@ class Robot:
             cached = self._by_gravity[g] = replace(self, tree=replace(self.tree, gravity=g))  # type: ignore[arg-type]
         return cached
 
+    def with_inertias(self, inertias: Mapping[str, Any] | np.ndarray | Sequence[Any]) -> Robot:
+        """The same robot with other masses, centres of mass and inertias, without compiling anew.
+
+        The kernels of the robot that is returned take the inertial parameters as an input. They are
+        compiled once for all robots made of one another by this method and :meth:`with_gravity`; what
+        they compute is that of a robot built with these numbers, at a little more time. With one set of
+        parameters a sample, (B, ...), the dynamics functions take batches of B states, or one state for
+        all samples, and compute row k with sample k (domain randomisation).
+
+        Args:
+            inertias: {link: (mass, com, inertia)} with mass [kg], com (3,) in the link frame [m] and
+                inertia (3, 3) about the centre of mass in link axes [kg m^2], None for what stays; each
+                with a leading B for samples. Or parameters of all bodies like
+                :attr:`inertial_parameters`, (N + 1, 10) or (B, N + 1, 10), as they come out of an
+                identification. The latter book a body on its own link; links behind fixed joints on
+                it become massless, for nobody knows their share.
+
+        Raises:
+            ModelError: a wrong shape, or numbers that no body has (not finite, a negative mass, an inertia
+                against the triangle inequality); names the link.
+            UnknownName: no such link.
+        """
+        parameters, links = inertial.changed(self, inertias)
+        return self._with_parameters(parameters, links)
+
+    def sample(self, k: int) -> Robot:
+        """The robot of sample k, of a robot with one set of inertial parameters a sample.
+
+        Raises:
+            ShapeError: no such sample.
+        """
+        if self.samples is None or self.parameters is None or not -self.samples <= k < self.samples:
+            raise ShapeError(f"k: expected a sample of {self!r}, got {k}")
+        return self._with_parameters(self.parameters[k], inertial.samples(self.links, k))
+
+    def _with_parameters(self, parameters: np.ndarray, links: tuple[Link, ...]) -> Robot:
+        tree = replace(self.tree, I=inertial.inertias(inertial.columns(parameters)))
+        return replace(self, tree=tree, links=links, parameters=parameters)
+
     @cached_property
     def _by_gravity(self) -> dict[tuple[float, ...], Robot]:
         return {}
@@ -385,11 +457,17 @@ class Robot:
     @cached_property
     def fingerprint(self) -> bytes:
         """Hash of everything a dynamics kernel depends on."""
+        moving = self.inertial_parameters[..., 1:, :]
+        parts = self.fingerprint_without_inertias + repr(moving.shape).encode() + moving.tobytes()
+        return hashlib.sha256(parts).digest()
+
+    @cached_property
+    def fingerprint_without_inertias(self) -> bytes:
+        """Hash of everything a dynamics kernel depends on that takes the inertial parameters as an input."""
         t = self.tree
         parts: list[Any] = [t.parent, t.gravity]
-        for joint, X, I in zip(t.joint[1:], t.XT[1:], t.I[1:], strict=True):
+        for joint, X in zip(t.joint[1:], t.XT[1:], strict=True):
             parts.append((joint.kind.name, tuple(joint.axis), joint.pitch, X.E.rows, tuple(X.r)))
-            parts.append((I.m, tuple(I.h), tuple(I.Ibar)))
         for link in self.links:
             parts.append((link.body, link.placement.rotation.tolist(), link.placement.position.tolist()))
         return hashlib.sha256(repr(parts).encode()).digest()

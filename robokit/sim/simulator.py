@@ -80,6 +80,8 @@ def simulate(
         raise not_a_robot(robot)
     if gravity is not None:
         robot = robot.with_gravity(gravity)
+    if robot.samples is not None:
+        raise ShapeError(f"robot: expected one, got {robot!r}; take them one by one: robot.sample(k)")
     q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     check_quaternions(robot, q)

@@ -1,0 +1,251 @@
+"""Inertial parameters of bodies as arrays: ten numbers each, and what makes them possible.
+
+    [m, m c_x, m c_y, m c_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz]
+
+m is the mass [kg], c the centre of mass [m] and I the rotational inertia about the body's origin
+[kg m^2], in body coordinates. The equations of motion are linear in them. The order is that of
+Pinocchio's ``toDynamicParameters``.
+
+A row of scalars is either of floats or, for a batch of bodies, of NumPy arrays (B,).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robokit.errors import ModelError
+from robokit.spatial import RigidInertia, Symmetric3, Vector3
+
+if TYPE_CHECKING:
+    from robokit.model.geometry import Placement
+    from robokit.model.robot import Link, Robot
+
+COUNT = 10
+
+TOLERANCE = 1e-3
+"""Share of its moments by which an inertia may miss the triangle inequality, as descriptions round them."""
+
+
+def row(I: RigidInertia) -> list[Any]:
+    """The ten scalars of a rigid inertia."""
+    s = I.Ibar
+    return [I.m, *I.h, s.xx, s.xy, s.yy, s.xz, s.yz, s.zz]
+
+
+def rigid_inertia(values: Sequence[Any]) -> RigidInertia:
+    """The rigid inertia of ten scalars."""
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = values
+    return RigidInertia(m, Vector3(hx, hy, hz), Symmetric3(xx, yy, zz, xy, xz, yz))
+
+
+def inertias(values: Sequence[Any]) -> tuple[RigidInertia, ...]:
+    """Rigid inertias of bodies 0..N from all their scalars in one row."""
+    return tuple(rigid_inertia(values[k : k + COUNT]) for k in range(0, len(values), COUNT))
+
+
+def columns(parameters: np.ndarray) -> list[Any]:
+    """The scalars of (N + 1, 10): floats; of (B, N + 1, 10): arrays (B,)."""
+    if parameters.ndim == 2:
+        return parameters.reshape(-1).tolist()
+    return list(parameters.reshape(len(parameters), -1).T)
+
+
+def changed(robot: Robot, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
+    """Parameters of all bodies and the links that go with them.
+
+    Args:
+        robot: the robot.
+        change: what :meth:`Robot.with_inertias` takes.
+
+    Returns:
+        parameters (N + 1, 10) or (B, N + 1, 10), read-only, and all links.
+
+    Raises:
+        ModelError: wrong shapes, or a mass or an inertia that no body has; names the link.
+        UnknownName: no such link.
+    """
+    if isinstance(change, Mapping):
+        parameters, links = _by_link(robot, change)
+    else:
+        parameters, links = _by_body(robot, change)
+    parameters = np.ascontiguousarray(parameters)
+    parameters.flags.writeable = False
+    return parameters, links
+
+
+def samples(links: Sequence[Link], k: int) -> tuple[Link, ...]:
+    """The links of sample k."""
+    return tuple(
+        replace(
+            link,
+            mass=float(_one(link.mass, 0, k)),
+            com=_one(link.com, 1, k),
+            inertia=_one(link.inertia, 2, k),
+        )
+        for link in links
+    )
+
+
+def _one(value: Any, ndim: int, k: int) -> Any:
+    return value[k] if np.ndim(value) > ndim else value
+
+
+def _by_link(robot: Robot, change: Mapping[str, Any]) -> tuple[np.ndarray, tuple[Link, ...]]:
+    links = list(robot.links)
+    batches = [robot.inertial_parameters.shape[:-2]]
+    for name, given in change.items():
+        k = robot.links.index(robot.link(name))
+        try:
+            mass, com, inertia = given
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"link {name!r}: expected (mass, com (3,), inertia about the com (3, 3)), "
+                f"None for what stays, got {given!r}"
+            ) from None
+        old = links[k]
+        m = _numbers(f"mass of link {name!r}", old.mass if mass is None else mass, ())
+        c = _numbers(f"com of link {name!r}", old.com if com is None else com, (3,))
+        I = _numbers(f"inertia of link {name!r}", old.inertia if inertia is None else inertia, (3, 3))
+        if not np.allclose(I, np.swapaxes(I, -1, -2), rtol=1e-9, atol=0.0):
+            raise ModelError(f"inertia of link {name!r} is not symmetric")
+        try:
+            batch = np.broadcast_shapes(m.shape, c.shape[:-1], I.shape[:-2])
+            np.broadcast_shapes(*batches, batch)
+        except ValueError:
+            raise ModelError(
+                f"link {name!r}: batches of mass {m.shape}, com {c.shape} and inertia {I.shape} do not go "
+                f"together with each other or with {max(batches)}; give the same B"
+            ) from None
+        batches.append(batch)
+        _check([f"link {name!r}"], _link_row(m, np.zeros(3), I)[..., None, :])
+        links[k] = replace(old, mass=_scalar(m), com=c, inertia=I)
+    touched = {links[robot.link_index[name]].body for name in change}
+    batch = np.broadcast_shapes(*batches)
+    out = np.array(np.broadcast_to(robot.inertial_parameters, (*batch, robot.nbodies + 1, COUNT)))
+    for body in touched:
+        out[..., body, :] = 0.0
+    for link in links:  # in document order, as when the robot was built
+        if link.body in touched:
+            out[..., link.body, :] += _placed(link, link.placement)
+    return out, tuple(links)
+
+
+def _placed(link: Link, placement: Placement) -> np.ndarray:
+    """Ten parameters of a link in its body's coordinates, (10,) or (B, 10)."""
+    R = placement.rotation
+    c = np.asarray(link.com) @ R.T + placement.position
+    return _link_row(np.asarray(link.mass), c, R @ link.inertia @ R.T)
+
+
+def _link_row(m: np.ndarray, c: np.ndarray, I: np.ndarray) -> np.ndarray:
+    x, y, z = np.moveaxis(c, -1, 0)
+    Ic = Symmetric3(*(I[..., i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
+    values = row(RigidInertia.about_com(m, Vector3(x, y, z), Ic))
+    return np.stack(np.broadcast_arrays(*values), axis=-1)
+
+
+def _by_body(robot: Robot, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
+    rows = robot.nbodies + 1
+    try:
+        given = np.array(change, dtype=float)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if given.ndim not in (2, 3) or given.shape[-2:] != (rows, COUNT):
+        raise ModelError(
+            f"inertias: expected {{link: (mass, com, inertia)}} or an array ({rows}, {COUNT}) or "
+            f"(B, {rows}, {COUNT}) like robot.inertial_parameters (row 0 is the reference body), "
+            f"got shape {np.shape(change) if given.size else type(change).__name__}"
+        )
+    old = robot.inertial_parameters
+    if robot.base == "floating" and np.any(given[..., 0, :] != 0.0):
+        raise ModelError("inertias: row 0 is the world under a floating base and must be zero")
+    if old.ndim == 3 and given.ndim == 3 and len(old) != len(given):
+        differs = list(range(rows))
+    else:
+        differs = [i for i in range(rows) if np.any(given[..., i, :] != old[..., i, :])]
+    rows_of = given if len(differs) == rows else given[..., differs, :]
+    _check([f"link {robot.body_name(i)!r}" for i in differs], rows_of)
+    by_body = np.ascontiguousarray(np.moveaxis(given, 0, -1) if given.ndim == 3 else given)
+    links = []
+    for link in robot.links:
+        if link.body in differs:
+            if link.name == robot.body_name(link.body):
+                m, c, I = _about_com(by_body[link.body])
+                link = replace(link, mass=_scalar(m), com=c, inertia=I)
+            else:  # how much of the body it is, nobody knows
+                link = replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
+        links.append(link)
+    return given, tuple(links)
+
+
+def _about_com(values: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Mass, centre of mass and inertia about it of ten columns; a massless body's centre is its origin."""
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = values
+    k = 1.0 / np.where(m > 0.0, m, 1.0)
+    x, y, z = hx * k, hy * k, hz * k
+    xx, yy, zz = xx - (hy * y + hz * z), yy - (hx * x + hz * z), zz - (hx * x + hy * y)
+    xy, xz, yz = xy + hx * y, xz + hx * z, yz + hy * z
+    I = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=-1).reshape(*np.shape(m), 3, 3)
+    return m, np.stack([x, y, z], axis=-1), I
+
+
+def _scalar(m: np.ndarray) -> Any:
+    """A mass as links hold it: a float, (B,) for samples."""
+    return m if m.ndim else float(m)
+
+
+def _numbers(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        array = None
+    n = len(shape)
+    if array is None or array.ndim not in (n, n + 1) or array.shape[array.ndim - n :] != shape:
+        expected = f"{shape} or (B, {', '.join(map(str, shape))})" if n else "one number or (B,)"
+        raise ModelError(f"{what}: expected {expected}, got {value!r}")
+    if not np.all(np.isfinite(array)):
+        raise ModelError(f"{what} must be finite, got {value!r}")
+    return array
+
+
+def _check(names: Sequence[str], parameters: np.ndarray) -> None:
+    """Refuse parameters (..., len(names), 10) that no body has.
+
+    The second moments tr(I)/2 - I about the centre of mass are those of a mass distribution, so they are
+    positive semidefinite; that holds the triangle inequality and the definiteness of I at once.
+    """
+
+    def refuse(bad: np.ndarray, why: str) -> None:
+        if np.any(bad):
+            at = tuple(int(k) for k in np.argwhere(bad)[0])
+            sample = f", sample {at[0]}" if len(at) > 1 else ""
+            raise ModelError(f"{names[at[-1]]}{sample}: {why.format(p=parameters[at])}")
+
+    with np.errstate(all="ignore"):
+        refuse(~np.isfinite(parameters).all(axis=-1), "inertial parameters must be finite, got {p}")
+        m = parameters[..., 0]
+        refuse(m < 0.0, "the mass must not be negative, got {p[0]}")
+        refuse((m == 0.0) & (parameters[..., 1:4] != 0.0).any(axis=-1), "a first moment without mass: {p}")
+        m, hx, hy, hz, xx, xy, yy, xz, yz, zz = np.ascontiguousarray(np.moveaxis(parameters, -1, 0))
+        scale = np.maximum.reduce([abs(x) for x in (xx, yy, zz, xy, xz, yz)])
+        present = scale > 0.0
+        scale = 1.0 / np.where(present, scale, 1.0)  # products of three moments would leave the range
+        k = scale / np.where(m > 0.0, m, 1.0)
+        half = 0.5 * (xx + yy + zz)
+        a, d, e = (half - xx) * scale - hx * hx * k, -xy * scale - hx * hy * k, -xz * scale - hx * hz * k
+        b, f = (half - yy) * scale - hy * hy * k, -yz * scale - hy * hz * k
+        c = (half - zz) * scale - hz * hz * k
+        slack = TOLERANCE * abs(a + b + c) + 1e-12
+        a, b, c = a + slack, b + slack, c + slack
+        second = a * b - d * d
+        third = a * (b * c - f * f) - d * (d * c - e * f) + e * (d * f - b * e)
+        positive = (a > 0.0) & (second > 0.0) & (third > 0.0)
+        refuse(
+            ~positive & present,
+            "no body has this inertia about its centre of mass (its principal moments must not be negative, "
+            "and the largest at most the sum of the others); parameters {p}",
+        )

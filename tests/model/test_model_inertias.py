@@ -1,0 +1,323 @@
+"""Robots with other inertias: the same as built anew, truthful in all they say, and not compiled again."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import ladder
+import numpy as np
+import pytest
+from ladder import relative
+
+import robokit as rk
+from robokit.engine import compile
+from robokit.kernels import KERNELS
+
+SAMPLES = 5
+I = np.eye(3)
+
+
+PLAIN = {"engine": "python"}
+
+
+def rebuilt(base: str, masses: dict[str, tuple]) -> rk.Robot:
+    """A small tree with folded links, every link's inertia from `masses` where named there."""
+    rng = np.random.default_rng(3)
+    b = rk.ModelBuilder("tree")
+    names = ("root", "upper", "lower", "tool", "side", "hand")
+    for name in names:
+        own = rng.uniform(0.5, 2.0), rng.normal(size=3) * 0.1, ladder.inertia(rng)
+        b.link(name, *masses.get(name, own))
+    kinds = ("revolute", "prismatic", "fixed", "spherical", "fixed")
+    for name, kind, parent in zip(names[1:], kinds, ("root", "upper", "lower", "root", "side"), strict=True):
+        placement = rk.Placement(ladder.rotation(rng), rng.normal(size=3) * 0.3)
+        b.joint(f"to_{name}", kind, parent, name, placement, axis=rng.normal(size=3))
+    return b.build(base=base)
+
+
+def others(rng: np.random.Generator, *names: str) -> dict[str, tuple]:
+    return {n: (rng.uniform(0.5, 2.0), rng.normal(size=3) * 0.1, ladder.inertia(rng)) for n in names}
+
+
+def state(robot: rk.Robot, rows: int | None = None) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(1)
+    q = np.array([robot.random_configuration(rng) for _ in range(rows or 1)])
+    rest = rng.normal(size=(3, rows or 1, robot.nv))
+    return tuple(x if rows else x[0] for x in (q, *rest))
+
+
+def some(robot: rk.Robot, q, v, a, tau, **how) -> dict[str, np.ndarray]:
+    """The three algorithms: each kernel that is compiled costs a suite half a second."""
+    return {
+        "rnea": rk.rnea(robot, q, v, a, **how),
+        "H": rk.crba(robot, q, **how),
+        "aba": rk.aba(robot, q, v, tau, **how),
+    }
+
+
+def everything(robot: rk.Robot, q, v, a, tau, **how) -> dict[str, np.ndarray]:
+    link = robot.link_names[-1]
+    f_ext = {link: np.arange(6.0)}
+    H = rk.crba(robot, q, **how)
+    factor = rk.ltdl(robot, H, **how)
+    poses = rk.forward_kinematics(robot, q, **how)
+    return {
+        "rnea": rk.rnea(robot, q, v, a, **how),
+        "rnea_f_ext": rk.rnea(robot, q, v, a, f_ext, **how),
+        "bias": rk.bias_forces(robot, q, v, **how),
+        "bias_f_ext": rk.bias_forces(robot, q, v, f_ext, **how),
+        "gravity": rk.gravity_forces(robot, q, **how),
+        "H": H,
+        "nonzeros": rk.crba_nonzeros(robot, q, **how),
+        "D": factor.D,
+        "solve": factor.solve(tau),
+        "aba": rk.aba(robot, q, v, tau, **how),
+        "aba_f_ext": rk.aba(robot, q, v, tau, f_ext, **how),
+        "fd": rk.forward_dynamics(robot, q, v, tau, method="crba", **how),
+        "fd_f_ext": rk.forward_dynamics(robot, q, v, tau, f_ext, method="crba", **how),
+        "com": rk.center_of_mass(robot, q, **how),
+        "T": np.asarray(rk.kinetic_energy(robot, q, v, **how)),
+        "V": np.asarray(rk.potential_energy(robot, q, **how)),
+        "A_G": rk.centroidal_momentum_matrix(robot, q, **how),
+        "h_G": rk.centroidal_momentum(robot, q, v, **how),
+        "rate": rk.centroidal_momentum_bias(robot, q, v, **how),
+        "rotation": poses.rotation,
+        "position": poses.position,
+    }
+
+
+def assert_same(got: dict[str, np.ndarray], expected: dict[str, np.ndarray], tolerance: float) -> None:
+    errors = {name: relative(got[name], expected[name]) for name in expected}
+    assert max(errors.values()) < tolerance, errors
+
+
+def test_agrees_with_a_robot_built_anew():
+    change = others(np.random.default_rng(7), "lower", "tool", "side")
+    varied, anew = rebuilt("floating", {}).with_inertias(change), rebuilt("floating", change)
+    for x in (state(anew), state(anew, 9)):
+        assert_same(everything(varied, *x, **PLAIN), everything(anew, *x, **PLAIN), 1e-12)
+        assert_same(some(varied, *x), some(anew, *x, **PLAIN), 1e-12)
+    assert np.abs(varied.inertial_parameters - anew.inertial_parameters).max() < 1e-15
+    assert varied.total_mass == pytest.approx(anew.total_mass, rel=1e-15)
+    assert varied.link("tool").mass == anew.link("tool").mass
+    by_body = rebuilt("floating", {}).with_inertias(anew.inertial_parameters)
+    assert_same(everything(by_body, *x, **PLAIN), everything(anew, *x, **PLAIN), 1e-12)
+    assert by_body.link("lower").mass == pytest.approx(anew.link("lower").mass + anew.link("tool").mass)
+
+
+@pytest.mark.parametrize("name", ["quadruped", "humanoid"])
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_agrees_with_the_constants_of_a_description(name, base):
+    """The numbers of the robot itself as an input give what they give as constants."""
+    robot = rk.load_urdf(rk.find_robot(name), base=base)
+    P = robot.inertial_parameters
+    varied = robot.with_inertias(2.0 * P).with_inertias(P)
+    q, v, a, tau = state(robot)
+    assert relative(rk.rnea(varied, q, v, a, **PLAIN), rk.rnea(robot, q, v, a)) < 1e-12
+    assert relative(rk.crba(varied, q, **PLAIN), rk.crba(robot, q, **PLAIN)) < 1e-12
+    assert relative(rk.aba(varied, q, v, tau, **PLAIN), rk.aba(robot, q, v, tau, **PLAIN)) < 1e-12
+    assert varied.fingerprint == robot.fingerprint != robot.with_inertias(2.0 * P).fingerprint
+
+
+def test_each_sample_is_its_robot():
+    base = "floating"
+    rng = np.random.default_rng(5)
+    sets = [others(rng, "upper", "hand") for _ in range(SAMPLES)]
+    stacked = {n: tuple(np.stack(x) for x in zip(*(s[n] for s in sets), strict=True)) for n in sets[0]}
+    robot = rebuilt(base, {})
+    varied = robot.with_inertias(stacked)
+    assert varied.samples == SAMPLES and varied.total_mass.shape == (SAMPLES,)
+    assert varied.inertial_parameters.shape == (SAMPLES, robot.nbodies + 1, 10)
+    x = state(robot, SAMPLES)
+    got = everything(varied, *x, **PLAIN)
+    assert_same(some(varied, *x), some(varied, *x, **PLAIN), 1e-12)
+    one_state = rk.rnea(varied, *(each[0] for each in x[:3]))
+    for k in range(SAMPLES):
+        anew = rebuilt(base, sets[k])
+        expected = everything(anew, *(each[k] for each in x), **PLAIN)
+        assert_same({n: got[n][k] for n in got}, expected, 1e-12)
+        assert relative(one_state[k], rk.rnea(anew, *(each[0] for each in x[:3]), **PLAIN)) < 1e-12
+        assert varied.sample(k).total_mass == pytest.approx(anew.total_mass, rel=1e-15)
+        np.testing.assert_allclose(varied.sample(k).link("hand").com, sets[k]["hand"][1], rtol=1e-15)
+    whole = robot.with_inertias(varied.inertial_parameters)
+    assert relative(rk.crba(whole, x[0]), got["H"]) < 1e-13
+
+
+def test_the_second_set_does_not_compile(monkeypatch):
+    robot = rebuilt("fixed", {})
+    made: list[str] = []
+    assemble = compile.assemble
+    monkeypatch.setattr(compile, "assemble", lambda ir: made.append(ir) or assemble(ir))
+    monkeypatch.setattr("robokit.engine.cache.load", lambda name: None)
+    monkeypatch.setattr("robokit.engine.cache.store", lambda *given: None)
+    q, v, a, _ = state(robot)
+    rk.rnea(robot.with_inertias(robot.inertial_parameters), q, v, a)
+    assert made
+    made.clear()
+    second = robot.with_inertias(3.0 * robot.inertial_parameters)
+    assert (
+        relative(
+            rk.rnea(second, q, v, a), 3.0 * rk.rnea(second.with_inertias(robot.inertial_parameters), q, v, a)
+        )
+        < 1e-12
+    )
+    assert not made
+
+
+def test_copies_gravity_and_text_stay_truthful():
+    robot = rebuilt("floating", {})
+    varied = robot.with_inertias({"upper": (1.5, None, None)})
+    np.testing.assert_array_equal(varied.link("upper").com, robot.link("upper").com)
+    assert robot.link("upper").mass != 1.5 == varied.link("upper").mass
+    q, v, a, _ = state(robot)
+    expected = rk.rnea(varied, q, v, a)
+    for twin in (pickle.loads(pickle.dumps(varied)), copy.copy(varied), copy.deepcopy(varied)):
+        assert twin.fingerprint == varied.fingerprint and not twin.kernels and not twin.shared_kernels
+        np.testing.assert_array_equal(rk.rnea(twin, q, v, a), expected)
+    floating = varied.with_gravity((0, 0, 0))
+    assert floating.total_mass == varied.total_mass
+    assert relative(expected - rk.rnea(floating, q, v, a), rk.gravity_forces(varied, q)) < 1e-12
+    assert "samples" in repr(robot.with_inertias(np.stack([robot.inertial_parameters] * 3)))
+    with pytest.raises(ValueError, match="read-only"):
+        varied.inertial_parameters[0, 0] = 1.0
+
+
+def test_simulates_as_the_robot_built_anew():
+    change = others(np.random.default_rng(8), "lower", "side")
+    varied, anew = rebuilt("floating", {}).with_inertias(change), rebuilt("floating", change)
+    q, v, *_ = state(anew)
+    a, b = (rk.simulate(r, q, v, duration=0.02, integrator="euler") for r in (varied, anew))
+    assert relative(a.q, b.q) < 1e-11
+    with pytest.raises(rk.ShapeError, match=r"sample\(k\)"):
+        rk.simulate(varied.with_inertias(np.stack([varied.inertial_parameters] * 2)))
+
+
+def test_massless_samples_name_the_joint():
+    robot = rebuilt("fixed", {})
+    P = np.stack([robot.inertial_parameters] * 3)
+    P[1, robot.link("hand").body] = 0.0
+    varied = robot.with_inertias(P)
+    q, v, a, tau = state(robot)
+    assert np.isfinite(rk.rnea(varied, q, v, a)).all()
+    with pytest.raises(rk.SingularInertia, match="to_side"):
+        rk.aba(varied, q, v, tau)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"upper": (-1.0, None, None)}, "link 'upper': the mass must not be negative"),
+        ({"upper": (np.nan, None, None)}, "mass of link 'upper' must be finite"),
+        ({"upper": (1.0, (0, 0), I)}, r"com of link 'upper': expected \(3,\)"),
+        ({"upper": (1.0, (0, 0, 0), np.diag([1.0, 1.0, 2.1]))}, "link 'upper': no body has this inertia"),
+        ({"upper": (1.0, (9, 0, 0), np.diag([1.0, 1.0, -0.1]))}, "link 'upper': no body has this inertia"),
+        ({"upper": (1.0, (0, 0, 0), I + np.eye(3, k=1))}, "inertia of link 'upper' is not symmetric"),
+        ({"upper": ([1.0, -1.0], None, None)}, "link 'upper', sample 1: the mass"),
+        ({"upper": 3.0}, "link 'upper': expected"),
+        ({"upper": ([1.0, 2.0], np.zeros((3, 3)), I)}, "link 'upper': batches"),
+        ({"uper": (1.0, None, None)}, "did you mean 'upper'"),
+        (np.zeros((3, 10)), "inertias: expected"),
+        ("heavy", "inertias: expected"),
+    ],
+)
+def test_refuses_what_no_body_has(change, words):
+    with pytest.raises((rk.ModelError, rk.UnknownName), match=words):
+        rebuilt("fixed", {}).with_inertias(change)
+
+
+def test_refuses_rows_that_no_body_has():
+    robot = rebuilt("fixed", {})
+    for column, value, words in ((0, -1.0, "negative"), (4, 9.0, "no body"), (1, np.inf, "finite")):
+        P = np.array(robot.inertial_parameters)
+        P[2, column] = value
+        with pytest.raises(rk.ModelError, match=f"link 'lower': .*{words}"):
+            robot.with_inertias(P)
+        with pytest.raises(rk.ModelError, match="link 'lower', sample 1: "):
+            robot.with_inertias(np.stack([robot.inertial_parameters, P]))
+    P = np.array(robot.inertial_parameters)
+    P[2, 0], P[2, 4:] = 0.0, 0.0
+    with pytest.raises(rk.ModelError, match="first moment without mass"):
+        robot.with_inertias(P)
+    floating = rebuilt("floating", {})
+    with pytest.raises(rk.ModelError, match="row 0"):
+        floating.with_inertias(floating.inertial_parameters + 1.0)
+
+
+def test_wrong_batch_is_refused_in_words():
+    robot = rebuilt("fixed", {})
+    varied = robot.with_inertias(np.stack([robot.inertial_parameters] * 3))
+    with pytest.raises(rk.ShapeError, match="inertial_parameters: expected a batch of 4 like"):
+        rk.rnea(varied, *state(robot, 4)[:3])
+    with pytest.raises(rk.ShapeError, match="3 samples"):
+        varied.sample(3)
+
+
+# ---- the two engines -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [None, 0, 7])
+def test_the_engines_agree(rows):
+    b = rk.ModelBuilder("small").link("root", 1.0, (0.1, 0, 0), I).link("tip", 1.0, (0, 0, 0.2), I)
+    robot = b.joint("hinge", "revolute", "root", "tip").build(base="floating")
+    for each in (robot, robot.with_inertias(1.5 * robot.inertial_parameters)):
+        x = state(robot, rows) if rows != 0 else tuple(a[:0] for a in state(robot, 1))
+        assert_same(everything(each, *x, **PLAIN), everything(each, *x), 1e-12)
+
+
+def test_python_compiles_nothing(monkeypatch):
+    monkeypatch.setattr(compile, "assemble", lambda ir: pytest.fail("compiled"))
+    monkeypatch.setattr("robokit.engine.cache.load", lambda name: None)
+    robot = rebuilt("fixed", {})
+    expected = everything(robot, *state(robot), engine="python")
+    monkeypatch.setenv("ROBOKIT_ENGINE", "python")
+    forced = rebuilt("fixed", {})
+    assert_same(everything(forced, *state(forced)), expected, 1e-15)
+    rk.simulate(forced, duration=0.002)
+
+
+def test_unknown_engines_are_refused(monkeypatch):
+    robot = rebuilt("fixed", {})
+    q, v, a, _ = state(robot)
+    for call in (rk.rnea, rk.aba):
+        with pytest.raises(rk.UnknownName, match="known: llvm, python"):
+            call(robot, q, v, a, engine="fortran")
+    with pytest.raises(rk.UnknownName, match="did you mean 'python'"):
+        rk.crba(robot, q, engine="Python")
+    monkeypatch.setenv("ROBOKIT_ENGINE", "jax")
+    with pytest.raises(rk.UnknownName, match="ROBOKIT_ENGINE"):
+        rk.crba(rebuilt("fixed", {}), q)
+
+
+def test_arrays_from_elsewhere_have_another_dtype_object():
+    robot = rebuilt("fixed", {})
+    x = state(robot)[:3]
+    far = [pickle.loads(pickle.dumps(each)) for each in x]
+    out = pickle.loads(pickle.dumps(np.zeros(robot.nv)))
+    np.testing.assert_array_equal(rk.rnea(robot, *far), rk.rnea(robot, *x))
+    np.testing.assert_array_equal(rk.rnea(robot, *far, out=out), rk.rnea(robot, *x))
+    assert out.any()
+
+
+def test_python_fills_out_and_refuses_alike():
+    robot = rebuilt("fixed", {})
+    q, v, a, _ = state(robot)
+    out = np.empty(robot.nv)
+    assert rk.rnea(robot, q, v, a, out=out, engine="python") is out
+    assert relative(out, rk.rnea(robot, q, v, a)) < 1e-12
+    with pytest.raises(rk.ShapeError, match="v: expected finite"):
+        rk.rnea(robot, q, v * np.nan, a, engine="python")
+
+
+def test_every_row_says_whether_inertias_matter():
+    """A kernel that is said not to need inertias must not read them."""
+    robot = rebuilt("floating", {})
+    for name, row in KERNELS.items():
+        if row.inertial:
+            continue
+        assert name in ("forward_kinematics", "ltdl", "ltdl_solve", "wrenches_in_bodies")
+    heavy = robot.with_inertias(2.0 * robot.inertial_parameters)
+    q, *_ = state(robot)
+    np.testing.assert_array_equal(
+        rk.forward_kinematics(heavy, q).position, rk.forward_kinematics(robot, q).position
+    )
