@@ -46,7 +46,8 @@ def real_array(
         if array.dtype.kind in "USO" and array.ndim == 0 and value is not None:
             got = f"{got}: {_short(value)}"
         raise error(f"{name}: expected real numbers of shape {accepted}, got {got}")
-    return array.astype(dtype, copy=False)
+    with np.errstate(over="ignore"):  # too large for single precision is infinite, and refused as such
+        return array.astype(dtype, copy=False)
 
 
 def _short(value: Any) -> str:

@@ -13,6 +13,7 @@ UnknownName.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from robokit.engine import ENGINES
 from robokit.engine.arguments import batch_size
 from robokit.errors import ShapeError, SingularInertia, UnknownName
 from robokit.kernels import kernel, lower_entries
+from robokit.large import long_way
 from robokit.model.checks import not_a_robot
 from robokit.model.robot import Robot
 from robokit.model.sparsity import inertia_pattern
@@ -35,6 +37,8 @@ LOOKS = 32
 """States whose accelerations are not finite that are searched for a joint to blame."""
 
 FExt = Mapping[str, Any] | np.ndarray | None
+
+DTYPES = ("float64", "float32")
 
 
 class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
@@ -69,19 +73,19 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
         return f"<LinkPoses of {len(self)} links, rotation {self.rotation.shape}>"
 
 
-def forward_kinematics(robot: Robot, q: Any, *, engine: str | None = None) -> LinkPoses:
+def forward_kinematics(robot: Robot, q: Any, *, engine: str | None = None, dtype: Any = None) -> LinkPoses:
     """World poses of all links.
 
     Source: RBDA section 4.4.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, engine: as in :func:`rnea`.
+        q, engine, dtype: as in :func:`rnea`.
 
     Returns:
         ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation and .position.
     """
-    rotation, position = _run(robot, "forward_kinematics", None, engine, q)
+    rotation, position = _run(robot, "forward_kinematics", None, engine, dtype, q)
     return LinkPoses(robot, rotation, position)
 
 
@@ -94,6 +98,7 @@ def rnea(
     *,
     out: np.ndarray | None = None,
     engine: str | None = None,
+    dtype: Any = None,
 ) -> np.ndarray:
     """Inverse dynamics by the recursive Newton-Euler algorithm: tau = H(q) a + C(q, v, f_ext).
 
@@ -109,13 +114,15 @@ def rnea(
         out: array to write to, of the result's shape.
         engine: "llvm", machine code, which is what None means where there can be any, or "python", the text
             as it stands: for one-off calls and for looking inside with a debugger.
+        dtype: "float64" (None) or "float32": of the result and of the computation. Batches then take about
+            half the time and memory; errors are some 1e-6 of the largest terms. Arguments are converted.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
     """
     if f_ext is None:
-        return _run(robot, "rnea", out, engine, q, v, a)
-    return _run(robot, "rnea_f_ext", out, engine, q, v, a, _body_forces(robot, q, f_ext, engine))
+        return _run(robot, "rnea", out, engine, dtype, q, v, a)
+    return _run(robot, "rnea_f_ext", out, engine, dtype, q, v, a, _body_forces(robot, q, f_ext, engine))
 
 
 def bias_forces(
@@ -126,6 +133,7 @@ def bias_forces(
     *,
     out: np.ndarray | None = None,
     engine: str | None = None,
+    dtype: Any = None,
 ) -> np.ndarray:
     """C(q, v, f_ext): the joint forces that give zero acceleration, gravity included.
 
@@ -133,18 +141,18 @@ def bias_forces(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out, engine: as in :func:`rnea`.
+        q, v, f_ext, out, engine, dtype: as in :func:`rnea`.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
     """
     if f_ext is None:
-        return _run(robot, "bias_forces", out, engine, q, v)
-    return _run(robot, "bias_forces_f_ext", out, engine, q, v, _body_forces(robot, q, f_ext, engine))
+        return _run(robot, "bias_forces", out, engine, dtype, q, v)
+    return _run(robot, "bias_forces_f_ext", out, engine, dtype, q, v, _body_forces(robot, q, f_ext, engine))
 
 
 def gravity_forces(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
 ) -> np.ndarray:
     """G(q): the joint forces that hold the robot still against gravity.
 
@@ -152,16 +160,22 @@ def gravity_forces(
 
     Args:
         robot: the robot.
-        q, out, engine: as in :func:`rnea`.
+        q, out, engine, dtype: as in :func:`rnea`.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
     """
-    return _run(robot, "gravity_forces", out, engine, q)
+    return _run(robot, "gravity_forces", out, engine, dtype, q)
 
 
 def crba(
-    robot: Robot, q: Any, *, sparse: bool = False, out: np.ndarray | None = None, engine: str | None = None
+    robot: Robot,
+    q: Any,
+    *,
+    sparse: bool = False,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
 ) -> np.ndarray | scipy.sparse.csr_array:
     """Joint-space inertia matrix H(q) by the composite-rigid-body algorithm.
 
@@ -169,7 +183,7 @@ def crba(
 
     Args:
         robot: the robot.
-        q, engine: as in :func:`rnea`.
+        q, engine, dtype: as in :func:`rnea`.
         sparse: a scipy.sparse array of the entries that the tree leaves nonzero; one state only.
         out: array to write to, (nv, nv) or (B, nv, nv); with sparse=False only.
 
@@ -177,8 +191,8 @@ def crba(
         H, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [kg m^2 | kg m | kg].
     """
     if not sparse:
-        return _run(robot, "crba", out, engine, q)
-    values = crba_nonzeros(robot, q, engine=engine)
+        return _run(robot, "crba", out, engine, dtype, q)
+    values = crba_nonzeros(robot, q, engine=engine, dtype=dtype)
     if out is not None or values.ndim != 1:
         raise ShapeError(
             "crba(sparse=True): takes one state, (nq,), and no out; use sparse=False for a batch"
@@ -197,7 +211,7 @@ def crba(
 
 
 def crba_nonzeros(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
 ) -> np.ndarray:
     """The entries of H that the tree leaves nonzero, of the lower triangle, row by row.
 
@@ -209,12 +223,12 @@ def crba_nonzeros(
 
     Args:
         robot: the robot.
-        q, out, engine: as in :func:`rnea`.
+        q, out, engine, dtype: as in :func:`rnea`.
 
     Returns:
         (entries,) or (B, entries).
     """
-    return _run(robot, "crba_nonzeros", out, engine, q)
+    return _run(robot, "crba_nonzeros", out, engine, dtype, q)
 
 
 def inertia_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
@@ -244,7 +258,7 @@ class LTDLFactor:
         """
         n = self._robot.nv
         L = self.L.reshape(*self.L.shape[:-2], n * n)
-        return _run(self._robot, "ltdl_solve", None, self._engine, L, self.D, b)
+        return _run(self._robot, "ltdl_solve", None, self._engine, None, L, self.D, b)
 
 
 def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
@@ -272,7 +286,7 @@ def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
     if H.ndim not in (2, 3) or H.shape[-2:] != (n, n):
         raise ShapeError(f"H: expected shape ({n}, {n}) or (B, {n}, {n}), got {H.shape}")
     _check_mass_matrix(robot, H)
-    L, D = _run(robot, "ltdl", None, engine, H.reshape(*H.shape[:-2], n * n))
+    L, D = _run(robot, "ltdl", None, engine, None, H.reshape(*H.shape[:-2], n * n))
     bad = ~(D > 0.0)
     if np.any(bad):
         dof = int(np.argwhere(bad)[-1][-1])
@@ -290,6 +304,7 @@ def aba(
     *,
     out: np.ndarray | None = None,
     engine: str | None = None,
+    dtype: Any = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm.
 
@@ -297,7 +312,7 @@ def aba(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out, engine: as in :func:`rnea`.
+        q, v, f_ext, out, engine, dtype: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
 
     Returns:
@@ -307,8 +322,10 @@ def aba(
         SingularInertia: a joint moves no inertia; the error names it.
     """
     if f_ext is None:
-        return _accelerations(robot, "aba", out, engine, q, v, tau)
-    return _accelerations(robot, "aba_f_ext", out, engine, q, v, tau, _body_forces(robot, q, f_ext, engine))
+        return _accelerations(robot, "aba", out, engine, dtype, q, v, tau)
+    return _accelerations(
+        robot, "aba_f_ext", out, engine, dtype, q, v, tau, _body_forces(robot, q, f_ext, engine)
+    )
 
 
 def forward_dynamics(
@@ -321,6 +338,7 @@ def forward_dynamics(
     method: str = "aba",
     out: np.ndarray | None = None,
     engine: str | None = None,
+    dtype: Any = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm or by RNEA, CRBA and a sparse solve.
 
@@ -328,7 +346,7 @@ def forward_dynamics(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out, engine: as in :func:`rnea`.
+        q, v, f_ext, out, engine, dtype: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         method: "aba", O(n), or "crba", O(n d^2).
 
@@ -339,64 +357,69 @@ def forward_dynamics(
         SingularInertia: a joint moves no inertia; the error names it.
     """
     if method == "aba":
-        return aba(robot, q, v, tau, f_ext, out=out, engine=engine)
+        return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype)
     if method != "crba":
         raise UnknownName("method", str(method), ("aba", "crba"))
+    if dtype is not None and _dtype(dtype) == "float32":
+        warnings.warn(
+            'forward_dynamics: method "crba" in float32 loses some 1e-3 of the accelerations; "aba" does not',
+            stacklevel=2,
+        )
     if f_ext is None:
-        return _accelerations(robot, "forward_dynamics", out, engine, q, v, tau)
+        return _accelerations(robot, "forward_dynamics", out, engine, dtype, q, v, tau)
     return _accelerations(
-        robot, "forward_dynamics_f_ext", out, engine, q, v, tau, _body_forces(robot, q, f_ext, engine)
+        robot, "forward_dynamics_f_ext", out, engine, dtype, q, v, tau, _body_forces(robot, q, f_ext, engine)
     )
 
 
-def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None) -> np.ndarray:
+def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None, dtype: Any = None) -> np.ndarray:
     """Centre of mass of the moving bodies in the world.
 
     Source: dynamics notes eq. 20.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, engine: as in :func:`rnea`.
+        q, engine, dtype: as in :func:`rnea`.
 
     Returns:
         p_G [m], (3,) or (B, 3).
     """
     _has_mass(robot)
-    return _run(robot, "center_of_mass", None, engine, q)
+    return _run(robot, "center_of_mass", None, engine, dtype, q)
 
 
-def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None) -> Any:
+def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None) -> Any:
     """Kinetic energy of the moving bodies.
 
     Source: seeds 000, T = 1/2 sum v_i^T I_i v_i.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, v, engine: as in :func:`rnea`.
+        q, v, engine, dtype: as in :func:`rnea`.
 
     Returns:
         T [J], a float or (B,).
     """
-    return _run(robot, "kinetic_energy", None, engine, q, v)
+    return _run(robot, "kinetic_energy", None, engine, dtype, q, v)
 
 
-def potential_energy(robot: Robot, q: Any, *, engine: str | None = None) -> Any:
+def potential_energy(robot: Robot, q: Any, *, engine: str | None = None, dtype: Any = None) -> Any:
     """Potential energy in uniform gravity, zero where the centre of mass is at the origin's height.
 
     Source: V = -a_g . M p_G.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, engine: as in :func:`rnea`.
+        q, engine, dtype: as in :func:`rnea`.
 
     Returns:
         V [J], a float or (B,).
     """
-    return _run(robot, "potential_energy", None, engine, q)
+    return _run(robot, "potential_energy", None, engine, dtype, q)
 
 
 def centroidal_momentum_matrix(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
 ) -> np.ndarray:
     """A_G(q) with h_G = A_G v: rows [angular; linear] in world axes about the centre of mass.
 
@@ -404,45 +427,49 @@ def centroidal_momentum_matrix(
 
     Args:
         robot: the robot.
-        q, out, engine: as in :func:`rnea`.
+        q, out, engine, dtype: as in :func:`rnea`.
 
     Returns:
         A_G, (6, nv) or (B, 6, nv).
     """
     _has_mass(robot)
-    return _run(robot, "centroidal_momentum_matrix", out, engine, q)
+    return _run(robot, "centroidal_momentum_matrix", out, engine, dtype, q)
 
 
-def centroidal_momentum(robot: Robot, q: Any, v: Any, *, engine: str | None = None) -> np.ndarray:
+def centroidal_momentum(
+    robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None
+) -> np.ndarray:
     """h_G = [k_G; l_G] in world axes about the centre of mass.
 
     Source: dynamics notes eq. 21.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, v, engine: as in :func:`rnea`.
+        q, v, engine, dtype: as in :func:`rnea`.
 
     Returns:
         h_G [N m s; N s], (6,) or (B, 6).
     """
     _has_mass(robot)
-    return _run(robot, "centroidal_momentum", None, engine, q, v)
+    return _run(robot, "centroidal_momentum", None, engine, dtype, q, v)
 
 
-def centroidal_momentum_bias(robot: Robot, q: Any, v: Any, *, engine: str | None = None) -> np.ndarray:
+def centroidal_momentum_bias(
+    robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None
+) -> np.ndarray:
     """Rate of h_G at zero acceleration, without gravity: (d/dt A_G) v.
 
     Source: dynamics notes eq. 22, 26.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, v, engine: as in :func:`rnea`.
+        q, v, engine, dtype: as in :func:`rnea`.
 
     Returns:
         [N m; N], (6,) or (B, 6).
     """
     _has_mass(robot)
-    return _run(robot, "centroidal_momentum_bias", None, engine, q, v)
+    return _run(robot, "centroidal_momentum_bias", None, engine, dtype, q, v)
 
 
 def inertia_sparsity(robot: Robot) -> np.ndarray:
@@ -473,21 +500,36 @@ def _check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
         )
 
 
-def _run(robot: Robot, name: str, out: np.ndarray | None, engine: str | None, *arguments: Any) -> Any:
+def _run(
+    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
+) -> Any:
     """Run a kernel; the short way to machine code for single states comes first."""
     try:
         ready = robot.kernels.get(name)
     except AttributeError:
         raise not_a_robot(robot) from None
-    if ready is not None and out is None and engine is None:
+    if ready is not None and out is None and engine is None and dtype is None:
         result = ready.fast(*arguments)
         if result is not None:
             return result
+    dtype = "float64" if dtype is None else _dtype(dtype)
     if engine == "python":
-        return kernel(robot, name).python(*arguments, out=out)
+        return kernel(robot, name, dtype).python(*arguments, out=out)
     if engine is not None and engine != "llvm":
         raise UnknownName("engine", str(engine), ENGINES)
-    return kernel(robot, name)(*arguments, out=out)
+    run = long_way(robot, name) or kernel(robot, name, dtype)
+    return run(*arguments, out=out)
+
+
+def _dtype(given: Any) -> str:
+    """Name of a kernel's dtype."""
+    try:
+        name = np.dtype(given).name
+    except TypeError:
+        name = str(given)
+    if name not in DTYPES:
+        raise UnknownName("dtype", name, DTYPES)
+    return name
 
 
 def _body_forces(
@@ -520,7 +562,7 @@ def _body_forces(
     world = np.zeros((*batch, rows, 6))
     for body, value in wrenches.values():
         world[..., body, :] += value
-    local = _run(robot, "wrenches_in_bodies", None, engine, q, world.reshape(*batch, rows * 6))
+    local = _run(robot, "wrenches_in_bodies", None, engine, None, q, world.reshape(*batch, rows * 6))
     return local.reshape(*local.shape[:-2], rows * 6)
 
 
@@ -543,7 +585,7 @@ def _has_mass(robot: Robot) -> None:
 
 
 def _accelerations(
-    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, q: Any, *others: Any
+    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, q: Any, *others: Any
 ) -> np.ndarray:
     """Run a forward dynamics kernel; SingularInertia with the joint that moves no inertia.
 
@@ -551,7 +593,7 @@ def _accelerations(
     that happen to be, whose accelerations machine code finds not finite.
     """
     try:
-        return _run(robot, name, out, engine, q, *others)
+        return _run(robot, name, out, engine, dtype, q, *others)
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise

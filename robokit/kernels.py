@@ -202,27 +202,28 @@ def quaternion_offsets(robot: Robot) -> list[int]:
     ]
 
 
-def kernel(robot: Robot, name: str) -> Kernel | Bound:
+def kernel(robot: Robot, name: str, dtype: str = "float64") -> Kernel | Bound:
     """The robot's kernel of that row, built at the first call."""
-    found = robot.kernels.get(name)
+    place = name if dtype == "float64" else f"{name} {dtype}"
+    found = robot.kernels.get(place)
     if found is None:
         row = KERNELS[name]
         if row.finite:
             check_inertia(robot)
         if robot.parameters is None:
-            found = _build(name, row, robot, lambda *flat: row.text(robot, *flat), robot.fingerprint)
+            found = _build(name, row, robot, lambda *flat: row.text(robot, *flat), robot.fingerprint, dtype)
         else:
-            found = _shared(name, row, robot)
+            found = _shared(name, row, robot, dtype)
             if row.inertial:
                 given = robot.parameters.view(np.float64)  # not the dtype object of a pickled array
                 found = found.bind(given.reshape(*given.shape[:-2], -1))
-        robot.kernels[name] = found
+        robot.kernels[place] = found
     return found
 
 
-def _shared(name: str, row: Row, robot: Robot) -> Kernel:
+def _shared(name: str, row: Row, robot: Robot, dtype: str) -> Kernel:
     """The kernel that serves all robots of this tree, whatever their inertias."""
-    place = (name, robot.tree.gravity)
+    place = (name, robot.tree.gravity, dtype)
     found = robot.shared_kernels.get(place)
     if found is None:
         # What the kernel keeps alive must not be this robot's samples.
@@ -234,9 +235,11 @@ def _shared(name: str, row: Row, robot: Robot) -> Kernel:
                 *others, parameters = flat
                 return row.text(replace(bare, tree=replace(bare.tree, I=inertias(parameters))), *others)
 
-            found = _build(name, row, bare, text, key, [("inertial_parameters", COUNT * (bare.nbodies + 1))])
+            found = _build(
+                name, row, bare, text, key, dtype, [("inertial_parameters", COUNT * (bare.nbodies + 1))]
+            )
         else:
-            found = _build(name, row, bare, lambda *flat: row.text(bare, *flat), key)
+            found = _build(name, row, bare, lambda *flat: row.text(bare, *flat), key, dtype)
         found = robot.shared_kernels.setdefault(place, found)
     return found
 
@@ -251,6 +254,7 @@ def _build(
     robot: Robot,
     text: Callable[..., list[Lists]],
     key: bytes,
+    dtype: str,
     more: Sequence[tuple[str, int]] = (),
 ) -> Kernel:
     return Kernel.build(
@@ -261,4 +265,5 @@ def _build(
         key=key,
         quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.quaternions else [],
         finite=row.finite,
+        dtype=dtype,
     )

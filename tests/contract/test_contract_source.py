@@ -21,6 +21,7 @@ LAYERS = [
     ("urdf", "algorithms", "catalog", "interop"),
     ("engine", "singular"),
     ("kernels",),
+    ("large",),
     ("dynamics", "cost"),
     ("sim",),
     ("viewer", "report"),

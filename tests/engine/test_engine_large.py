@@ -1,0 +1,93 @@
+"""Robots too long for straight lines: the other ways give what the texts give."""
+
+from __future__ import annotations
+
+import ladder
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit import large
+
+JOINTS = 9
+
+
+@pytest.fixture(params=["fixed", "floating"])
+def robot(request):
+    return ladder.chain(JOINTS, base=request.param)
+
+
+@pytest.fixture
+def state(robot):
+    rng = np.random.default_rng(4)
+    q = np.stack([robot.random_configuration(rng) for _ in range(3)])
+    return q, *rng.standard_normal((2, 3, robot.nv))
+
+
+def close(found, expected, tolerance):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+def answers(robot, q, v, tau):
+    """Everything that has another way."""
+    H = rk.crba(robot, q)
+    factor = rk.ltdl(robot, H)
+    force = {robot.link_names[-1]: np.array([0.1, 0.2, 0.3, 1.0, 2.0, 3.0])}
+    return {
+        "H": H,
+        "entries": rk.crba_nonzeros(robot, q),
+        "L": factor.L,
+        "D": factor.D,
+        "x": factor.solve(tau),
+        "a": rk.forward_dynamics(robot, q, v, tau, method="crba"),
+        "a with forces": rk.forward_dynamics(robot, q, v, tau, force, method="crba"),
+    }
+
+
+@pytest.mark.parametrize("one", [True, False], ids=["one state", "a batch"])
+def test_they_agree_with_the_texts(robot, state, one, monkeypatch):
+    given = [x[1] for x in state] if one else state
+    expected = answers(robot, *given)
+    monkeypatch.setattr(large, "MOST", 0)
+    found = answers(ladder.chain(JOINTS, base=robot.base), *given)
+    for name, value in expected.items():
+        assert found[name].shape == value.shape
+        close(found[name], value, 1e-13 if name in ("H", "entries") else 1e-7)
+    close(rk.aba(robot, *given), found["a"], 1e-7)
+
+
+def test_factors_are_factors(robot, state):
+    H = large.mass_matrix(robot, state[0])
+    L, D = large.factors(H)
+    close(np.swapaxes(L, -1, -2) @ (D[..., None] * L), H, 1e-14)
+    assert np.array_equal(np.tril(L), L)
+    assert np.all(np.diagonal(L, axis1=-2, axis2=-1) == 1.0)
+
+
+def test_no_fill_in(monkeypatch):
+    monkeypatch.setattr(large, "MOST", 0)
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    factor = rk.ltdl(robot, rk.crba(robot, robot.neutral()))
+    assert np.all(factor.L[~rk.inertia_sparsity(robot)] == 0.0)
+
+
+def test_refusals_are_those_of_the_texts(monkeypatch):
+    monkeypatch.setattr(large, "MOST", 0)
+    robot = ladder.chain(JOINTS)
+    H = rk.crba(robot, np.zeros(JOINTS))
+    with pytest.raises(rk.ShapeError, match=r"q: expected shape \(9,\) or \(B, 9\), got \(8,\)"):
+        rk.crba(robot, np.zeros(8))
+    with pytest.raises(rk.ShapeError, match=r"q: expected finite numbers, got nan at q\[7\]"):
+        rk.crba(robot, np.where(np.arange(JOINTS) == 7, np.nan, 0.0))
+    with pytest.raises(rk.SingularInertia, match="not positive definite"):
+        rk.ltdl(robot, -H)
+    with pytest.raises(rk.ShapeError, match=r"b: expected finite numbers, got inf at b\[0\]"):
+        rk.ltdl(robot, H).solve(np.where(np.arange(JOINTS) == 0, np.inf, 0.0))
+
+
+def test_a_long_chain_is_quick():
+    robot = ladder.chain(400)
+    q = np.linspace(-1.0, 1.0, 400)
+    H = rk.crba(robot, q)
+    assert robot.kernels.keys().isdisjoint({"crba", "ltdl"}), "nothing was written out"
+    assert rk.ltdl(robot, H).L.shape == (400, 400)
