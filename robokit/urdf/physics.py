@@ -68,6 +68,7 @@ def check_inertias(robot: RobotDescription, report: Report) -> None:
 
 def check_joints(robot: RobotDescription, report: Report) -> None:
     """Axes, limits and dynamics of every joint."""
+    _check_zero(robot, report)
     for joint in robot.joints:
         if joint.has_axis:
             _check_axis(joint, report)
@@ -135,6 +136,27 @@ def _check_range(joint: JointDescription, report: Report) -> None:
         report.once("limit-locked", "", where, limit.line, message)
 
 
+def _check_zero(robot: RobotDescription, report: Report) -> None:
+    """Joints whose position zero is outside their limits, all in one note."""
+    beyond = []
+    for joint in robot.joints:
+        limit = joint.limit
+        if joint.type not in ("revolute", "prismatic") or limit is None or limit.range is None:
+            continue
+        lower, upper = limit.range
+        if lower <= upper and not lower <= 0.0 <= upper:
+            beyond.append((joint, f"{joint.name!r} [{lower:.4g}, {upper:.4g}]"))
+    if not beyond:
+        return
+    shown = ", ".join(text for _, text in beyond[:4])
+    shown += f" and {len(beyond) - 4} more" if len(beyond) > 4 else ""
+    first = beyond[0][0]
+    assert first.limit is not None
+    where = f"joint {first.name!r} limit" if len(beyond) == 1 else "robot"
+    message = f"position zero is outside the limits of joint{'s' * (len(beyond) > 1)} {shown}"
+    report.add("limit-excludes-zero", where, first.limit.line, message)
+
+
 def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Report) -> None:
     """Joints that move no inertia, which make H singular.
 
@@ -177,8 +199,20 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
         more = f", like the {inner} beyond it" if inner else ""
         message = f"moves {lacks}{more}: H is singular"
         report.add("massless-subtree", f"joint {joint.name!r}", joint.line, message)
-    if base == "floating":
-        _check_floating_base(tree, joints, own_mass, own_turn, mass, report, robot)
+    if base != "fixed":
+        told = _moves_what_the_base_moves(tree, joints, own_mass, own_turn, mass)
+        if told is not None and base == "floating":
+            message = (
+                f"the floating base carries no inertia of its own and moves the same body as joint "
+                f"{told.name!r}: H is singular"
+            )
+            report.add("massless-subtree", f"joint {FLOATING_BASE!r}", robot.line, message)
+        elif told is not None:
+            message = (
+                f"has no inertia and carries nothing but joint {told.name!r}: with base='floating' "
+                "both would move the same body, and H would be singular"
+            )
+            report.add("base-massless", f"link {tree.order[0]!r}", links[tree.order[0]].line, message)
 
 
 def _accumulated(own: list[bool], tree: LinkTree) -> list[bool]:
@@ -224,16 +258,14 @@ def _on_axis(
     return "point masses on its own axis only"
 
 
-def _check_floating_base(
+def _moves_what_the_base_moves(
     tree: LinkTree,
     joints: list[JointDescription | None],
     own_mass: list[bool],
     own_turn: list[bool],
     mass: list[bool],
-    report: Report,
-    robot: RobotDescription,
-) -> None:
-    """A floating base without inertia that carries a single subtree moves the same body as its joint."""
+) -> JointDescription | None:
+    """The one joint that a root without inertia carries: a floating base would move the same body."""
     on_base = [True] * len(joints)
     carried: list[JointDescription] = []
     for k, joint in enumerate(joints):
@@ -242,10 +274,5 @@ def _check_floating_base(
             if joint.moves and on_base[tree.parent[k]] and mass[k]:
                 carried.append(joint)
         if on_base[k] and (own_mass[k] or own_turn[k]):
-            return
-    if len(carried) == 1:
-        message = (
-            f"the floating base carries no inertia of its own and moves the same body as joint "
-            f"{carried[0].name!r}: H is singular"
-        )
-        report.add("massless-subtree", f"joint {FLOATING_BASE!r}", robot.line, message)
+            return None
+    return carried[0] if len(carried) == 1 else None
