@@ -115,7 +115,7 @@ def check_files(
     """
     checked = []
     for path in paths:
-        description, found = check_urdf(path, base, package_dirs, meshes)
+        description, found = check_urdf(path, base, package_dirs, plausible=True, meshes=meshes)
         checked.append(Checked(os.fspath(path), description, [d for d in found if d.code not in ignore]))
     return checked
 

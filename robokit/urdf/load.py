@@ -77,6 +77,7 @@ def check_urdf(
     path_or_text: PathLike | bytes,
     base: str = "fixed",
     package_dirs: Sequence[PathLike] = (),
+    plausible: bool = False,
     meshes: bool = False,
 ) -> tuple[RobotDescription | None, list[Diagnostic]]:
     """Judge a URDF without building a robot; never raises over the file.
@@ -86,7 +87,9 @@ def check_urdf(
         base: as for :func:`load_urdf`, or "either": as "fixed", with a note where H would be singular
             with a floating base.
         package_dirs: as for :func:`load_urdf`.
-        meshes: read the meshes too, so that the masses of their links can be judged.
+        plausible: look beyond what loading says: note masses and inertias that the links' shapes do not
+            explain, and joints whose position zero is outside their limits.
+        meshes: read the meshes for that too.
 
     Returns:
         The description (None where nothing can be read) and all findings, errors first.
@@ -101,7 +104,7 @@ def check_urdf(
         description = parse_path(path_or_text, report)
         folder = _folder(path_or_text)
     if description is not None:
-        check(description, report, Resolver(folder, _dirs(package_dirs)), base, meshes)
+        check(description, report, Resolver(folder, _dirs(package_dirs)), base, plausible, meshes)
     return description, report.diagnostics()
 
 

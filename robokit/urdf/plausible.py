@@ -67,6 +67,27 @@ def equivalent_box(inertial: InertialDescription) -> Equivalent | None:
     return Equivalent(moments, axes, np.sqrt(np.maximum(squares, 0.0)))
 
 
+def check_zero(robot: RobotDescription, report: Report) -> None:
+    """Joints whose position zero is outside their limits, all in one note."""
+    beyond = []
+    for joint in robot.joints:
+        limit = joint.limit
+        if joint.type not in ("revolute", "prismatic") or limit is None or limit.range is None:
+            continue
+        lower, upper = limit.range
+        if lower <= upper and not lower <= 0.0 <= upper:
+            beyond.append((joint, f"{joint.name!r} [{lower:.4g}, {upper:.4g}]"))
+    if not beyond:
+        return
+    shown = ", ".join(text for _, text in beyond[:4])
+    shown += f" and {len(beyond) - 4} more" if len(beyond) > 4 else ""
+    first = beyond[0][0]
+    assert first.limit is not None
+    where = f"joint {first.name!r} limit" if len(beyond) == 1 else "robot"
+    message = f"position zero is outside the limits of joint{'s' * (len(beyond) > 1)} {shown}"
+    report.add("limit-excludes-zero", where, first.limit.line, message)
+
+
 def check_plausible(
     robot: RobotDescription, tree: LinkTree, report: Report, mesh_box: MeshBox | None = None
 ) -> None:
