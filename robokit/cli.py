@@ -193,7 +193,8 @@ def check(arguments: argparse.Namespace) -> int:
     if arguments.page is not None:
         page = _writable(arguments.page, ".html")
         if len(files) != 1:
-            raise RobokitError(f"--page shows one file, {len(files)} were given")
+            print(f"robokit: --page shows one file, {len(files)} were given", file=sys.stderr)
+            return 2
     for problem in problems:
         _fail(problem)
     checked = check_files(

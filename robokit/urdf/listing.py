@@ -127,7 +127,9 @@ def _counts(counts: Mapping[Severity, int], paint: Paint) -> str:
 
 def _figures(robot: RobotDescription) -> str:
     moving = sum(joint.moves for joint in robot.joints)
-    return f"{robot.name or 'no name'}: {len(robot.links)} links, {moving} moving joints, {total_mass(robot):.4g} kg"
+    links = len(robot.links)
+    sizes = f"{links} link{'s' * (links != 1)}, {moving} moving joint{'s' * (moving != 1)}"
+    return f"{robot.name or 'no name'}: {sizes}, {total_mass(robot):.4g} kg"
 
 
 def _inertias(robot: RobotDescription) -> Iterator[str]:
