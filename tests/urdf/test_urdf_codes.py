@@ -1,7 +1,7 @@
 """Every verdict has a bad twin that gets it and a good twin that gets nothing."""
 
 import pytest
-from urdf_cases import BASE_CODES, CASES, CHECK_ONLY, FILE_CODES
+from urdf_cases import BASE_CODES, CASES, CHECK_ONLY, FILE_CODES, MORE
 
 from robokit.errors import UrdfError
 from robokit.urdf import CODES, check_urdf, loads_urdf
@@ -67,6 +67,13 @@ def test_an_error_stands_alone(code):
     """One mistake, one message: no cascade of errors that follow from it."""
     _, found = check_urdf(CASES[code][0])
     assert [d.code for d in found if d.severity == "error"] == [code]
+
+
+@pytest.mark.parametrize("code", MORE)
+def test_what_no_pair_of_texts_shows(code):
+    bad, options = MORE[code]
+    hits = [d for d in check_urdf(bad, **options)[1] if d.code == code]
+    assert len(hits) == 1 and hits[0].severity == CODES[code].severity
 
 
 def test_all_errors_come_at_once():

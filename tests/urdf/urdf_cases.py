@@ -272,3 +272,22 @@ FILE_CODES = {
 
 BASE_CODES = {"base-floats-twice", "joint-renamed", "base-massless"}
 """Codes that need another base; test_urdf_load.py and test_urdf_plausible.py show them."""
+
+FREE = (
+    robot(
+        f'<link name="a"/>\n<link name="b">{INERTIAL}</link>\n'
+        '<joint name="floating_base" type="TYPE"><parent link="a"/><child link="b"/></joint>'
+    ),
+    {"base": "floating"},
+)
+
+MORE = {
+    "file-empty": (b" \n", {}),
+    "file-compressed": (b"\x1f\x8b\x08\x00", {}),
+    "file-binary": (b"\x7fELF\x02\x01\x01\0\0\0\0", {}),
+    "file-encoding": ('<robot name="Prüfstand"><link name="a"/></robot>'.encode("latin-1"), {}),
+    "base-floats-twice": (FREE[0].replace("TYPE", "floating"), FREE[1]),
+    "joint-renamed": (FREE[0].replace("TYPE", "fixed"), FREE[1]),
+    "base-massless": (MASSLESS_TIP.replace("KIND", "fixed"), {"base": "either"}),
+}
+"""Code -> what gives it and with which options, beside CASES: the manual shows these too."""
