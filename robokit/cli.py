@@ -419,7 +419,10 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = add("check", check, "robokit check --strict robots/ 'extra/**/*.urdf'")
     sub.add_argument(
-        "files", metavar="FILE", nargs="+", help="a file, a folder, a pattern, or a ROBOT of the other commands"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a file, a folder, a pattern, or a ROBOT of the other commands",
     )
     sub.add_argument("--strict", action="store_true", help="warnings count as errors")
     sub.add_argument("--json", action="store_true", help="findings as JSON")

@@ -121,9 +121,7 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], align: str) -
 
 def _sentence(text: str, indent: str = "  ") -> list[str]:
     """Text in lines of at most 80 columns; its names are broken only where one alone is longer."""
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False
-    )
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _tail(path: str, width: int) -> str:

@@ -86,7 +86,7 @@ class Diagnostics(Generated):
             lines += [f".. _diagnostic-{code}:", "", f".. rubric:: ``{code}``", ""]
             lines += [f"{sentence(plain(row.meaning))}", "", *example(code)]
             if row.fix:
-                lines += [f"*Fix:* {plain(row.fix)}.", ""]
+                lines += [f"*Fix:* {plain(row.fix)}", ""]
         return lines
 
 
@@ -110,7 +110,7 @@ def example(code: str) -> list[str]:
     else:
         return []
     (found,) = (d for d in check_urdf(bad, **options)[1] if d.code == code)
-    said = [f"*Said:* {literal(found.element)}: {literal(found.message)}", ""]
+    said = [f"*Said:* ``{found.element}: {found.message}``", ""]
     if isinstance(bad, bytes):
         return [f"*Example:* a file that begins with the bytes ``{str(bad[:20])[1:]}``.", "", *said]
     before, after = bad.split("\n"), good.split("\n")
@@ -120,11 +120,6 @@ def example(code: str) -> list[str]:
     if good and right:
         lines += ["*Right:*", "", *code_block("xml", laid_out(right))]
     return lines
-
-
-def literal(text: str) -> str:
-    """Text that reST must not read."""
-    return re.sub(r"([\\*`|_<>])", r"\\\1", text)
 
 
 def sentence(text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from robokit.conventions import FLOATING_BASE
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.loops import check_loops
 from robokit.urdf.extent import MeshBox
+from robokit.urdf.loops import check_loops
 from robokit.urdf.physics import check_inertias, check_joints, check_masses
 from robokit.urdf.plausible import check_plausible, check_zero
 from robokit.urdf.report import Report

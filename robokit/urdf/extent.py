@@ -27,7 +27,7 @@ class Extent:
     Attributes:
         low, high: corners of the bounding box, (3,) [m].
         most: volume that the shapes cannot exceed [m^3].
-        least: volume that they have at least: that of the largest, 0 where only a box round it is known [m^3].
+        least: volume that they have at least, that of the largest; 0 where only boxes are known [m^3].
     """
 
     low: np.ndarray

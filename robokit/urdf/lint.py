@@ -137,10 +137,10 @@ def as_json(
         problems: lines on arguments that mean no file.
 
     Returns:
-        ``format``, ``status``, ``counts``, ``problems`` and ``files``; each file has ``file``, ``status``,
-        ``robot``, ``links``, ``joints``, ``moving_joints``, ``mass_kg``, ``counts`` and ``diagnostics``, whose
-        entries have ``severity``, ``code``, ``element``, ``line``, ``message`` and ``hint``. The figures of a
-        file that cannot be read are null.
+        ``format``, ``status``, ``counts``, ``problems`` and ``files``. Each file has ``file``, ``status``,
+        ``robot``, ``links``, ``joints``, ``moving_joints``, ``mass_kg``, ``counts`` and ``diagnostics``,
+        whose entries have ``severity``, ``code``, ``element``, ``line``, ``message`` and ``hint``. The
+        figures of a file that cannot be read are null.
     """
     return {
         "format": FORMAT,

@@ -139,7 +139,9 @@ def _inertias(robot: RobotDescription) -> Iterator[str]:
         if link.inertial is None or box is None:
             continue
         moments = " ".join(f"{m:.3g}" for m in box.moments)
-        rows.append((f"{link.inertial.mass:.4g}", moments, " x ".join(f"{x:.2g}" for x in box.size), link.name))
+        rows.append(
+            (f"{link.inertial.mass:.4g}", moments, " x ".join(f"{x:.2g}" for x in box.size), link.name)
+        )
     widths = [max(len(row[k]) for row in rows) for k in range(3)]
     for row in rows:
         cells = [row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].ljust(widths[2])]

@@ -186,7 +186,7 @@ def _volume(cubic_metres: float) -> str:
     """A volume in the unit in which it reads well."""
     if cubic_metres < 1e-4:
         return f"{1e6 * cubic_metres:.3g} cm^3"
-    return f"{1e3 * cubic_metres:.3g} litres" if cubic_metres < 1.0 else f"{cubic_metres:.3g} m^3"
+    return f"{1e3 * cubic_metres:.3g} l" if cubic_metres < 1.0 else f"{cubic_metres:.3g} m^3"
 
 
 def total_mass(robot: RobotDescription) -> float:

@@ -22,7 +22,8 @@ ODD = '<robot name=""><link name="a"/></robot>'
 BAD = '<robot name="bad">\n<link name="a"/>\n<link name="a"/></robot>'
 HEAVY = (
     '<robot name="r"><link name="a"><inertial><mass value="1"/><inertia ixx="{0}" ixy="0" ixz="0" iyy="{0}" '
-    'iyz="0" izz="{0}"/></inertial><visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual></link></robot>'
+    'iyz="0" izz="{0}"/></inertial><visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual></link>'
+    "</robot>"
 )
 
 
@@ -75,7 +76,9 @@ def test_exit_status(folder, capsys, argv, status):
 
 
 def test_an_unreadable_file_is_status_2(folder, capsys, monkeypatch):
-    monkeypatch.setattr("robokit.urdf.source.Path.read_bytes", lambda self: (_ for _ in ()).throw(OSError(5, "broken")))
+    monkeypatch.setattr(
+        "robokit.urdf.source.Path.read_bytes", lambda self: (_ for _ in ()).throw(OSError(5, "broken"))
+    )
     status, out, _ = run(capsys, "clean.urdf")
     assert status == 2 and "file-unreadable" in out and "broken" in out
 
@@ -118,7 +121,14 @@ def test_findings_are_grouped_and_fit_80_columns(folder, capsys):
         "physics-ignored",
     ]
     assert sum("fix: rename one of them" in line for line in lines) == 1
-    assert [line.split()[1] for line in lines if line.startswith("    line")] == ["3", "5", "6", "7", "1", "8"]
+    assert [line.split()[1] for line in lines if line.startswith("    line")] == [
+        "3",
+        "5",
+        "6",
+        "7",
+        "1",
+        "8",
+    ]
 
 
 def test_the_same_words_about_many_links_are_said_once(folder, capsys):
@@ -140,9 +150,8 @@ def test_json_has_the_documented_keys(folder, capsys):
     assert table["counts"] == {"error": 1, "warning": 1, "note": 0} and len(table["problems"]) == 1
     clean, bad, _ = table["files"]
     assert (clean["file"], clean["status"], clean["robot"]) == ("clean.urdf", 0, "clean")
-    assert set(clean) == {
-        "file", "status", "robot", "links", "joints", "moving_joints", "mass_kg", "counts", "diagnostics", "inertias",
-    }  # fmt: skip
+    figures = {"robot", "links", "joints", "moving_joints", "mass_kg"}
+    assert set(clean) == {"file", "status", "counts", "diagnostics", "inertias", *figures}
     (finding,) = bad["diagnostics"]
     assert set(finding) == {"severity", "code", "element", "line", "message", "hint"}
     assert (finding["code"], finding["line"], bad["status"]) == ("link-duplicate", 3, 1)
@@ -161,7 +170,9 @@ def test_json_of_inertias_and_of_what_cannot_be_read(folder, capsys):
 @pytest.mark.parametrize("mass", ["1e308", "1e200"])
 def test_json_holds_no_infinity(folder, capsys, mass):
     text = HEAVY.format("1e308").replace('mass value="1"', f'mass value="{mass}"')
-    (folder / "huge.urdf").write_text(text.replace("</link>", "</link>" + text[text.index("<link") : -8].replace('"a"', '"b"')))
+    (folder / "huge.urdf").write_text(
+        text.replace("</link>", "</link>" + text[text.index("<link") : -8].replace('"a"', '"b"'))
+    )
     _, out, _ = run(capsys, "--json", "--inertias", "huge.urdf")
     json.loads(out, parse_constant=lambda name: pytest.fail(name))
 
@@ -227,7 +238,9 @@ def hooks():
 def test_the_hook_runs(folder):
     (hook,) = hooks()
     assert hook["id"] == "robokit-check" and hook["language"] == "python"
-    assert "robokit" in (ROOT / "pyproject.toml").read_text().partition("[project.scripts]")[2].partition("[")[0]
+    assert (
+        "robokit" in (ROOT / "pyproject.toml").read_text().partition("[project.scripts]")[2].partition("[")[0]
+    )
     staged = ["clean.urdf", "sub/notes.txt", "sub/deep/bad.urdf"]
     chosen = [name for name in staged if re.search(hook["files"], name)]
     assert chosen == ["clean.urdf", "sub/deep/bad.urdf"]

@@ -41,7 +41,11 @@ def test_every_example_is_in_the_manual():
 
 
 def test_every_severity_of_the_importer_has_its_entries():
-    assert re.findall(r"^\.\. diagnostics:: (\w+)$", page("diagnostics"), re.M) == ["error", "warning", "note"]
+    assert re.findall(r"^\.\. diagnostics:: (\w+)$", page("diagnostics"), re.M) == [
+        "error",
+        "warning",
+        "note",
+    ]
 
 
 def test_every_bad_file_is_shown_with_what_is_said():

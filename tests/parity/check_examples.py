@@ -1,7 +1,7 @@
 """Checks every URDF of example-robot-data: counts per code, time per file.
 
     python tests/parity/check_examples.py              prints the tables
-    python tests/parity/check_examples.py --freeze     writes check_examples.json, which the tests compare with
+    python tests/parity/check_examples.py --freeze     writes check_examples.json, what tests expect
 
 Run it from the repository's root. Look at every difference by hand before freezing: a warning on a file that
 a careful reader would accept is a defect of robokit.

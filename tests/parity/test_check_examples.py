@@ -32,7 +32,12 @@ def test_counts_are_the_frozen_ones():
 def test_no_warning_is_unreviewed():
     codes = {code for found in TABLE["files"].values() for code in found}
     assert {code for code in codes if CODES[code].severity == "warning"} <= JUSTIFIED
-    errors = {name.rpartition("/")[2] for name, found in TABLE["files"].items() for c in found if CODES[c].severity == "error"}
+    errors = {
+        name.rpartition("/")[2]
+        for name, found in TABLE["files"].items()
+        for c in found
+        if CODES[c].severity == "error"
+    }
     assert errors == {"alex_psyonic_hands.urdf", "ur3.urdf"}
 
 

@@ -160,7 +160,9 @@ def test_no_box_without_mass_or_inertia():
 
 
 def test_total_mass():
-    description, _ = check_urdf(link(INERTIAL).replace('<link name="a"/>', f'<link name="a">{INERTIAL}</link>'))
+    description, _ = check_urdf(
+        link(INERTIAL).replace('<link name="a"/>', f'<link name="a">{INERTIAL}</link>')
+    )
     assert total_mass(description) == 2.0
 
 
@@ -212,7 +214,9 @@ def test_point_masses_inside_the_shape_are_never_odd(size, places, density):
         f'<visual><geometry><box size="{" ".join(map(str, size))}"/></geometry></visual>'
     )
     _, found = check_urdf(text, plausible=True)
-    assert not [d for d in found if "at most" in d.message or d.code in ("com-outside", "density-implausible")]
+    assert not [
+        d for d in found if "at most" in d.message or d.code in ("com-outside", "density-implausible")
+    ]
 
 
 @pytest.mark.parametrize("size", ["1e300", "1e160", "1e-300"])

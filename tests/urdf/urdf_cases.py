@@ -237,7 +237,7 @@ CASES = {
         4,
         "'j' [0.5, 1]",
     ),
-    "density-implausible": (solid(mass="100", moment="0.17"), solid(), 3, "100 kg in shapes of 1 litres: 1e+05"),
+    "density-implausible": (solid(mass="100", moment="0.17"), solid(), 3, "100 kg in shapes of 1 l: 1e+05"),
     "com-outside": (solid(xyz="0.2 0 0"), solid(), 3, "(0.2 0 0) m lies 0.15 m outside"),
     "inertia-implausible": (
         solid(moment="0.17"),
