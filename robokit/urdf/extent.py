@@ -95,11 +95,27 @@ class Welded:
 
     Attributes:
         links: its links.
-        poses: pose of each in the frame of the first.
+        poses: link name -> its pose in the frame of the first.
     """
 
     links: list[LinkDescription]
-    poses: list[Pose]
+    poses: dict[str, Pose]
+
+    @property
+    def mass(self) -> float:
+        """Sum of what its links weigh [kg]."""
+        return sum(max(link.inertial.mass, 0.0) for link in self.links if link.inertial)
+
+    def extent(self, mesh_box: MeshBox | None = None) -> Extent | None:
+        """The room of all its shapes in the frame of the first link; None where one is not known."""
+        extents = []
+        for link in self.links:
+            extent = link_extent(link, self.poses[link.name], mesh_box)
+            if extent is not None:
+                extents.append(extent)
+            elif link.visuals or link.collisions:
+                return None
+        return union(extents) if extents else None
 
 
 def welded_bodies(robot: RobotDescription, tree: LinkTree) -> dict[str, Welded]:
@@ -110,12 +126,12 @@ def welded_bodies(robot: RobotDescription, tree: LinkTree) -> dict[str, Welded]:
     for name in tree.order:
         joint = tree.incoming.get(name)
         if joint is None or joint.moves:
-            bodies[name], poses[name] = Welded([], []), HERE
+            bodies[name], poses[name] = Welded([], {}), HERE
         else:
             assert joint.parent is not None
             bodies[name], poses[name] = bodies[joint.parent], compose(poses[joint.parent], joint.origin)
         bodies[name].links.append(links[name])
-        bodies[name].poses.append(poses[name])
+        bodies[name].poses[name] = poses[name]
     return bodies
 
 

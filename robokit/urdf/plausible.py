@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robokit.urdf.description import InertialDescription, LinkDescription, RobotDescription
-from robokit.urdf.extent import Extent, MeshBox, Pose, Welded, link_extent, union, welded_bodies
+from robokit.urdf.extent import Extent, MeshBox, Pose, Welded, link_extent, welded_bodies
 from robokit.urdf.physics import ZERO_GYRATION
 from robokit.urdf.report import Report
 from robokit.urdf.structure import LinkTree
@@ -100,6 +100,7 @@ def check_plausible(
         mesh_box: gives the boxes of meshes; without it links with meshes are not judged.
     """
     bodies: dict[str, Welded] | None = None
+    rooms: dict[int, tuple[Extent | None, float]] = {}
     for link in robot.links:
         inertial = link.inertial
         if inertial is None or not 0 < inertial.mass < LARGEST:
@@ -108,31 +109,26 @@ def check_plausible(
             continue
         own = link_extent(link, mesh_box=mesh_box)
         odd = {} if own is None else dict(_judge(inertial, own, own, inertial.mass))
-        if not odd:
+        if own is None or not odd:
             continue
         bodies = bodies or welded_bodies(robot, tree)
-        for code, message in _confirmed(link, odd, bodies[link.name], mesh_box).items():
+        body = bodies[link.name]
+        if id(body) not in rooms:  # once a body: thousands of links may be welded to one
+            rooms[id(body)] = body.extent(mesh_box), body.mass
+        for code, message in _confirmed(link, odd, own, body, *rooms[id(body)]).items():
             report.add(code, f"link {link.name!r} inertial", inertial.line, message)
 
 
 def _confirmed(
-    link: LinkDescription, odd: dict[str, str], body: Welded, mesh_box: MeshBox | None
+    link: LinkDescription, odd: dict[str, str], own: Extent, body: Welded, room: Extent | None, mass: float
 ) -> dict[str, str]:
-    """Those of a link's oddities that its whole rigid body has too."""
+    """Those of a link's oddities that its whole rigid body, with this room and mass, has too."""
     if len(body.links) == 1:
         return odd
-    extents = []
-    for other, pose in zip(body.links, body.poses, strict=True):
-        extent = link_extent(other, pose, mesh_box)
-        if extent is not None:
-            extents.append(extent)
-        elif other.visuals or other.collisions:
-            return {}
-    mass = sum(max(other.inertial.mass, 0.0) for other in body.links if other.inertial)
-    assert link.inertial is not None
-    own = link_extent(link, mesh_box=mesh_box)
-    assert own is not None  # it has oddities
-    whole = dict(_judge(link.inertial, union(extents), own, mass, body.poses[body.links.index(link)]))
+    if room is None:
+        return {}
+    assert link.inertial is not None  # it has oddities
+    whole = dict(_judge(link.inertial, room, own, mass, body.poses[link.name]))
     return {code: message for code, message in odd.items() if code in whole}
 
 

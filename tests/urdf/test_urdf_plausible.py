@@ -9,7 +9,7 @@ from urdf_cases import INERTIAL, LIMIT, MASSLESS_TIP, link, robot, solid
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.urdf import CODES, check_urdf, loads_urdf
 from robokit.urdf.description import InertialDescription, LinkDescription, Origin, ShapeDescription
-from robokit.urdf.extent import compose, link_extent
+from robokit.urdf.extent import compose, link_extent, union
 from robokit.urdf.plausible import equivalent_box, total_mass
 
 NEW = ("density-implausible", "com-outside", "inertia-implausible", "base-massless", "limit-excludes-zero")
@@ -238,3 +238,17 @@ def test_zero_outside_the_limits_is_one_note():
     _, (note,) = check_urdf(robot(f'<link name="a"/>{joints}'), plausible=True)
     assert note.element == "robot" and note.message.endswith("'j3' [1, 2] and 2 more")
     assert loads_urdf(robot(f'<link name="a"/>{joints}'), strict=True).diagnostics == []
+
+
+def test_thousands_of_odd_links_welded_together_are_judged_once(monkeypatch):
+    """Linear time: the room of a rigid body is not worked out anew for each of its links."""
+    calls = []
+    monkeypatch.setattr("robokit.urdf.extent.union", lambda extents: calls.append(1) or union(extents))
+    odd = INERTIAL + '<visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual>'
+    links = "".join(
+        f'<link name="l{k}">{odd}</link><joint name="j{k}" type="fixed"><parent link="a"/>'
+        f'<child link="l{k}"/></joint>'
+        for k in range(50)
+    )
+    assert codes(robot(f'<link name="a"/>{links}')) == ["inertia-implausible"] * 50
+    assert len(calls) == 1
