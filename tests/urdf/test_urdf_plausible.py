@@ -240,7 +240,7 @@ def test_zero_outside_the_limits_is_one_note():
     assert loads_urdf(robot(f'<link name="a"/>{joints}'), strict=True).diagnostics == []
 
 
-def test_thousands_of_odd_links_welded_together_are_judged_once(monkeypatch):
+def test_odd_links_that_are_welded_together_are_measured_once(monkeypatch):
     """Linear time: the room of a rigid body is not worked out anew for each of its links."""
     calls = []
     monkeypatch.setattr("robokit.urdf.extent.union", lambda extents: calls.append(1) or union(extents))
@@ -250,5 +250,5 @@ def test_thousands_of_odd_links_welded_together_are_judged_once(monkeypatch):
         f'<child link="l{k}"/></joint>'
         for k in range(50)
     )
-    assert codes(robot(f'<link name="a"/>{links}')) == ["inertia-implausible"] * 50
+    assert codes(robot(f'<link name="a"/>{links}')) == []  # together they have the mass
     assert len(calls) == 1
