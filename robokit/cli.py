@@ -14,6 +14,7 @@ robokit robots             names that ROBOT may take
 from __future__ import annotations
 
 import argparse
+import difflib
 import math
 import os
 import sys
@@ -42,7 +43,8 @@ MOST_WARNINGS = 3
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status.
 
-    0: done. 1: the command found errors in its subject, or could not do its work. 2: wrong usage.
+    0: done. 1: the command found errors in its subject, or could not do its work. 2: wrong usage, and in
+    `check` a file that cannot be read.
     """
     parser = _parser()
     arguments = parser.parse_args(argv)
@@ -182,25 +184,50 @@ def info(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """What the importer finds, file by file; exit status 1 on errors."""
-    from robokit.catalog import find_robot
-    from robokit.urdf import check_urdf
+    """What the importer finds in files and folders, for people and for CI."""
+    import json
 
-    failed = False
-    for name in arguments.files:
-        try:
-            path = find_robot(name)
-        except RobokitError as error:
-            failed = bool(_fail(str(error)))
-            continue
-        _, found = check_urdf(path)
-        for diagnostic in found:
-            print(diagnostic)
-        counts = {s: sum(d.severity == s for d in found) for s in ("error", "warning", "note")}
-        failed = failed or counts["error"] > 0 or (arguments.strict and counts["warning"] > 0)
-        said = ", ".join(f"{n} {s}{'s' * (n != 1)}" for s, n in counts.items() if n) or "nothing to report"
-        print(f"{path}: {said}")
-    return 1 if failed else 0
+    from robokit.catalog import find_robot
+    from robokit.urdf.lint import as_json, check_files, exit_status, urdf_files
+    from robokit.urdf.listing import Paint, listing, wants_colour
+
+    files, problems = urdf_files(arguments.files, find_robot)
+    if arguments.page is not None:
+        page = _writable(arguments.page, ".html")
+        if len(files) != 1:
+            print(f"robokit: --page shows one file, {len(files)} were given", file=sys.stderr)
+            return 2
+    for problem in problems:
+        _fail(problem)
+    checked = check_files(
+        files, arguments.base, arguments.package_dir, arguments.meshes, frozenset(arguments.ignore)
+    )
+    if arguments.json:
+        table = as_json(checked, arguments.strict, arguments.inertias, problems)
+        print(json.dumps(table, indent=2, ensure_ascii=False, default=str))
+    else:
+        paint = Paint(wants_colour(arguments.color, sys.stdout))
+        for line in listing(checked, paint, arguments.inertias):
+            print(line)
+    status = 2 if problems else exit_status(checked, arguments.strict)
+    if arguments.page is not None:
+        _check_page(checked[0], arguments, page)
+    return status
+
+
+def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
+    if one.status():
+        print("robokit: no page: a file with errors makes no robot", file=sys.stderr)
+        return
+    import robokit as rk
+    from robokit.viewer import write_check_page
+
+    base = "floating" if arguments.base == "floating" else "fixed"
+    robot = rk.load_urdf(one.file, base, arguments.package_dir)
+    write_check_page(robot, one.diagnostics, page)
+    if not arguments.json:
+        print(f"{page} ({page.stat().st_size / 1e6:.2f} MB)")
+    _open(page, arguments.no_open)
 
 
 def sparsity(arguments: argparse.Namespace) -> int:
@@ -322,6 +349,16 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+def _code(text: str) -> str:
+    from robokit.urdf import CODES
+
+    if text not in CODES:
+        near = difflib.get_close_matches(text, CODES, n=2)
+        hint = f": did you mean {' or '.join(near)}?" if near else ""
+        raise argparse.ArgumentTypeError(f"there is no code {text!r}{hint}")
+    return text
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="robokit",
@@ -407,9 +444,34 @@ def _parser() -> argparse.ArgumentParser:
     add_robot(sub)
     add_base(sub, "fixed")
 
-    sub = add("check", check, "robokit check my_robot.urdf")
-    sub.add_argument("files", metavar="FILE", nargs="+", help=ROBOT_HELP)
+    sub = add("check", check, "robokit check --strict robots/ 'extra/**/*.urdf'")
+    sub.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a file, a folder, a pattern, or a ROBOT of the other commands",
+    )
     sub.add_argument("--strict", action="store_true", help="warnings count as errors")
+    sub.add_argument("--json", action="store_true", help="findings as JSON")
+    sub.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="default: %(default)s"
+    )
+    sub.add_argument(
+        "--base",
+        choices=("fixed", "floating", "either"),
+        default="either",
+        help="the root link (default: fixed, with a note on floating)",
+    )
+    sub.add_argument(
+        "--package-dir", action="append", default=[], metavar="DIR", help="look for package:// there too"
+    )
+    sub.add_argument("--meshes", action="store_true", help="read meshes and judge masses by their size")
+    sub.add_argument("--inertias", action="store_true", help="list masses, moments, equivalent boxes")
+    sub.add_argument(
+        "--ignore", type=_code, action="append", default=[], metavar="CODE", help="leave a code out"
+    )
+    sub.add_argument("--page", metavar="FILE", help="draw the inertias of one file on a page")
+    sub.add_argument("--no-open", action="store_true", help="only write the page")
 
     sub = add("sparsity", sparsity, "robokit sparsity humanoid -o h.svg")
     add_robot(sub)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -31,7 +32,12 @@ def wrapped(words: Iterable[str], indent: str = "  ") -> Iterator[str]:
 def describe(robot: Robot) -> Iterator[str]:
     """The robot in words: sizes, the numbered tree with lambda, mu and nu, masses, joints and limits."""
     tree = robot.tree
-    yield f"{robot.name}  ({robot.source})"
+    title = f"{robot.name}  ({robot.source})"
+    if len(title) <= WIDTH:
+        yield title
+    else:
+        yield from _sentence(robot.name, "")
+        yield f"  {_tail(robot.source, WIDTH - 2)}"
     sizes = f"{robot.nbodies} moving bodies, {len(robot.links)} links, nq {robot.nq}, nv {robot.nv}"
     yield f"  {robot.base} base, {sizes}"
     mass = f"  moving mass {robot.total_mass:.4g} kg"
@@ -67,8 +73,8 @@ def describe(robot: Robot) -> Iterator[str]:
     ]
     yield from _table(("i", "kind", "range", "effort", "speed", "joint"), rows, "rllrrl")
     for loop in robot.loop_joints:
-        yield (
-            f"  loop joint {loop.number}: {loop.name}, {loop.kind}, p = {tree.predecessor[loop.number]} "
+        yield from _sentence(
+            f"loop joint {loop.number}: {loop.name}, {loop.kind}, p = {tree.predecessor[loop.number]} "
             + (f"({loop.predecessor}), s = {tree.successor[loop.number]} ({loop.successor})")
         )
     mimics = [j for j in robot.joints if j.mimic is not None]
@@ -76,7 +82,7 @@ def describe(robot: Robot) -> Iterator[str]:
         assert joint.mimic is not None
         m = joint.mimic
         law = f"{m.multiplier:g} * q + {m.offset:g}"
-        yield f"  {joint.name} mimics {m.joint}: {law} (a coordinate of its own)"
+        yield from _sentence(f"{joint.name} mimics {m.joint}: {law} (a coordinate of its own)")
     damped = [j for j in robot.joints if j.damping or j.friction]
     if damped:
         yield f"  {len(damped)} joints with damping or friction; they act in simulations"
@@ -137,7 +143,18 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], align: str) -
             cell.rjust(w) if a == "r" else cell.ljust(w)
             for cell, w, a in zip(row, widths, align, strict=True)
         )
-        yield ("  " + "  ".join(cells)).rstrip()
+        line = ("  " + "  ".join(cells)).rstrip()
+        yield line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
+
+
+def _sentence(text: str, indent: str = "  ") -> list[str]:
+    """Text in lines of at most 80 columns; its names are broken only where one alone is longer."""
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _tail(path: str, width: int) -> str:
+    """A path whose end is what tells it from others."""
+    return path if len(path) <= width else "..." + path[3 - width :]
 
 
 def _span(nu: range) -> str:

@@ -70,23 +70,75 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], widths: str = "aut
 
 
 class Diagnostics(Generated):
-    """The importer's verdicts of one severity."""
+    """The importer's verdicts of one severity: for each code what it says, an example and the fix."""
 
     required_arguments = 1
 
     def rest(self) -> list[str]:
-        """A table: code, meaning, fix."""
+        """One entry a code; the examples are the tests' and are judged here and now."""
         from robokit.urdf.codes import CODES
 
         self.reads(ROOT / "robokit" / "urdf" / "codes.py")
-        rows = [
-            (f"``{code}``", plain(row.meaning), plain(row.fix))
-            for code, row in CODES.items()
-            if row.severity == self.arguments[0]
-        ]
-        if not any(fix for _, _, fix in rows):
-            return table(("code", "what it says"), [row[:2] for row in rows], "30 70")
-        return table(("code", "what it says", "what to do"), rows, "24 38 38")
+        self.reads(CASES / "urdf_cases.py")
+        lines = []
+        for code, row in CODES.items():
+            if row.severity != self.arguments[0]:
+                continue
+            lines += [f".. _diagnostic-{code}:", "", f".. rubric:: ``{code}``", ""]
+            lines += [f"{sentence(plain(row.meaning))}", "", *example(code)]
+            if row.fix:
+                lines += [f"*Fix:* {plain(row.fix)}", ""]
+        return lines
+
+
+CASES = ROOT / "tests" / "urdf"
+
+
+def example(code: str) -> list[str]:
+    """The lines of a file that get a code, what is said about them, and the lines that do not get it."""
+    from robokit.urdf import check_urdf
+
+    if str(CASES) not in sys.path:
+        sys.path.append(str(CASES))
+    import urdf_cases
+
+    good, line = "", 0
+    options: dict[str, Any] = {"plausible": True}
+    if code in urdf_cases.CASES:
+        bad, good, line, _ = urdf_cases.CASES[code]
+    elif code in urdf_cases.MORE:
+        bad, options = urdf_cases.MORE[code]
+    else:
+        return []
+    (found,) = (d for d in check_urdf(bad, **options)[1] if d.code == code)
+    said = [f"*Said:* ``{found.element}: {found.message}``", ""]
+    if isinstance(bad, bytes):
+        return [f"*Example:* a file that begins with the bytes ``{str(bad[:20])[1:]}``.", "", *said]
+    before, after = bad.split("\n"), good.split("\n")
+    odd = [text for k, text in enumerate(before, 1) if text not in after or k == (line or found.line)]
+    right = [text for text in after if text not in before]
+    lines = ["*Example:*", "", *code_block("xml", laid_out(odd)), *said]
+    if good and right:
+        lines += ["*Right:*", "", *code_block("xml", laid_out(right))]
+    return lines
+
+
+def sentence(text: str) -> str:
+    """A capital letter in front and a full stop behind."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def laid_out(lines: Iterable[str]) -> str:
+    """One element a line, indented by how deep it lies."""
+    out, depth = [], 0
+    for line in lines:
+        for part in line.replace("><", ">\n<").split("\n"):
+            closes = part.startswith("</")
+            depth = max(0, depth - closes)
+            out.append("  " * depth + part)
+            opens = re.match(r"<[\w:]+(\s[^<]*)?(?<!/)>", part)
+            depth += bool(opens) and "</" not in part
+    return "\n".join(out)
 
 
 CODE = re.compile(r"<[a-z_]+[^<>]*>|\w+=(?:\"[^\"]*\"|\.\.\.|\[[^]]*\])|xacro in\.xacro > \S+|\w+\.\w+_\w+")

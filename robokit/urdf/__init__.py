@@ -4,6 +4,7 @@ source, numbers, reader   bytes to XML, text to numbers, elements to values
 parse, shapes             elements to a description
 description               what the file says
 structure, physics        verdicts: the tree, the masses
+extent, plausible         masses and inertias beside the shapes
 resolve                   mesh and texture files
 codes, report             the table of verdicts, and what was found
 load                      load_urdf, loads_urdf, check_urdf, from_yourdfpy

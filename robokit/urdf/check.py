@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from robokit.conventions import FLOATING_BASE
 from robokit.urdf.description import RobotDescription
+from robokit.urdf.extent import MeshBox
 from robokit.urdf.loops import check_loops
 from robokit.urdf.physics import check_inertias, check_joints, check_masses
+from robokit.urdf.plausible import check_plausible, check_zero
 from robokit.urdf.report import Report
-from robokit.urdf.resolve import Resolver, check_files
+from robokit.urdf.resolve import Resolver, check_files, mesh_boxes
 from robokit.urdf.structure import check_structure
 
 
-def check(robot: RobotDescription, report: Report, resolver: Resolver, base: str = "fixed") -> None:
+def check(
+    robot: RobotDescription,
+    report: Report,
+    resolver: Resolver,
+    base: str = "fixed",
+    plausible: bool = False,
+    meshes: bool = False,
+) -> None:
     """Checks a description; every finding goes to the report.
 
     Args:
         robot: the description.
         report: the findings so far, those of the parser, and those to come.
         resolver: finds meshes and textures.
-        base: "fixed" or "floating": decides which massless parts make H singular.
+        base: "fixed" or "floating": decides which massless parts make H singular. "either" judges a
+            fixed base and notes what would be singular with a floating one.
+        plausible: whether to look beyond what loading needs: masses beside shapes, zero outside limits.
+        meshes: whether meshes are read for that, for their size.
     """
     if report.has("xacro-unexpanded"):
         return  # its names are templates: whatever followed would be noise
@@ -34,9 +46,14 @@ def check(robot: RobotDescription, report: Report, resolver: Resolver, base: str
         return
     tree = check_structure(robot, report)
     check_loops(robot, report)
+    mesh_box: MeshBox | None = mesh_boxes(robot, resolver, report) if plausible and meshes else None
+    if plausible:
+        check_zero(robot, report)
     # Judging masses needs a tree, and numbers that could all be read.
     if tree is not None and not report.failed:
         check_masses(robot, tree, base, report)
+        if plausible:
+            check_plausible(robot, tree, report, mesh_box)
 
 
 def _check_base_name(robot: RobotDescription, report: Report) -> None:

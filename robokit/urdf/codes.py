@@ -111,6 +111,11 @@ _WARNINGS = _rows(
     ("friction-negative", "a friction that feeds energy in", "friction is zero or positive"),
     ("axis-not-unit", "an axis far from unit length, which was normalised", "write a unit vector"),
     ("mesh-unresolved", "a mesh file that was not found", "pass package_dirs=[the folder above the package]"),
+    (
+        "mesh-unreadable",
+        "a mesh file that cannot be read (asked only with --meshes)",
+        "export the mesh again",
+    ),
     ("texture-unresolved", "a texture file that was not found", "pass package_dirs=[...]"),
     ("geometry-missing", "a visual or collision without a usable shape", "add a shape or delete the element"),
     ("geometry-negative", "a shape of negative size", "sizes are positive"),
@@ -118,17 +123,70 @@ _WARNINGS = _rows(
 
 _NOTES = _rows(
     "note",
-    ("physics-ignored", "a tag for another program that can change the physics there", ""),
-    ("tag-unknown", "a tag that URDF does not have, ignored", ""),
-    ("attribute-unknown", "an attribute that URDF does not have, ignored", ""),
-    ("xacro-leftover", "xacro tags left in an expanded file, ignored", ""),
-    ("material-undefined", "a material that is named but nowhere defined", ""),
-    ("geometry-zero-size", "a shape of size zero", ""),
-    ("limit-on-continuous", "position limits on a continuous joint, ignored", ""),
-    ("limit-locked", "a joint whose lower and upper limit are equal", ""),
-    ("inertia-without-mass", "a rotational inertia on a link of zero mass, kept", ""),
-    ("joint-renamed", "a fixed joint has the name of the joint that base='floating' adds", ""),
-    ("mimic-of-fixed", "a mimic of, or on, a joint that does not move", ""),
+    (
+        "physics-ignored",
+        "a tag for another program that can change the physics there",
+        "nothing to do, unless the robot moves by what it says",
+    ),
+    ("tag-unknown", "a tag that URDF does not have, ignored", "correct its spelling, or delete it"),
+    (
+        "attribute-unknown",
+        "an attribute that URDF does not have, ignored",
+        "correct its spelling, or delete it",
+    ),
+    (
+        "xacro-leftover",
+        "xacro tags left in an expanded file, ignored",
+        "expand the macro file again, or delete the tag",
+    ),
+    (
+        "material-undefined",
+        "a material that is named but nowhere defined",
+        "give the material a <color>, here or at the top of the file",
+    ),
+    ("geometry-zero-size", "a shape of size zero", "give the shape a size, or delete it"),
+    (
+        "limit-on-continuous",
+        "position limits on a continuous joint, ignored",
+        'delete them, or write type="revolute"',
+    ),
+    (
+        "limit-locked",
+        "a joint whose lower and upper limit are equal",
+        "widen the limits, or make the joint fixed",
+    ),
+    (
+        "limit-excludes-zero",
+        "position zero lies outside a joint's limits: the neutral configuration breaks them",
+        "start from a configuration inside the limits",
+    ),
+    (
+        "base-massless",
+        "a root without inertia that carries one joint: with base='floating' H is singular",
+        "give the root link a mass and an inertia before the base floats",
+    ),
+    (
+        "density-implausible",
+        "a mass that no material explains in the volume of the link's shapes",
+        "mind the units: kg and metres; or correct the shape",
+    ),
+    (
+        "com-outside",
+        "a centre of mass far outside the bounding box of the link's shapes",
+        "give <inertial><origin> in the link's frame, in metres",
+    ),
+    (
+        "inertia-implausible",
+        "an inertia that the mass cannot have inside the link's shapes, or hardly any",
+        "mind the units: kg m^2, about the centre of mass",
+    ),
+    ("inertia-without-mass", "a rotational inertia on a link of zero mass, kept", "give the mass too"),
+    (
+        "joint-renamed",
+        "a fixed joint has the name of the joint that base='floating' adds",
+        "rename the joint",
+    ),
+    ("mimic-of-fixed", "a mimic of, or on, a joint that does not move", "delete the mimic"),
 )
 
 CODES: dict[str, Code] = {**_ERRORS, **_WARNINGS, **_NOTES}

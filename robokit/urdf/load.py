@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from robokit.model.robot import Robot
 
 BASES = ("fixed", "floating")
+CHECKED = (*BASES, "either")
 PathLike = str | os.PathLike[str]
 
 
@@ -79,18 +80,27 @@ def loads_urdf(
 
 
 def check_urdf(
-    path_or_text: PathLike | bytes, base: str = "fixed", package_dirs: Sequence[PathLike] = ()
+    path_or_text: PathLike | bytes,
+    base: str = "fixed",
+    package_dirs: Sequence[PathLike] = (),
+    plausible: bool = False,
+    meshes: bool = False,
 ) -> tuple[RobotDescription | None, list[Diagnostic]]:
     """Judge a URDF without building a robot; never raises over the file.
 
     Args:
         path_or_text: a path, or the XML itself (bytes, or a string that begins with "<").
-        base, package_dirs: as for :func:`load_urdf`.
+        base: as for :func:`load_urdf`, or "either": as "fixed", with a note where H would be singular
+            with a floating base.
+        package_dirs: as for :func:`load_urdf`.
+        plausible: look beyond what loading says: note masses and inertias that the links' shapes do not
+            explain, and joints whose position zero is outside their limits.
+        meshes: read the meshes for that too.
 
     Returns:
         The description (None where nothing can be read) and all findings, errors first.
     """
-    _check_base(base)
+    _check_base(base, CHECKED)
     folder = None
     if isinstance(path_or_text, bytes) or str(path_or_text).lstrip("\ufeff \t\r\n")[:1] == "<":
         report = Report("<string>")
@@ -100,7 +110,7 @@ def check_urdf(
         description = parse_path(path_or_text, report)
         folder = _folder(path_or_text)
     if description is not None:
-        check(description, report, Resolver(folder, _dirs(package_dirs)), base)
+        check(description, report, Resolver(folder, _dirs(package_dirs)), base, plausible, meshes)
     return description, report.diagnostics()
 
 
@@ -122,9 +132,9 @@ def from_yourdfpy(
     return loads_urdf(urdf.write_xml_string(), base, package_dirs, strict, folder)
 
 
-def _check_base(base: str) -> None:
-    if base not in BASES:
-        raise UnknownName("base", str(base), BASES)
+def _check_base(base: str, known: Sequence[str] = BASES) -> None:
+    if base not in known:
+        raise UnknownName("base", str(base), known)
 
 
 def _folder(path: PathLike) -> Path:

@@ -177,8 +177,20 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
         more = f", like the {inner} beyond it" if inner else ""
         message = f"moves {lacks}{more}: H is singular"
         report.add("massless-subtree", f"joint {joint.name!r}", joint.line, message)
-    if base == "floating":
-        _check_floating_base(tree, joints, own_mass, own_turn, mass, report, robot)
+    if base != "fixed":
+        told = _moves_what_the_base_moves(tree, joints, own_mass, own_turn, mass)
+        if told is not None and base == "floating":
+            message = (
+                f"the floating base carries no inertia of its own and moves the same body as joint "
+                f"{told.name!r}: H is singular"
+            )
+            report.add("massless-subtree", f"joint {FLOATING_BASE!r}", robot.line, message)
+        elif told is not None:
+            message = (
+                f"has no inertia and carries nothing but joint {told.name!r}: with base='floating' "
+                "both would move the same body, and H would be singular"
+            )
+            report.add("base-massless", f"link {tree.order[0]!r}", links[tree.order[0]].line, message)
 
 
 def _accumulated(own: list[bool], tree: LinkTree) -> list[bool]:
@@ -224,16 +236,14 @@ def _on_axis(
     return "point masses on its own axis only"
 
 
-def _check_floating_base(
+def _moves_what_the_base_moves(
     tree: LinkTree,
     joints: list[JointDescription | None],
     own_mass: list[bool],
     own_turn: list[bool],
     mass: list[bool],
-    report: Report,
-    robot: RobotDescription,
-) -> None:
-    """A floating base without inertia that carries a single subtree moves the same body as its joint."""
+) -> JointDescription | None:
+    """The one joint that a root without inertia carries: a floating base would move the same body."""
     on_base = [True] * len(joints)
     carried: list[JointDescription] = []
     for k, joint in enumerate(joints):
@@ -242,10 +252,5 @@ def _check_floating_base(
             if joint.moves and on_base[tree.parent[k]] and mass[k]:
                 carried.append(joint)
         if on_base[k] and (own_mass[k] or own_turn[k]):
-            return
-    if len(carried) == 1:
-        message = (
-            f"the floating base carries no inertia of its own and moves the same body as joint "
-            f"{carried[0].name!r}: H is singular"
-        )
-        report.add("massless-subtree", f"joint {FLOATING_BASE!r}", robot.line, message)
+            return None
+    return carried[0] if len(carried) == 1 else None

@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
+import numpy as np
+
 from robokit.model.geometry import Mesh
 from robokit.urdf.description import RobotDescription
+from robokit.urdf.extent import MeshBox
 from robokit.urdf.report import Report
 
 _LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
@@ -158,6 +161,43 @@ def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> 
         if material.texture:
             where = f"material {material.name!r}"
             _check_file(material.texture, "texture", where, material.line, resolver, report)
+
+
+def mesh_boxes(robot: RobotDescription, resolver: Resolver, report: Report) -> MeshBox:
+    """Reads every mesh once; warns of those that cannot be read.
+
+    Returns:
+        File name as written -> lowest and highest corner (3,) in the file's own frame and unit, None where
+        there is no such box.
+    """
+    boxes: dict[str, tuple[np.ndarray, np.ndarray] | None] = {}
+    for link in robot.links:
+        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
+            for shape in shapes:
+                if isinstance(shape.geometry, Mesh) and shape.geometry.filename not in boxes:
+                    name = shape.geometry.filename
+                    boxes[name], problem = _mesh_box(resolver(name).path)
+                    if problem:
+                        where = f"link {link.name!r} {kind}"
+                        message = f"mesh {name!r} cannot be read: {problem}"
+                        report.add("mesh-unreadable", where, shape.line, message)
+    return boxes.get
+
+
+def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, str]:
+    """The box of a mesh file, and why there is none."""
+    if path is None:  # which is told elsewhere
+        return None, ""
+    from robokit.model.meshes import read_mesh
+
+    try:
+        points = [vertices for vertices, _, _ in read_mesh(path) if len(vertices)]
+    except Exception as problem:  # each reader fails in its own way, and none may stop the check
+        return None, f"{type(problem).__name__}: {str(problem).strip() or 'the reader says no more'}"
+    if not points:
+        return None, "it holds no triangles"
+    corners = np.concatenate(points)
+    return (corners.min(axis=0), corners.max(axis=0)), ""
 
 
 def _check_file(filename: str, what: str, where: str, line: int, resolver: Resolver, report: Report) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robokit.catalog import EXAMPLES, own_robots
 from robokit.urdf.numbers import shorten
 from robokit.urdf.report import Report
 
@@ -74,6 +75,11 @@ def read_file(path: str | os.PathLike[str], report: Report) -> bytes | None:
 def _missing_hint(path: str | os.PathLike[str]) -> str:
     if str(path).lstrip()[:1] == "<":
         return "this looks like the text of a URDF: use loads_urdf"
+    name = os.fspath(path)
+    if isinstance(name, str) and name in own_robots():
+        return f"this is the name of a robot: use load_urdf(find_robot({name!r}))"
+    if isinstance(name, str) and name.startswith(f"{EXAMPLES}:"):
+        return f"this is the name of a robot in {EXAMPLES}: use load_urdf(find_robot({name!r}))"
     return f"looked in {Path(path).absolute().parent}"
 
 

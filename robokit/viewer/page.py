@@ -29,6 +29,7 @@ SCRIPTS = (
     "plots.js",
     "joints.js",
     "structure.js",
+    "findings.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""

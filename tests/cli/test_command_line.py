@@ -88,8 +88,8 @@ def test_check_goes_on_after_a_name_that_is_not_there(capsys, tmp_path):
     bad = tmp_path / "bad.urdf"
     bad.write_text('<robot name="r"><link name="a"/><link name="a"/></robot>')
     status, out, err = run(capsys, "check", "nobody", bad, "humanoid")
-    assert status == 1 and "no robot named 'nobody'" in err[0]
-    assert any("link-duplicate" in line for line in out) and out[-1].endswith("nothing to report")
+    assert status == 2 and "no robot named 'nobody'" in err[0]
+    assert any("link-duplicate" in line for line in out) and out[-2].endswith("nothing to report")
     assert run(capsys, "check", "humanoid")[0] == 0
 
 

@@ -16,9 +16,9 @@ ROOT = Path(robokit.__file__).resolve().parent
 # Each layer may import itself and the layers before it; layers on one line never import each other.
 LAYERS = [
     ("errors", "conventions", "diagnostics"),
-    ("spatial", "arrays"),
+    ("spatial", "arrays", "catalog"),
     ("model",),
-    ("urdf", "algorithms", "catalog", "interop"),
+    ("urdf", "algorithms", "interop"),
     ("engine", "singular"),
     ("kernels",),
     ("large",),

@@ -40,8 +40,19 @@ def test_every_example_is_in_the_manual():
     assert shown == [path.stem for path in sorted((ROOT / "examples").glob("*.py"))]
 
 
-def test_every_severity_of_the_importer_has_its_table():
-    assert re.findall(r"^\.\. diagnostics:: (\w+)$", page("urdf"), re.M) == ["error", "warning", "note"]
+def test_every_severity_of_the_importer_has_its_entries():
+    assert re.findall(r"^\.\. diagnostics:: (\w+)$", page("diagnostics"), re.M) == [
+        "error",
+        "warning",
+        "note",
+    ]
+
+
+def test_every_bad_file_is_shown_with_what_is_said():
+    files = sorted(path.name for path in (DOCS / "_ext" / "urdf").glob("*.urdf"))
+    text = page("bad_files")
+    assert sorted(re.findall(r"^\.\. literalinclude:: _ext/urdf/(\S+)$", text, re.M)) == files
+    assert sorted(re.findall(r"^\.\. command:: check (\S+)$", text, re.M)) == files
 
 
 def test_every_public_name_is_in_the_reference():

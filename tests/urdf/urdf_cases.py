@@ -57,6 +57,15 @@ def visual(geometry, extra=""):
     return link(f"<visual>{extra}<geometry>{geometry}</geometry></visual>")
 
 
+def solid(mass="1", moment="0.0017", xyz="0.02 0 0", shape='<box size="0.1 0.1 0.1"/>'):
+    """A link with a shape round the origin and an inertial; line 3. The good values are those of the box."""
+    return link(
+        f'<inertial><origin xyz="{xyz}"/><mass value="{mass}"/>'
+        f'<inertia ixx="{moment}" ixy="0" ixz="0" iyy="{moment}" iyz="0" izz="{moment}"/></inertial>'
+        f"<collision><geometry>{shape}</geometry></collision>"
+    )
+
+
 GOOD = joint()
 GOOD_LINK = inertial()
 GOOD_CHAIN = chain("ab", "bc")
@@ -222,6 +231,20 @@ CASES = {
         "continuous",
     ),
     "limit-locked": (joint(LIMIT.replace("-1", "1")), GOOD, 4, "1"),
+    "limit-excludes-zero": (
+        joint(LIMIT.replace("-1", "0.5")),
+        joint(LIMIT.replace("-1", "0")),
+        4,
+        "'j' [0.5, 1]",
+    ),
+    "density-implausible": (solid(mass="100", moment="0.17"), solid(), 3, "100 kg in shapes of 1 l: 1e+05"),
+    "com-outside": (solid(xyz="0.2 0 0"), solid(), 3, "(0.2 0 0) m lies 0.15 m outside"),
+    "inertia-implausible": (
+        solid(moment="0.17"),
+        solid(),
+        3,
+        "0.17 kg m^2, but 1 kg inside 0.1 x 0.1 x 0.1 m have at most 0.005",
+    ),
     "inertia-without-mass": (inertial(mass="0"), GOOD_LINK, 3, "mass zero"),
     "mimic-of-fixed": (
         two_joints("", MIMIC.format("j")).replace("revolute", "fixed", 1),
@@ -230,6 +253,9 @@ CASES = {
         "'j'",
     ),
 }
+
+CHECK_ONLY = {"limit-excludes-zero", "density-implausible", "com-outside", "inertia-implausible"}
+"""Codes that only check_urdf(..., plausible=True) gives: loading is silent about them."""
 
 FILE_CODES = {
     "file-missing",
@@ -240,8 +266,28 @@ FILE_CODES = {
     "file-compressed",
     "file-binary",
     "file-encoding",
+    "mesh-unreadable",
 }
-"""Codes that need a file or bytes; test_urdf_files.py shows them."""
+"""Codes that need a file or bytes; test_urdf_files.py and test_urdf_plausible.py show them."""
 
-BASE_CODES = {"base-floats-twice", "joint-renamed"}
-"""Codes that need base="floating"; test_urdf_load.py shows them."""
+BASE_CODES = {"base-floats-twice", "joint-renamed", "base-massless"}
+"""Codes that need another base; test_urdf_load.py and test_urdf_plausible.py show them."""
+
+FREE = (
+    robot(
+        f'<link name="a"/>\n<link name="b">{INERTIAL}</link>\n'
+        '<joint name="floating_base" type="TYPE"><parent link="a"/><child link="b"/></joint>'
+    ),
+    {"base": "floating"},
+)
+
+MORE = {
+    "file-empty": (b" \n", {}),
+    "file-compressed": (b"\x1f\x8b\x08\x00", {}),
+    "file-binary": (b"\x7fELF\x02\x01\x01\0\0\0\0", {}),
+    "file-encoding": ('<robot name="Prüfstand"><link name="a"/></robot>'.encode("latin-1"), {}),
+    "base-floats-twice": (FREE[0].replace("TYPE", "floating"), FREE[1]),
+    "joint-renamed": (FREE[0].replace("TYPE", "fixed"), FREE[1]),
+    "base-massless": (MASSLESS_TIP.replace("KIND", "fixed"), {"base": "either"}),
+}
+"""Code -> what gives it and with which options, beside CASES: the manual shows these too."""

@@ -22,7 +22,7 @@ class Overlays {
     return [
       ["visual", "Robot", "var(--accent)", true, true],
       ["collision", "Collisions", "#f08c00", false, roles.collision.length > 0],
-      ["inertia", "Inertia", "#5f3dc4", false, roles.inertia.length > 0],
+      ["inertia", "Inertia", "#5f3dc4", Boolean(this.data.check), roles.inertia.length > 0],
       ["axis", "Joint axes", "#c2255c", false, roles.axis.length > 0],
       ["frames", "Frames", "#2b8a3e", false, true],
       ["com", "CoM", "var(--text)", moving && massive, massive],

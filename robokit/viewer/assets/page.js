@@ -95,11 +95,12 @@ const joints = new JointPanel($("panel-joints"), data, {
   choose: (joint) => { if (joint.q[1] - joint.q[0] === 1) { chosenJoint = joint; if (secondPlot && secondPlot.plot.key === "joint") secondPlot.select("joint"); } },
 });
 const structure = new Structure($("panel-structure"), data, { hover, light: (bodies) => stage.light(bodies) });
+if (data.check) new FindingPanel($("panel-check"), data, stage, { hover, shown: () => Boolean(overlays.on.inertia) });
 
 function addTabs() {
-  const panels = [["curves", "Curves"], ["joints", "Joints"], ["structure", "Structure"]].filter(([key]) => key !== "curves" || moving);
+  const panels = [["check", "Check"], ["curves", "Curves"], ["joints", "Joints"], ["structure", "Structure"]].filter(([key]) => (key !== "curves" || moving) && (key !== "check" || data.check));
   const open = (key) => {
-    for (const [other] of [["curves"], ["joints"], ["structure"]]) $(`panel-${other}`).hidden = other !== key;
+    for (const other of ["check", "curves", "joints", "structure"]) $(`panel-${other}`).hidden = other !== key;
     for (const button of $("tabs").children) button.setAttribute("aria-selected", String(button.dataset.key === key));
     if (key === "structure") structure.draw();
     if (key === "joints") joints.show(posed || currentQ());
