@@ -341,6 +341,16 @@ class ModelBuilder:
             source=self.source,
         )
 
+    @classmethod
+    def from_robot(cls, robot: Robot) -> ModelBuilder:
+        """A builder with the links and joints of a robot; ``build(robot.base)`` gives the same robot again.
+
+        The joint of a floating base is not in it; ``build`` adds it.
+        """
+        from robokit.model.drafts import to_builder
+
+        return to_builder(robot)
+
     def _walk(self) -> tuple[list[str], dict[str, _JointDraft]]:
         """Links depth first from the root, and the joint that leads to each."""
         if not self._links:
@@ -418,9 +428,10 @@ def _kind(kind: str) -> str:
 
 def _axis(name: str, kind: str, axis: Any) -> np.ndarray:
     array = finite(f"axis of joint {name!r}", axis, (3,))
-    norm = float(np.linalg.norm(array))
+    norm = math.hypot(*array.tolist())
     if norm == 0.0:
         if JOINT_TABLE[kind].has_axis:
             raise ModelError(f"axis of joint {name!r} is zero; a {kind} joint needs a direction")
         return np.array([1.0, 0.0, 0.0])
-    return snapped(array / norm)
+    # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
+    return snapped(array / norm if abs(norm - 1.0) > SNAP else array)

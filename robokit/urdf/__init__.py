@@ -7,10 +7,12 @@ structure, physics        verdicts: the tree, the masses
 resolve                   mesh and texture files
 codes, report             the table of verdicts, and what was found
 load                      load_urdf, loads_urdf, check_urdf, from_yourdfpy
+describe, write, dump     a robot to its description, to text
 """
 
 from robokit.urdf.codes import CODES, Code
 from robokit.urdf.description import RobotDescription
+from robokit.urdf.dump import dump
 from robokit.urdf.load import build, check_urdf, from_yourdfpy, load_urdf, loads_urdf
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "RobotDescription",
     "build",
     "check_urdf",
+    "dump",
     "from_yourdfpy",
     "load_urdf",
     "loads_urdf",

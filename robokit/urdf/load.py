@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -163,15 +162,15 @@ def build(
     materials = description.material_table()
 
     def shape(s: ShapeDescription) -> Shape:
-        geometry, texture, rgba = s.geometry, None, None
+        geometry, texture, written, rgba = s.geometry, None, None, None
         if isinstance(geometry, Mesh):
             geometry = Mesh(geometry.filename, geometry.scale, resolver(geometry.filename).path)
         if s.material is not None:
             material = s.material if s.material.defined else materials.get(s.material.name, s.material)
-            rgba = material.rgba
-            found = resolver(material.texture).path if material.texture else None
+            rgba, written = material.rgba, material.texture
+            found = resolver(written).path if written else None
             texture = None if found is None else str(found)
-        return Shape(geometry, s.origin.placement(), rgba, texture, s.name)
+        return Shape(geometry, s.origin.placement(), rgba, texture, s.name, written)
 
     builder = ModelBuilder(description.name.strip() or "robot", source=description.file)
     for link in description.links:
@@ -205,14 +204,13 @@ def _add_joint(builder: Any, joint: JointDescription, renamed: Mapping[str, str]
     ranged = joint.type in ("revolute", "prismatic")
     limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
     lower, upper = (limit.range if limit and ranged else None) or (None, None)
-    length = math.hypot(*joint.axis)
     builder.joint(
         renamed.get(joint.name, joint.name),
         joint.type,
         joint.parent,
         joint.child,
         placement=joint.origin.placement(),
-        axis=tuple(x / length for x in joint.axis) if joint.has_axis else (1.0, 0.0, 0.0),
+        axis=joint.axis if joint.has_axis else (1.0, 0.0, 0.0),
         lower=lower,
         upper=upper,
         effort=limit.effort if limit else None,
