@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,19 @@ BASES = ("fixed", "floating")
 PathLike = str | os.PathLike[str]
 
 
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """No search for garbage meanwhile: reading makes many objects and no cycle, and a search sees all."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@_without_collector()
 def load_urdf(
     path: PathLike, base: str = "fixed", package_dirs: Sequence[PathLike] = (), strict: bool = False
 ) -> Robot:
@@ -47,6 +62,7 @@ def load_urdf(
     return _robot(description, report, base, Resolver(_folder(path), _dirs(package_dirs)), strict)
 
 
+@_without_collector()
 def loads_urdf(
     text: str | bytes,
     base: str = "fixed",
@@ -71,6 +87,7 @@ def loads_urdf(
     return _robot(description, report, base, resolver, strict)
 
 
+@_without_collector()
 def check_urdf(
     path_or_text: PathLike | bytes, base: str = "fixed", package_dirs: Sequence[PathLike] = ()
 ) -> tuple[RobotDescription | None, list[Diagnostic]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ladder import Plain
 from public import error
@@ -19,10 +20,13 @@ from urdf_strategies import urdfs
 
 pytestmark = pytest.mark.parity
 
-# Pinocchio 4 reads no planar joint from a URDF as robokit does (its velocities are of another frame), and its
-# URDF reader loses a name with a tab or a line break.
-KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating")
-NAMES = st.text(st.sampled_from("abzABZ019_/-. äλ&<>'\""), min_size=1, max_size=8).filter(str.strip)
+# No planar joints, and none that float inside the tree: their coordinates in Pinocchio are of another kind, and the
+# adapter knows those of the base only. Pinocchio reads no numbers with tabs or line breaks between them, so it gets
+# the text with single spaces; no name here has two.
+KINDS = ("revolute", "continuous", "prismatic", "fixed")
+NAMES = st.text(st.sampled_from("abzABZ019_/-. äλ&<>'\""), min_size=1, max_size=8).filter(
+    lambda name: name.strip() and "  " not in name
+)
 
 
 @settings(max_examples=60)
@@ -33,8 +37,9 @@ def test_generated_robots_agree(text, base, seed):
     from robokit.interop import PinocchioAdapter
 
     robot = loads_urdf(text, base=base, strict=True)
+    assume(robot.nv > 0)
     root = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
-    model = pin.buildModelFromXML(text, *root)
+    model = pin.buildModelFromXML(re.sub(r"\s+", " ", text), *root)
     data, to, x = model.createData(), PinocchioAdapter(robot, model), inputs(robot, seed)
     q, v = to.q(x["q"]), to.v(x["v"])
     plain = Plain(robot)
