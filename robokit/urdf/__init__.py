@@ -7,6 +7,7 @@ structure, physics        verdicts: the tree, the masses
 resolve                   mesh and texture files
 codes, report             the table of verdicts, and what was found
 load                      load_urdf, loads_urdf, check_urdf, from_yourdfpy
+xacro                     .xacro files, expanded
 describe, write, dump     a robot to its description, to text
 """
 
@@ -14,6 +15,7 @@ from robokit.urdf.codes import CODES, Code
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.dump import dump
 from robokit.urdf.load import build, check_urdf, from_yourdfpy, load_urdf, loads_urdf
+from robokit.urdf.xacro import expand_xacro
 
 __all__ = [
     "CODES",
@@ -22,6 +24,7 @@ __all__ = [
     "build",
     "check_urdf",
     "dump",
+    "expand_xacro",
     "from_yourdfpy",
     "load_urdf",
     "loads_urdf",

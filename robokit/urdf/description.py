@@ -99,8 +99,8 @@ class InertialDescription:
         # R I R^T in plain floats: quicker than NumPy on 3 x 3, and silent where numbers of the file overflow.
         R = self.origin.rotation().tolist()
         RI = [[a * p + b * q + c * r for p, q, r in I] for a, b, c in R]
-        full = np.array([[a * p + b * q + c * r for p, q, r in R] for a, b, c in RI])
-        return np.array([[full[max(i, j), min(i, j)] for j in range(3)] for i in range(3)])
+        (xx, _, _), (xy, yy, _), (xz, yz, zz) = ([a * p + b * q + c * r for p, q, r in R] for a, b, c in RI)
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from robokit.urdf.description import JointDescription, RobotDescription, ShapeDe
 from robokit.urdf.parse import parse_path, parse_text
 from robokit.urdf.report import Report, refusal
 from robokit.urdf.resolve import Resolver
+from robokit.urdf.xacro import expanded, is_xacro
 
 if TYPE_CHECKING:
     from robokit.model.robot import Robot
@@ -47,7 +48,7 @@ def load_urdf(
     Values are taken as written. What a careful reader would look at twice is in ``robot.diagnostics``.
 
     Args:
-        path: the .urdf file.
+        path: the .urdf file; a .xacro file is expanded first, where the package xacro is installed.
         base: "fixed" (the root link is body 0) or "floating" (a 6-dof joint carries the root link).
         package_dirs: folders searched first for ``package://`` files.
         strict: refuse warnings like errors.
@@ -58,7 +59,7 @@ def load_urdf(
     """
     _check_base(base)
     report = Report(os.fspath(path) if not isinstance(path, bytes) else os.fsdecode(path))
-    description = parse_path(path, report)
+    description = _description(path, report, _dirs(package_dirs))
     return _robot(description, report, base, Resolver(_folder(path), _dirs(package_dirs)), strict)
 
 
@@ -107,7 +108,7 @@ def check_urdf(
         description = parse_text(path_or_text, report)  # type: ignore[arg-type]
     else:
         report = Report(os.fspath(path_or_text))
-        description = parse_path(path_or_text, report)
+        description = _description(path_or_text, report, _dirs(package_dirs))
         folder = _folder(path_or_text)
     if description is not None:
         check(description, report, Resolver(folder, _dirs(package_dirs)), base)
@@ -130,6 +131,13 @@ def from_yourdfpy(
         base, package_dirs, strict, folder: as for :func:`loads_urdf`.
     """
     return loads_urdf(urdf.write_xml_string(), base, package_dirs, strict, folder)
+
+
+def _description(path: PathLike, report: Report, dirs: Sequence[PathLike]) -> RobotDescription | None:
+    if not is_xacro(path):
+        return parse_path(path, report)
+    text = expanded(path, report, dirs)
+    return None if text is None else parse_text(text, report)
 
 
 def _check_base(base: str) -> None:

@@ -149,7 +149,7 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
     declaration = _DECLARATION.match(text)
     # The text is decoded, so its declaration no longer holds; its line breaks stay.
     body = "\n" * declaration[0].count("\n") + text[declaration.end() :] if declaration else text
-    if _refused(body, report):
+    if refused(body, report):
         return None
     data = body.encode("utf-8", "surrogatepass")
     if len(data) > MAX_BYTES:
@@ -189,7 +189,8 @@ def _parser(recover: bool = False) -> etree.XMLParser:
     )
 
 
-def _refused(text: str, report: Report) -> bool:
+def refused(text: str, report: Report) -> bool:
+    """Whether the text begins with a DOCTYPE or holds what XML cannot; the error goes to the report."""
     at = 0
     while match := _PROLOGUE.match(text, at):
         at = match.end()

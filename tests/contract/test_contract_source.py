@@ -33,6 +33,7 @@ LATER = {("sim", "viewer")}  # trajectory.to_html, promised by the public API: i
 HEAVY = (
     "lxml",
     "trimesh",
+    "xacro",
     "scipy",
     "matplotlib",
     "meshcat",

@@ -240,8 +240,10 @@ FILE_CODES = {
     "file-compressed",
     "file-binary",
     "file-encoding",
+    "xacro-missing",
+    "xacro-failed",
 }
-"""Codes that need a file or bytes; test_urdf_files.py shows them."""
+"""Codes that need a file or bytes; test_urdf_files.py and test_urdf_xacro.py show them."""
 
 BASE_CODES = {"base-floats-twice", "joint-renamed"}
 """Codes that need base="floating"; test_urdf_load.py shows them."""
