@@ -20,9 +20,9 @@ from urdf_strategies import urdfs
 
 pytestmark = pytest.mark.parity
 
-# No planar joints, and none that float inside the tree: their coordinates in Pinocchio are of another kind, and
-# the adapter knows those of the base only. Pinocchio reads no numbers with tabs or line breaks between them, so
-# it gets the text with single spaces; no name here has two.
+# No planar joints, and none that float inside the tree: their coordinates in Pinocchio are of another kind,
+# and the adapter knows those of the base only. Pinocchio reads no numbers with tabs or line breaks between
+# them, so it gets the text with single spaces; no name here has two.
 KINDS = ("revolute", "continuous", "prismatic", "fixed")
 NAMES = st.text(st.sampled_from("abzABZ019_/-. äλ&<>'\""), min_size=1, max_size=8).filter(
     lambda name: name.strip() and "  " not in name
