@@ -4,12 +4,15 @@ tree       Tree: lambda, mu, nu, kappa, p, s
 joints     the joint table
 robot      Robot, Joint, Link
 builder    ModelBuilder: robots in code
+drafts     a robot back to its builder
+edit       lock joints, remove and graft subtrees, merge links, replace inertias
 geometry   shapes and placements
 parameters inertial parameters as arrays
 sparsity   patterns and operation counts of H and its factors
 """
 
 from robokit.model.builder import ModelBuilder
+from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.robot import Joint, Link, LoopJoint, Mimic, Robot
 from robokit.model.tree import Tree, plain_tree
@@ -29,5 +32,10 @@ __all__ = [
     "Shape",
     "Sphere",
     "Tree",
+    "graft",
+    "lock_joints",
+    "merge_links",
     "plain_tree",
+    "remove_subtree",
+    "replace_inertia",
 ]

@@ -20,6 +20,8 @@ from robokit.model.tree import Tree, depth_first
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
 
 BASES = ("fixed", "floating")
+_HERE = Placement()  # of a link whose frame is its body's
+_OFF_DIAGONAL = ((0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1))
 
 
 @dataclass
@@ -63,8 +65,13 @@ class _LoopDraft:
 
 def snapped(x: np.ndarray) -> np.ndarray:
     """Entries within 1e-12 of 0 or +-1 made exactly that: zeros and ones are work that folds away."""
-    x = np.where(np.abs(x) < SNAP, 0.0, x)
-    return np.where(np.abs(np.abs(x) - 1.0) < SNAP, np.sign(x), x)
+    return np.array([_snapped(v) for v in x.ravel().tolist()]).reshape(x.shape)
+
+
+def _snapped(v: float) -> float:
+    if abs(v) < SNAP:
+        return 0.0
+    return math.copysign(1.0, v) if abs(abs(v) - 1.0) < SNAP else v
 
 
 class ModelBuilder:
@@ -110,7 +117,7 @@ class ModelBuilder:
         if name in self._links:
             raise ModelError(f"link {name!r} is there already; link names are unique")
         matrix = finite(f"inertia of link {name!r}", np.zeros((3, 3)) if inertia is None else inertia, (3, 3))
-        if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0):
+        if any(abs(matrix[i, j] - matrix[j, i]) > 1e-9 * abs(matrix[j, i]) for i, j in _OFF_DIAGONAL):
             raise ModelError(f"inertia of link {name!r} is not symmetric")
         mass = finite_number(f"mass of link {name!r}", mass)
         if mass < 0.0:
@@ -240,6 +247,7 @@ class ModelBuilder:
         XT = [Transform.identity()]
         frame: dict[str, tuple[int, Placement]] = {}
         movable: list[_JointDraft] = []
+        known: dict[tuple, JointModel] = {}
         if base == "floating":
             if FLOATING_BASE in self._joints:
                 raise ModelError(f"the joint name {FLOATING_BASE!r} belongs to the floating base; rename it")
@@ -265,32 +273,34 @@ class ModelBuilder:
             body_names.append(root)
             models.append(JointModel(JOINT_TABLE["floating"], Vector3(1.0, 0.0, 0.0)))
             XT.append(Transform.identity())
-            frame[root] = (1, Placement())
+            frame[root] = (1, _HERE)
         else:
-            frame[root] = (0, Placement())
+            frame[root] = (0, _HERE)
         for name in order[1:]:
             draft = incoming[name]
             body, placement = frame[draft.parent]
-            here = placement @ draft.placement
-            here = Placement(
-                snapped(here.rotation), np.where(np.abs(here.position) < SNAP, 0.0, here.position)
-            )
+            here = draft.placement if placement is _HERE else placement @ draft.placement
+            shift = [0.0 if abs(x) < SNAP else x for x in here.position.tolist()]
+            here = Placement(snapped(here.rotation), np.array(shift))
             if draft.kind == "fixed":
                 frame[name] = (body, here)
                 continue
             movable.append(draft)
             parent.append(body)
             body_names.append(name)
-            axis = Vector3(*draft.axis.tolist())
-            models.append(JointModel(JOINT_TABLE[draft.kind], axis, draft.pitch))
+            key = (draft.kind, *draft.axis.tolist(), draft.pitch)
+            if key not in known:  # most joints of a robot turn about the same few axes
+                known[key] = JointModel(JOINT_TABLE[draft.kind], Vector3(*key[1:4]), draft.pitch)
+            models.append(known[key])
             XT.append(Transform(Matrix3(here.rotation.T.tolist()), Vector3(*here.position.tolist())))
-            frame[name] = (len(parent) - 1, Placement())
+            frame[name] = (len(parent) - 1, _HERE)
 
-        inertia = [RigidInertia.zero()] * len(parent)
+        inertia: list[RigidInertia | None] = [None] * len(parent)
         links = []
         for link in self._links.values():
             body, placement = frame[link.name]
-            inertia[body] = inertia[body] + _body_inertia(link, placement)
+            own, before = _body_inertia(link, placement), inertia[body]
+            inertia[body] = own if before is None else before + own
             links.append(
                 Link(
                     link.name,
@@ -309,7 +319,7 @@ class ModelBuilder:
             loops=tuple((frame[p.predecessor][0], frame[p.successor][0]) for p in self._loops.values()),
             joint=tuple(models),
             XT=tuple(XT),
-            I=tuple(inertia),
+            I=tuple(RigidInertia.zero() if I is None else I for I in inertia),
             gravity=g,  # type: ignore[arg-type]
             name=tuple(body_names),
         )
@@ -340,6 +350,16 @@ class ModelBuilder:
             diagnostics=list(diagnostics),
             source=self.source,
         )
+
+    @classmethod
+    def from_robot(cls, robot: Robot) -> ModelBuilder:
+        """A builder with the links and joints of a robot; ``build(robot.base)`` gives the same robot again.
+
+        The joint of a floating base is not in it; ``build`` adds it.
+        """
+        from robokit.model.drafts import to_builder
+
+        return to_builder(robot)
 
     def _walk(self) -> tuple[list[str], dict[str, _JointDraft]]:
         """Links depth first from the root, and the joint that leads to each."""
@@ -403,10 +423,12 @@ def _joint(d: _JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
 
 
 def _body_inertia(link: _LinkDraft, placement: Placement) -> RigidInertia:
-    R = placement.rotation
-    c = R @ link.com + placement.position
-    Ic = R @ link.inertia @ R.T
-    sym = Symmetric3(*(float(Ic[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
+    c, Ic = link.com, link.inertia
+    if placement is not _HERE:
+        R = placement.rotation
+        c, Ic = R @ c + placement.position, R @ Ic @ R.T
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = Ic.tolist()
+    sym = Symmetric3(xx, yy, zz, xy, xz, yz)
     return RigidInertia.about_com(link.mass, Vector3(*c.tolist()), sym)
 
 
@@ -418,9 +440,10 @@ def _kind(kind: str) -> str:
 
 def _axis(name: str, kind: str, axis: Any) -> np.ndarray:
     array = finite(f"axis of joint {name!r}", axis, (3,))
-    norm = float(np.linalg.norm(array))
+    norm = math.hypot(*array.tolist())
     if norm == 0.0:
         if JOINT_TABLE[kind].has_axis:
             raise ModelError(f"axis of joint {name!r} is zero; a {kind} joint needs a direction")
         return np.array([1.0, 0.0, 0.0])
-    return snapped(array / norm)
+    # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
+    return snapped(array / norm if abs(norm - 1.0) > SNAP else array)

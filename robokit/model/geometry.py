@@ -81,10 +81,20 @@ Geometry = Box | Sphere | Cylinder | Capsule | Mesh
 
 @dataclass(frozen=True)
 class Shape:
-    """A geometry at a placement in its link's frame, with its looks."""
+    """A geometry at a placement in its link's frame, with its looks.
+
+    Attributes:
+        geometry: box, sphere, cylinder, capsule or mesh.
+        placement: of the geometry in the link's frame.
+        rgba: colour and opacity, 0..1, or None.
+        texture: the image file on disk, or None where there is none or it was not found.
+        name: as in the description, or None.
+        texture_filename: the image file as written in the description, or None.
+    """
 
     geometry: Geometry
     placement: Placement = field(default_factory=Placement)
     rgba: RGBA | None = None
     texture: str | None = None
     name: str | None = None
+    texture_filename: str | None = None

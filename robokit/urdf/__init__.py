@@ -8,11 +8,15 @@ extent, plausible         masses and inertias beside the shapes
 resolve                   mesh and texture files
 codes, report             the table of verdicts, and what was found
 load                      load_urdf, loads_urdf, check_urdf, from_yourdfpy
+xacro                     .xacro files, expanded
+describe, write, dump     a robot to its description, to text
 """
 
 from robokit.urdf.codes import CODES, Code
 from robokit.urdf.description import RobotDescription
+from robokit.urdf.dump import dump
 from robokit.urdf.load import build, check_urdf, from_yourdfpy, load_urdf, loads_urdf
+from robokit.urdf.xacro import expand_xacro
 
 __all__ = [
     "CODES",
@@ -20,6 +24,8 @@ __all__ = [
     "RobotDescription",
     "build",
     "check_urdf",
+    "dump",
+    "expand_xacro",
     "from_yourdfpy",
     "load_urdf",
     "loads_urdf",

@@ -44,6 +44,8 @@ _ERRORS = _rows(
     ("xml-syntax", "not well-formed XML", "correct the XML at this line"),
     ("root-not-robot", "the outermost element is not <robot>", "give a URDF, whose root is <robot name=...>"),
     ("xacro-unexpanded", "a xacro macro file that was not expanded", "expand it: xacro in.xacro > out.urdf"),
+    ("xacro-missing", "a .xacro file, and xacro is not installed", 'pip install "robokit[xacro]"'),
+    ("xacro-failed", "xacro cannot expand the file", "correct what xacro says, or run xacro by hand"),
     ("no-links", "no <link> at all", "a robot needs at least one <link name=...>"),
     (
         "base-floats-twice",

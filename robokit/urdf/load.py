@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
+import gc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from robokit.urdf.description import JointDescription, RobotDescription, ShapeDe
 from robokit.urdf.parse import parse_path, parse_text
 from robokit.urdf.report import Report, refusal
 from robokit.urdf.resolve import Resolver
+from robokit.urdf.xacro import expanded, is_xacro
 
 if TYPE_CHECKING:
     from robokit.model.robot import Robot
@@ -26,6 +28,19 @@ CHECKED = (*BASES, "either")
 PathLike = str | os.PathLike[str]
 
 
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """No search for garbage meanwhile: reading makes many objects and no cycle, and a search sees all."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@_without_collector()
 def load_urdf(
     path: PathLike, base: str = "fixed", package_dirs: Sequence[PathLike] = (), strict: bool = False
 ) -> Robot:
@@ -34,7 +49,7 @@ def load_urdf(
     Values are taken as written. What a careful reader would look at twice is in ``robot.diagnostics``.
 
     Args:
-        path: the .urdf file.
+        path: the .urdf file; a .xacro file is expanded first, where the package xacro is installed.
         base: "fixed" (the root link is body 0) or "floating" (a 6-dof joint carries the root link).
         package_dirs: folders searched first for ``package://`` files.
         strict: refuse warnings like errors.
@@ -49,10 +64,11 @@ def load_urdf(
         hint = "the text of a URDF goes to rk.loads_urdf" if isinstance(path, bytes) else ""
         raise WrongType("path", path, "the path of a URDF file, a string or a pathlib.Path", hint)
     report = Report(os.fspath(path))
-    description = parse_path(path, report)
+    description = _description(path, report, _dirs(package_dirs))
     return _robot(description, report, base, Resolver(_folder(path), _dirs(package_dirs)), strict)
 
 
+@_without_collector()
 def loads_urdf(
     text: str | bytes,
     base: str = "fixed",
@@ -79,6 +95,7 @@ def loads_urdf(
     return _robot(description, report, base, resolver, strict)
 
 
+@_without_collector()
 def check_urdf(
     path_or_text: PathLike | bytes,
     base: str = "fixed",
@@ -107,7 +124,7 @@ def check_urdf(
         description = parse_text(path_or_text, report)  # type: ignore[arg-type]
     else:
         report = Report(os.fspath(path_or_text))
-        description = parse_path(path_or_text, report)
+        description = _description(path_or_text, report, _dirs(package_dirs))
         folder = _folder(path_or_text)
     if description is not None:
         check(description, report, Resolver(folder, _dirs(package_dirs)), base, plausible, meshes)
@@ -130,6 +147,13 @@ def from_yourdfpy(
         base, package_dirs, strict, folder: as for :func:`loads_urdf`.
     """
     return loads_urdf(urdf.write_xml_string(), base, package_dirs, strict, folder)
+
+
+def _description(path: PathLike, report: Report, dirs: Sequence[PathLike]) -> RobotDescription | None:
+    if not is_xacro(path):
+        return parse_path(path, report)
+    text = expanded(path, report, dirs)
+    return None if text is None else parse_text(text, report)
 
 
 def _check_base(base: str, known: Sequence[str] = BASES) -> None:
@@ -179,15 +203,15 @@ def build(
     materials = description.material_table()
 
     def shape(s: ShapeDescription) -> Shape:
-        geometry, texture, rgba = s.geometry, None, None
+        geometry, texture, written, rgba = s.geometry, None, None, None
         if isinstance(geometry, Mesh):
             geometry = Mesh(geometry.filename, geometry.scale, resolver(geometry.filename).path)
         if s.material is not None:
             material = s.material if s.material.defined else materials.get(s.material.name, s.material)
-            rgba = material.rgba
-            found = resolver(material.texture).path if material.texture else None
+            rgba, written = material.rgba, material.texture
+            found = resolver(written).path if written else None
             texture = None if found is None else str(found)
-        return Shape(geometry, s.origin.placement(), rgba, texture, s.name)
+        return Shape(geometry, s.origin.placement(), rgba, texture, s.name, written)
 
     builder = ModelBuilder(description.name.strip() or "robot", source=description.file)
     for link in description.links:
@@ -221,14 +245,13 @@ def _add_joint(builder: Any, joint: JointDescription, renamed: Mapping[str, str]
     ranged = joint.type in ("revolute", "prismatic")
     limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
     lower, upper = (limit.range if limit and ranged else None) or (None, None)
-    length = math.hypot(*joint.axis)
     builder.joint(
         renamed.get(joint.name, joint.name),
         joint.type,
         joint.parent,
         joint.child,
         placement=joint.origin.placement(),
-        axis=tuple(x / length for x in joint.axis) if joint.has_axis else (1.0, 0.0, 0.0),
+        axis=joint.axis if joint.has_axis else (1.0, 0.0, 0.0),
         lower=lower,
         upper=upper,
         effort=limit.effort if limit else None,

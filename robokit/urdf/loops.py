@@ -31,7 +31,7 @@ def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
     line = reader.line(element)
     name = reader.text(element, "name", "loop_joint")
     where = f"loop joint {name!r}"
-    if not name:
+    if name is None or not name.strip():
         reader.report.add("name-missing", "loop_joint", line, "has no name", 'add name="..."')
     reader.attributes(element, where, ("name", "type"))
     kind = reader.text(element, "type", where)

@@ -118,7 +118,7 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
 
 def _name(element: etree._Element, reader: Reader, what: str) -> str:
     name = reader.text(element, "name", what)
-    if not name:
+    if name is None or not name.strip():
         found = "no name" if name is None else "an empty name"
         reader.report.add("name-missing", what, reader.line(element), f"has {found}", 'add name="..."')
     return name or ""

@@ -56,8 +56,9 @@ class Reader:
         """
         seen: set[str] = set()
         parent = self.tag(element)
+        names = self._names
         for child in element:
-            tag = self.tag(child)
+            tag = names.get(child.tag) or self.tag(child)
             if tag not in known:
                 self._ignored(tag, parent, where, self.line(child))
             elif tag in seen:

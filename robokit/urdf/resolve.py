@@ -94,7 +94,7 @@ class Resolver:
         inside = os.path.normpath(rest or ".")
         if name in ("", ".", "..") or _leaves(inside):
             return Resolution(reason="the path leaves its package by '..'")
-        folders = self._package_folders(name)
+        folders = self.package_folders(name)
         tried = [os.path.join(folder, inside) for folder in folders]
         for path in tried:
             if os.path.isfile(path):
@@ -103,7 +103,8 @@ class Resolver:
             return Resolution(None, tuple(tried), package=name)
         return Resolution(None, tuple(tried))
 
-    def _package_folders(self, name: str) -> list[str]:
+    def package_folders(self, name: str) -> list[str]:
+        """Where a package of this name may be, in the order of search."""
         if name not in self._packages:
             folders: dict[str, None] = {}
             for root in self._roots:

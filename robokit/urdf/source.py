@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MAX_BYTES = 64 * 2**20
 """Largest accepted file [bytes]."""
 
+_LONGEST = 300  # characters of the XML library's message
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16: its mark begins with UTF-16's
@@ -107,7 +109,7 @@ def decode(data: bytes, report: Report) -> str | None:
         report.add("file-encoding", "file", 1, f"declares the encoding {encoding!r}, which is not known here")
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
-        if _looks_binary(data):
+        if _looks_binary(data) and not encoding.startswith(("utf-16", "utf-32")):
             report.add("file-binary", "file", 0, "is not text")
         else:
             report.add(
@@ -155,7 +157,7 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
     declaration = _DECLARATION.match(text)
     # The text is decoded, so its declaration no longer holds; its line breaks stay.
     body = "\n" * declaration[0].count("\n") + text[declaration.end() :] if declaration else text
-    if _refused(body, report):
+    if refused(body, report):
         return None
     data = body.encode("utf-8", "surrogatepass")
     if len(data) > MAX_BYTES:
@@ -172,8 +174,10 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
             root = etree.fromstring(data, _parser(recover=True))
             return root, _line_table(data, root)
         line = problem.lineno or 0
-        message = re.sub(r"\s*(, line \d+, column \d+)?\s*(\(<string>, line \d+\))?$", "", str(problem.msg))
-        message = message.replace(", use XML_PARSE_HUGE option", "").replace(", try XML_PARSE_HUGE\n", "")
+        # It can quote white space by the thousand: made short before any pattern looks at it.
+        message = " ".join(str(problem.msg).split())[:_LONGEST]
+        message = re.sub(r"(, line \d+, column \d+)?( \(<string>, line \d+\))?$", "", message)
+        message = message.replace(", use XML_PARSE_HUGE option", "").replace(", try XML_PARSE_HUGE", "")
         report.add(
             "xml-syntax", "file", line, f"is not well-formed XML: {message.strip()}", _syntax_hint(body)
         )
@@ -195,7 +199,8 @@ def _parser(recover: bool = False) -> etree.XMLParser:
     )
 
 
-def _refused(text: str, report: Report) -> bool:
+def refused(text: str, report: Report) -> bool:
+    """Whether the text begins with a DOCTYPE or holds what XML cannot; the error goes to the report."""
     at = 0
     while match := _PROLOGUE.match(text, at):
         at = match.end()

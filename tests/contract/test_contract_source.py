@@ -35,6 +35,7 @@ LATER = {("sim", "viewer"), ("model", "cost")}
 HEAVY = (
     "lxml",
     "trimesh",
+    "xacro",
     "scipy",
     "matplotlib",
     "meshcat",

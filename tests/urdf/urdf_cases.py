@@ -267,8 +267,10 @@ FILE_CODES = {
     "file-binary",
     "file-encoding",
     "mesh-unreadable",
+    "xacro-missing",
+    "xacro-failed",
 }
-"""Codes that need a file or bytes; test_urdf_files.py and test_urdf_plausible.py show them."""
+"""Codes that need a file or bytes; test_urdf_{files,plausible,xacro}.py show them."""
 
 BASE_CODES = {"base-floats-twice", "joint-renamed", "base-massless"}
 """Codes that need another base; test_urdf_load.py and test_urdf_plausible.py show them."""
