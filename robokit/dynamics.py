@@ -413,7 +413,7 @@ def inertia_sparsity(robot: Robot) -> np.ndarray:
     Returns:
         boolean, (nv, nv).
     """
-    return inertia_pattern(robot.tree.dof_parent)
+    return inertia_pattern(robot.dof_parent)
 
 
 # ---- arguments and failures --------------------------------------------------------------------

@@ -4,11 +4,13 @@ tree       Tree: lambda, mu, nu, kappa, p, s
 joints     the joint table
 robot      Robot, Joint, Link
 builder    ModelBuilder: robots in code
+coupling   mimic joints without coordinates of their own: couple(robot)
 geometry   shapes and placements
 sparsity   patterns and operation counts of H and its factors
 """
 
 from robokit.model.builder import ModelBuilder
+from robokit.model.coupling import Coupling, couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.robot import Joint, Link, LoopJoint, Mimic, Robot
 from robokit.model.tree import Tree, plain_tree
@@ -16,6 +18,7 @@ from robokit.model.tree import Tree, plain_tree
 __all__ = [
     "Box",
     "Capsule",
+    "Coupling",
     "Cylinder",
     "Joint",
     "Link",
@@ -28,5 +31,6 @@ __all__ = [
     "Shape",
     "Sphere",
     "Tree",
+    "couple",
     "plain_tree",
 ]

@@ -54,7 +54,7 @@ def simulate(
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
     Damping, dry friction and position limits of the description act on the joints. Self-collision,
-    loop joints and mimic couplings do not. Ctrl-C ends the simulation and returns what was computed, with
+    loop joints do not; mimic joints only where the robot was loaded with ``mimic="couple"``. Ctrl-C ends the simulation and returns what was computed, with
     ``summary["interrupted"]`` set.
 
     Args:

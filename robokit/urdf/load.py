@@ -22,11 +22,16 @@ if TYPE_CHECKING:
     from robokit.model.robot import Robot
 
 BASES = ("fixed", "floating")
+MIMICS = ("independent", "couple")
 PathLike = str | os.PathLike[str]
 
 
 def load_urdf(
-    path: PathLike, base: str = "fixed", package_dirs: Sequence[PathLike] = (), strict: bool = False
+    path: PathLike,
+    base: str = "fixed",
+    package_dirs: Sequence[PathLike] = (),
+    strict: bool = False,
+    mimic: str = "independent",
 ) -> Robot:
     """Load a robot from a URDF file.
 
@@ -37,15 +42,19 @@ def load_urdf(
         base: "fixed" (the root link is body 0) or "floating" (a 6-dof joint carries the root link).
         package_dirs: folders searched first for ``package://`` files.
         strict: refuse warnings like errors.
+        mimic: "independent" (each mimic joint keeps a coordinate of its own) or "couple" (mimic joints
+            follow, and their coordinates are gone; see ``robot.coupling``).
 
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.
-        UnknownName: no such base.
+        UnknownName: no such base, or no such treatment of mimic joints.
+        ModelError: mimic="couple" and a mimic joint, or the one it follows, has several coordinates.
     """
     _check_base(base)
+    _check_mimic(mimic)
     report = Report(os.fspath(path) if not isinstance(path, bytes) else os.fsdecode(path))
     description = parse_path(path, report)
-    return _robot(description, report, base, Resolver(_folder(path), _dirs(package_dirs)), strict)
+    return _robot(description, report, base, Resolver(_folder(path), _dirs(package_dirs)), strict, mimic)
 
 
 def loads_urdf(
@@ -54,22 +63,24 @@ def loads_urdf(
     package_dirs: Sequence[PathLike] = (),
     strict: bool = False,
     folder: PathLike | None = None,
+    mimic: str = "independent",
 ) -> Robot:
     """Load a robot from the text of a URDF.
 
     Args:
         text: the XML; bytes are decoded by their byte order mark or declaration.
-        base, package_dirs, strict: as for :func:`load_urdf`.
+        base, package_dirs, strict, mimic: as for :func:`load_urdf`.
         folder: where relative mesh names start; none by default.
 
     Raises:
-        UrdfError, UnknownName: as :func:`load_urdf`.
+        UrdfError, UnknownName, ModelError: as :func:`load_urdf`.
     """
     _check_base(base)
+    _check_mimic(mimic)
     report = Report("<string>")
     description = parse_text(text, report)
     resolver = Resolver(None if folder is None else Path(folder), _dirs(package_dirs))
-    return _robot(description, report, base, resolver, strict)
+    return _robot(description, report, base, resolver, strict, mimic)
 
 
 def check_urdf(
@@ -121,6 +132,11 @@ def _check_base(base: str) -> None:
         raise UnknownName("base", str(base), BASES)
 
 
+def _check_mimic(mimic: str) -> None:
+    if mimic not in MIMICS:
+        raise UnknownName("mimic", str(mimic), MIMICS)
+
+
 def _folder(path: PathLike) -> Path:
     return Path(path).absolute().parent
 
@@ -131,7 +147,12 @@ def _dirs(package_dirs: Sequence[PathLike] | PathLike) -> Sequence[PathLike]:
 
 
 def _robot(
-    description: RobotDescription | None, report: Report, base: str, resolver: Resolver, strict: bool
+    description: RobotDescription | None,
+    report: Report,
+    base: str,
+    resolver: Resolver,
+    strict: bool,
+    mimic: str,
 ) -> Robot:
     if description is not None:
         check(description, report, resolver, base)
@@ -140,7 +161,12 @@ def _robot(
     if refused is not None:
         raise refused
     assert description is not None  # a missing description is an error above
-    return build(description, base, resolver, found)
+    robot = build(description, base, resolver, found)
+    if mimic == "couple":
+        from robokit.model.coupling import couple
+
+        return couple(robot)
+    return robot
 
 
 def build(
