@@ -5,6 +5,7 @@ robokit simulate ROBOT     passive motion
 robokit view ROBOT         the robot in the browser
 robokit info ROBOT         tree, masses, joints
 robokit check FILE ...     what the importer finds
+robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
 robokit sparsity ROBOT     the pattern of H as a picture
 robokit robots             names that ROBOT may take
 """
@@ -201,6 +202,19 @@ def check(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def mjcf(arguments: argparse.Namespace) -> int:
+    """The robot as a MuJoCo model (MJCF)."""
+    from robokit.mjcf import to_mjcf
+
+    robot = _load(arguments.robot, arguments.base)
+    text = to_mjcf(robot, arguments.output, meshes=not arguments.no_meshes)
+    if arguments.output is None:
+        print(text, end="")
+    else:
+        print(f"{robot.name}: {robot.nbodies} bodies, {robot.nv} degrees of freedom to {arguments.output}")
+    return 0
+
+
 def sparsity(arguments: argparse.Namespace) -> int:
     """The pattern of H and of its factors as a picture, with exact operation counts."""
     from robokit.report import sparsity_lines
@@ -383,6 +397,12 @@ def _parser() -> argparse.ArgumentParser:
     sub = add("check", check, "robokit check my_robot.urdf")
     sub.add_argument("files", metavar="FILE", nargs="+", help=ROBOT_HELP)
     sub.add_argument("--strict", action="store_true", help="warnings count as errors")
+
+    sub = add("mjcf", mjcf, "robokit mjcf arm -o arm.xml")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    sub.add_argument("-o", "--output", metavar="FILE", help="the model; standard output by default")
+    sub.add_argument("--no-meshes", action="store_true", help="leave out mesh collisions")
 
     sub = add("sparsity", sparsity, "robokit sparsity humanoid -o h.svg")
     add_robot(sub)

@@ -30,8 +30,8 @@ _SWAP = [3, 4, 5, 0, 1, 2]
 def _uncoupled(robot: Robot) -> Robot:
     if robot.coupling is not None:
         raise ShapeError(
-            f"robot {robot.name!r} has coupled mimic joints, which the other program keeps as coordinates: give "
-            "the adapter the robot loaded with mimic='independent', and use robot.coupling.G"
+            f"robot {robot.name!r} has coupled mimic joints, which the other program keeps as "
+            "coordinates: give the adapter the robot of mimic='independent', and use robot.coupling.G"
         )
     return robot
 

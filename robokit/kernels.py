@@ -103,7 +103,7 @@ def _of_v(algorithm: Callable[..., Any], with_forces: bool = False) -> Callable[
         if robot.coupling is not None and algorithm in (aba, forward_dynamics):
             qd, tau = others
             f_ext = _forces(robot, forces) if with_forces else None
-            a = coupled_forward_dynamics(tree, *by_joint, robot.split_v(qd), robot.split_tau(tau), f_ext)
+            a = coupled_forward_dynamics(tree, by_joint[0], robot.split_v(qd), robot.split_tau(tau), f_ext)
             return [robot.join_v(a)]
         by_joint += [robot.split_v(x) for x in others]
         if with_forces:

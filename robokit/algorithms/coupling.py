@@ -48,6 +48,8 @@ def reduced_matrix(tree: Tree, H) -> list[list]:
 def coupled_solve(tree: Tree, H, b) -> list:
     """y by full joint with y = G y_r and G^T H G y_r = G^T b, for H and b of the full tree."""
     coupling = tree.coupling
+    if coupling is None:
+        raise ValueError("the tree has no coupled joints; forward_dynamics.py and aba.py serve it")
     L, D = ltdl(coupling.dof_parent, reduced_matrix(tree, H))
     return tree.split_v(coupling.full_v(ltdl_solve(coupling.dof_parent, L, D, reduced_force(tree, b))))
 

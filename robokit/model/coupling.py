@@ -177,8 +177,8 @@ def _leader(robot: Robot, joint: Joint) -> tuple[Joint, float, float]:
         for end in (leader, followed):
             if end.q_slice.stop - end.q_slice.start > 1 or end.v_slice.stop - end.v_slice.start > 1:
                 raise ModelError(
-                    f"joint {leader.name!r} mimics {followed.name!r}: {end.name!r} is {end.kind} and has several "
-                    "coordinates; only joints with one can be coupled"
+                    f"joint {leader.name!r} mimics {followed.name!r}: {end.name!r} is {end.kind} and has "
+                    "several coordinates; only joints with one can be coupled"
                 )
         multiplier, offset = multiplier * law.multiplier, offset + multiplier * law.offset
         leader = followed

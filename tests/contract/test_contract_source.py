@@ -18,7 +18,7 @@ LAYERS = [
     ("errors", "conventions", "diagnostics"),
     ("spatial",),
     ("model",),
-    ("urdf", "algorithms", "catalog", "interop"),
+    ("urdf", "algorithms", "catalog", "interop", "mjcf"),
     ("engine", "singular"),
     ("kernels",),
     ("dynamics",),
