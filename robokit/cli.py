@@ -5,6 +5,7 @@ robokit simulate ROBOT     passive motion
 robokit view ROBOT         the robot in the browser
 robokit info ROBOT         tree, masses, joints
 robokit check FILE ...     what the importer finds
+robokit parity ROBOT       the robot in other engines, side by side
 robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
 robokit sparsity ROBOT     the pattern of H as a picture
 robokit robots             names that ROBOT may take
@@ -202,6 +203,27 @@ def check(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def parity(arguments: argparse.Namespace) -> int:
+    """Compare the robot with what Pinocchio and MuJoCo make of its file."""
+    import json
+    from dataclasses import asdict
+
+    import robokit as rk
+    from robokit.parity import compare, no_engine, table
+
+    path = rk.find_robot(arguments.robot)
+    robot = _load(arguments.robot, arguments.base)
+    found = compare(path, robot)
+    if not found:
+        raise no_engine()
+    if arguments.json:
+        rows = [asdict(c) | {"agrees": c.agrees} for c in found]
+        print(json.dumps({"robot": robot.name, "base": robot.base, "engines": rows}, indent=2))
+    else:
+        print("\n".join(table(robot, found)))
+    return 0 if all(c.agrees for c in found) else 1
+
+
 def mjcf(arguments: argparse.Namespace) -> int:
     """The robot as a MuJoCo model (MJCF)."""
     from robokit.mjcf import to_mjcf
@@ -397,6 +419,11 @@ def _parser() -> argparse.ArgumentParser:
     sub = add("check", check, "robokit check my_robot.urdf")
     sub.add_argument("files", metavar="FILE", nargs="+", help=ROBOT_HELP)
     sub.add_argument("--strict", action="store_true", help="warnings count as errors")
+
+    sub = add("parity", parity, "robokit parity arm --base floating")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    sub.add_argument("--json", action="store_true", help="for machines")
 
     sub = add("mjcf", mjcf, "robokit mjcf arm -o arm.xml")
     add_robot(sub)

@@ -23,7 +23,7 @@ LAYERS = [
     ("kernels",),
     ("dynamics",),
     ("sim",),
-    ("viewer", "report"),
+    ("viewer", "report", "parity"),
     ("cli",),
     ("__main__",),
 ]
