@@ -5,6 +5,8 @@ robokit simulate ROBOT     passive motion
 robokit view ROBOT         the robot in the browser
 robokit info ROBOT         tree, masses, joints
 robokit check FILE ...     what the importer finds
+robokit parity ROBOT       the robot in other engines, side by side
+robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
 robokit sparsity ROBOT     the pattern of H as a picture
 robokit cost ROBOT         operation counts of the algorithms
 robokit cache              compiled code on disk
@@ -228,6 +230,40 @@ def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
     if not arguments.json:
         print(f"{page} ({page.stat().st_size / 1e6:.2f} MB)")
     _open(page, arguments.no_open)
+
+
+def parity(arguments: argparse.Namespace) -> int:
+    """Compare the robot with what Pinocchio and MuJoCo make of its file."""
+    import json
+    from dataclasses import asdict
+
+    import robokit as rk
+    from robokit.parity import compare, no_engine, table
+
+    path = rk.find_robot(arguments.robot)
+    robot = _load(arguments.robot, arguments.base)
+    found = compare(path, robot)
+    if not found:
+        raise no_engine()
+    if arguments.json:
+        rows = [asdict(c) | {"agrees": c.agrees} for c in found]
+        print(json.dumps({"robot": robot.name, "base": robot.base, "engines": rows}, indent=2))
+    else:
+        print("\n".join(table(robot, found)))
+    return 0 if all(c.agrees for c in found) else 1
+
+
+def mjcf(arguments: argparse.Namespace) -> int:
+    """The robot as a MuJoCo model (MJCF)."""
+    from robokit.mjcf import to_mjcf
+
+    robot = _load(arguments.robot, arguments.base)
+    text = to_mjcf(robot, arguments.output, meshes=not arguments.no_meshes)
+    if arguments.output is None:
+        print(text, end="")
+    else:
+        print(f"{robot.name}: {robot.nbodies} bodies, {robot.nv} degrees of freedom to {arguments.output}")
+    return 0
 
 
 def sparsity(arguments: argparse.Namespace) -> int:
@@ -472,6 +508,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--page", metavar="FILE", help="draw the inertias of one file on a page")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
+
+    sub = add("parity", parity, "robokit parity arm --base floating")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    sub.add_argument("--json", action="store_true", help="for machines")
+
+    sub = add("mjcf", mjcf, "robokit mjcf arm -o arm.xml")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    sub.add_argument("-o", "--output", metavar="FILE", help="the model; standard output by default")
+    sub.add_argument("--no-meshes", action="store_true", help="leave out mesh collisions")
 
     sub = add("sparsity", sparsity, "robokit sparsity humanoid -o h.svg")
     add_robot(sub)

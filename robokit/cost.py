@@ -170,8 +170,8 @@ def cost(robot: Robot) -> Cost:
         the table.
     """
     tree = robot.tree
-    depth = dof_depths(tree.dof_parent)
-    counts = ltdl_counts(tree.dof_parent)
+    depth = dof_depths(robot.dof_parent)
+    counts = ltdl_counts(robot.dof_parent)
     D1, D2, n = int(counts["divisions"]), int(counts["factorise"]), robot.nv
     formulas = {
         "ltdl": {"mul": D2 + D1, "add": D2, "div": int((depth > 1).sum())},

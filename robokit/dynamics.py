@@ -481,7 +481,7 @@ def inertia_sparsity(robot: Robot) -> np.ndarray:
         boolean, (nv, nv).
     """
     _check_robot(robot)
-    return inertia_pattern(robot.tree.dof_parent)
+    return inertia_pattern(robot.dof_parent)
 
 
 # ---- arguments and failures --------------------------------------------------------------------

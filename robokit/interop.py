@@ -27,6 +27,15 @@ from robokit.spatial.rotation import quat_wxyz_to_rotation
 _SWAP = [3, 4, 5, 0, 1, 2]
 
 
+def _uncoupled(robot: Robot) -> Robot:
+    if robot.coupling is not None:
+        raise ShapeError(
+            f"robot {robot.name!r} has coupled mimic joints, which the other program keeps as "
+            "coordinates: give the adapter the robot of mimic='independent', and use robot.coupling.G"
+        )
+    return robot
+
+
 def _checked_quaternion(quat: np.ndarray, order: str) -> np.ndarray:
     norm2 = float(quat @ quat)
     if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
@@ -48,7 +57,7 @@ class PinocchioAdapter:
     """
 
     def __init__(self, robot: Robot, model: Any) -> None:
-        self.robot, self.model = robot, model
+        self.robot, self.model = _uncoupled(robot), model
         names = list(model.names)
         self._q: list[tuple[slice, slice, str]] = []
         order = np.empty(robot.nv, dtype=int)
@@ -124,7 +133,7 @@ class MujocoAdapter:
     """
 
     def __init__(self, robot: Robot, model: Any) -> None:
-        self.robot, self.model = robot, model
+        self.robot, self.model = _uncoupled(robot), model
         by_name = {model.joint(k).name: model.joint(k) for k in range(model.njnt)}
         self._q: list[tuple[slice, slice, bool]] = []
         order = np.empty(robot.nv, dtype=int)

@@ -21,6 +21,12 @@ from robokit.algorithms.centroidal import (
     centroidal_momentum_bias,
     centroidal_momentum_matrix,
 )
+from robokit.algorithms.coupling import (
+    coupled_forward_dynamics,
+    reduced_columns,
+    reduced_force,
+    reduced_matrix,
+)
 from robokit.algorithms.crba import crba
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.forward_dynamics import forward_dynamics
@@ -74,7 +80,7 @@ SIZES: dict[str, Callable[[Robot], int]] = {
 
 def lower_entries(robot: Robot) -> list[tuple[int, int]]:
     """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
-    pattern = inertia_pattern(robot.tree.dof_parent)
+    pattern = inertia_pattern(robot.dof_parent)
     return [(i, j) for i in range(robot.nv) for j in range(i + 1) if pattern[i, j]]
 
 
@@ -96,13 +102,26 @@ def _of_v(algorithm: Callable[..., Any], with_forces: bool = False) -> Callable[
 
     def text(robot: Robot, q: Lists, *others: Lists) -> list[Lists]:
         tree = robot.tree
-        by_joint: list[Any] = [tree.split_q(q)]
+        by_joint: list[Any] = [robot.split_q(q)]
         if with_forces:
             *others, forces = others  # type: ignore[assignment]
-        by_joint += [tree.split_v(x) for x in others]
+        if robot.coupling is not None and algorithm in (aba, forward_dynamics):
+            qd, tau = others
+            f_ext = _forces(robot, forces) if with_forces else None
+            a = coupled_forward_dynamics(tree, by_joint[0], robot.split_v(qd), robot.split_tau(tau), f_ext)
+            return [robot.join_v(a)]
+        by_joint += [robot.split_v(x) for x in others]
         if with_forces:
             by_joint.append(_forces(robot, forces))
-        return [_flat(algorithm(tree, *by_joint))]
+        result = algorithm(tree, *by_joint)
+        if robot.coupling is not None:
+            if algorithm is crba:
+                result = reduced_matrix(tree, result)
+            elif algorithm is centroidal_momentum_matrix:
+                result = reduced_columns(tree, result)
+            else:
+                return [reduced_force(tree, _flat(result))]
+        return [_flat(result)]
 
     return text
 
@@ -112,28 +131,30 @@ def _spatial(algorithm: Callable[..., Any], scalar: bool = False) -> Callable[..
 
     def text(robot: Robot, q: Lists, *others: Lists) -> list[Lists]:
         tree = robot.tree
-        value = algorithm(tree, tree.split_q(q), *(tree.split_v(x) for x in others))
+        value = algorithm(tree, robot.split_q(q), *(robot.split_v(x) for x in others))
         return [[value] if scalar else list(value)]
 
     return text
 
 
 def _nonzeros(robot: Robot, q: Lists) -> list[Lists]:
-    H = crba(robot.tree, robot.tree.split_q(q))
+    H = crba(robot.tree, robot.split_q(q))
+    if robot.coupling is not None:
+        H = reduced_matrix(robot.tree, H)
     return [[H[i][j] for i, j in lower_entries(robot)]]
 
 
 def _factor(robot: Robot, H: Lists) -> list[Lists]:
-    L, D = ltdl(robot.tree.dof_parent, _square(robot, H))
+    L, D = ltdl(robot.dof_parent, _square(robot, H))
     return [_flat(L), D]
 
 
 def _solve(robot: Robot, L: Lists, D: Lists, b: Lists) -> list[Lists]:
-    return [ltdl_solve(robot.tree.dof_parent, _square(robot, L), D, b)]
+    return [ltdl_solve(robot.dof_parent, _square(robot, L), D, b)]
 
 
 def _link_poses(robot: Robot, q: Lists) -> list[Lists]:
-    X0 = forward_kinematics(robot.tree, robot.tree.split_q(q))
+    X0 = forward_kinematics(robot.tree, robot.split_q(q))
     rotations: list[Any] = []
     positions: list[Any] = []
     for link in robot.links:
@@ -147,7 +168,7 @@ def _link_poses(robot: Robot, q: Lists) -> list[Lists]:
 
 def _wrenches_in_bodies(robot: Robot, q: Lists, f_ext: Lists) -> list[Lists]:
     """World wrenches about the world origin, one a body, in body coordinates."""
-    X0: list[Transform] = forward_kinematics(robot.tree, robot.tree.split_q(q))
+    X0: list[Transform] = forward_kinematics(robot.tree, robot.split_q(q))
     return [_flat(X.star(f) for X, f in zip(X0, _forces(robot, f_ext), strict=True))]
 
 
@@ -196,9 +217,9 @@ KERNELS: dict[str, Row] = {
 def quaternion_offsets(robot: Robot) -> list[int]:
     """Where q holds unit quaternions."""
     return [
-        robot.tree.q_slice[i].start + joint.kind.quaternion
-        for i, joint in enumerate(robot.tree.joint)
-        if joint.kind.quaternion is not None
+        joint.q_slice.start + offset
+        for joint in robot.joints
+        if (offset := robot.tree.joint[joint.body].kind.quaternion) is not None
     ]
 
 

@@ -54,7 +54,7 @@ def long_way(robot: Robot, name: str) -> Callable[..., Any] | None:
 
 def _costs(robot: Robot) -> dict[str, int]:
     """Operations, roughly: some 12 an entry of H, RBDA 6.5 for the factors, 4 an entry for a solution."""
-    depth = dof_depths(robot.tree.dof_parent)
+    depth = dof_depths(robot.dof_parent)
     entries = int(depth.sum())
     return {"H": 12 * entries, "factors": int((depth * (depth - 1)).sum()), "solution": 4 * entries}
 
@@ -76,7 +76,7 @@ def mass_matrix(robot: Robot, q: Any) -> np.ndarray:
     for state, columns in zip(np.atleast_2d(q), H, strict=True):
         run(state, rest, unit, out=columns)
     # Equal up to rounding; made equal, and exactly 0 where no path is.
-    H = 0.5 * (H + np.swapaxes(H, -1, -2)) * inertia_pattern(robot.tree.dof_parent)
+    H = 0.5 * (H + np.swapaxes(H, -1, -2)) * inertia_pattern(robot.dof_parent)
     return H if q.ndim == 2 else H[0]
 
 

@@ -77,12 +77,13 @@ def describe(robot: Robot) -> Iterator[str]:
             f"loop joint {loop.number}: {loop.name}, {loop.kind}, p = {tree.predecessor[loop.number]} "
             + (f"({loop.predecessor}), s = {tree.successor[loop.number]} ({loop.successor})")
         )
-    mimics = [j for j in robot.joints if j.mimic is not None]
+    mimics = [j for j in robot.body_joints if j.mimic is not None]
     for joint in mimics:
         assert joint.mimic is not None
         m = joint.mimic
         law = f"{m.multiplier:g} * q + {m.offset:g}"
-        yield from _sentence(f"{joint.name} mimics {m.joint}: {law} (a coordinate of its own)")
+        own = "coupled" if joint in robot.mimic_joints else "a coordinate of its own"
+        yield from _sentence(f"{joint.name} mimics {m.joint}: {law} ({own})")
     damped = [j for j in robot.joints if j.damping or j.friction]
     if damped:
         yield f"  {len(damped)} joints with damping or friction; they act in simulations"
@@ -93,8 +94,8 @@ def describe(robot: Robot) -> Iterator[str]:
 
 def sparsity_lines(robot: Robot) -> Iterator[str]:
     """Zeros of H and exact operation counts of its factorisation and solve."""
-    counts = ltdl_counts(robot.tree.dof_parent)
-    pattern = inertia_pattern(robot.tree.dof_parent)
+    counts = ltdl_counts(robot.dof_parent)
+    pattern = inertia_pattern(robot.dof_parent)
     n = robot.nv
     yield (
         f"{robot.name}: H is {n} x {n}, {np.mean(~pattern):.0%} zeros"

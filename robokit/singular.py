@@ -15,6 +15,9 @@ from typing import NoReturn
 import numpy as np
 
 from robokit.algorithms.aba import without_joint
+from robokit.algorithms.coupling import reduced_matrix
+from robokit.algorithms.crba import crba
+from robokit.algorithms.ltdl import ltdl
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import SingularInertia
 from robokit.model.robot import Joint, Robot
@@ -34,6 +37,8 @@ def singular_joint(robot: Robot, q: np.ndarray | None = None) -> Joint | None:
     tree = robot.tree
     if q is None:
         q = robot.random_configuration(0)
+    if robot.coupling is not None:
+        return _singular_coupled(robot, q)
     X = tree.transforms(tree.split_q(q.tolist()))
     Ic, IA = list(tree.I), [I.articulated() for I in tree.I]
     for i in tree.inward():
@@ -46,6 +51,22 @@ def singular_joint(robot: Robot, q: np.ndarray | None = None) -> Joint | None:
         if p != 0:
             Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
             IA[p] = IA[p] + X[i].T @ without_joint(IA[i], U, ldl(D)).without(S.axes) @ X[i]
+    return None
+
+
+def _singular_coupled(robot: Robot, q: np.ndarray) -> Joint | None:
+    """The same from the pivots of H_r = L^T D L."""
+    H = reduced_matrix(robot.tree, crba(robot.tree, robot.split_q(q.tolist())))
+    for joint in reversed(robot.joints):
+        for k in reversed(range(robot.nv)[joint.v_slice]):
+            # Factorised from the outermost dof: what comes after the first pivot without value is noise.
+            if not H[k][k] > 0.0:
+                return joint
+    with np.errstate(all="ignore"):
+        _, D = ltdl(robot.dof_parent, np.array(H))
+    for joint in reversed(robot.joints):
+        if not all(D[k] > RELATIVE * H[k][k] for k in range(robot.nv)[joint.v_slice]):
+            return joint
     return None
 
 

@@ -11,6 +11,7 @@
     forward_dynamics         RNEA + CRBA + LTDL                seeds 000                    O(n d^2)
     aba                      articulated-body algorithm        RBDA 7.1, seeds 002          O(n)
     center_of_mass           p_G                               RBDA 2.13                    O(n)
+    coupling                 all of these under v_full = G v   RBDA 3.3, 6.4                O(n d^2)
     energy                   T, V                              seeds 000                    O(n)
     centroidal               A_G, h_G, Ad_G qd from the links  notes 20-22                  O(n)
     centroidal_from_h        A_G, Ad_G qd from H and C         notes 23-26                  O(n)

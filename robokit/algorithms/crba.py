@@ -11,9 +11,13 @@ from robokit.model.tree import Tree
 
 def crba(tree: Tree, q) -> list[list]:
     """H, nv x nv, symmetric, as a list of rows."""
+    return composite(tree, tree.transforms(q), tree.I)
+
+
+def composite(tree: Tree, X, I) -> list[list]:
+    """H of the inertias I, rigid or articulated, and the transforms X."""
     H = [[0.0] * tree.nv for _ in range(tree.nv)]
-    X = tree.transforms(q)
-    Ic = list(tree.I)
+    Ic = list(I)
 
     for i in tree.inward():
         p, S = tree.parent[i], tree.joint[i].S

@@ -4,6 +4,7 @@ tree       Tree: lambda, mu, nu, kappa, p, s
 joints     the joint table
 robot      Robot, Joint, Link
 builder    ModelBuilder: robots in code
+coupling   mimic joints without coordinates of their own: couple(robot)
 drafts     a robot back to its builder
 edit       lock joints, remove and graft subtrees, merge links, replace inertias
 geometry   shapes and placements
@@ -12,6 +13,7 @@ sparsity   patterns and operation counts of H and its factors
 """
 
 from robokit.model.builder import ModelBuilder
+from robokit.model.coupling import Coupling, couple
 from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.robot import Joint, Link, LoopJoint, Mimic, Robot
@@ -20,6 +22,7 @@ from robokit.model.tree import Tree, plain_tree
 __all__ = [
     "Box",
     "Capsule",
+    "Coupling",
     "Cylinder",
     "Joint",
     "Link",
@@ -32,6 +35,7 @@ __all__ = [
     "Shape",
     "Sphere",
     "Tree",
+    "couple",
     "graft",
     "lock_joints",
     "merge_links",

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
 from robokit.diagnostics import Diagnostic
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model import parameters as inertial
+from robokit.model.coupling import Coupling
 from robokit.model.geometry import Placement, Shape
 from robokit.model.tree import Tree
 
@@ -139,6 +141,7 @@ class Robot:
         links: all links, in document order; those behind fixed joints too.
         fixed_joints: joints that were folded into their parent.
         loop_joints: joints N+1..N_J.
+        mimic_joints: joints without coordinates of their own, which follow others through ``coupling``.
         diagnostics: what the importer found.
         source: file the robot came from, or "<string>", "<code>".
         parameters: inertial parameters that the robot's kernels take as an input, (N + 1, 10) or
@@ -157,6 +160,7 @@ class Robot:
     source: str = "<code>"
     parameters: np.ndarray | None = None
     shared_kernels: dict[Any, Any] = field(default_factory=dict)
+    mimic_joints: tuple[Joint, ...] = ()
 
     def __repr__(self) -> str:
         mass = f"{self.total_mass:.4g} kg" if self.samples is None else f"{self.samples} samples of masses"
@@ -175,12 +179,27 @@ class Robot:
     @property
     def nq(self) -> int:
         """Length of a configuration q."""
-        return self.tree.nq
+        return self.tree.nq if self.coupling is None else self.coupling.nq
 
     @property
     def nv(self) -> int:
         """Length of a velocity v."""
-        return self.tree.nv
+        return self.tree.nv if self.coupling is None else self.coupling.nv
+
+    @property
+    def coupling(self) -> Coupling | None:
+        """G and offset of the coupled mimic joints; None where every joint has its coordinates."""
+        return self.tree.coupling
+
+    @property
+    def dof_parent(self) -> tuple[int, ...]:
+        """lambda on degrees of freedom, which gives the sparsity of H and of its factor."""
+        return self.tree.dof_parent if self.coupling is None else self.coupling.dof_parent
+
+    @cached_property
+    def body_joints(self) -> tuple[Joint, ...]:
+        """The joint of each body 1..N, coupled mimic joints included."""
+        return tuple(sorted((*self.joints, *self.mimic_joints), key=lambda joint: joint.body))
 
     @property
     def nbodies(self) -> int:
@@ -227,8 +246,8 @@ class Robot:
 
     @cached_property
     def all_joint_names(self) -> tuple[str, ...]:
-        """Movable joints in v order, then the fixed ones."""
-        return (*self.joint_names, *(j.name for j in self.fixed_joints))
+        """Movable joints in v order, then coupled mimic joints and the fixed ones."""
+        return (*self.joint_names, *(j.name for j in (*self.mimic_joints, *self.fixed_joints)))
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:
@@ -242,7 +261,7 @@ class Robot:
 
     @cached_property
     def _joint_by_name(self) -> dict[str, Joint]:
-        return {j.name: j for j in (*self.joints, *self.fixed_joints)}
+        return {j.name: j for j in (*self.joints, *self.mimic_joints, *self.fixed_joints)}
 
     @cached_property
     def _link_by_name(self) -> dict[str, Link]:
@@ -276,9 +295,31 @@ class Robot:
     def neutral(self) -> np.ndarray:
         """The undisplaced configuration, (nq,): zeros, and unit quaternions."""
         q: list[float] = []
-        for joint in self.tree.joint[1:]:
-            q += joint.neutral()
+        for joint in self.joints:
+            q += self.tree.joint[joint.body].neutral()
         return np.array(q, dtype=float)
+
+    def split_q(self, q: Sequence[Any]) -> list[Sequence[Any]]:
+        """q by body 0..N, coupled mimic joints included: what the algorithms take."""
+        return self.tree.split_q(q if self.coupling is None else self.coupling.full_q(q))
+
+    def split_v(self, v: Sequence[Any]) -> list[Sequence[Any]]:
+        """v or a by body 0..N, coupled mimic joints included: what the algorithms take."""
+        return self.tree.split_v(v if self.coupling is None else self.coupling.full_v(v))
+
+    def split_tau(self, tau: Sequence[Any]) -> list[Sequence[Any]]:
+        """Joint forces by body 0..N; coupled mimic joints have none of their own."""
+        return self.tree.split_v(tau if self.coupling is None else self.coupling.force_at_own(tau))
+
+    def join_q(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """q of its values by body: the opposite of :meth:`split_q`."""
+        full = list(chain.from_iterable(rows))
+        return full if self.coupling is None else [full[k] for k in self.coupling.own_q]
+
+    def join_v(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """v of its values by body: the opposite of :meth:`split_v`."""
+        full = list(chain.from_iterable(rows))
+        return full if self.coupling is None else [full[k] for k in self.coupling.own_v]
 
     def random_configuration(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
         """A random configuration, (nq,), inside the position limits.
@@ -289,20 +330,33 @@ class Robot:
         """
         rng = np.random.default_rng(rng)
         q: list[float] = []
-        for joint, model in zip(self.joints, self.tree.joint[1:], strict=True):
+        for joint in self.joints:
+            model = self.tree.joint[joint.body]
             spread = math.pi if model.kind.name in ("revolute", "continuous", "helical") else 1.0
             lower, upper = [-spread] * model.kind.nq, [spread] * model.kind.nq
             if model.kind.nq == 1:
-                if math.isfinite(joint.lower):
-                    lower[0] = joint.lower
-                    upper[0] = max(upper[0], joint.lower)
-                if math.isfinite(joint.upper):
-                    upper[0] = joint.upper
-                    lower[0] = min(lower[0], joint.upper)
+                low, high = self._range(joint)
+                if math.isfinite(low):
+                    lower[0] = low
+                    upper[0] = max(upper[0], low)
+                if math.isfinite(high):
+                    upper[0] = high
+                    lower[0] = min(lower[0], high)
             elif model.kind.name in ("cylindrical", "planar"):
                 lower[0], upper[0] = -math.pi, math.pi
             q += model.random(rng, lower, upper)
         return np.array(q, dtype=float)
+
+    def _range(self, joint: Joint) -> tuple[float, float]:
+        """Limits of a joint and of those that follow it; its own where they leave nothing."""
+        low, high = joint.lower, joint.upper
+        if self.coupling is not None:
+            for follower in self.mimic_joints:
+                k, m, offset = self.coupling.q_from[self.tree.q_slice[follower.body].start]
+                if k == joint.q_slice.start and m:
+                    ends = sorted(((follower.lower - offset) / m, (follower.upper - offset) / m))
+                    low, high = max(low, ends[0]), min(high, ends[1])
+        return (low, high) if low <= high else (joint.lower, joint.upper)
 
     def configuration(
         self,
@@ -338,15 +392,20 @@ class Robot:
             q[place] = _values(what, pose, place.stop - place.start)
         for name, value in (joints or {}).items():
             joint = self.joint(name)
+            if joint in self.mimic_joints:
+                leader = joint.mimic.joint if joint.mimic else ""
+                raise ShapeError(
+                    f"joints[{name!r}]: the joint is coupled and follows {leader!r}; set that one"
+                )
             q[joint.q_slice] = _values(f"joints[{name!r}]", value, joint.q_slice.stop - joint.q_slice.start)
-        for i in self.tree.outward():
-            offset = self.tree.joint[i].kind.quaternion
+        for joint in self.joints:
+            offset = self.tree.joint[joint.body].kind.quaternion
             if offset is not None:
-                at = self.tree.q_slice[i].start + offset
+                at = joint.q_slice.start + offset
                 norm2 = float(q[at : at + 4] @ q[at : at + 4])
                 if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
                     raise ShapeError(
-                        f"quaternion (wxyz) of joint {self.joints[i - 1].name!r} has norm "
+                        f"quaternion (wxyz) of joint {joint.name!r} has norm "
                         f"{math.sqrt(norm2):.6g}; a unit quaternion is needed: divide it by its norm"
                     )
         return q
@@ -360,17 +419,15 @@ class Robot:
         """
         q = _array("q", q, self.nq)
         dv = _array("dv", dv, self.nv)
-        return self._manifold("integrate", q, dv, self.tree.q_slice, self.tree.v_slice)
+        return self._manifold("integrate", q, dv)
 
     def difference(self, q0: Any, q1: Any) -> np.ndarray:
         """The dv with ``integrate(q0, dv) = q1``, (nv,) or (B, nv)."""
         q0 = _array("q0", q0, self.nq)
         q1 = _array("q1", q1, self.nq)
-        return self._manifold("difference", q0, q1, self.tree.q_slice, self.tree.q_slice)
+        return self._manifold("difference", q0, q1)
 
-    def _manifold(
-        self, what: str, a: np.ndarray, b: np.ndarray, sa: Sequence[slice], sb: Sequence[slice]
-    ) -> np.ndarray:
+    def _manifold(self, what: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         single = a.ndim == 1 and b.ndim == 1
         if a.ndim == 2 and b.ndim == 2 and len(a) != len(b):
             raise ShapeError(f"{what}: batches of {len(a)} and {len(b)} do not go together; give the same B")
@@ -378,8 +435,9 @@ class Robot:
         xs = a.tolist() if single else list(np.atleast_2d(a).T)
         ys = b.tolist() if single else list(np.atleast_2d(b).T)
         out: list[Any] = []
-        for i in self.tree.outward():
-            out += getattr(self.tree.joint[i], what)(xs[sa[i]], ys[sb[i]])
+        for joint in self.joints:
+            second = joint.v_slice if what == "integrate" else joint.q_slice
+            out += getattr(self.tree.joint[joint.body], what)(xs[joint.q_slice], ys[second])
         if single:
             return np.array(out, dtype=float)
         rows = len(a) if a.ndim == 2 else len(b)
@@ -466,6 +524,8 @@ class Robot:
         """Hash of everything a dynamics kernel depends on that takes the inertial parameters as an input."""
         t = self.tree
         parts: list[Any] = [t.parent, t.gravity]
+        if t.coupling is not None:
+            parts.append((t.coupling.q_from, t.coupling.v_from))
         for joint, X in zip(t.joint[1:], t.XT[1:], strict=True):
             parts.append((joint.kind.name, tuple(joint.axis), joint.pitch, X.E.rows, tuple(X.r)))
         for link in self.links:

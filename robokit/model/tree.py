@@ -16,6 +16,7 @@ from typing import Any
 
 from robokit.conventions import GRAVITY
 from robokit.errors import ModelError
+from robokit.model.coupling import Coupling
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.spatial import RigidInertia, Transform, Vector3
 from robokit.spatial.scalars import Scalar, iterations
@@ -53,6 +54,7 @@ class Tree:
         XT: transform from body lambda(i) to joint i's frame on it.
         I: rigid inertia of body i in body-i coordinates.
         gravity: acceleration of free fall in world axes [m/s^2].
+        coupling: joints that follow others; the recursions do not look at it.
     """
 
     parent: tuple[int, ...]
@@ -62,6 +64,7 @@ class Tree:
     I: tuple[RigidInertia, ...] = ()
     gravity: tuple[float, float, float] = GRAVITY
     name: tuple[str, ...] = field(default=())
+    coupling: Coupling | None = None
 
     def __post_init__(self) -> None:
         if not self.parent or self.parent[0] != -1:

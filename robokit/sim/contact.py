@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.algorithms.aba import combine, without_joint
+from robokit.algorithms.coupling import coupled_solve
+from robokit.algorithms.crba import composite
 from robokit.model.tree import Tree
 from robokit.sim.moments import Moments, along, isotropic, push
 from robokit.sim.passive import JointLaw, JointState
@@ -241,6 +243,8 @@ def sweep(
         Ki = K[i]
         if Ki is not None:
             IA[i] = IA[i] + Ki
+    if tree.coupling is not None:
+        return coupled_sweep(tree, X, IA, momentum, b, tau, dt)
 
     for i in tree.inward():
         p, S = tree.parent[i], tree.joint[i].S  # type: ignore[union-attr]
@@ -266,3 +270,26 @@ def sweep(
         y.append(ldl_solve(D[i], right))
         V.append(above + tree.joint[i].S * y[i])  # type: ignore[union-attr]
     return y, V
+
+
+def coupled_sweep(
+    tree: Tree,
+    X: Sequence[Transform | None],
+    IA: Sequence[Any],
+    momentum: Sequence[Force],
+    b: Sequence[Sequence[Scalar]],
+    tau: Sequence[Sequence[Scalar]],
+    dt: Scalar,
+) -> tuple[list[list[Scalar]], list[Motion]]:
+    """The same solve for v_full = G y, by the composite matrix of the inertias IA = I + K."""
+    H = composite(tree, X, [None, *IA[1:]])
+    f, right = list(momentum), [dt * t for row in tau for t in row]
+    for i in tree.inward():
+        p, at = tree.parent[i], tree.v_slice[i].start
+        for k, force in enumerate(tree.joint[i].S.T @ f[i]):
+            H[at + k][at + k] = H[at + k][at + k] + dt * b[i][k]
+            right[at + k] = right[at + k] + force
+        if p != 0:
+            f[p] = f[p] + X[i].T @ f[i]  # type: ignore[union-attr]
+    y = [list(row) for row in coupled_solve(tree, H, right)]
+    return y, body_velocities(tree, X, y)

@@ -25,6 +25,7 @@ from typing import Any
 from robokit.algorithms.aba import aba
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.centroidal import about
+from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.errors import UnknownName
 from robokit.model.tree import Tree
 from robokit.sim.contact import BodyPoint, GroundLaw, Settled, body_velocities, settle
@@ -104,9 +105,14 @@ def free_base(tree: Tree, i: int) -> bool:
     return tree.parent[i] == 0 and joint is not None and joint.kind.name == "floating"
 
 
+def dynamics(tree: Tree, q: Rows, v: Rows, tau: Rows) -> Rows:
+    """ABA, or for coupled joints the solve with H_r, by joint."""
+    return (aba if tree.coupling is None else coupled_forward_dynamics)(tree, q, v, tau)
+
+
 def acceleration(tree: Tree, q: Rows, v: Rows, tau: Rows) -> Rows:
     """ABA, with the base's linear acceleration as seen from axes that do not turn."""
-    a = [list(row) for row in aba(tree, q, v, tau)]
+    a = [list(row) for row in dynamics(tree, q, v, tau)]
     for i in tree.outward():
         if free_base(tree, i):
             turning = Vector3(*v[i][:3]).cross(Vector3(*v[i][3:]))
@@ -188,7 +194,7 @@ def rkmk_step(
             tree.joint[i].integrate(q[i], theta[i]) if i and rates else q[i]  # type: ignore[union-attr]
             for i in range(tree.n + 1)
         ]
-        accelerations.append([list(a) for a in aba(tree, qs, vs, total)])
+        accelerations.append([list(a) for a in dynamics(tree, qs, vs, total)])
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]

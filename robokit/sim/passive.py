@@ -77,8 +77,8 @@ def joint_law(robot: Robot, default_damping: float = 0.0) -> tuple[JointLaw, lis
     stop: list[Stop | None] = [None]
     defaulted = []
     inertia = None
-    for i, joint in enumerate(robot.joints, 1):
-        nv = joint.v_slice.stop - joint.v_slice.start
+    for i, joint in enumerate(robot.body_joints, 1):
+        nv = robot.tree.joint[i].kind.nv
         free = joint.kind == "floating"
         b = joint.damping
         if default_damping and not b and not free:
@@ -108,7 +108,7 @@ def _stop(joint: Any, inertia: tuple[np.ndarray, float], W: float) -> Stop:
 def subtree_inertia(robot: Robot) -> list[tuple[np.ndarray, float]]:
     """S^T I^c S and mass of what each joint 0..N carries, in the neutral configuration."""
     tree = robot.tree
-    q = tree.split_q(robot.neutral().tolist())
+    q = robot.split_q(robot.neutral().tolist())
     Ic = list(tree.I)
     out: list[tuple[np.ndarray, float]] = [(np.zeros((0, 0)), 0.0)] * (tree.n + 1)
     for i in tree.inward():

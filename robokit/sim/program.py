@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -70,17 +69,17 @@ class Program:
 
     def text(self, q: Any, v: Any, tau: Any, entries: Any, parameters: Any) -> list[list[Any]]:
         """One step: the next q, v and ledger."""
-        tree = self.robot.tree
+        robot = self.robot
         books = ledger.Ledger(entries)
         q1, v1 = self.method.step(
             self.problem(parameters),
-            tree.split_q(q),
-            tree.split_v(v),
-            tree.split_v(tau),
+            robot.split_q(q),
+            robot.split_v(v),
+            robot.split_tau(tau),
             parameters[0],
             books,
         )
-        return [list(chain.from_iterable(q1)), list(chain.from_iterable(v1)), books.entries]
+        return [robot.join_q(q1), robot.join_v(v1), books.entries]
 
     def kernel(self) -> Kernel:
         """The step as a kernel, built once for a robot."""

@@ -40,8 +40,8 @@ def energies(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
     tree = robot.tree
 
     def text(qs: Any, vs: Any) -> Sequence[Any]:
-        rows = tree.split_q(qs)
-        return [kinetic_energy(tree, rows, tree.split_v(vs)), potential_energy(tree, rows)]
+        rows = robot.split_q(qs)
+        return [kinetic_energy(tree, rows, robot.split_v(vs)), potential_energy(tree, rows)]
 
     both = _blocks(text, 2, q, v)
     return both[:, 0], both[:, 1]
@@ -53,7 +53,7 @@ def momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     if robot.total_mass == 0.0:
         return np.zeros((len(q), 6))
     return _blocks(
-        lambda qs, vs: list(centroidal_momentum(tree, tree.split_q(qs), tree.split_v(vs))), 6, q, v
+        lambda qs, vs: list(centroidal_momentum(tree, robot.split_q(qs), robot.split_v(vs))), 6, q, v
     )
 
 
@@ -68,7 +68,7 @@ def contact_forces(
     order = points.order(tree.n)
 
     def text(qs: Any, vs: Any, taus: Any) -> Sequence[Any]:
-        rows, speeds, efforts = tree.split_q(qs), tree.split_v(vs), tree.split_v(taus)
+        rows, speeds, efforts = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
         p = program.problem(parameters)
         v_star = along(speeds, dt, acceleration(tree, rows, speeds, efforts))
         X = tree.transforms(rows)
@@ -91,7 +91,7 @@ def contact_forces(
 
 def heights(robot: Robot, q: Sequence[float], body: np.ndarray, position: np.ndarray) -> np.ndarray:
     """Height over the world origin of points given in body coordinates, (K,) [m]."""
-    X0 = forward_kinematics(robot.tree, robot.tree.split_q(list(q)))
+    X0 = forward_kinematics(robot.tree, robot.split_q(list(q)))
     return np.array([X0[i].point(Vector3(*p)).z for i, p in zip(body, position.tolist(), strict=True)])
 
 

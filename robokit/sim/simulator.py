@@ -42,9 +42,9 @@ def simulate(
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
-    Damping, dry friction and position limits of the description act on the joints. Self-collision,
-    loop joints and mimic couplings do not. Ctrl-C ends the simulation and returns what was computed, with
-    ``summary["interrupted"]`` set.
+    Damping, dry friction and position limits of the description act on the joints. Mimic joints
+    act where the robot was loaded with ``mimic="couple"``; self-collision and loop joints never do. Ctrl-C
+    ends the simulation and returns what was computed, with ``summary["interrupted"]`` set.
 
     Args:
         robot: the robot.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 BASES = ("fixed", "floating")
 CHECKED = (*BASES, "either")
+MIMICS = ("independent", "couple")
 PathLike = str | os.PathLike[str]
 
 
@@ -42,7 +43,11 @@ def _without_collector() -> Iterator[None]:
 
 @_without_collector()
 def load_urdf(
-    path: PathLike, base: str = "fixed", package_dirs: Sequence[PathLike] = (), strict: bool = False
+    path: PathLike,
+    base: str = "fixed",
+    package_dirs: Sequence[PathLike] = (),
+    strict: bool = False,
+    mimic: str = "independent",
 ) -> Robot:
     """Load a robot from a URDF file.
 
@@ -53,19 +58,23 @@ def load_urdf(
         base: "fixed" (the root link is body 0) or "floating" (a 6-dof joint carries the root link).
         package_dirs: folders searched first for ``package://`` files.
         strict: refuse warnings like errors.
+        mimic: "independent" (each mimic joint keeps a coordinate of its own) or "couple" (mimic joints
+            follow, and their coordinates are gone; see ``robot.coupling``).
 
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.
-        UnknownName: no such base.
+        UnknownName: no such base, or no such treatment of mimic joints.
         WrongType: no path.
+        ModelError: mimic="couple" and a mimic joint, or the one it follows, has several coordinates.
     """
     _check_base(base)
+    _check_mimic(mimic)
     if not isinstance(path, (str, os.PathLike)):
         hint = "the text of a URDF goes to rk.loads_urdf" if isinstance(path, bytes) else ""
         raise WrongType("path", path, "the path of a URDF file, a string or a pathlib.Path", hint)
     report = Report(os.fspath(path))
     description = _description(path, report, _dirs(package_dirs))
-    return _robot(description, report, base, Resolver(_folder(path), _dirs(package_dirs)), strict)
+    return _robot(description, report, base, Resolver(_folder(path), _dirs(package_dirs)), strict, mimic)
 
 
 @_without_collector()
@@ -75,24 +84,26 @@ def loads_urdf(
     package_dirs: Sequence[PathLike] = (),
     strict: bool = False,
     folder: PathLike | None = None,
+    mimic: str = "independent",
 ) -> Robot:
     """Load a robot from the text of a URDF.
 
     Args:
         text: the XML; bytes are decoded by their byte order mark or declaration.
-        base, package_dirs, strict: as for :func:`load_urdf`.
+        base, package_dirs, strict, mimic: as for :func:`load_urdf`.
         folder: where relative mesh names start; none by default.
 
     Raises:
-        UrdfError, UnknownName, WrongType: as :func:`load_urdf`.
+        UrdfError, UnknownName, ModelError, WrongType: as :func:`load_urdf`.
     """
     _check_base(base)
+    _check_mimic(mimic)
     if not isinstance(text, (str, bytes)):
         raise WrongType("text", text, "the text of a URDF, a string or bytes")
     report = Report("<string>")
     description = parse_text(text, report)
     resolver = Resolver(None if folder is None else Path(folder), _dirs(package_dirs))
-    return _robot(description, report, base, resolver, strict)
+    return _robot(description, report, base, resolver, strict, mimic)
 
 
 @_without_collector()
@@ -161,6 +172,11 @@ def _check_base(base: str, known: Sequence[str] = BASES) -> None:
         raise UnknownName("base", str(base), known)
 
 
+def _check_mimic(mimic: str) -> None:
+    if mimic not in MIMICS:
+        raise UnknownName("mimic", str(mimic), MIMICS)
+
+
 def _folder(path: PathLike) -> Path:
     return Path(path).absolute().parent
 
@@ -171,7 +187,12 @@ def _dirs(package_dirs: Sequence[PathLike] | PathLike) -> Sequence[PathLike]:
 
 
 def _robot(
-    description: RobotDescription | None, report: Report, base: str, resolver: Resolver, strict: bool
+    description: RobotDescription | None,
+    report: Report,
+    base: str,
+    resolver: Resolver,
+    strict: bool,
+    mimic: str,
 ) -> Robot:
     if description is not None:
         check(description, report, resolver, base)
@@ -180,7 +201,12 @@ def _robot(
     if refused is not None:
         raise refused
     assert description is not None  # a missing description is an error above
-    return build(description, base, resolver, found)
+    robot = build(description, base, resolver, found)
+    if mimic == "couple":
+        from robokit.model.coupling import couple
+
+        return couple(robot)
+    return robot
 
 
 def build(

@@ -122,7 +122,7 @@ def robot_payload(robot: Any, poses: np.ndarray, max_triangles: int) -> dict[str
 
 def structure(robot: Any) -> dict[str, Any]:
     """Patterns of H and of the two factors, with their operation counts."""
-    parents = list(robot.tree.dof_parent)
+    parents = list(robot.dof_parent)
     pattern = inertia_pattern(parents)
     filled = cholesky_fill(pattern)
     counts: dict[str, Any] = {
@@ -240,9 +240,10 @@ def _centres_of_mass(robot: Any, q: np.ndarray) -> np.ndarray:
 def _joints(robot: Any) -> list[dict[str, Any]]:
     """The joint table with the placement of each body in its parent at the undisplaced configuration."""
     rest = body_poses(robot, robot.neutral()[None])[0]
-    parents = robot.tree.parent
+    tree, parents = robot.tree, robot.tree.parent
     joints = []
-    for joint in robot.joints:
+    coupled = {joint.body for joint in robot.mimic_joints}
+    for joint in robot.body_joints:
         joints.append(
             {
                 "name": joint.name,
@@ -254,6 +255,9 @@ def _joints(robot: Any) -> list[dict[str, Any]]:
                 "pitch": float(getattr(joint, "pitch", 0.0) or 0.0),
                 "lower": _finite(joint.lower),
                 "upper": _finite(joint.upper),
+                "follows": robot.coupling.q_from[tree.q_slice[joint.body].start][:2]
+                if joint.body in coupled
+                else None,
                 "mimic": None if joint.mimic is None else joint.mimic.joint,
                 "parent_link": joint.parent_link,
                 "child_link": joint.child_link,

@@ -82,7 +82,7 @@ def scene(robot: Any, max_triangles: int = 1500) -> list[Node]:
         if inertia is not None:
             nodes.append(inertia)
     size = robot_size(robot)
-    for joint in robot.joints:
+    for joint in robot.body_joints:
         nodes += joint_axis_nodes(joint, size)
     return nodes + _stand_ins(nodes)
 

@@ -38,7 +38,7 @@ def sparsity_figure(robot: Any) -> Any:
     """
     from matplotlib.figure import Figure
 
-    parents = list(robot.tree.dof_parent)
+    parents = list(robot.dof_parent)
     pattern = inertia_pattern(parents)
     lower, filled = np.tril(pattern), cholesky_fill(pattern)
     figure = Figure(figsize=(15.0, 5.4))

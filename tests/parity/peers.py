@@ -12,6 +12,7 @@ from lxml import etree
 
 from robokit.interop import MujocoAdapter, PinocchioAdapter
 from robokit.model import Robot
+from robokit.parity import mujoco_text
 
 SWAP = [3, 4, 5, 0, 1, 2]
 
@@ -79,30 +80,6 @@ class PinocchioPeer:
             joint = model.frames[model.getFrameId(link, pin.FrameType.BODY)].parentJoint
             forces[joint] += data.oMi[joint].actInv(pin.Force(wrench[3:], wrench[:3]))
         return forces
-
-
-def mujoco_text(text: bytes) -> str:
-    """A URDF without shapes, limits, friction, couplings and extensions: what H, C and poses depend on."""
-    root = etree.fromstring(text, etree.XMLParser(remove_comments=True, huge_tree=True))
-    unwanted = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
-    for element in list(root.iter(*unwanted)):
-        element.getparent().remove(element)
-    for element in list(root):
-        if element.tag not in ("link", "joint"):
-            root.remove(element)
-    for joint in root.iter("joint"):
-        if joint.get("type") == "revolute":
-            joint.set("type", "continuous")
-    settings = etree.SubElement(root, "mujoco")
-    etree.SubElement(
-        settings,
-        "compiler",
-        fusestatic="false",
-        discardvisual="true",
-        balanceinertia="false",
-        strippath="true",
-    )
-    return etree.tostring(root, encoding="unicode")
 
 
 class MujocoPeer:

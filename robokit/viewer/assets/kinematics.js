@@ -66,7 +66,9 @@ function forwardKinematics(data, q) {
   for (const joint of data.joints) {
     const above = places[data.bodies.parent[joint.body]];
     const fixed = { p: new THREE.Vector3().fromArray(joint.placement), r: new THREE.Quaternion().fromArray(joint.placement, 3) };
-    places[joint.body] = chain(chain(above, fixed), jointPose(joint, q.slice(...joint.q)));
+    // A coupled mimic joint has no coordinate; its placement holds the offset already.
+    const own = joint.follows ? [joint.follows[1] * (q[joint.follows[0]] || 0)] : q.slice(...joint.q);
+    places[joint.body] = chain(chain(above, fixed), jointPose(joint, own));
   }
   return places.slice(1).flatMap(({ p, r }) => [p.x, p.y, p.z, r.x, r.y, r.z, r.w]);
 }
