@@ -169,7 +169,6 @@ def cost(robot: Robot) -> Cost:
     Returns:
         the table.
     """
-    tree = robot.tree
     depth = dof_depths(robot.dof_parent)
     counts = ltdl_counts(robot.dof_parent)
     D1, D2, n = int(counts["divisions"]), int(counts["factorise"]), robot.nv

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import ladder
-import mujoco
 import numpy as np
 import pytest
 from public import error
@@ -30,6 +29,8 @@ def robot_of(name: str, base: str) -> rk.Robot:
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 @pytest.mark.parametrize("name", (*ladder.OWN, *OTHERS))
 def test_the_exported_model_is_the_robot(name, base, record_error):
+    import mujoco
+
     robot = robot_of(name, base)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # loops and meshes, which are not compared here
@@ -73,5 +74,7 @@ def test_the_exported_model_is_the_robot(name, base, record_error):
 
 
 def test_mimic_is_a_constraint():
+    import mujoco
+
     model = mujoco.MjModel.from_xml_string(to_mjcf(robot_of("panda", "fixed"), meshes=False))
     assert model.neq == 1 and tuple(model.eq_data[0, :2]) == (0.0, 1.0)
