@@ -35,7 +35,8 @@ from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.algorithms.rnea import rnea
 from robokit.engine import Bound, Kernel
 from robokit.model.parameters import COUNT, inertias
-from robokit.model.robot import Link, Robot
+from robokit.model.parts import Link
+from robokit.model.robot import Robot
 from robokit.model.sparsity import inertia_pattern
 from robokit.singular import check_inertia
 from robokit.spatial import Force, Transform, Vector3

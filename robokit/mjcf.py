@@ -20,7 +20,8 @@ import numpy as np
 from robokit.errors import ModelError
 from robokit.model.coupling import NONE, couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
-from robokit.model.robot import Joint, Robot
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
 from robokit.spatial import RigidInertia
 
 FAR = 1e6

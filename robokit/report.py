@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from robokit.engine.cache import Entry
-from robokit.model.robot import Joint, Robot
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
 from robokit.model.sparsity import inertia_pattern, ltdl_counts
 
 WIDTH = 80

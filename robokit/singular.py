@@ -20,7 +20,8 @@ from robokit.algorithms.crba import crba
 from robokit.algorithms.ltdl import ltdl
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import SingularInertia
-from robokit.model.robot import Joint, Robot
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
 from robokit.spatial.linear import ldl
 
 RELATIVE = 1e-13

@@ -2,7 +2,8 @@
 
 tree       Tree: lambda, mu, nu, kappa, p, s
 joints     the joint table
-robot      Robot, Joint, Link
+parts      Link, Joint, LoopJoint, Mimic
+robot      Robot
 builder    ModelBuilder: robots in code
 coupling   mimic joints without coordinates of their own: couple(robot)
 drafts     a robot back to its builder
@@ -16,7 +17,8 @@ from robokit.model.builder import ModelBuilder
 from robokit.model.coupling import Coupling, couple
 from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
-from robokit.model.robot import Joint, Link, LoopJoint, Mimic, Robot
+from robokit.model.parts import Joint, Link, LoopJoint, Mimic
+from robokit.model.robot import Robot
 from robokit.model.tree import Tree, plain_tree
 
 __all__ = [

@@ -15,7 +15,8 @@ from robokit.errors import ModelError, UnknownName
 from robokit.model.checks import checked_name, checked_placement, finite, finite_number, limit, limits
 from robokit.model.geometry import Placement, Shape
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
-from robokit.model.robot import Joint, Link, LoopJoint, Mimic, Robot
+from robokit.model.parts import Joint, Link, LoopJoint, Mimic
+from robokit.model.robot import Robot
 from robokit.model.tree import Tree, depth_first
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
 

@@ -19,7 +19,8 @@ from robokit.errors import ModelError, UnknownName
 from robokit.model.sparsity import inertia_pattern
 
 if TYPE_CHECKING:
-    from robokit.model.robot import Joint, Robot
+    from robokit.model.parts import Joint
+    from robokit.model.robot import Robot
 
 NONE = -1
 """The coordinate of what stands still."""

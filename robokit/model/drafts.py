@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from robokit.conventions import FLOATING_BASE
 from robokit.model.builder import ModelBuilder
-from robokit.model.robot import Joint, Robot
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
 
 
 def to_builder(robot: Robot) -> ModelBuilder:

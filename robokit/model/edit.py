@@ -19,7 +19,8 @@ from robokit.model.builder import ModelBuilder
 from robokit.model.checks import checked_placement, finite
 from robokit.model.drafts import arranged, children, is_base, outward, subtree, to_builder
 from robokit.model.geometry import Placement
-from robokit.model.robot import Link, Robot
+from robokit.model.parts import Link
+from robokit.model.robot import Robot
 
 Inertial = tuple[float, Sequence[float], Any]
 """Mass [kg], centre of mass in the link frame [m], (3, 3) inertia about it in link axes [kg m^2]."""

@@ -22,7 +22,8 @@ from robokit.spatial import RigidInertia, Symmetric3, Vector3
 
 if TYPE_CHECKING:
     from robokit.model.geometry import Placement
-    from robokit.model.robot import Link, Robot
+    from robokit.model.parts import Link
+    from robokit.model.robot import Robot
 
 COUNT = 10
 

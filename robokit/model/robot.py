@@ -18,115 +18,12 @@ from robokit.diagnostics import Diagnostic
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model import parameters as inertial
 from robokit.model.coupling import Coupling
-from robokit.model.geometry import Placement, Shape
+from robokit.model.geometry import Placement
+from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.tree import Tree
 
 if TYPE_CHECKING:
     from robokit.cost import Cost
-
-
-@dataclass(frozen=True)
-class Mimic:
-    """q = multiplier * q(joint) + offset, as the description asks."""
-
-    joint: str
-    multiplier: float = 1.0
-    offset: float = 0.0
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A joint of a robot.
-
-    Attributes:
-        name: as in the description; "floating_base" for the base's joint.
-        kind: row of the joint table.
-        body: the body it moves (the number i of the joint), or the body a fixed joint is folded into.
-        q_slice: its place in q; empty for a fixed joint.
-        v_slice: its place in v; empty for a fixed joint.
-        axis: (3,) unit axis in joint coordinates.
-        pitch: advance per angle of a helical joint [m/rad].
-        lower: position limit [rad | m]; -inf where there is none.
-        upper: position limit [rad | m]; inf where there is none.
-        effort: limit as written [N m | N]; inf where there is none.
-        velocity: limit as written [rad/s | m/s]; inf where there is none.
-        damping: [N m s/rad | N s/m].
-        friction: Coulomb friction [N m | N].
-        mimic: the coupling the description asks for, or None.
-        parent_link: name of the link it hangs on.
-        child_link: name of the link it moves.
-        origin: placement of the joint frame in the parent link.
-    """
-
-    name: str
-    kind: str
-    body: int
-    q_slice: slice
-    v_slice: slice
-    axis: np.ndarray
-    pitch: float
-    lower: float
-    upper: float
-    effort: float
-    velocity: float
-    damping: float
-    friction: float
-    mimic: Mimic | None
-    parent_link: str
-    child_link: str
-    origin: Placement
-
-
-@dataclass(frozen=True)
-class Link:
-    """A link: a frame fixed on a body, with its own mass, inertia and shapes.
-
-    In a robot with samples (see :meth:`Robot.with_inertias`) mass, com and inertia may have a leading B.
-
-    Attributes:
-        name: as in the description.
-        body: number of the body it belongs to.
-        placement: of the link frame in the body frame.
-        mass: [kg].
-        com: (3,) centre of mass in the link frame [m].
-        inertia: (3, 3) about the centre of mass, link axes [kg m^2].
-        visuals: shapes that are seen, in the link frame.
-        collisions: shapes that touch, in the link frame.
-    """
-
-    name: str
-    body: int
-    placement: Placement
-    mass: float
-    com: np.ndarray
-    inertia: np.ndarray
-    visuals: tuple[Shape, ...] = ()
-    collisions: tuple[Shape, ...] = ()
-
-
-@dataclass(frozen=True)
-class LoopJoint:
-    """A joint that closes a loop: it constrains, but moves no coordinate of its own.
-
-    Attributes:
-        name: as in the description.
-        kind: row of the joint table.
-        number: N+1..N_J.
-        predecessor: name of the link p(i) belongs to.
-        successor: name of the link s(i) belongs to.
-        predecessor_placement: the joint's frame on the predecessor.
-        successor_placement: the joint's frame on the successor.
-        axis: (3,) unit axis in the joint's frame.
-    """
-
-    name: str
-    kind: str
-    number: int
-    predecessor: str
-    successor: str
-    predecessor_placement: Placement
-    successor_placement: Placement
-    axis: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -551,4 +448,4 @@ def _array(what: str, value: Any, n: int) -> np.ndarray:
     return array
 
 
-__all__ = ["FLOATING_BASE", "Joint", "Link", "LoopJoint", "Mimic", "Robot"]
+__all__ = ["FLOATING_BASE", "Robot"]

@@ -19,7 +19,8 @@ import numpy as np
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.meshes import read_mesh
-from robokit.model.robot import Link, Robot
+from robokit.model.parts import Link
+from robokit.model.robot import Robot
 
 RIM = 8
 MOST, LEAST = 32, 2

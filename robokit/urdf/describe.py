@@ -10,7 +10,8 @@ import numpy as np
 
 from robokit.model.drafts import joints_in_order
 from robokit.model.geometry import Placement, Shape
-from robokit.model.robot import Joint, Link, LoopJoint, Robot
+from robokit.model.parts import Joint, Link, LoopJoint
+from robokit.model.robot import Robot
 from robokit.urdf.description import (
     JOINT_TYPES,
     DynamicsDescription,

@@ -266,7 +266,7 @@ def build(
 
 
 def _add_joint(builder: Any, joint: JointDescription, renamed: Mapping[str, str]) -> None:
-    from robokit.model.robot import Mimic
+    from robokit.model.parts import Mimic
 
     ranged = joint.type in ("revolute", "prismatic")
     limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
