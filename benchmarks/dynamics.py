@@ -1,6 +1,6 @@
 """robokit beside Pinocchio and MuJoCo: single calls and batches on one core, after checking that they agree.
 
-python benchmarks/dynamics.py                       G1, Talos and Panda of example-robot-data
+python benchmarks/dynamics.py                       G1, Talos, iCub, Panda and Solo12 of example-robot-data
 python benchmarks/dynamics.py humanoid --base floating --json results.json
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import machine, minima
+from measure import machine, minima, one_core
 
 import robokit as rk
 from robokit.interop import MujocoAdapter, PinocchioAdapter
@@ -21,8 +21,19 @@ BATCH = 4096
 DEFAULT = (
     ("example-robot-data:g1", "floating"),
     ("example-robot-data:talos", "floating"),
+    ("example-robot-data:icub", "floating"),
     ("example-robot-data:panda", "fixed"),
+    ("example-robot-data:solo12", "floating"),
 )
+
+
+def solve_dense(model: Any, data: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Forward dynamics by Pinocchio's CRBA, its bias forces and its own sparse Cholesky."""
+    import pinocchio as pin
+
+    pin.crba(model, data, q)
+    pin.cholesky.decompose(model, data)
+    return pin.cholesky.solve(model, data, tau - pin.nonLinearEffects(model, data, q, v))
 
 
 def pinocchio_calls(
@@ -50,6 +61,12 @@ def pinocchio_calls(
         "cmm": lambda: pin.ccrba(model, data, pq, pv),
         "gravity": lambda: pin.computeGeneralizedGravity(model, data, pq),
         "bias": lambda: pin.nonLinearEffects(model, data, pq, pv),
+        "cmm bias": lambda: pin.dccrba(model, data, pq, pv) @ pv,
+        "energies": lambda: (
+            pin.computeKineticEnergy(model, data, pq, pv),
+            pin.computePotentialEnergy(model, data, pq),
+        ),
+        "crba and solve": lambda: solve_dense(model, data, pq, pv, pa),
     }
 
 
@@ -76,6 +93,9 @@ def robokit_calls(
         "cmm": lambda: rk.centroidal_momentum_matrix(robot, q, out=out["A_G"]),
         "gravity": lambda: rk.gravity_forces(robot, q, out=out["tau"]),
         "bias": lambda: rk.bias_forces(robot, q, v, out=out["tau"]),
+        "cmm bias": lambda: rk.centroidal_momentum_bias(robot, q, v),
+        "energies": lambda: (rk.kinetic_energy(robot, q, v), rk.potential_energy(robot, q)),
+        "crba and solve": lambda: rk.forward_dynamics(robot, q, v, a, method="crba", out=out["a"]),
     }
 
 
@@ -143,7 +163,8 @@ def main() -> None:
     arguments = parser.parse_args()
     print(machine())
     jobs = [(name, arguments.base) for name in arguments.robot] or DEFAULT
-    results = [compare(name, base, arguments.seconds) for name, base in jobs]
+    with one_core():
+        results = [compare(name, base, arguments.seconds) for name, base in jobs]
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump({"machine": machine(), "batch": BATCH, "results": results}, file, indent=1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -35,6 +37,20 @@ def minima(contestants: Mapping[str, Callable[[], object]], seconds: float = 1.0
                 call()
             best[name] = min(best[name], (time.perf_counter() - started) / n)
     return best
+
+
+@contextmanager
+def one_core(wanted: bool = True) -> Iterator[None]:
+    """Keep this process on its last processor meanwhile, where the system lets it."""
+    if not (wanted and hasattr(os, "sched_setaffinity")):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def machine() -> str:

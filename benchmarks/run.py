@@ -1,0 +1,99 @@
+"""Everything: robokit beside its peers, and the engine by itself; tables, JSON and plots.
+
+python benchmarks/run.py -o results    some minutes; results.json, results_ratios.svg, results_growth.svg
+python benchmarks/run.py --quick               a look
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import dynamics
+import engine
+from measure import machine, one_core
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def commit() -> str:
+    """The commit that is measured, with a + where files were changed."""
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "no commit"
+    return found.stdout.strip()
+
+
+def plots(results: dict[str, Any], stem: Path) -> None:
+    """Ratios as bars, growth as lines."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    robots = results["dynamics"]
+    if robots:
+        rows = [k for k in robots[0] if isinstance(robots[0][k], dict)]
+        figure, axes = plt.subplots(figsize=(9, 0.42 * len(rows) + 1.6), layout="constrained")
+        height = 0.8 / len(robots)
+        for k, robot in enumerate(robots):
+            ratio = [robot[row]["pinocchio"] / robot[row]["batch"] for row in rows]
+            places = [i + (k - (len(robots) - 1) / 2) * height for i in range(len(rows))]
+            axes.barh(places, ratio, height * 0.9, label=f"{robot['robot'].split(':')[-1]}, nv {robot['nv']}")
+        axes.set_yticks(range(len(rows)), rows)
+        axes.invert_yaxis()
+        axes.axvline(15, color="0.3", linewidth=0.8, linestyle=":")
+        axes.set_xlabel("states per second, robokit's batches of 4096 over Pinocchio called from Python")
+        axes.legend(frameon=False, fontsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        figure.savefig(f"{stem}_ratios.svg")
+    found = results["engine"].get("growth", {})
+    chains = {int(name.split()[-1]): row for name, row in found.items() if name.startswith("chain")}
+    if chains:
+        figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+        for name, label in (("rnea", "RNEA"), ("aba", "ABA")):
+            axes.plot(list(chains), [row[name]["ns a joint"] for row in chains.values()], "o-", label=label)
+        axes.set_xscale("log")
+        axes.set_ylim(bottom=0)
+        axes.set_xticks(list(chains), [str(n) for n in chains])
+        axes.set_xlabel("joints of a chain")
+        axes.set_ylabel("ns a joint and state, batches of 1024")
+        axes.legend(frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+        figure.savefig(f"{stem}_growth.svg")
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-o", metavar="STEM", type=Path, help="write STEM.json and the plots")
+    parser.add_argument("--quick", action="store_true", help="G1 and Panda only, a tenth of the time")
+    parser.add_argument("--seconds", type=float, default=1.5, help="measuring time a row")
+    arguments = parser.parse_args()
+    seconds = arguments.seconds / 10 if arguments.quick else arguments.seconds
+    jobs = [dynamics.DEFAULT[0], dynamics.DEFAULT[3]] if arguments.quick else dynamics.DEFAULT
+    results: dict[str, Any] = {"machine": machine(), "commit": commit(), "batch": dynamics.BATCH}
+    print(f"{results['machine']}\ncommit {results['commit']}")
+    results["dynamics"], results["engine"] = [], {}
+    try:
+        with one_core():
+            for name, base in jobs:
+                results["dynamics"].append(dynamics.compare(name, base, seconds))
+        results["engine"] = engine.measure(list(engine.PARTS), seconds)
+    except KeyboardInterrupt:
+        print("\ninterrupted; what was measured is kept")
+    if arguments.o:
+        Path(f"{arguments.o}.json").write_text(json.dumps(results, indent=1) + "\n")
+        plots(results, arguments.o)
+
+
+if __name__ == "__main__":
+    main()
