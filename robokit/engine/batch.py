@@ -36,8 +36,7 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def threads_ready() -> ThreadPoolExecutor:
-    """The threads that all batches share, started at their first use."""
+def _threads() -> ThreadPoolExecutor:
     global _pool
     with _pool_lock:
         if _pool is None:
@@ -103,7 +102,7 @@ class BatchRunner:
                 end = min(start + share, rows)
                 try:
                     futures.append(
-                        threads_ready().submit(self._rows, addresses, strides, start, end, stop, arrays)
+                        _threads().submit(self._rows, addresses, strides, start, end, stop, arrays)
                     )
                 except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
                     own.append((start, rows))

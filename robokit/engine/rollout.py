@@ -10,12 +10,13 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
 
-from robokit.engine import compile, text
-from robokit.engine.batch import BLOCK_SECONDS, PAYS_SECONDS, processors, threads_ready
+from robokit.engine import batch, compile, text
+from robokit.engine.batch import BLOCK_SECONDS, PAYS_SECONDS, processors
 from robokit.engine.call import aligned
 from robokit.engine.kernel import Kernel
 
@@ -132,10 +133,17 @@ class Passes:
                     tell(marks[k] - marks[k - 1])
 
         interrupted = False
-        futures = [threads_ready().submit(go, k, None) for k in range(1, len(starts))]
+        futures: list[Future[None]] = []
+        own = [0]
         try:
-            if rows:
-                go(0, progress)
+            for k in range(1, len(starts)):
+                try:
+                    futures.append(batch._threads().submit(go, k, None))
+                except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
+                    own.extend(range(k, len(starts)))
+                    break
+            for k in own:
+                go(k, progress if k == 0 else None)
             for future in futures:
                 future.result()
         except KeyboardInterrupt:
