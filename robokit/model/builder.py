@@ -441,10 +441,10 @@ def _kind(kind: str) -> str:
 
 def _axis(name: str, kind: str, axis: Any) -> np.ndarray:
     array = finite(f"axis of joint {name!r}", axis, (3,))
+    if not JOINT_TABLE[kind].has_axis:
+        return np.array([1.0, 0.0, 0.0])
     norm = math.hypot(*array.tolist())
     if norm == 0.0:
-        if JOINT_TABLE[kind].has_axis:
-            raise ModelError(f"axis of joint {name!r} is zero; a {kind} joint needs a direction")
-        return np.array([1.0, 0.0, 0.0])
+        raise ModelError(f"axis of joint {name!r} is zero; a {kind} joint needs a direction")
     # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
     return snapped(array / norm if abs(norm - 1.0) > SNAP else array)
