@@ -7,6 +7,8 @@
 Angular first, quaternions wxyz, SI units; everything else in robokit.conventions.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from robokit.catalog import find_robot
 from robokit.diagnostics import Diagnostic
 from robokit.dynamics import (
@@ -42,18 +44,30 @@ from robokit.errors import (
     WrongType,
 )
 from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree
-from robokit.sim import (
-    Ground,
-    Rollout,
-    Trajectory,
-    rollout,
-    simulate,
-    standing_configuration,
-    standing_height,
-)
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
+if TYPE_CHECKING:
+    from robokit.sim import (
+        Ground,
+        Rollout,
+        Trajectory,
+        rollout,
+        simulate,
+        standing_configuration,
+        standing_height,
+    )
+
 __version__ = "0.1.0"
+
+_SIM = (
+    "Ground",
+    "Rollout",
+    "Trajectory",
+    "rollout",
+    "simulate",
+    "standing_configuration",
+    "standing_height",
+)
 
 __all__ = [
     "Diagnostic",
@@ -104,3 +118,13 @@ __all__ = [
     "standing_configuration",
     "standing_height",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The simulator, imported at its first use: a sixth of the package's import."""
+    if name not in _SIM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from robokit import sim
+
+    globals().update({public: getattr(sim, public) for public in _SIM})
+    return globals()[name]

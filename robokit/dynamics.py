@@ -47,18 +47,20 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
     Attributes:
         rotation: (n, 3, 3) or (B, n, 3, 3), in link_names order.
         position: (n, 3) or (B, n, 3) [m].
-        link_names: the n names.
     """
 
-    __slots__ = ("_index", "link_names", "position", "rotation")
+    __slots__ = ("_robot", "position", "rotation")
 
     def __init__(self, robot: Robot, rotation: np.ndarray, position: np.ndarray) -> None:
-        self.link_names = robot.link_names
-        self._index = robot.link_index
-        self.rotation, self.position = rotation, position
+        self._robot, self.rotation, self.position = robot, rotation, position
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """The n names."""
+        return self._robot.link_names
 
     def __getitem__(self, link: str) -> tuple[np.ndarray, np.ndarray]:
-        k = self._index.get(link)
+        k = self._robot.link_index.get(link)
         if k is None:
             raise UnknownName("link", link, self.link_names)
         return self.rotation[..., k, :, :], self.position[..., k, :]

@@ -10,7 +10,7 @@ None, computing nothing, and the caller goes the slow way, which converts, check
 
 What a kernel is like (addresses, shapes) is in a bytes object, the builtin's `self`: machine words
 
-    kernel, workspace, number of inputs, of outputs, most rows,
+    kernel, workspace, number of inputs, of outputs, most rows, entry.ADDRESSES,
     then for each argument: ndim, four dimensions, bytes of a row
 
 A batch of few states goes the same way: its first dimensions are entry.ROWS, all the same number.
@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine import entry
-from robokit.engine.compile import CompilerMissing, Loaded, assemble
+from robokit.engine import cache, entry
+from robokit.engine.compile import CompilerMissing, Loaded, assemble, identity
 
 Shapes = Sequence[tuple[int, ...]]
 
@@ -109,13 +109,25 @@ def aligned(size: int) -> np.ndarray:
     return block[start : start + size]
 
 
+def _kept(text: str) -> bytes:
+    """Object code of a text, from the cache or made now."""
+    name = cache.digest(identity(), text)
+    found = cache.load(name)
+    if found is not None:
+        return found[1]
+    code = assemble(text)
+    cache.store(name, {"kernel": "call from Python"}, code)
+    return code
+
+
 @functools.cache
 def _shim() -> Callable[..., Any] | None:
     """The maker of builtins, or None where objects do not look as this file thinks."""
     if not entry.layout_is_known():
         return None
     try:
-        code = Loaded(assemble(entry.text()))
+        text, addresses = entry.text(), entry.addresses()
+        code = Loaded(_kept(text))
     except (CompilerMissing, AttributeError, ImportError, ValueError):
         return None
     api = ctypes.pythonapi
@@ -130,7 +142,7 @@ def _shim() -> Callable[..., Any] | None:
     def make(
         kernel: int, workspace: int, inputs: Shapes, outputs: Shapes, keep: Any, rows: int
     ) -> Callable[..., Any]:
-        words = [kernel, workspace, len(inputs), len(outputs), rows]
+        words = [kernel, workspace, len(inputs), len(outputs), rows, *addresses]
         for shape in (*inputs, *outputs):
             row = 8 * math.prod(shape[1:] if rows else shape)
             words += [len(shape), *shape, *[0] * (entry.MOST_DIMENSIONS - len(shape)), row]

@@ -1,8 +1,8 @@
 """The body of every kernel's builtin, as LLVM IR, and what it must know of Python's and NumPy's objects.
 
 The layout of NumPy's arrays is part of its ABI and the same in NumPy 1.x and 2.x; it is tried on live
-arrays all the same before it is trusted. The text holds addresses of this process: code made of it must
-never be kept on disk.
+arrays all the same before it is trusted. The code holds no address of its process: those come with the
+description of the kernel, so that the code can be kept on disk.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ entry:
   %nout = load i64, ptr %pout
   %pmost = getelementptr i64, ptr %spec, i64 4
   %most = load i64, ptr %pmost
+{addresses}
   %all = add i64 %nin, %nout
   %fresh = icmp eq i64 %count, %nin
   %full = icmp eq i64 %count, %all
@@ -59,19 +60,19 @@ check:
   br i1 %checked, label %make, label %one
 one:
   %w4 = mul i64 %k, {WORDS}
-  %w = add i64 %w4, 5
+  %w = add i64 %w4, {HEAD}
   %pn = getelementptr i64, ptr %spec, i64 %w
   %n = load i64, ptr %pn
   %pob = getelementptr ptr, ptr %given, i64 %k
   %ob = load ptr, ptr %pob
   %pt = getelementptr i8, ptr %ob, i64 {TYPE}
   %type = load ptr, ptr %pt
-  %is_array = icmp eq ptr %type, inttoptr (i64 {array} to ptr)
+  %is_array = icmp eq ptr %type, %at_array
   br i1 %is_array, label %array, label %other
 array:
   %pd = getelementptr i8, ptr %ob, i64 {DESCR}
   %descr = load ptr, ptr %pd
-  %double = icmp eq ptr %descr, inttoptr (i64 {float64} to ptr)
+  %double = icmp eq ptr %descr, %at_float64
   %pf = getelementptr i8, ptr %ob, i64 {FLAGS}
   %flags = load i32, ptr %pf
   %is_in = icmp ult i64 %k, %nin
@@ -121,7 +122,7 @@ data:
   %from_array = load ptr, ptr %pdata
   br label %next
 other:
-  %is_float = icmp eq ptr %type, inttoptr (i64 {float} to ptr)
+  %is_float = icmp eq ptr %type, %at_float
   %o_in = icmp ult i64 %k, %nin
   %pd0 = getelementptr i64, ptr %pn, i64 1
   %d0 = load i64, ptr %pd0
@@ -153,7 +154,7 @@ make_next:
   br i1 %all_made, label %run, label %make_one
 make_one:
   %mw4 = mul i64 %m, {WORDS}
-  %mw = add i64 %mw4, 5
+  %mw = add i64 %mw4, {HEAD}
   %pmn = getelementptr i64, ptr %spec, i64 %mw
   %mn = load i64, ptr %pmn
   %pm = getelementptr ptr, ptr %pointers, i64 %m
@@ -178,7 +179,7 @@ new:
   %dim0 = select i1 %open, i64 %mrows, i64 %asked0
   store i64 %dim0, ptr %newdims
   %mn32 = trunc i64 %mn to i32
-  %object = call ptr inttoptr (i64 {new} to ptr)(ptr inttoptr (i64 {array} to ptr), i32 %mn32, ptr %newdims,
+  %object = call ptr %at_new(ptr %at_array, i32 %mn32, ptr %newdims,
     i32 12, ptr null, ptr null, i32 0, i32 0, ptr null)
   store ptr %object, ptr %pmo
   %failed = icmp eq ptr %object, null
@@ -213,7 +214,7 @@ answer:
   %one_out = icmp eq i64 %nout, 1
   br i1 %one_out, label %wrap, label %tuple
 tuple:
-  %result = call ptr inttoptr (i64 {tuple} to ptr)(i64 %nout)
+  %result = call ptr %at_tuple(i64 %nout)
   %no_tuple = icmp eq ptr %result, null
   br i1 %no_tuple, label %tuple_error, label %wrap
 tuple_error:
@@ -231,18 +232,18 @@ wrap_next:
 make_float:
   %pv = getelementptr double, ptr %numbers, i64 %ri
   %v = load double, ptr %pv
-  %fob = call ptr inttoptr (i64 {from_double} to ptr)(double %v)
+  %fob = call ptr %at_from_double(double %v)
   br label %item
 have_object:
   br i1 %full, label %borrowed, label %item
 borrowed:
-  call void inttoptr (i64 {incref} to ptr)(ptr %ready)
+  call void %at_incref(ptr %ready)
   br label %item
 item:
   %value = phi ptr [%fob, %make_float], [%ready, %have_object], [%ready, %borrowed]
   br i1 %one_out, label %only, label %put
 put:
-  %ignored = call i32 inttoptr (i64 {set_item} to ptr)(ptr %filled, i64 %r, ptr %value)
+  %ignored = call i32 %at_set_item(ptr %filled, i64 %r, ptr %value)
   %r1 = add i64 %r, 1
   %wrapped = icmp eq i64 %r1, %nout
   br i1 %wrapped, label %give, label %wrap_next
@@ -267,7 +268,7 @@ drop_next:
 drop_one:
   %pxo = getelementptr ptr, ptr %objects, i64 %x
   %xo = load ptr, ptr %pxo
-  call void inttoptr (i64 {decref} to ptr)(ptr %xo)
+  call void %at_decref(ptr %xo)
   br label %dropped
 dropped:
   %x1 = add i64 %x, 1
@@ -277,8 +278,8 @@ gone:
 null:
   ret ptr null
 none:
-  call void inttoptr (i64 {incref} to ptr)(ptr inttoptr (i64 {none} to ptr))
-  ret ptr inttoptr (i64 {none} to ptr)
+  call void %at_incref(ptr %at_none)
+  ret ptr %at_none
 }}
 
 define i64 @probe(ptr %args, ptr %ws) nounwind {{
@@ -298,19 +299,31 @@ define i64 @probe(ptr %args, ptr %ws) nounwind {{
 """
 
 
+ADDRESSES = (
+    "array",
+    "float64",
+    "float",
+    "none",
+    "new",
+    "tuple",
+    "set_item",
+    "from_double",
+    "incref",
+    "decref",
+)
+"""Objects and functions of this process that the code finds in its spec."""
+
+
 def text() -> str:
-    """The module with @entry, and with @probe, a kernel to try it on.
-
-    Raises:
-        ImportError, AttributeError, ValueError: NumPy's functions are not where they should be.
-    """
-    api, numpy_api = ctypes.pythonapi, _numpy_api()
-
-    def address(function: Any) -> int:
-        return ctypes.cast(function, ctypes.c_void_p).value or 0
-
+    """The module with @entry, and with @probe, a kernel to try it on; it is the same in every process."""
+    loads = []
+    for k, name in enumerate(ADDRESSES):
+        loads.append(f"  %pat_{name} = getelementptr i64, ptr %spec, i64 {5 + k}")
+        loads.append(f"  %at_{name} = load ptr, ptr %pat_{name}")
     return _TEXT.format(
         MOST=MOST_ARGUMENTS,
+        HEAD=5 + len(ADDRESSES),
+        addresses="\n".join(loads),
         TYPE=_TYPE,
         DATA=_DATA,
         NDIM=_NDIM,
@@ -326,17 +339,26 @@ def text() -> str:
         ROWS=ROWS,
         READABLE=_READABLE,
         WRITEABLE=_WRITEABLE,
-        array=id(np.ndarray),
-        float64=id(np.dtype(np.float64)),
-        float=id(float),
-        none=id(None),
-        new=numpy_api[93],
-        tuple=address(api.PyTuple_New),
-        set_item=address(api.PyTuple_SetItem),
-        from_double=address(api.PyFloat_FromDouble),
-        incref=address(api.Py_IncRef),
-        decref=address(api.Py_DecRef),
     )
+
+
+def addresses() -> list[int]:
+    """Where :data:`ADDRESSES` are in this process.
+
+    Raises:
+        ImportError, AttributeError, ValueError: NumPy's functions are not where they should be.
+    """
+    api = ctypes.pythonapi
+    functions = (
+        api.PyTuple_New,
+        api.PyTuple_SetItem,
+        api.PyFloat_FromDouble,
+        api.Py_IncRef,
+        api.Py_DecRef,
+    )
+    objects = (np.ndarray, np.dtype(np.float64), float, None)
+    found = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]
+    return [*map(id, objects), _numpy_api()[93], *found]
 
 
 def layout_is_known() -> bool:
