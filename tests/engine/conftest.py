@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from robokit.engine import call
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 
@@ -14,4 +16,5 @@ sys.path.insert(0, str(Path(__file__).parent))
 def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        call._shim()  # compiled once a process: no test's own cache shall see it
         yield

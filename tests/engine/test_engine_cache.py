@@ -162,7 +162,7 @@ def test_processes_that_race_all_get_it_right(folder, tmp_path):
     answers = [run.communicate(timeout=60)[0] for run in runs]
     assert all(run.returncode == 0 for run in runs)
     assert len(set(answers)) == 1
-    assert len(files(folder)) == 2
+    assert len(files(folder)) == 3  # single, batch, and the call from Python
     assert not list(folder.glob("*.tmp"))
 
 
@@ -260,7 +260,7 @@ def python(script: str, folder: Path, **options) -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of file sizes")
 def test_a_disk_that_fills_up_in_the_middle_of_a_file_costs_only_time(folder):
-    assert python(FULL, folder).split() == ["0", "1"]
+    assert python(FULL, folder).split() == ["1", "2"]  # the call from Python is small enough
 
 
 UMASK = """
@@ -273,7 +273,7 @@ real = compile.assemble
 compile.assemble = lambda ir: made.append(1) or real(ir)
 kernel = Kernel.build("umask", [("x", 2)], [("y", (2,))], lambda x: [[x[0] + x[1], x[0] * x[1]]])
 assert kernel(np.array([2.0, 3.0])).tolist() == [5.0, 6.0]
-print(len(made), *(oct(path.stat().st_mode & 0o777) for path in cache.folder().glob("*.bin")))
+print(len(made), *{oct(path.stat().st_mode & 0o777) for path in cache.folder().glob("*.bin")})
 """
 
 
