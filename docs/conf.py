@@ -13,7 +13,7 @@ author = "the robokit authors"
 project_copyright = author
 version = release = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "generated", "machine_code"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "generated", "machine_code", "measured"]
 exclude_patterns = ["_build"]
 default_role = "code"
 highlight_language = "python"

@@ -63,15 +63,16 @@ class PinocchioAdapter:
         order = np.empty(robot.nv, dtype=int)
         for joint in robot.joints:
             if joint.name == FLOATING_BASE:
-                theirs, kind = model.joints[1], "base"
+                theirs, kind = model.joints[1], "free"
             else:
                 if joint.name not in names:
                     raise UnknownName("joint", joint.name, names, "in the Pinocchio model")
                 theirs = model.joints[names.index(joint.name)]
                 kind = "angle" if theirs.nq == 2 and theirs.nv == 1 else "plain"
+                kind = "free" if joint.kind == "floating" else kind
             self._q.append((joint.q_slice, slice(theirs.idx_q, theirs.idx_q + theirs.nq), kind))
             places = np.arange(theirs.idx_v, theirs.idx_v + theirs.nv)
-            order[joint.v_slice] = places[_SWAP] if kind == "base" else places
+            order[joint.v_slice] = places[_SWAP] if kind == "free" else places
         self._order = order
 
     def q(self, q: np.ndarray) -> np.ndarray:
@@ -79,7 +80,7 @@ class PinocchioAdapter:
         out = np.empty(self.model.nq)
         for ours, theirs, kind in self._q:
             x = np.asarray(q)[ours]
-            if kind == "base":
+            if kind == "free":
                 quat = _checked_quaternion(x[:4], "wxyz")
                 out[theirs] = [*x[4:], *quat[1:], quat[0]]
             elif kind == "angle":
@@ -93,7 +94,7 @@ class PinocchioAdapter:
         out = np.empty(self.robot.nq)
         for ours, theirs, kind in self._q:
             x = np.asarray(q)[theirs]
-            if kind == "base":
+            if kind == "free":
                 quat = _checked_quaternion(x[3:], "xyzw")
                 out[ours] = [quat[3], *quat[:3], *x[:3]]
             elif kind == "angle":

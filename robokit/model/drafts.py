@@ -16,7 +16,8 @@ from robokit.model.robot import Robot
 def to_builder(robot: Robot) -> ModelBuilder:
     """A builder with the robot's links and joints, whose ``build(robot.base)`` gives the same robot again.
 
-    The joint of a floating base is not in it; ``build`` adds it.
+    The joint of a floating base is not in it; ``build`` adds it. Coupled mimic joints have coordinates of
+    their own in it; ``couple`` takes those away again.
     """
     builder = ModelBuilder(robot.name, robot.source)
     for link in robot.links:
@@ -47,7 +48,7 @@ def to_builder(robot: Robot) -> ModelBuilder:
 
 def joints_in_order(robot: Robot) -> list[Joint]:
     """All joints but a floating base's, in an order that a builder numbers as the robot is numbered."""
-    hung = {j.name: j.parent_link for j in (*robot.joints, *robot.fixed_joints) if not is_base(robot, j)}
+    hung = {j.name: j.parent_link for j in (*robot.body_joints, *robot.fixed_joints) if not is_base(robot, j)}
     return [robot.joint(name) for name in arranged(robot, hung)]
 
 
@@ -65,7 +66,7 @@ def arranged(robot: Robot, hung: Mapping[str, str]) -> list[str]:
     order = outward(robot, below)
     # The first body that each link, and what it carries, opens; none where all of it is fixed.
     first: dict[str, float] = dict.fromkeys(order, math.inf)
-    first.update((j.child_link, j.body) for j in robot.joints)
+    first.update((j.child_link, j.body) for j in robot.body_joints)
     for name in reversed(order):
         for joint in below[name]:
             first[name] = min(first[name], first[joint.child_link])
@@ -110,7 +111,7 @@ def is_base(robot: Robot, joint: Joint) -> bool:
 def children(robot: Robot) -> dict[str, list[Joint]]:
     """Link -> the joints that hang on it."""
     below: dict[str, list[Joint]] = {link.name: [] for link in robot.links}
-    for joint in (*robot.joints, *robot.fixed_joints):
+    for joint in (*robot.body_joints, *robot.fixed_joints):
         if not is_base(robot, joint):
             below[joint.parent_link].append(joint)
     return below

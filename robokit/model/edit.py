@@ -17,6 +17,7 @@ from robokit.conventions import FLOATING_BASE
 from robokit.errors import ModelError
 from robokit.model.builder import ModelBuilder
 from robokit.model.checks import checked_placement, finite
+from robokit.model.coupling import couple
 from robokit.model.drafts import arranged, children, is_base, outward, subtree, to_builder
 from robokit.model.geometry import Placement
 from robokit.model.parts import Link
@@ -254,7 +255,8 @@ def replace_inertia(robot: Robot, inertials: Mapping[str, Inertial]) -> Robot:
 
 
 def _rebuilt(robot: Robot, builder: ModelBuilder, base: str | None = None) -> Robot:
-    return builder.build(base or robot.base, robot.diagnostics, robot.tree.gravity)
+    built = builder.build(base or robot.base, robot.diagnostics, robot.tree.gravity)
+    return built if robot.coupling is None else couple(built)
 
 
 def _stand(builder: ModelBuilder, root: str, placement: Placement) -> None:

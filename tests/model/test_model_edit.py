@@ -364,3 +364,29 @@ def test_edits_keep_gravity_base_and_findings():
     other = lock_joints(robot, {robot.joint_names[1]: 0.3})
     assert (other.base, other.tree.gravity) == ("floating", (0.0, 0.0, -1.6))
     assert (other.source, other.diagnostics) == (robot.source, robot.diagnostics)
+
+
+GRIPPER = """<robot name="gripper"><link name="palm">INERTIAL</link><link name="left">INERTIAL</link>
+<link name="right">INERTIAL</link><link name="tip">INERTIAL</link>
+<joint name="drive" type="prismatic"><parent link="palm"/><child link="left"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
+<joint name="follow" type="prismatic"><parent link="palm"/><child link="right"/><axis xyz="0 -1 0"/>
+<limit lower="0" upper="0.04" effort="1" velocity="1"/><mimic joint="drive"/></joint>
+<joint name="bend" type="continuous"><parent link="right"/><child link="tip"/><axis xyz="1 0 0"/></joint>
+</robot>""".replace(
+    "INERTIAL",
+    '<inertial><mass value="0.3"/>'
+    '<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>',
+)
+
+
+def test_a_coupled_robot_stays_coupled_and_is_written_with_its_mimics():
+    robot = rk.loads_urdf(GRIPPER, mimic="couple")
+    assert robot.joint_names == ("drive", "bend")
+    q = np.array([0.02, 0.3])
+    text = rk.urdf.dump(robot)
+    again = rk.loads_urdf(text, mimic="couple")
+    np.testing.assert_allclose(rk.crba(again, q), rk.crba(robot, q), rtol=1e-14)
+    locked = rk.model.lock_joints(robot, {"bend": 0.3})
+    assert locked.joint_names == ("drive",) and locked.coupling is not None
+    np.testing.assert_allclose(rk.crba(locked, q[:1]), rk.crba(robot, q)[:1, :1], rtol=1e-14)
