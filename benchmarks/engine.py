@@ -20,6 +20,7 @@ import numpy as np
 from measure import machine, minima, one_core
 
 import robokit as rk
+from robokit.engine.batch import processors
 from robokit.kernels import kernel
 from robokit.model import ModelBuilder, Placement
 
@@ -127,6 +128,9 @@ def small_batches(seconds: float) -> dict[str, Any]:
 
 def threads(seconds: float) -> dict[str, Any]:
     """One and two threads, batches of 64 and 8192 of G1; needs two idle processors."""
+    if processors() < 2:
+        print("  this process may use one processor only: not measured")
+        return {}
     robot = rk.load_urdf(rk.find_robot(G1), base="floating")
     found = {}
     for rows in (64, 8192):

@@ -2,6 +2,7 @@
 
 python benchmarks/run.py -o results    some minutes; results.json, results_ratios.svg, results_growth.svg
 python benchmarks/run.py --quick               a look
+python benchmarks/run.py --robots g1 panda --only growth peak
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import agree
 import dynamics
 import engine
+import targets
 from measure import machine, one_core
 
 ROOT = Path(__file__).resolve().parents[1]
+NAMES = {name.split(":")[-1]: (name, base) for name, base in dynamics.DEFAULT}
 
 
 def commit() -> str:
@@ -77,19 +82,34 @@ def main() -> None:
     parser.add_argument("-o", metavar="STEM", type=Path, help="write STEM.json and the plots")
     parser.add_argument("--quick", action="store_true", help="G1 and Panda only, a tenth of the time")
     parser.add_argument("--seconds", type=float, default=1.5, help="measuring time a row")
+    parser.add_argument("--robots", nargs="+", metavar="ROBOT", help="some of " + ", ".join(NAMES))
+    parser.add_argument(
+        "--only", nargs="+", metavar="PART", help="some of dynamics, " + ", ".join(engine.PARTS)
+    )
     arguments = parser.parse_args()
+    for given, known in ((arguments.robots, NAMES), (arguments.only, ["dynamics", *engine.PARTS])):
+        for unknown in set(given or ()) - set(known):
+            parser.error(f"{unknown!r} is not among {', '.join(known)}")
     seconds = arguments.seconds / 10 if arguments.quick else arguments.seconds
     jobs = [dynamics.DEFAULT[0], dynamics.DEFAULT[3]] if arguments.quick else dynamics.DEFAULT
+    if arguments.robots:
+        jobs = [NAMES[name] for name in arguments.robots]
+    parts = arguments.only or ["dynamics", *engine.PARTS]
     results: dict[str, Any] = {"machine": machine(), "commit": commit(), "batch": dynamics.BATCH}
     print(f"{results['machine']}\ncommit {results['commit']}")
     results["dynamics"], results["engine"] = [], {}
     try:
+        print("\nthe same numbers? largest difference, over the largest entry")
+        agree.everything(list(jobs))
         with one_core():
-            for name, base in jobs:
+            for name, base in jobs if "dynamics" in parts else ():
                 results["dynamics"].append(dynamics.compare(name, base, seconds))
-        results["engine"] = engine.measure(list(engine.PARTS), seconds)
+        results["engine"] = engine.measure([part for part in engine.PARTS if part in parts], seconds)
+    except agree.Disagreement as problem:
+        sys.exit(f"nothing was timed: {problem}")
     except KeyboardInterrupt:
         print("\ninterrupted; what was measured is kept")
+    targets.show(results)
     if arguments.o:
         Path(f"{arguments.o}.json").write_text(json.dumps(results, indent=1) + "\n")
         plots(results, arguments.o)

@@ -1,0 +1,189 @@
+"""Whether robokit and its peers compute the same numbers: nothing else is worth timing.
+
+python benchmarks/agree.py                     the robots of benchmarks/dynamics.py
+python benchmarks/agree.py humanoid --base floating
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from typing import Any
+
+import numpy as np
+
+import robokit as rk
+from robokit.interop import MujocoAdapter, PinocchioAdapter
+
+TOLERANCE = 1e-9  # of the largest entry; accelerations are compared by the forces that they take
+SWAP = [3, 4, 5, 0, 1, 2]  # Pinocchio's spatial vectors have the linear part first
+STATES = 3
+PEERS = {"pinocchio": "Pinocchio", "mujoco": "MuJoCo", "pydrake": "Drake"}
+
+
+class Disagreement(Exception):
+    """A peer computes another number."""
+
+
+def error(ours: Any, theirs: Any) -> float:
+    """Largest difference over the largest entry."""
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    return float(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), 1e-12))
+
+
+def with_pinocchio(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, float]:
+    """Errors by quantity, largest over the states, its thread pool included."""
+    import pinocchio as pin
+
+    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
+    model = pin.buildModelFromUrdf(str(robot.source), *root)
+    data, to = model.createData(), PinocchioAdapter(robot, model)
+    frames = [model.getFrameId(name, pin.FrameType.BODY) for name in robot.link_names]
+    rows, columns = rk.inertia_entries(robot)
+    tau = rk.rnea(robot, q, v, a)  # forward dynamics of the same motion
+    poses = rk.forward_kinematics(robot, q)
+    H, A_G = rk.crba(robot, q), rk.centroidal_momentum_matrix(robot, q)
+    ours = {
+        "rnea": tau,
+        "bias": rk.bias_forces(robot, q, v),
+        "gravity": rk.gravity_forces(robot, q),
+        "crba": H,
+        "crba nonzeros": rk.crba_nonzeros(robot, q),
+        "aba": rk.aba(robot, q, v, tau),
+        "crba and solve": rk.forward_dynamics(robot, q, v, tau, method="crba"),
+        "position": poses.position,
+        "rotation": poses.rotation,
+        "cmm": A_G,
+        "cmm bias": rk.centroidal_momentum_bias(robot, q, v),
+        "kinetic energy": rk.kinetic_energy(robot, q, v),
+        "potential energy": rk.potential_energy(robot, q),
+    }
+    theirs: dict[str, list[Any]] = {name: [] for name in ours}
+    for k in range(len(q)):
+        pq, pv, pa, ptau = to.q(q[k]), to.v(v[k]), to.v(a[k]), to.v(tau[k])
+        upper = np.triu(pin.crba(model, data, pq))
+        full = to.matrix_back(upper + np.triu(upper, 1).T)
+        found = {
+            "rnea": to.v_back(pin.rnea(model, data, pq, pv, pa)),
+            "bias": to.v_back(pin.nonLinearEffects(model, data, pq, pv)),
+            "gravity": to.v_back(pin.computeGeneralizedGravity(model, data, pq)),
+            "crba": full,
+            "crba nonzeros": full[rows, columns],
+            "cmm": to.centroidal_back(pin.computeCentroidalMap(model, data, pq)),
+            "kinetic energy": pin.computeKineticEnergy(model, data, pq, pv),
+            "potential energy": pin.computePotentialEnergy(model, data, pq),
+        }
+        found["aba"] = found["crba and solve"] = to.v_back(pin.aba(model, data, pq, pv, ptau))
+        found["cmm bias"] = (np.array(pin.dccrba(model, data, pq, pv)) @ pv)[SWAP]
+        pin.framesForwardKinematics(model, data, pq)
+        found["position"] = [data.oMf[i].translation.copy() for i in frames]
+        found["rotation"] = [data.oMf[i].rotation.copy() for i in frames]
+        for name, value in found.items():
+            theirs[name].append(value)
+
+    def forces(x: Any) -> np.ndarray:
+        # Where H is ill-conditioned (iCub's: 5e9), accelerations are uncertain far above rounding in every
+        # program; the forces that they take are not.
+        return (H @ np.asarray(x)[..., None])[..., 0]
+
+    for name in ("aba", "crba and solve"):
+        ours[name], theirs[name] = forces(ours[name]), list(forces(theirs[name]))
+    errors = {name: error(ours[name], theirs[name]) for name in ours}
+    if hasattr(pin, "rneaInParallel"):
+        pq, pv, pa, ptau = (
+            np.asfortranarray(np.stack([convert(x) for x in xs], axis=1))
+            for convert, xs in ((to.q, q), (to.v, v), (to.v, a), (to.v, tau))
+        )
+        pool = pin.ModelPool(model, 1)
+        back = [to.v_back(x) for x in np.asarray(pin.rneaInParallel(1, pool, pq, pv, pa)).T]
+        errors["rnea, its threads"] = error(tau, back)
+        back = [to.v_back(x) for x in np.asarray(pin.abaInParallel(1, pool, pq, pv, ptau)).T]
+        errors["aba, its threads"] = error(ours["aba"], forces(back))
+    return errors
+
+
+def with_mujoco(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, float]:
+    """Errors by quantity; none where MuJoCo refuses the robot."""
+    import mujoco
+    from mujoco_model import model_without_shapes
+
+    try:
+        model = model_without_shapes(robot)
+    except ValueError:
+        return {}
+    data, to = mujoco.MjData(model), MujocoAdapter(robot, model)
+    errors: dict[str, float] = {}
+    for k in range(len(q)):
+        data.qpos[:], data.qvel[:] = to.q(q[k]), to.v(q[k], v[k])
+        mujoco.mj_forward(model, data)
+        M = np.zeros((model.nv, model.nv))
+        if hasattr(data, "qM"):
+            mujoco.mj_fullM(model, M, data.qM)  # up to MuJoCo 3
+        else:
+            mujoco.mj_fullM(model, data, M)
+        tau, inverse = rk.rnea(robot, q[k], v[k], a[k]), np.empty(model.nv)
+        data.qacc[:] = to.a(q[k], v[k], a[k])
+        mujoco.mj_rne(model, data, 1, inverse)
+        found = {
+            "rnea": error(tau, to.force_back(q[k], inverse)),
+            "bias": error(rk.bias_forces(robot, q[k], v[k]), to.bias_back(q[k], v[k], data.qfrc_bias, M)),
+            "crba": error(rk.crba(robot, q[k]), to.matrix_back(q[k], M)),
+        }
+        errors = {name: max(x, errors.get(name, 0.0)) for name, x in found.items()}
+    return errors
+
+
+def check(name: str, base: str) -> dict[str, dict[str, float]]:
+    """Compare one robot with every peer that is there, print a line a peer and return the errors.
+
+    Raises:
+        Disagreement: an error above 1e-9 of the largest entry; it names peer, robot and quantity.
+    """
+    robot = rk.load_urdf(rk.find_robot(name), base=base)
+    rng = np.random.default_rng(0)
+    q = np.stack([robot.random_configuration(rng) for _ in range(STATES)])
+    v, a = rng.standard_normal((2, STATES, robot.nv))
+    found = {}
+    for module, compare in (("pinocchio", with_pinocchio), ("mujoco", with_mujoco)):
+        if importlib.util.find_spec(module) is None:
+            continue
+        errors = compare(robot, q, v, a)
+        for what, size in errors.items():
+            if not size <= TOLERANCE:  # not a number is a disagreement too
+                raise Disagreement(f"{PEERS[module]}, {robot.name}, {what}: relative difference {size:.1e}")
+        found[PEERS[module]] = errors
+        worst = max(errors, key=errors.__getitem__, default="")
+        said = f"{errors[worst]:.0e} ({worst})" if errors else "refuses this robot"
+        print(f"  {robot.name:<20}{PEERS[module]:<12}{len(errors):3} quantities  {said}")
+    return found
+
+
+def main() -> None:
+    """Check, or exit with 1."""
+    from dynamics import DEFAULT
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
+    parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
+    arguments = parser.parse_args()
+    try:
+        everything([(name, arguments.base) for name in arguments.robot] or list(DEFAULT))
+    except Disagreement as problem:
+        sys.exit(str(problem))
+
+
+def everything(jobs: list[tuple[str, str]]) -> dict[str, Any]:
+    """Check all robots; say which peers are absent."""
+    for module, peer in PEERS.items():
+        if importlib.util.find_spec(module) is None:
+            print(f"  {peer} is not installed: left out")
+        elif peer == "Drake":
+            print("  Drake is installed; these benchmarks have no calls for it: left out")
+    return {name: check(name, base) for name, base in jobs}
+
+
+if __name__ == "__main__":
+    main()
