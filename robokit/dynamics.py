@@ -27,7 +27,6 @@ from robokit.kernels import kernel, lower_entries
 from robokit.large import long_way
 from robokit.model.checks import not_a_robot
 from robokit.model.robot import Robot
-from robokit.model.sparsity import inertia_pattern
 from robokit.singular import refuse, singular_joint
 
 if TYPE_CHECKING:
@@ -483,7 +482,7 @@ def inertia_sparsity(robot: Robot) -> np.ndarray:
         boolean, (nv, nv).
     """
     _check_robot(robot)
-    return inertia_pattern(robot.dof_parent)
+    return robot.inertia_pattern.copy()
 
 
 # ---- arguments and failures --------------------------------------------------------------------
@@ -494,7 +493,7 @@ def _check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
     scale = 1e-9 * float(np.abs(H).max(initial=0.0))
     if np.abs(H - np.swapaxes(H, -1, -2)).max(initial=0.0) > scale:
         raise ShapeError("H: expected a symmetric matrix, with both halves filled as rk.crba returns it")
-    outside = np.abs(H[..., ~inertia_sparsity(robot)]).max(initial=0.0)
+    outside = np.abs(H[..., ~robot.inertia_pattern]).max(initial=0.0)
     if outside > scale:
         raise ShapeError(
             f"H: an entry of {outside:.3g} stands where the tree of robot {robot.name!r} has no path between "

@@ -37,7 +37,6 @@ from robokit.engine import Bound, Kernel
 from robokit.model.parameters import COUNT, inertias
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
-from robokit.model.sparsity import inertia_pattern
 from robokit.singular import check_inertia
 from robokit.spatial import Force, Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
@@ -81,7 +80,7 @@ SIZES: dict[str, Callable[[Robot], int]] = {
 
 def lower_entries(robot: Robot) -> list[tuple[int, int]]:
     """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
-    pattern = inertia_pattern(robot.dof_parent)
+    pattern = robot.inertia_pattern
     return [(i, j) for i in range(robot.nv) for j in range(i + 1) if pattern[i, j]]
 
 

@@ -20,7 +20,7 @@ from robokit.engine import NotFinite
 from robokit.engine import arguments as check
 from robokit.kernels import kernel, lower_entries
 from robokit.model.robot import Robot
-from robokit.model.sparsity import dof_depths, inertia_pattern
+from robokit.model.sparsity import dof_depths
 
 MOST = 200_000
 """Operations that are written out."""
@@ -67,16 +67,13 @@ def mass_matrix(robot: Robot, q: Any) -> np.ndarray:
         q: configuration, (nq,) or (B, nq).
     """
     q = check.argument("q", q, robot.nq)
-    weightless = robot.__dict__.get("_weightless")
-    if weightless is None:
-        weightless = robot.__dict__["_weightless"] = robot.with_gravity((0.0, 0.0, 0.0))
-    run = kernel(weightless, "rnea")
+    run = kernel(robot.with_gravity((0.0, 0.0, 0.0)), "rnea")
     rest, unit = np.zeros(robot.nv), np.eye(robot.nv)
     H = np.empty((len(np.atleast_2d(q)), robot.nv, robot.nv))
     for state, columns in zip(np.atleast_2d(q), H, strict=True):
         run(state, rest, unit, out=columns)
     # Equal up to rounding; made equal, and exactly 0 where no path is.
-    H = 0.5 * (H + np.swapaxes(H, -1, -2)) * inertia_pattern(robot.dof_parent)
+    H = 0.5 * (H + np.swapaxes(H, -1, -2)) * robot.inertia_pattern
     return H if q.ndim == 2 else H[0]
 
 

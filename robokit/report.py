@@ -13,7 +13,7 @@ import numpy as np
 from robokit.engine.cache import Entry
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.model.sparsity import inertia_pattern, ltdl_counts
+from robokit.model.sparsity import ltdl_counts
 
 WIDTH = 80
 
@@ -96,7 +96,7 @@ def describe(robot: Robot) -> Iterator[str]:
 def sparsity_lines(robot: Robot) -> Iterator[str]:
     """Zeros of H and exact operation counts of its factorisation and solve."""
     counts = ltdl_counts(robot.dof_parent)
-    pattern = inertia_pattern(robot.dof_parent)
+    pattern = robot.inertia_pattern
     n = robot.nv
     yield (
         f"{robot.name}: H is {n} x {n}, {np.mean(~pattern):.0%} zeros"

@@ -20,6 +20,7 @@ from robokit.model import parameters as inertial
 from robokit.model.coupling import Coupling
 from robokit.model.geometry import Placement
 from robokit.model.parts import Joint, Link, LoopJoint
+from robokit.model.sparsity import inertia_pattern
 from robokit.model.tree import Tree
 
 if TYPE_CHECKING:
@@ -92,6 +93,13 @@ class Robot:
     def dof_parent(self) -> tuple[int, ...]:
         """lambda on degrees of freedom, which gives the sparsity of H and of its factor."""
         return self.tree.dof_parent if self.coupling is None else self.coupling.dof_parent
+
+    @cached_property
+    def inertia_pattern(self) -> np.ndarray:
+        """Where H can be nonzero, boolean (nv, nv), not to be written to."""
+        pattern = inertia_pattern(self.dof_parent)
+        pattern.flags.writeable = False
+        return pattern
 
     @cached_property
     def body_joints(self) -> tuple[Joint, ...]:
