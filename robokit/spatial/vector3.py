@@ -172,11 +172,10 @@ class Symmetric3:
         )
 
     def rotated(self, E: Matrix3) -> Symmetric3:
-        """E^T A E, six entries of it.
-
-        A rotation about a coordinate axis mixes two of the three rows only; the zeros and ones of
-        such an E fold away in the tracer.
-        """
+        """E^T A E, six entries of it, where E is a rotation."""
+        for k in range(3):
+            if _is(E[k, k], 1.0) and all(_is(E[k, j], 0.0) and _is(E[j, k], 0.0) for j in range(3) if j != k):
+                return self._turned(E, k)
         (a, b, c), (d, e, f), (g, h, i) = E.rows
         # T = A E, column by column; then the upper triangle of E^T T.
         t0 = self @ Vector3(a, d, g)
@@ -190,3 +189,27 @@ class Symmetric3:
             a * t2.x + d * t2.y + g * t2.z,
             b * t2.x + e * t2.y + h * t2.z,
         )
+
+    def _turned(self, E: Matrix3, k: int) -> Symmetric3:
+        """The same about coordinate axis k, at half the products: two of the rows mix."""
+        i, j = (k + 1) % 3, (k + 2) % 3
+        A, c, s = self.full(), E[i, i], E[i, j]
+        if _is(c, 1.0):
+            return self
+        a, b, d = A[i, i], A[j, j], A[i, j]
+        w = s * (b - a) - 2.0 * c * d
+        entries = {
+            (i, i): a + s * w,
+            (j, j): b - s * w,
+            (k, k): A[k, k],
+            (i, j): -(c * w) - d,
+            (i, k): c * A[i, k] - s * A[j, k],
+            (j, k): s * A[i, k] + c * A[j, k],
+        }
+        entries |= {(n, m): value for (m, n), value in entries.items()}
+        return Symmetric3(*(entries[place] for place in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
+
+
+def _is(x: Scalar, number: float) -> bool:
+    """Whether a scalar is a constant of this value, whatever the configuration."""
+    return isinstance(x, (int, float)) and x == number

@@ -141,3 +141,16 @@ def test_small_factorisation_solves(k, sparse):
     assert_allclose(np.array(L) @ np.diag(1.0 / np.array(dinv)) @ np.array(L).T, A, rtol=1e-12, atol=1e-12)
     b = rng.standard_normal(k)
     assert_allclose(ldl_solve((L, dinv), b.tolist()), np.linalg.solve(A, b), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("angle", [0.0, 0.7, -2.0, np.pi / 2])
+def test_turning_about_a_coordinate_axis_is_turning(axis, angle):
+    c, s = float(np.cos(angle)), float(np.sin(angle))
+    E = np.eye(3)
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    E[i, i] = E[j, j] = c
+    E[i, j], E[j, i] = s, -s
+    A = np.array([[2.0, 0.3, -0.4], [0.3, 5.0, 0.7], [-0.4, 0.7, 3.0]])
+    turned = Symmetric3.upper(Matrix3(A.tolist())).rotated(Matrix3(E.tolist()))
+    np.testing.assert_allclose(np.array(turned.full().rows), E.T @ A @ E, rtol=0, atol=1e-14)
