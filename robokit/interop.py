@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
-from robokit.errors import ShapeError, UnknownName
+from robokit.errors import ModelError, ShapeError, UnknownName
+from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
@@ -131,16 +132,20 @@ class MujocoAdapter:
 
     Raises:
         UnknownName: a joint of the robot is not in the model.
+        ModelError: a floating joint that is not at the root's frame, where MuJoCo's free joints start.
     """
 
     def __init__(self, robot: Robot, model: Any) -> None:
         self.robot, self.model = _uncoupled(robot), model
         by_name = {model.joint(k).name: model.joint(k) for k in range(model.njnt)}
         self._q: list[tuple[slice, slice, bool]] = []
+        self._free: list[tuple[int, int]] = []  # where its q and v begin
         order = np.empty(robot.nv, dtype=int)
         for joint in robot.joints:
-            base = joint.name == FLOATING_BASE
-            if base:
+            free = joint.kind == "floating"
+            if free:
+                _at_the_root(robot, joint)
+            if joint.name == FLOATING_BASE:
                 theirs = model.joint(0)
             elif joint.name in by_name:
                 theirs = by_name[joint.name]
@@ -148,35 +153,36 @@ class MujocoAdapter:
                 raise UnknownName("joint", joint.name, by_name, "in the MuJoCo model")
             nq, nv = joint.q_slice.stop - joint.q_slice.start, joint.v_slice.stop - joint.v_slice.start
             q0, v0 = int(theirs.qposadr[0]), int(theirs.dofadr[0])
-            self._q.append((joint.q_slice, slice(q0, q0 + nq), base))
+            self._q.append((joint.q_slice, slice(q0, q0 + nq), free))
             places = np.arange(v0, v0 + nv)
-            order[joint.v_slice] = places[_SWAP] if base else places
+            order[joint.v_slice] = places[_SWAP] if free else places
+            if free:
+                self._free.append((joint.q_slice.start, joint.v_slice.start))
         self._order = order
-        self._floating = robot.base == "floating"
 
     def q(self, q: np.ndarray) -> np.ndarray:
         """MuJoCo's qpos of robokit's q, (nq,)."""
         out = np.empty(self.model.nq)
-        for ours, theirs, base in self._q:
+        for ours, theirs, free in self._q:
             x = np.asarray(q)[ours]
-            out[theirs] = [*x[4:], *_checked_quaternion(x[:4], "wxyz")] if base else x
+            out[theirs] = [*x[4:], *_checked_quaternion(x[:4], "wxyz")] if free else x
         return out
 
     def q_back(self, qpos: np.ndarray) -> np.ndarray:
         """robokit's configuration of MuJoCo's qpos."""
         out = np.empty(self.robot.nq)
-        for ours, theirs, base in self._q:
+        for ours, theirs, free in self._q:
             x = np.asarray(qpos)[theirs]
-            out[ours] = [*_checked_quaternion(x[3:], "wxyz"), *x[:3]] if base else x
+            out[ours] = [*_checked_quaternion(x[3:], "wxyz"), *x[:3]] if free else x
         return out
 
     def _T(self, q: np.ndarray) -> np.ndarray:
         """Orthogonal T(q) with v_mujoco = T v."""
         T = np.zeros((self.robot.nv, self.robot.nv))
         T[self._order, np.arange(self.robot.nv)] = 1.0
-        if self._floating:
-            R = np.array(quat_wxyz_to_rotation(list(np.asarray(q)[:4])).rows)
-            T[self._order[3:6], 3:6] = R
+        for at, k in self._free:
+            R = np.array(quat_wxyz_to_rotation(list(np.asarray(q)[at : at + 4])).rows)
+            T[self._order[k + 3 : k + 6], k + 3 : k + 6] = R
         return T
 
     def v(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -190,15 +196,15 @@ class MujocoAdapter:
     def a(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """MuJoCo's qacc of robokit's a: the base's becomes R (a + omega x v)."""
         a = np.array(a, dtype=float)
-        if self._floating:
-            a[3:6] += np.cross(v[:3], v[3:6])
+        for _, k in self._free:
+            a[k + 3 : k + 6] += np.cross(v[k : k + 3], v[k + 3 : k + 6])
         return self._T(q) @ a
 
     def a_back(self, q: np.ndarray, v: np.ndarray, qacc: np.ndarray) -> np.ndarray:
         """robokit's a of MuJoCo's qacc (q, v are robokit's)."""
         a = self._T(q).T @ qacc
-        if self._floating:
-            a[3:6] -= np.cross(v[:3], v[3:6])
+        for _, k in self._free:
+            a[k + 3 : k + 6] -= np.cross(v[k : k + 3], v[k + 3 : k + 6])
         return a
 
     def force_back(self, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -214,6 +220,17 @@ class MujocoAdapter:
         """robokit's C of MuJoCo's qfrc_bias: the base acceleration's omega x v term is moved over."""
         T = self._T(q)
         shift = np.zeros(self.robot.nv)
-        if self._floating:
-            shift[3:6] = np.cross(v[:3], v[3:6])
+        for _, k in self._free:
+            shift[k + 3 : k + 6] = np.cross(v[k : k + 3], v[k + 3 : k + 6])
         return T.T @ qfrc_bias + T.T @ M @ T @ shift
+
+
+def _at_the_root(robot: Robot, joint: Joint) -> None:
+    """Refuse a floating joint whose coordinates are not the pose in the world, as MuJoCo's are."""
+    X = robot.tree.XT[joint.body]
+    R, r = np.array(X.E.rows, dtype=float), np.array([*X.r], dtype=float)
+    if robot.tree.parent[joint.body] != 0 or r.any() or not np.array_equal(R, np.eye(3)):
+        raise ModelError(
+            f"joint {joint.name!r} is floating and does not start at the root's frame; the coordinates of "
+            "MuJoCo's free joints are poses in the world"
+        )

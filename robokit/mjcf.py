@@ -2,7 +2,8 @@
 
 A body of MuJoCo is a body of robokit, with the inertia of all links fixed to it; the other links are
 sites, so that their poses can be asked for by name. A fixed root is the world: its own mass is not
-written. What MJCF cannot say is a warning, or an error where the model would move differently.
+written. A moving link named "world", which is MuJoCo's name for its fixed frame, is body "world_link"
+with a site "world". What MJCF cannot say is a warning, or an error where the model would move differently.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from robokit.spatial import RigidInertia
 
 FAR = 1e6
 """Stands for no limit on one side of a range [rad | m]."""
+
+THEIR_WORLD = "world"
+"""The name of MuJoCo's own fixed frame, which no body may have."""
 
 LEAST = 1e-15
 """Mass and inertia below which MuJoCo refuses a moving body."""
@@ -52,7 +56,7 @@ def to_mjcf(robot: Robot, path: str | os.PathLike[str] | None = None, meshes: bo
 
     Raises:
         ModelError: a joint that MJCF does not have (helical, cylindrical, planar, or a floating joint
-            that is not at the root).
+            that is not at the root, or is placed away from the root's frame).
 
     Warns:
         UserWarning: loop joints, shapes that are left out, and bodies that MuJoCo will refuse.
@@ -63,18 +67,18 @@ def to_mjcf(robot: Robot, path: str | os.PathLike[str] | None = None, meshes: bo
     ET.SubElement(root, "option", gravity=_text(robot.gravity))
     assets = ET.SubElement(root, "asset")
     bodies = [ET.SubElement(root, "worldbody")]
-    tree = robot.tree
+    tree, names = robot.tree, _body_names(robot)
     for i in tree.outward():
         X, joint = tree.XT[i], robot.body_joints[i - 1]
         rotation = np.array(X.E.T.rows, dtype=float)
         place = Placement(rotation, np.array([*X.r], dtype=float))
-        body = ET.SubElement(bodies[tree.parent[i]], "body", {"name": robot.body_name(i), **_pose(place)})
+        body = ET.SubElement(bodies[tree.parent[i]], "body", {"name": names[i], **_pose(place)})
         bodies.append(body)
-        _inertial(body, robot.body_name(i), tree.I[i], said)
-        _joint(body, joint, tree.parent[i])
+        _inertial(body, names[i], tree.I[i], said)
+        _joint(body, joint, tree.parent[i], place)
     for link in robot.links:
         body = bodies[link.body]
-        if link.body == 0 or link.name != robot.body_name(link.body):
+        if link.body == 0 or link.name != names[link.body]:
             ET.SubElement(
                 body, "site", {"name": link.name, "size": "0.005", "group": "4", **_pose(link.placement)}
             )
@@ -84,8 +88,8 @@ def to_mjcf(robot: Robot, path: str | os.PathLike[str] | None = None, meshes: bo
     if not len(assets):
         root.remove(assets)
     if robot.loop_joints:
-        names = ", ".join(repr(joint.name) for joint in robot.loop_joints[:5])
-        said.append(f"loop joints are not written ({names}): the loop is open in the model")
+        left = ", ".join(repr(joint.name) for joint in robot.loop_joints[:5])
+        said.append(f"loop joints are not written ({left}): the loop is open in the model")
     for message in said:
         warnings.warn(f"MJCF of robot {robot.name!r}: {message}", stacklevel=2)
     ET.indent(root)
@@ -93,6 +97,17 @@ def to_mjcf(robot: Robot, path: str | os.PathLike[str] | None = None, meshes: bo
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
+
+
+def _body_names(robot: Robot) -> list[str]:
+    """Names of bodies 0..N in the model."""
+    names = [robot.body_name(i) for i in range(robot.nbodies + 1)]
+    if THEIR_WORLD in names[1:]:
+        free = f"{THEIR_WORLD}_link"
+        while free in robot.link_index:
+            free += "_"
+        names[names.index(THEIR_WORLD, 1)] = free
+    return names
 
 
 def _inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) -> None:
@@ -113,11 +128,17 @@ def _inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) -> 
     ET.SubElement(body, "inertial", pos=_text(c), mass=repr(float(I.m)), fullinertia=_text(six))
 
 
-def _joint(body: ET.Element, joint: Joint, parent: int) -> None:
+def _joint(body: ET.Element, joint: Joint, parent: int, place: Placement) -> None:
     if joint.kind == "floating":
         if parent != 0:
             raise ModelError(
                 f"joint {joint.name!r} is floating between two bodies; MJCF has free joints at the root only"
+            )
+        # The coordinates of a free joint are the body's pose in the world, wherever the body is placed.
+        if place.position.any() or not np.array_equal(place.rotation, np.eye(3)):
+            raise ModelError(
+                f"joint {joint.name!r} is floating and placed away from its root's frame; the free joints of "
+                "MJCF start there: leave out the joint's placement"
             )
         ET.SubElement(body, "freejoint", name=joint.name)
         return

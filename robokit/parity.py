@@ -213,6 +213,8 @@ def _notes(engine: str, robot: Robot) -> list[str]:
         notes.append("damping and friction act in its dynamics; left out, they are in neither H nor C")
     if engine == "MuJoCo":
         notes.append("armature, which it can add to H's diagonal, is set to 0")
+    if engine == "MuJoCo" and robot.base == "floating" and "world" in robot.link_names:
+        notes.append("it takes the link 'world' as its own fixed frame, which cannot float: rename the link")
     if robot.fixed_joints:
         notes.append(f"links behind fixed joints ({len(robot.fixed_joints)}) are compared as frames, by name")
     if robot.base == "fixed" and any(link.mass for link in robot.links if link.body == 0):

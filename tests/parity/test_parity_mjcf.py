@@ -16,7 +16,8 @@ from robokit.mjcf import to_mjcf
 
 pytestmark = pytest.mark.parity
 
-OTHERS = ("g1_29dof_rev_1_0", "talos_full_v2", "panda", "solo12", "double_pendulum")
+# ur5's root link is named "world", as MuJoCo's own fixed frame is
+OTHERS = ("g1_29dof_rev_1_0", "talos_full_v2", "panda", "solo12", "double_pendulum", "ur5")
 
 
 def robot_of(name: str, base: str) -> rk.Robot:
@@ -78,3 +79,42 @@ def test_mimic_is_a_constraint():
 
     model = mujoco.MjModel.from_xml_string(to_mjcf(robot_of("panda", "fixed"), meshes=False))
     assert model.neq == 1 and tuple(model.eq_data[0, :2]) == (0.0, 1.0)
+
+
+def free_bodies(placement: rk.Placement | None = None) -> rk.Robot:
+    b = rk.ModelBuilder("two").link("ground")
+    for k in (1, 2):
+        b.link(f"b{k}", float(k), (0.1, 0.0, 0.2 * k), np.diag([1.0, 1.1, 1.2]))
+        b.joint(f"j{k}", "floating", "ground", f"b{k}", placement)
+    b.link("arm", 0.5, (0.2, 0.0, 0.0), 0.1 * np.eye(3))
+    return b.joint("hinge", "revolute", "b1", "arm", axis=(0, 1, 0)).build()
+
+
+def test_free_joints_of_a_fixed_robot():
+    import mujoco
+
+    robot = free_bodies()
+    model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
+    data, to = mujoco.MjData(model), MujocoAdapter(robot, model)
+    rng = np.random.default_rng(3)
+    q, (v, a) = robot.random_configuration(rng), rng.normal(size=(2, robot.nv))
+    data.qpos[:], data.qvel[:] = to.q(q), to.v(q, v)
+    mujoco.mj_forward(model, data)
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, M)
+    assert error(to.matrix_back(q, M), rk.crba(robot, q)) < 1e-10
+    assert error(to.bias_back(q, v, data.qfrc_bias, M), rk.bias_forces(robot, q, v)) < 1e-10
+    assert error(to.a_back(q, v, data.qacc), rk.aba(robot, q, v, np.zeros(robot.nv))) < 1e-10
+    assert error(to.a_back(q, v, to.a(q, v, a)), a) < 1e-14
+    data.qacc[:] = to.a(q, v, a)
+    mujoco.mj_inverse(model, data)
+    assert error(to.force_back(q, data.qfrc_inverse), rk.rnea(robot, q, v, a)) < 1e-10
+
+
+def test_free_joints_placed_elsewhere_have_other_coordinates():
+    import mujoco
+
+    model = mujoco.MjModel.from_xml_string(to_mjcf(free_bodies()))
+    elsewhere = free_bodies(rk.Placement(position=np.array([0.1, 0.0, 0.0])))
+    with pytest.raises(rk.ModelError, match="'j1' is floating and does not start"):
+        MujocoAdapter(elsewhere, model)

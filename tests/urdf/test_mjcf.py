@@ -66,6 +66,19 @@ def test_links_behind_fixed_joints_are_sites():
     assert abs(quat @ [np.sqrt(0.5), 0, 0, np.sqrt(0.5)]) == pytest.approx(1.0)
 
 
+def test_a_moving_link_named_as_their_world_is_a_site():
+    b = ModelBuilder("m").link("world", 1.0, inertia=np.eye(3)).link("world_link", 1.0, inertia=np.eye(3))
+    root = quiet(b.joint("j", "revolute", "world", "world_link").build("floating"))
+    assert [body.get("name") for body in root.iter("body")] == ["world_link_", "world_link"]
+    assert root.find("worldbody/body/site").attrib["name"] == "world"
+
+
+def test_a_floating_joint_away_from_the_root_frame_is_refused():
+    assert quiet(model("floating").build()).find(".//freejoint").get("name") == "j"
+    with pytest.raises(rk.ModelError, match="'j' is floating and placed away"):
+        to_mjcf(model("floating", placement=Placement(position=np.array([0.1, 0, 0]))).build())
+
+
 @pytest.mark.parametrize("coupled", [False, True])
 def test_mimic_becomes_an_equality(coupled):
     b = model().link("c", 1.0, inertia=np.eye(3))
