@@ -518,7 +518,7 @@ def _run(
         return kernel(robot, name, dtype).python(*arguments, out=out)
     if engine is not None and engine != "llvm":
         raise UnknownName("engine", str(engine), ENGINES)
-    run = long_way(robot, name) or kernel(robot, name, dtype)
+    run = long_way(robot, name, dtype) or kernel(robot, name, dtype)
     return run(*arguments, out=out)
 
 

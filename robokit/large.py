@@ -26,12 +26,13 @@ MOST = 200_000
 """Operations that are written out."""
 
 
-def long_way(robot: Robot, name: str) -> Callable[..., Any] | None:
+def long_way(robot: Robot, name: str, dtype: str = "float64") -> Callable[..., Any] | None:
     """What stands for a kernel of too many operations; None where its straight line will do.
 
     Args:
         robot: the robot.
         name: of the kernel. What is returned takes its arguments, and ``out``.
+        dtype: of the result; the computation is in double precision all the same.
     """
     if name not in WAYS or robot.parameters is not None:
         return None
@@ -45,8 +46,8 @@ def long_way(robot: Robot, name: str) -> Callable[..., Any] | None:
     def run(*arguments: Any, out: Any = None) -> Any:
         result = way(robot, *arguments)
         if out is None:
-            return result
-        check.output("out", out, result.shape)[...] = result
+            return result if dtype == "float64" else result.astype(dtype)
+        check.output("out", out, result.shape, dtype)[...] = result
         return out
 
     return run

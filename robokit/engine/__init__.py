@@ -2,13 +2,15 @@
 
     trace      scalars that record           graph      the recorded operations
     schedule   chunks and their memory       chunks     straight lines as LLVM IR
-    single     one state: checks, iteration  tiles      batches: transposes, checks
+    steps      repeated iterations, planned  step_code  and written
+    single     one state: checks, iteration  tiles      batches of states
+    rows       rows to lanes and back        entry      the builtin's machine code
     text       words of LLVM IR              sincos     sine and cosine
     compile    IR to machine code            cache      machine code on disk
     call       single states                 batch      many states, threads
     passes     many steps of many states     rollout    the same from Python: threads, records
     arguments  checks that explain           make       the way from a text to its code
-    entry      the builtin's machine code    kernel     all of it together
+    kernel     all of it together
 
 The engine knows no robots: it sees a text, the sizes of its inputs and outputs, and a key.
 """

@@ -1,7 +1,7 @@
 """Checks of array arguments: what was given, what is accepted, in the words of the caller.
 
 Only the slow way comes through here: a call whose arguments are already contiguous float64 arrays of the
-right shape is checked by machine code (call.py, drivers.py) and meets these functions when that refused.
+right shape is checked by machine code (call.py, single.py, tiles.py) and comes here when that refused.
 """
 
 from __future__ import annotations

@@ -290,17 +290,7 @@ class Kernel:
         arrays = self._arrays(given)
         rows = check.batch_size(self.input_names, arrays)
         outs = self._outs(out, rows)
-        status = 0
-        if plain:
-            pass
-        elif rows is None and self._real is DOUBLE:
-            filled = self.fast(*map(check.plain, arrays), *map(check.plain, outs))
-            if self._maker.refused is None:
-                status = 0 if filled is not None else words.NOT_FINITE
-        elif rows != 0:
-            runner = self._batch_runner()
-            if runner is not None:
-                status = runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
+        status = 0 if plain else self._run_code(arrays, outs, rows, threads)
         plain = plain or self._maker.refused is not None
         if plain or status & ~words.NOT_FINITE_OUTPUT:
             check.check_values(self.input_names, arrays, self.quaternions)
@@ -312,6 +302,18 @@ class Kernel:
         if status:
             raise NotFinite(self.name, self._answer(outs, out))
         return self._answer(outs, out)
+
+    def _run_code(
+        self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None, threads: int | None
+    ) -> int:
+        """Run the machine code, if there can be any (``refused`` says), and return its status."""
+        if rows is None and self._real is DOUBLE:
+            filled = self.fast(*map(check.plain, arrays), *map(check.plain, outs))
+            return 0 if filled is not None or self._maker.refused is not None else words.NOT_FINITE
+        runner = None if rows == 0 else self._batch_runner()
+        if runner is None:
+            return 0
+        return runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
 
     def _answer(self, outs: list[np.ndarray], out: Any = None) -> Any:
         results = tuple(o if o.ndim or out is not None else float(o) for o in outs)

@@ -85,6 +85,15 @@ def test_refusals_are_those_of_the_texts(monkeypatch):
         rk.ltdl(robot, H).solve(np.where(np.arange(JOINTS) == 0, np.inf, 0.0))
 
 
+def test_single_precision_is_what_comes_back(monkeypatch):
+    monkeypatch.setattr(large, "MOST", 0)
+    robot = ladder.chain(JOINTS)
+    q, out = np.zeros(JOINTS), np.empty((JOINTS, JOINTS), np.float32)
+    assert rk.crba(robot, q, dtype="float32").dtype == np.float32
+    assert rk.crba(robot, q, dtype="float32", out=out) is out
+    np.testing.assert_array_equal(out, rk.crba(robot, q).astype(np.float32))
+
+
 def test_a_long_chain_is_quick():
     robot = ladder.chain(400)
     q = np.linspace(-1.0, 1.0, 400)
