@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from robokit.engine.call import aligned
+from robokit.engine.processor import processors
 
 BLOCK_SECONDS = 0.05
 """Longest time between two looks at Ctrl-C."""
@@ -27,13 +28,6 @@ Words = ctypes.Array[Any]
 
 _pool: ThreadPoolExecutor | None = None
 _pool_lock = threading.Lock()
-
-
-def processors() -> int:
-    """CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _threads() -> ThreadPoolExecutor:

@@ -75,17 +75,21 @@ def source_digest() -> bytes:
     Empty where the files are not the source of the code that runs: there are none (a zipped or frozen
     program), or some were edited or upgraded after they were imported.
     """
-    root = Path(__file__).resolve().parents[1]
+    root = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     total = hashlib.sha256()
-    found = False
-    for path in sorted(root.rglob("*.py")):
+    paths = sorted(
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(root)
+        for name in names
+        if name.endswith(".py")
+    )
+    for path in paths:
         content = source_file(path)
         if content is None:
             return b""
-        found = True
-        total.update(f"{path.relative_to(root)}\0{len(content)}\0".encode())
+        total.update(f"{path[len(root) :]}\0{len(content)}\0".encode())
         total.update(content)
-    return total.digest() if found else b""
+    return total.digest() if paths else b""
 
 
 def source_file(path: str | Path) -> bytes | None:

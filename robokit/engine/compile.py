@@ -1,16 +1,23 @@
 """From LLVM IR to machine code, through llvmlite's binding only.
 
-Object code is made and loaded in two steps, so that the first can be skipped when the cache has the
-bytes. LLVM's mid-level passes are not run: they gain nothing on straight lines that were already folded.
-The code refers to no symbol outside its own module.
+Code is made and loaded in two steps, so that the first can be skipped when the cache has the bytes; where
+link.py can load them, LLVM is not even imported. LLVM's mid-level passes are not run: they gain nothing on
+straight lines that were already folded. The code refers to no symbol outside its own module.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import os
 import platform
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from robokit.engine import link, processor
+from robokit.engine.shares import divided
 
 OLDEST = (0, 45)
 """First llvmlite whose IR has `ptr` and `splat` (LLVM 20)."""
@@ -24,15 +31,27 @@ class CompilerMissing(ImportError):
 
 
 @functools.cache
-def _binding() -> Any:
+def _release() -> str:
+    """Version of llvmlite, and the size of its library: the same version may be built with another LLVM."""
     try:
         import llvmlite
-        import llvmlite.binding as llvm
+        from llvmlite.utils import get_library_name
     except ImportError as error:
         raise CompilerMissing(f"llvmlite cannot be imported: {error}") from error
     version = tuple(int(part) for part in llvmlite.__version__.split(".")[:2])
     if version < OLDEST:
         raise CompilerMissing(f"llvmlite {llvmlite.__version__} is older than {OLDEST[0]}.{OLDEST[1]}")
+    library = os.path.join(os.path.dirname(llvmlite.__file__), "binding", get_library_name())
+    return f"{llvmlite.__version__} ({os.path.getsize(library) if os.path.exists(library) else ''})"
+
+
+@functools.cache
+def _binding() -> Any:
+    _release()
+    try:
+        import llvmlite.binding as llvm
+    except (ImportError, OSError) as error:
+        raise CompilerMissing(f"llvmlite cannot be imported: {error}") from error
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm
@@ -52,18 +71,15 @@ def host() -> tuple[str, str]:
 @functools.cache
 def identity() -> str:
     """What machine code depends on besides its IR."""
-    _binding()  # says that llvmlite is missing in the words that callers wait for
-    import llvmlite
-
-    versions = f"{llvmlite.__version__}, LLVM {_binding().llvm_version_info}"
-    return "|".join((versions, sys.platform, platform.machine(), *host(), str(OPTIMISATION)))
+    kind = processor.described() or "|".join(host())
+    return "|".join((_release(), sys.platform, platform.machine(), kind, str(OPTIMISATION)))
 
 
 @functools.cache
 def vector_width() -> int:
     """Doubles in one vector register of this processor."""
-    features = host()[1].split(",")
-    return 8 if "+avx512f" in features else 4 if "+avx2" in features else 2
+    features = processor.flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
+    return 8 if "avx512f" in features else 4 if "avx2" in features else 2
 
 
 def _target_machine() -> Any:
@@ -75,11 +91,47 @@ def _target_machine() -> Any:
 
 
 def assemble(text: str) -> bytes:
-    """Object code of a module's text."""
+    """Machine code of a module's text: an image if link.py can make one, else an object file."""
+    if not link.possible():
+        return _object(text)
+    try:
+        return link.image(_objects(divided(text, processor.processors())))
+    except link.NotLinked:
+        return _object(text)
+
+
+def _objects(texts: list[str]) -> list[bytes]:
+    """Object files of modules, compiled side by side."""
+    with ThreadPoolExecutor(len(texts)) as pool:
+        try:
+            others = [pool.submit(_object, text) for text in texts[1:]]
+        except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
+            return [_object(text) for text in texts]
+        return [_object(texts[0]), *(other.result() for other in others)]
+
+
+def _object(text: str) -> bytes:
+    """Object file of a module's text.
+
+    llvmlite lets one thread at a time into LLVM. Code generation, nine tenths of the time, is called past
+    that lock: the module, its context and the target machine are this call's own.
+    """
     llvm = _binding()
     context = llvm.create_context()  # of its own: the global one would keep every module's constants
     module = llvm.parse_assembly(text, context=context)
-    return _target_machine().emit_object(module)
+    machine = _target_machine()
+    library = llvm.ffi.lib
+    generate = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
+    if generate is None:  # another llvmlite
+        return machine.emit_object(module)
+    with llvm.ffi.OutputString() as problem:
+        buffer = generate(machine, module, 1, problem)
+        if not buffer:
+            raise RuntimeError(str(problem))
+    try:
+        return ctypes.string_at(library.LLVMPY_GetBufferStart(buffer), library.LLVMPY_GetBufferSize(buffer))
+    finally:
+        library.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[str, bytes]:
@@ -117,15 +169,23 @@ def _loading_context() -> Any:
 
 
 class Loaded:
-    """Object code in memory; keep it alive as long as its addresses are in use."""
+    """Machine code in memory; keep it alive as long as its addresses are in use."""
 
     def __init__(self, code: bytes) -> None:
+        """Load what :func:`assemble` made.
+
+        Raises:
+            CompilerMissing: the system lets this process run no new code.
+        """
+        if code.startswith(link.MAGIC):
+            try:
+                self.address: Callable[[str], int] = link.Image(code).address
+            except OSError as error:
+                raise CompilerMissing(str(error)) from error
+            return
         llvm = _binding()
         module = llvm.parse_assembly("", context=_loading_context())
-        self._engine = llvm.create_mcjit_compiler(module, _target_machine())
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
-
-    def address(self, symbol: str) -> int:
-        """Address of a function of the module."""
-        return self._engine.get_function_address(symbol)
+        engine = llvm.create_mcjit_compiler(module, _target_machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        self.address = engine.get_function_address

@@ -76,8 +76,8 @@ class Maker:
     """What a kernel is, and its code once made.
 
     Attributes:
-        refused: why there is no machine code (no compiler, text too long, not wanted); None as long as there
-            may be.
+        refused: why there is no machine code (no compiler, text too long, not wanted, not allowed); None as
+            long as there may be.
     """
 
     def __init__(
@@ -152,11 +152,11 @@ class Maker:
                     meta, code = self._find(part)
                     if "refused" in meta:
                         raise TraceTooLarge(meta["refused"])
+                    self._codes[part] = Code(code, self._symbol, int(meta["workspace"]))
                 except (CompilerMissing, TraceTooLarge) as error:
                     self.refused = str(error)
                     return None
                 self._counts = meta["counts"]
-                self._codes[part] = Code(code, self._symbol, int(meta["workspace"]))
                 if len(self._codes) == 2:
                     self._program = self._plan = None  # megabytes for a humanoid, and not needed any more
             return self._codes.get(part)

@@ -1,0 +1,53 @@
+"""One module of IR as several of about the same size, so that processors can compile them side by side.
+
+The straight lines that other functions only call, which are nearly all of the code, move to other
+modules under hidden names. What they need of the rest, sines and intrinsics, each module has for itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+LEAST = 200_000
+"""Characters from which on a second module pays: starting a thread is quick, but every module has its own
+tables and sines."""
+
+_PART = re.compile(r"^define [^\n]*\{\n.*?^\}\n|^[^\n]*\n", re.MULTILINE | re.DOTALL)
+_MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\)")
+_NEEDED = re.compile(r"define internal [^@]*@sincos\(")
+_SHARED = ("declare ", "attributes ")
+
+
+def divided(text: str, count: int) -> list[str]:
+    """At most so many modules; the first holds the drivers.
+
+    Args:
+        text: a module as the emitters write it.
+        count: processors that will compile.
+    """
+    count = min(count, len(text) // LEAST + 1)
+    if count < 2:
+        return [text]
+    shared, moved, kept = [], [], []
+    for part in _PART.findall(text):
+        heading = _MOVABLE.match(part)
+        if heading:
+            moved.append((heading, part))
+        elif part.startswith(_SHARED) or _NEEDED.match(part):
+            shared.append(part)
+        else:
+            kept.append(part)
+    if len(moved) < 2:
+        return [text]
+    shares: list[list[str]] = [[*shared, *kept], *([*shared] for _ in range(count - 1))]
+    sizes = [sum(map(len, share)) for share in shares]
+    for heading, part in sorted(moved, key=lambda each: -len(each[1])):
+        k = min(range(count), key=sizes.__getitem__)
+        sizes[k] += len(part)
+        if k == 0:
+            shares[0].append(part)
+            continue
+        name, parameters = heading.groups()
+        shares[k].append(part.replace("define internal", "define hidden", 1))
+        shares[0].append(f"declare hidden void @{name}({parameters}) #0\n")
+    return ["".join(share) for share in shares]

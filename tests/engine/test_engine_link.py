@@ -1,0 +1,237 @@
+"""Images of code, and modules compiled side by side: the same answers as from LLVM's own loader."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import ladder
+import numpy as np
+import pytest
+
+from robokit import kernels
+from robokit.engine import compile, link, processor, shares
+from robokit.engine.kernel import Kernel
+
+pytestmark = pytest.mark.skipif(not link.possible(), reason="images are for Linux on x86-64")
+
+MODULE = """
+@table = internal constant [2 x ptr] [ptr @one, ptr @two]
+define internal double @one(double %x) {
+  %y = fadd double %x, 0x3FF199999999999A
+  ret double %y
+}
+define internal double @two(double %x) {
+  %y = fmul double %x, 0x4009200000000000
+  ret double %y
+}
+define double @choose(i64 %k, double %x) {
+  %at = getelementptr ptr, ptr @table, i64 %k
+  %f = load ptr, ptr %at
+  %y = call double %f(double %x)
+  ret double %y
+}
+"""
+
+CALLER = """
+declare hidden double @far(double)
+define double @near(double %x) {
+  %y = call double @far(double %x)
+  ret double %y
+}
+"""
+
+FAR = (
+    "define hidden double @far(double %x) {\n  %y = fsub double %x, 0x3FE0000000000000\n  ret double %y\n}\n"
+)
+
+
+def function(code: bytes, symbol: str, *kinds):
+    loaded = compile.Loaded(code)
+    call = ctypes.CFUNCTYPE(ctypes.c_double, *kinds)(loaded.address(symbol))
+    call.keep = loaded
+    return call
+
+
+def test_an_image_and_llvms_loader_give_the_same():
+    direct = compile._object(MODULE)
+    image = link.image([direct])
+    assert image.startswith(link.MAGIC) and direct.startswith(b"\x7fELF")
+    for code in (direct, image):
+        choose = function(code, "choose", ctypes.c_int64, ctypes.c_double)
+        assert [choose(k, 2.0) for k in (0, 1)] == [2.0 + 1.1, 2.0 * 3.140625]
+
+
+def test_objects_find_what_others_define():
+    image = link.image([compile._object(CALLER), compile._object(FAR)])
+    assert function(image, "near", ctypes.c_double)(2.0) == 1.5
+    with pytest.raises(link.NotLinked, match="'far' from outside"):
+        link.image([compile._object(CALLER)])
+    with pytest.raises(link.NotLinked, match="'far' twice"):
+        link.image([compile._object(FAR), compile._object(FAR)])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("@room = internal global [4 x double] zeroinitializer\n"
+         "define ptr @where() {\n  ret ptr @room\n}\n", "variables"),
+        ("declare double @sin(double)\ndefine double @f(double %x) {\n  %y = call double @sin(double %x)\n"
+         "  ret double %y\n}\n", "'sin' from outside"),
+    ],
+)  # fmt: skip
+def test_what_an_image_cannot_hold_is_left_to_llvm(text, message):
+    with pytest.raises(link.NotLinked, match=message):
+        link.image([compile._object(text)])
+    assert compile.assemble(text).startswith(b"\x7fELF")
+
+
+def test_foreign_bytes_are_no_object():
+    for content in (b"\x7fELF\x01\x01" + bytes(100), bytes(200)):
+        with pytest.raises(link.NotLinked, match="no relocatable object"):
+            link.image([content])
+    arm = compile.cross(FAR, "aarch64-linux-gnu")[1]
+    with pytest.raises(link.NotLinked, match="no relocatable object"):
+        link.image([arm])
+
+
+def test_code_can_be_run_and_not_written():
+    loaded = link.Image(link.image([compile._object(FAR)]))
+    place = loaded.address("far")
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, rights = line.split()[:2]
+        first, last = (int(x, 16) for x in span.split("-"))
+        if first <= place < last:
+            assert rights.startswith("r-x")
+            break
+    else:
+        pytest.fail("not mapped")
+
+
+def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
+    monkeypatch.setattr(link, "_mprotect", lambda: lambda *words: -1)
+    kernel = Kernel.build("locked", [("x", 2)], [("y", (1,))], lambda x: [[x[0] * x[1] + 0.25]])
+    assert kernel(np.array([2.0, 3.0])) == 6.25
+    assert "cannot be made executable" in kernel._maker.refused
+
+
+@pytest.mark.parametrize(("name", "joints"), [("rnea", 12), ("aba", 12), ("rnea", 150)])
+def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch):
+    monkeypatch.setattr(shares, "LEAST", 20_000)
+    rng, answers = np.random.default_rng(0), []
+    for count in (1, 3):
+        monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / str(count)))
+        made = []
+        monkeypatch.setattr(
+            compile,
+            "divided",
+            lambda text, _, made=made, count=count: made.append(shares.divided(text, count)) or made[-1],
+        )
+        robot = ladder.chain(joints, base="floating")
+        if count == 1:
+            q = np.stack([robot.random_configuration(rng) for _ in range(5)])
+            v, a = rng.standard_normal((2, 5, robot.nv))
+        run = kernels.kernel(robot, name)
+        answers.append((run(q[0], v[0], a[0]), run.batch(q, v, a)))
+        assert {len(texts) for texts in made if len(texts[0]) > 40_000} in ({count}, set())
+        assert max(map(len, made)) == count
+    for one, three in zip(*answers, strict=True):
+        assert np.array_equal(one, three)
+
+
+def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
+    monkeypatch.setattr(shares, "LEAST", 10)
+    chunk = "define internal void @chunk{}(ptr noalias %ws, ptr noalias %args) #0 {{\n  ret void\n}}\n"
+    sines = "define internal {double, double} @sincos(double %x) #0 {\n  ret {double, double} undef\n}\n"
+    head = "declare double @llvm.fabs.f64(double)\n"
+    driver = "define void @run(ptr %ws,\n    ptr %args) #0 {\n  call void @chunk0(ptr %ws, ptr %args)\n}\n"
+    tail = "attributes #0 = { noinline }\n"
+    text = head + sines + "".join(map(chunk.format, range(5))) + driver + tail
+    first, *others = shares.divided(text, 3)
+    assert len(others) == 2 and driver in first
+    for part in (first, *others):
+        assert head in part and sines in part and tail in part
+    for k in range(5):
+        name = f"@chunk{k}("
+        defined = [
+            part
+            for part in (first, *others)
+            if f"void {name}" in part and f"declare hidden void {name}" not in part
+        ]
+        assert len(defined) == 1
+        assert name in first
+    assert shares.divided(text, 1) == [text]
+    assert shares.divided(driver, 3) == [driver]
+
+
+def test_modules_compiled_at_the_same_time_are_the_same_as_one_by_one():
+    text = MODULE.replace("@choose", "@other")
+    before, found = compile._object(text), []
+    threads = [
+        threading.Thread(target=lambda: found.extend(compile._object(text) for _ in range(10)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 40 and set(found) == {before}
+
+
+def test_another_llvmlite_compiles_one_by_one(monkeypatch):
+    library = compile._binding().ffi.lib
+
+    class Plain:
+        def __getattr__(self, name):
+            function = getattr(library, name)
+            return lambda *words: function(*words)
+
+    monkeypatch.setattr(compile._binding().ffi, "lib", Plain())
+    assert compile._object(MODULE).startswith(b"\x7fELF")
+
+
+LOADS = """
+import sys
+import numpy as np
+import robokit as rk
+robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+rk.rnea(robot, robot.neutral(), [1.0, 2.0], [0.5, 0.25])
+print("llvmlite.binding" in sys.modules)
+"""
+
+
+def test_a_kernel_from_the_cache_does_not_wait_for_llvm(tmp_path):
+    root = str(Path(link.__file__).resolve().parents[2])
+    environment = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(tmp_path)}
+    for expected in ("True", "False"):
+        done = subprocess.run(
+            [sys.executable, "-c", LOADS], env=environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.stdout.strip() == expected, done.stderr
+
+
+def test_the_processor_is_known_without_llvm():
+    width = compile.vector_width()
+    assert processor.described() and processor.flags()
+    assert processor.described() in compile.identity()
+    assert width == (8 if "avx512f" in processor.flags() else 4 if "avx2" in processor.flags() else 2)
+
+
+def test_where_the_system_says_nothing_llvm_is_asked(monkeypatch):
+    before = compile.vector_width()
+    caches = (processor.described, compile.identity, compile.vector_width)
+    monkeypatch.setattr(processor, "INFORMATION", os.devnull + "/nothing")
+    for each in caches:
+        each.cache_clear()
+    try:
+        assert processor.described() == "" and not processor.flags()
+        assert compile.vector_width() == before
+        assert compile.host()[0] in compile.identity()
+    finally:
+        monkeypatch.undo()
+        for each in caches:
+            each.cache_clear()
