@@ -147,7 +147,45 @@ next:
   br label %check
 
 make:
-  br i1 %full, label %run, label %make_next
+  br i1 %full, label %apart, label %make_next
+apart:
+  %given_rows = load i64, ptr %prows
+  %some_rows = icmp ugt i64 %given_rows, 0
+  %times = select i1 %some_rows, i64 %given_rows, i64 1
+  br label %to_next
+to_next:
+  %to = phi i64 [%nin, %apart], [%to1, %to_done]
+  %to_end = icmp eq i64 %to, %all
+  br i1 %to_end, label %run, label %to_one
+to_one:
+  %pto = getelementptr i64, ptr %pointers, i64 %to
+  %to_first = load i64, ptr %pto
+  %ptor = getelementptr i64, ptr %strides, i64 %to
+  %to_row = load i64, ptr %ptor
+  %to_bytes = mul i64 %to_row, %times
+  %to_last = add i64 %to_first, %to_bytes
+  br label %from_next
+from_next:
+  %from = phi i64 [0, %to_one], [%from1, %from_done]
+  %from_end = icmp eq i64 %from, %nin
+  br i1 %from_end, label %to_done, label %from_one
+from_one:
+  %pfrom = getelementptr i64, ptr %pointers, i64 %from
+  %from_first = load i64, ptr %pfrom
+  %pfromr = getelementptr i64, ptr %strides, i64 %from
+  %from_row = load i64, ptr %pfromr
+  %from_bytes = mul i64 %from_row, %times
+  %from_last = add i64 %from_first, %from_bytes
+  %begins = icmp ult i64 %from_first, %to_last
+  %lasts = icmp ult i64 %to_first, %from_last
+  %overlap = and i1 %begins, %lasts
+  br i1 %overlap, label %none, label %from_done
+from_done:
+  %from1 = add i64 %from, 1
+  br label %from_next
+to_done:
+  %to1 = add i64 %to, 1
+  br label %to_next
 make_next:
   %m = phi i64 [%nin, %make], [%m1, %made]
   %all_made = icmp eq i64 %m, %all

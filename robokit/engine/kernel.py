@@ -125,7 +125,7 @@ class Kernel:
 
         Args:
             arguments: one per input, (n,) or (B, n); single states go along with batches.
-            out: array, or sequence of arrays, to write to; they must not overlap the inputs.
+            out: array, or sequence of arrays, to write to; inputs that share memory with one are copied.
 
         Returns:
             the output, or a tuple of them, each of its shape or (B, *shape); a float where shape is ().
@@ -290,6 +290,8 @@ class Kernel:
         arrays = self._arrays(given)
         rows = check.batch_size(self.input_names, arrays)
         outs = self._outs(out, rows)
+        if out is not None:  # what is written early must not be read later
+            arrays = [a.copy() if any(np.may_share_memory(a, o) for o in outs) else a for a in arrays]
         status = 0 if plain else self._run_code(arrays, outs, rows, threads)
         plain = plain or self._maker.refused is not None
         if plain or status & ~words.NOT_FINITE_OUTPUT:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ladder
 import numpy as np
 import pytest
 
+import robokit as rk
 from robokit.engine.kernel import Kernel
 from robokit.errors import ShapeError
 
@@ -102,3 +104,26 @@ def test_refused_calls_leak_nothing(kernel):
     after = sys.getrefcount(None), sys.getrefcount(bad)
     assert abs(after[0] - before[0]) < 100
     assert after[1] == before[1]
+
+
+@pytest.mark.parametrize("rows", [None, 3, 70, 5000])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_an_out_that_is_an_input_gets_what_another_would(rows, dtype):
+    robot = ladder.chain(8, base="floating")
+    rng = np.random.default_rng(0)
+    many = rows or 1
+    q = np.stack([robot.random_configuration(rng) for _ in range(many)]).astype(dtype)
+    v, a = rng.standard_normal((2, many, robot.nv)).astype(dtype)
+    if rows is None:
+        q, v, a = q[0], v[0], a[0]
+    expected = rk.rnea(robot, q, v, a, dtype=dtype)
+    for which in (1, 2):
+        given = [q.copy(), v.copy(), a.copy()]
+        assert rk.rnea(robot, *given, out=given[which], dtype=dtype) is given[which]
+        assert np.array_equal(given[which], expected)
+    for start, to in ((0, 1), (1, 0)):  # rows, or entries, that are written before they are read
+        memory = np.zeros(v.size + robot.nv, dtype)
+        shift = robot.nv if rows else 1
+        source, target = (memory[k * shift :][: v.size].reshape(v.shape) for k in (start, to))
+        source[...] = v
+        assert np.array_equal(rk.rnea(robot, q, source, a, out=target, dtype=dtype), expected)
