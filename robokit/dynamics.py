@@ -44,14 +44,23 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
     """World poses of all links: ``poses[link] = (R, p)``, x_world = R x_link + p.
 
     Attributes:
-        rotation: (n, 3, 3) or (B, n, 3, 3), in link_names order.
-        position: (n, 3) or (B, n, 3) [m].
+        matrices: [R p], (n, 3, 4) or (B, n, 3, 4), in link_names order; the others are views of it.
     """
 
-    __slots__ = ("_robot", "position", "rotation")
+    __slots__ = ("_robot", "matrices")
 
-    def __init__(self, robot: Robot, rotation: np.ndarray, position: np.ndarray) -> None:
-        self._robot, self.rotation, self.position = robot, rotation, position
+    def __init__(self, robot: Robot, matrices: np.ndarray) -> None:
+        self._robot, self.matrices = robot, matrices
+
+    @property
+    def rotation(self) -> np.ndarray:
+        """(n, 3, 3) or (B, n, 3, 3)."""
+        return self.matrices[..., :3]
+
+    @property
+    def position(self) -> np.ndarray:
+        """(n, 3) or (B, n, 3) [m]."""
+        return self.matrices[..., 3]
 
     @property
     def link_names(self) -> tuple[str, ...]:
@@ -62,7 +71,8 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
         k = self._robot.link_index.get(link)
         if k is None:
             raise UnknownName("link", link, self.link_names)
-        return self.rotation[..., k, :, :], self.position[..., k, :]
+        pose = self.matrices[..., k, :, :]
+        return pose[..., :3], pose[..., 3]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.link_names)
@@ -74,7 +84,14 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
         return f"<LinkPoses of {len(self)} links, rotation {self.rotation.shape}>"
 
 
-def forward_kinematics(robot: Robot, q: Any, *, engine: str | None = None, dtype: Any = None) -> LinkPoses:
+def forward_kinematics(
+    robot: Robot,
+    q: Any,
+    *,
+    out: LinkPoses | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> LinkPoses:
     """World poses of all links.
 
     Source: RBDA section 4.4.  Cost: O(n).
@@ -82,12 +99,19 @@ def forward_kinematics(robot: Robot, q: Any, *, engine: str | None = None, dtype
     Args:
         robot: the robot.
         q, engine, dtype: as in :func:`rnea`.
+        out: poses of an earlier call with as many states, to write to.
 
     Returns:
-        ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation and .position.
+        ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation, .position and .matrices.
     """
-    rotation, position = _run(robot, "forward_kinematics", None, engine, dtype, q)
-    return LinkPoses(robot, rotation, position)
+    if out is None:
+        return LinkPoses(robot, _run(robot, "forward_kinematics", None, engine, dtype, q))
+    if not isinstance(out, LinkPoses):
+        raise TypeError(
+            f"out: expected LinkPoses, as forward_kinematics returns them, got {type(out).__name__}"
+        )
+    _run(robot, "forward_kinematics", out.matrices, engine, dtype, q)
+    return out
 
 
 def rnea(

@@ -155,15 +155,13 @@ def _solve(robot: Robot, L: Lists, D: Lists, b: Lists) -> list[Lists]:
 
 def _link_poses(robot: Robot, q: Lists) -> list[Lists]:
     X0 = forward_kinematics(robot.tree, robot.split_q(q))
-    rotations: list[Any] = []
-    positions: list[Any] = []
+    poses: list[Any] = []
     for link in robot.links:
         R = Matrix3(link.placement.rotation.tolist())
         p = Vector3(*link.placement.position.tolist())
         X = X0[link.body]
-        rotations += _flat((X.E.T @ R).rows)
-        positions += X.point(p)
-    return [rotations, positions]
+        poses += _flat((*row, x) for row, x in zip((X.E.T @ R).rows, X.point(p), strict=True))
+    return [poses]
 
 
 def _wrenches_in_bodies(robot: Robot, q: Lists, f_ext: Lists) -> list[Lists]:
@@ -179,7 +177,7 @@ def _nv(name: str) -> Callable[[Robot], list[tuple[str, tuple[int, ...]]]]:
 KERNELS: dict[str, Row] = {
     "forward_kinematics": Row(
         ("q",),
-        lambda r: [("rotation", (len(r.links), 3, 3)), ("position", (len(r.links), 3))],
+        lambda r: [("poses", (len(r.links), 3, 4))],
         _link_poses,
         inertial=False,
     ),

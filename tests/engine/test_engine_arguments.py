@@ -127,3 +127,18 @@ def test_an_out_that_is_an_input_gets_what_another_would(rows, dtype):
         source, target = (memory[k * shift :][: v.size].reshape(v.shape) for k in (start, to))
         source[...] = v
         assert np.array_equal(rk.rnea(robot, q, source, a, out=target, dtype=dtype), expected)
+
+
+def test_poses_are_written_to_those_of_an_earlier_call():
+    robot = ladder.chain(5, base="floating")
+    first, second = (np.stack([robot.random_configuration(s) for s in seeds]) for seeds in ((1, 2), (3, 4)))
+    poses, expected = rk.forward_kinematics(robot, first), rk.forward_kinematics(robot, second)
+    assert rk.forward_kinematics(robot, second, out=poses) is poses
+    assert np.array_equal(poses.matrices, expected.matrices)
+    R, p = poses[robot.link_names[-1]]
+    assert np.array_equal(np.concatenate([R, p[..., None]], axis=-1), poses.matrices[:, -1])
+    assert np.array_equal(poses.rotation[:, -1], R) and np.array_equal(poses.position[:, -1], p)
+    with pytest.raises(TypeError, match="out: expected LinkPoses.*got ndarray"):
+        rk.forward_kinematics(robot, second, out=poses.matrices)
+    with pytest.raises(ShapeError, match="out"):
+        rk.forward_kinematics(robot, second[0], out=poses)
