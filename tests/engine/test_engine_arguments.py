@@ -138,7 +138,7 @@ def test_poses_are_written_to_those_of_an_earlier_call():
     R, p = poses[robot.link_names[-1]]
     assert np.array_equal(np.concatenate([R, p[..., None]], axis=-1), poses.matrices[:, -1])
     assert np.array_equal(poses.rotation[:, -1], R) and np.array_equal(poses.position[:, -1], p)
-    with pytest.raises(TypeError, match="out: expected LinkPoses.*got ndarray"):
+    with pytest.raises(TypeError, match=r"out: expected LinkPoses.*got ndarray"):
         rk.forward_kinematics(robot, second, out=poses.matrices)
     with pytest.raises(ShapeError, match="out"):
         rk.forward_kinematics(robot, second[0], out=poses)
