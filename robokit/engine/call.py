@@ -102,10 +102,11 @@ def _slow_call(kernel: int, inputs: Sequence[int], outputs: Shapes, keep: Any) -
     return call
 
 
-def aligned(size: int) -> np.ndarray:
-    """Uninitialised doubles beginning at a multiple of 64 bytes."""
-    block = np.empty(size + 8)
-    start = (-block.__array_interface__["data"][0] // 8) % 8
+def aligned(size: int, dtype: str = "float64") -> np.ndarray:
+    """Uninitialised numbers beginning at a multiple of 64 bytes: no vector of a row lies across two lines."""
+    bytes_each = np.dtype(dtype).itemsize
+    block = np.empty(size + 64 // bytes_each, dtype)
+    start = -(block.__array_interface__["data"][0] // bytes_each) % (64 // bytes_each)
     return block[start : start + size]
 
 

@@ -274,7 +274,7 @@ class Kernel:
     def _outs(self, out: Any, rows: int | None) -> list[np.ndarray]:
         shapes = [shape if rows is None else (rows, *shape) for _, shape in self.outputs]
         if out is None:
-            return [np.empty(shape, self.dtype) for shape in shapes]
+            return [aligned(math.prod(shape), self.dtype).reshape(shape) for shape in shapes]
         given = self._given(out)
         if len(given) != len(shapes):
             raise check.ShapeError(f"out: {self.name} has {len(shapes)} outputs, got {len(given)} arrays")
