@@ -16,6 +16,7 @@ from typing import Any
 from robokit.engine import cache, compile, text
 from robokit.engine.call import aligned
 from robokit.engine.compile import CompilerMissing, Loaded
+from robokit.engine.fuse import fused
 from robokit.engine.graph import Program, TraceTooLarge
 from robokit.engine.single import single_module
 from robokit.engine.steps import WORTH, Stepped, stepped
@@ -120,7 +121,7 @@ class Maker:
         return trace(self._text, inputs, outputs, NODE_BUDGET, signed)
 
     def _planned(self) -> tuple[Program, Stepped | None]:
-        """The recorded graph, and how to share its repeated iterations if that pays.
+        """The graph to compile, and how to share its repeated iterations if that pays.
 
         Raises:
             TraceTooLarge: the text or its code is longer than the budgets.
@@ -135,7 +136,7 @@ class Maker:
             written = shared.written if shared else len(program.order)
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
-            self._plan = program, shared
+            self._plan = (program, shared) if shared else (fused(program), None)
         return self._plan
 
     def counts(self) -> dict[str, int]:
