@@ -20,24 +20,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arrays import real_array
-from robokit.engine import ENGINES
-from robokit.engine.arguments import batch_size
-from robokit.errors import ShapeError, SingularInertia, UnknownName
-from robokit.kernels import kernel, lower_entries
-from robokit.large import long_way
-from robokit.model.checks import not_a_robot
+from robokit.calls import (
+    accelerations,
+    body_forces,
+    check_mass,
+    check_mass_matrix,
+    check_robot,
+    dtype_name,
+    run,
+)
+from robokit.errors import ShapeError, UnknownName
+from robokit.kernels import lower_entries
 from robokit.model.robot import Robot
-from robokit.singular import refuse, singular_joint
+from robokit.singular import refuse
 
 if TYPE_CHECKING:
     import scipy.sparse
 
-LOOKS = 32
-"""States whose accelerations are not finite that are searched for a joint to blame."""
-
 FExt = Mapping[str, Any] | np.ndarray | None
-
-DTYPES = ("float64", "float32")
 
 
 class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
@@ -105,12 +105,12 @@ def forward_kinematics(
         ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation, .position and .matrices.
     """
     if out is None:
-        return LinkPoses(robot, _run(robot, "forward_kinematics", None, engine, dtype, q))
+        return LinkPoses(robot, run(robot, "forward_kinematics", None, engine, dtype, q))
     if not isinstance(out, LinkPoses):
         raise TypeError(
             f"out: expected LinkPoses, as forward_kinematics returns them, got {type(out).__name__}"
         )
-    _run(robot, "forward_kinematics", out.matrices, engine, dtype, q)
+    run(robot, "forward_kinematics", out.matrices, engine, dtype, q)
     return out
 
 
@@ -146,8 +146,8 @@ def rnea(
         joint forces [N m | N], (nv,) or (B, nv).
     """
     if f_ext is None:
-        return _run(robot, "rnea", out, engine, dtype, q, v, a)
-    return _run(robot, "rnea_f_ext", out, engine, dtype, q, v, a, _body_forces(robot, q, f_ext, engine))
+        return run(robot, "rnea", out, engine, dtype, q, v, a)
+    return run(robot, "rnea_f_ext", out, engine, dtype, q, v, a, body_forces(robot, q, f_ext, engine))
 
 
 def bias_forces(
@@ -172,8 +172,8 @@ def bias_forces(
         joint forces [N m | N], (nv,) or (B, nv).
     """
     if f_ext is None:
-        return _run(robot, "bias_forces", out, engine, dtype, q, v)
-    return _run(robot, "bias_forces_f_ext", out, engine, dtype, q, v, _body_forces(robot, q, f_ext, engine))
+        return run(robot, "bias_forces", out, engine, dtype, q, v)
+    return run(robot, "bias_forces_f_ext", out, engine, dtype, q, v, body_forces(robot, q, f_ext, engine))
 
 
 def gravity_forces(
@@ -190,7 +190,7 @@ def gravity_forces(
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
     """
-    return _run(robot, "gravity_forces", out, engine, dtype, q)
+    return run(robot, "gravity_forces", out, engine, dtype, q)
 
 
 def crba(
@@ -216,7 +216,7 @@ def crba(
         H, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [kg m^2 | kg m | kg].
     """
     if not sparse:
-        return _run(robot, "crba", out, engine, dtype, q)
+        return run(robot, "crba", out, engine, dtype, q)
     values = crba_nonzeros(robot, q, engine=engine, dtype=dtype)
     if out is not None or values.ndim != 1:
         raise ShapeError(
@@ -253,12 +253,12 @@ def crba_nonzeros(
     Returns:
         (entries,) or (B, entries).
     """
-    return _run(robot, "crba_nonzeros", out, engine, dtype, q)
+    return run(robot, "crba_nonzeros", out, engine, dtype, q)
 
 
 def inertia_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the entries that :func:`crba_nonzeros` returns, (entries,) each."""
-    _check_robot(robot)
+    check_robot(robot)
     rows, columns = np.array(lower_entries(robot), dtype=int).reshape(-1, 2).T
     return rows, columns
 
@@ -283,7 +283,7 @@ class LTDLFactor:
         """
         n = self._robot.nv
         L = self.L.reshape(*self.L.shape[:-2], n * n)
-        return _run(self._robot, "ltdl_solve", None, self._engine, None, L, self.D, b)
+        return run(self._robot, "ltdl_solve", None, self._engine, None, L, self.D, b)
 
 
 def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
@@ -303,15 +303,15 @@ def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
     Raises:
         SingularInertia: a diagonal entry of D is not positive.
     """
-    _check_robot(robot)
+    check_robot(robot)
     n = robot.nv
     if hasattr(H, "toarray"):
         H = H.toarray()
     H = np.ascontiguousarray(real_array("H", H, f"({n}, {n}) or (B, {n}, {n})"))
     if H.ndim not in (2, 3) or H.shape[-2:] != (n, n):
         raise ShapeError(f"H: expected shape ({n}, {n}) or (B, {n}, {n}), got {H.shape}")
-    _check_mass_matrix(robot, H)
-    L, D = _run(robot, "ltdl", None, engine, None, H.reshape(*H.shape[:-2], n * n))
+    check_mass_matrix(robot, H)
+    L, D = run(robot, "ltdl", None, engine, None, H.reshape(*H.shape[:-2], n * n))
     bad = ~(D > 0.0)
     if np.any(bad):
         dof = int(np.argwhere(bad)[-1][-1])
@@ -347,9 +347,9 @@ def aba(
         SingularInertia: a joint moves no inertia; the error names it.
     """
     if f_ext is None:
-        return _accelerations(robot, "aba", out, engine, dtype, q, v, tau)
-    return _accelerations(
-        robot, "aba_f_ext", out, engine, dtype, q, v, tau, _body_forces(robot, q, f_ext, engine)
+        return accelerations(robot, "aba", out, engine, dtype, q, v, tau)
+    return accelerations(
+        robot, "aba_f_ext", out, engine, dtype, q, v, tau, body_forces(robot, q, f_ext, engine)
     )
 
 
@@ -385,15 +385,15 @@ def forward_dynamics(
         return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype)
     if method != "crba":
         raise UnknownName("method", str(method), ("aba", "crba"))
-    if dtype is not None and _dtype(dtype) == "float32":
+    if dtype is not None and dtype_name(dtype) == "float32":
         warnings.warn(
             'forward_dynamics: method "crba" in float32 loses some 1e-3 of the accelerations; "aba" does not',
             stacklevel=2,
         )
     if f_ext is None:
-        return _accelerations(robot, "forward_dynamics", out, engine, dtype, q, v, tau)
-    return _accelerations(
-        robot, "forward_dynamics_f_ext", out, engine, dtype, q, v, tau, _body_forces(robot, q, f_ext, engine)
+        return accelerations(robot, "forward_dynamics", out, engine, dtype, q, v, tau)
+    return accelerations(
+        robot, "forward_dynamics_f_ext", out, engine, dtype, q, v, tau, body_forces(robot, q, f_ext, engine)
     )
 
 
@@ -409,8 +409,8 @@ def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None, dtype: An
     Returns:
         p_G [m], (3,) or (B, 3).
     """
-    _has_mass(robot)
-    return _run(robot, "center_of_mass", None, engine, dtype, q)
+    check_mass(robot)
+    return run(robot, "center_of_mass", None, engine, dtype, q)
 
 
 def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None) -> Any:
@@ -425,7 +425,7 @@ def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None, d
     Returns:
         T [J], a float or (B,).
     """
-    return _run(robot, "kinetic_energy", None, engine, dtype, q, v)
+    return run(robot, "kinetic_energy", None, engine, dtype, q, v)
 
 
 def potential_energy(robot: Robot, q: Any, *, engine: str | None = None, dtype: Any = None) -> Any:
@@ -440,7 +440,7 @@ def potential_energy(robot: Robot, q: Any, *, engine: str | None = None, dtype: 
     Returns:
         V [J], a float or (B,).
     """
-    return _run(robot, "potential_energy", None, engine, dtype, q)
+    return run(robot, "potential_energy", None, engine, dtype, q)
 
 
 def centroidal_momentum_matrix(
@@ -457,8 +457,8 @@ def centroidal_momentum_matrix(
     Returns:
         A_G, (6, nv) or (B, 6, nv).
     """
-    _has_mass(robot)
-    return _run(robot, "centroidal_momentum_matrix", out, engine, dtype, q)
+    check_mass(robot)
+    return run(robot, "centroidal_momentum_matrix", out, engine, dtype, q)
 
 
 def centroidal_momentum(
@@ -475,8 +475,8 @@ def centroidal_momentum(
     Returns:
         h_G [N m s; N s], (6,) or (B, 6).
     """
-    _has_mass(robot)
-    return _run(robot, "centroidal_momentum", None, engine, dtype, q, v)
+    check_mass(robot)
+    return run(robot, "centroidal_momentum", None, engine, dtype, q, v)
 
 
 def centroidal_momentum_bias(
@@ -493,8 +493,8 @@ def centroidal_momentum_bias(
     Returns:
         [N m; N], (6,) or (B, 6).
     """
-    _has_mass(robot)
-    return _run(robot, "centroidal_momentum_bias", None, engine, dtype, q, v)
+    check_mass(robot)
+    return run(robot, "centroidal_momentum_bias", None, engine, dtype, q, v)
 
 
 def inertia_sparsity(robot: Robot) -> np.ndarray:
@@ -505,131 +505,5 @@ def inertia_sparsity(robot: Robot) -> np.ndarray:
     Returns:
         boolean, (nv, nv).
     """
-    _check_robot(robot)
+    check_robot(robot)
     return robot.inertia_pattern.copy()
-
-
-# ---- arguments and failures --------------------------------------------------------------------
-
-
-def _check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
-    """The factorisation reads one triangle in the tree's pattern: what it would not see is an error."""
-    scale = 1e-9 * float(np.abs(H).max(initial=0.0))
-    if np.abs(H - np.swapaxes(H, -1, -2)).max(initial=0.0) > scale:
-        raise ShapeError("H: expected a symmetric matrix, with both halves filled as rk.crba returns it")
-    outside = np.abs(H[..., ~robot.inertia_pattern]).max(initial=0.0)
-    if outside > scale:
-        raise ShapeError(
-            f"H: an entry of {outside:.3g} stands where the tree of robot {robot.name!r} has no path between "
-            "two joints (see rk.inertia_sparsity); a matrix of another form needs a dense solver"
-        )
-
-
-def _run(
-    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
-) -> Any:
-    """Run a kernel; the short way to machine code for single states comes first."""
-    try:
-        ready = robot.kernels.get(name)
-    except AttributeError:
-        raise not_a_robot(robot) from None
-    if ready is not None and out is None and engine is None and dtype is None:
-        result = ready.fast(*arguments)
-        if result is not None:
-            return result
-    dtype = "float64" if dtype is None else _dtype(dtype)
-    if engine == "python":
-        return kernel(robot, name, dtype).python(*arguments, out=out)
-    if engine is not None and engine != "llvm":
-        raise UnknownName("engine", str(engine), ENGINES)
-    run = long_way(robot, name, dtype) or kernel(robot, name, dtype)
-    return run(*arguments, out=out)
-
-
-def _dtype(given: Any) -> str:
-    """Name of a kernel's dtype."""
-    try:
-        name = np.dtype(given).name
-    except TypeError:
-        name = str(given)
-    if name not in DTYPES:
-        raise UnknownName("dtype", name, DTYPES)
-    return name
-
-
-def _body_forces(
-    robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray, engine: str | None
-) -> np.ndarray:
-    """f_ext as the kernels take it: 6 (N + 1) numbers in body coordinates, single or batch."""
-    _check_robot(robot)
-    rows = robot.nbodies + 1
-    if not isinstance(f_ext, Mapping):
-        accepted = f"({rows}, 6) or (B, {rows}, 6), or {{link: wrench (6,)}}"
-        array = np.ascontiguousarray(real_array("f_ext", f_ext, accepted))
-        if array.ndim not in (2, 3) or array.shape[-2:] != (rows, 6):
-            raise ShapeError(
-                f"f_ext: expected {{link: wrench (6,)}} or an array ({rows}, 6) or (B, {rows}, 6) in body "
-                f"coordinates (row 0 is the reference body), got shape {np.shape(f_ext)}"
-            )
-        return array.reshape(*array.shape[:-2], rows * 6)
-    wrenches = {}
-    for link, wrench in f_ext.items():
-        body = robot.link(link).body
-        value = real_array(f"f_ext[{link!r}]", wrench, "(6,) or (B, 6)")
-        if value.ndim not in (1, 2) or value.shape[-1] != 6:
-            raise ShapeError(
-                f"f_ext[{link!r}]: expected [n; f] of shape (6,) or (B, 6) in world axes about the world "
-                f"origin, got shape {np.shape(wrench)}"
-            )
-        wrenches[link] = (body, value)
-    batch_size([f"f_ext[{link!r}]" for link in wrenches], [value for _, value in wrenches.values()])
-    batch = np.broadcast_shapes(*(value.shape[:-1] for _, value in wrenches.values()))
-    world = np.zeros((*batch, rows, 6))
-    for body, value in wrenches.values():
-        world[..., body, :] += value
-    local = _run(robot, "wrenches_in_bodies", None, engine, None, q, world.reshape(*batch, rows * 6))
-    return local.reshape(*local.shape[:-2], rows * 6)
-
-
-def _check_robot(robot: Any) -> None:
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
-
-
-def _has_mass(robot: Robot) -> None:
-    try:
-        mass = robot.total_mass if robot.parameters is None else np.min(robot.total_mass, initial=np.inf)
-        if mass > 0.0:
-            return
-    except (AttributeError, TypeError):  # TypeError: the class Robot instead of a robot
-        raise not_a_robot(robot) from None
-    raise SingularInertia(
-        f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
-        robot.joint_names[0] if robot.joints else "",
-    )
-
-
-def _accelerations(
-    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, q: Any, *others: Any
-) -> np.ndarray:
-    """Run a forward dynamics kernel; SingularInertia with the joint that moves no inertia.
-
-    What is singular whatever q is was found when the kernel was built; here are the configurations
-    that happen to be, whose accelerations machine code finds not finite.
-    """
-    try:
-        return _run(robot, name, out, engine, dtype, q, *others)
-    except ArithmeticError as error:
-        if isinstance(error, SingularInertia):
-            raise
-        result = np.atleast_2d(getattr(error, "result", np.nan))
-        states = np.atleast_2d(np.asarray(q, dtype=float))
-        bad = np.flatnonzero(~np.isfinite(result).all(axis=-1))
-        # A look takes milliseconds: not at every state of a large batch.
-        for k in bad[:LOOKS]:
-            each = robot if robot.samples is None else robot.sample(int(k))
-            joint = singular_joint(each, states[k % len(states)])
-            if joint is not None:
-                refuse(robot, joint, "it moves no inertia of its own in this configuration")
-        where = f" of state {bad[0]} (and {len(bad) - 1} more)" if len(states) > 1 else ""
-        raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error

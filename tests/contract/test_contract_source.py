@@ -22,6 +22,7 @@ LAYERS = [
     ("engine", "singular"),
     ("kernels",),
     ("large",),
+    ("calls",),
     ("dynamics", "cost"),
     ("sim",),
     ("viewer", "report", "parity"),
