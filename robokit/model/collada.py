@@ -1,7 +1,7 @@
 """The triangles and colours of a COLLADA (.dae) file: what robot meshes use of the format, and no more.
 
-Scene nodes with their transforms, triangles, polylists and polygons, and the diffuse colour of each material.
-Skins, animations and textures are left out. trimesh reads the format only with a further package, and
+Scene nodes with their transforms, triangles, polylists and polygons, and the diffuse colour or picture of
+each material. Skins and animations are left out. trimesh reads the format only with a further package, and
 leaves the unit of length to its caller.
 
 The up axis is ignored, as RViz, MoveIt, coal and Gazebo ignore it: the placements in robot descriptions
@@ -20,18 +20,19 @@ from typing import Any
 import numpy as np
 
 from robokit.model.geometry import RGBA
+from robokit.model.meshes import Surface, companion
 
-Part = tuple[np.ndarray, np.ndarray, RGBA | None]
+Primitive = tuple[np.ndarray, np.ndarray, np.ndarray | None, str | None]
 
 
-def read_collada(path: Path) -> Iterator[Part]:
-    """Vertices (n, 3) [m], faces (m, 3) and colour of each part.
+def read_collada(path: Path) -> Iterator[Surface]:
+    """The surfaces of a file.
 
     Args:
         path: the file on disk.
 
     Yields:
-        One part for each geometry and material that the scene shows.
+        One for each geometry and material that the scene shows.
 
     Raises:
         ValueError: text that is no COLLADA.
@@ -53,11 +54,11 @@ def read_collada(path: Path) -> Iterator[Part]:
     instance = root.find("scene/instance_visual_scene")
     shown = _target(by_id, instance.get("url")) if instance is not None else root.find(".//visual_scene")
     for node in shown.findall("node") if shown is not None else ():
-        yield from _node_parts(node, turn, by_id)
+        yield from _surfaces(node, turn, by_id, path.parent)
 
 
-def _node_parts(node: Any, above: np.ndarray, by_id: dict[str, Any]) -> Iterator[Part]:
-    """Parts of a scene node and of the nodes below it."""
+def _surfaces(node: Any, above: np.ndarray, by_id: dict[str, Any], folder: Path) -> Iterator[Surface]:
+    """Those of a scene node and of the nodes below it."""
     matrix = above @ _transform(node)
     for instance in node.findall("instance_geometry"):
         geometry = _target(by_id, instance.get("url"))
@@ -67,17 +68,24 @@ def _node_parts(node: Any, above: np.ndarray, by_id: dict[str, Any]) -> Iterator
             bound.get("symbol"): _target(by_id, bound.get("target"))
             for bound in instance.iter("instance_material")
         }
-        for vertices, faces, symbol in _geometry_parts(geometry, by_id):
+        for vertices, faces, uv, symbol in _primitives(geometry, by_id):
             points = vertices @ matrix[:3, :3].T + matrix[:3, 3]
             if np.linalg.det(matrix[:3, :3]) < 0:
-                faces = faces[:, ::-1]
-            yield points, faces, _diffuse(materials.get(symbol), by_id)
+                faces, uv = faces[:, ::-1], None if uv is None else uv[:, ::-1]
+            effect = _effect(materials.get(symbol), by_id)
+            name = None if uv is None else _picture_name(effect, by_id)
+            try:
+                picture = None if name is None else companion(folder, name)
+            except FileNotFoundError:
+                yield Surface(points, faces, _diffuse(effect), missing=str(name))
+                continue
+            yield Surface(points, faces, _diffuse(effect), None, uv if picture else None, picture)
     for instance in node.findall("instance_node"):
         target = _target(by_id, instance.get("url"))
         if target is not None:
-            yield from _node_parts(target, matrix, by_id)
+            yield from _surfaces(target, matrix, by_id, folder)
     for child in node.findall("node"):
-        yield from _node_parts(child, matrix, by_id)
+        yield from _surfaces(child, matrix, by_id, folder)
 
 
 def _transform(node: Any) -> np.ndarray:
@@ -103,10 +111,8 @@ def _transform(node: Any) -> np.ndarray:
     return total
 
 
-def _geometry_parts(
-    geometry: Any, by_id: dict[str, Any]
-) -> Iterator[tuple[np.ndarray, np.ndarray, str | None]]:
-    """Vertices, faces and material symbol of each primitive list of a geometry."""
+def _primitives(geometry: Any, by_id: dict[str, Any]) -> Iterator[Primitive]:
+    """Vertices, faces, picture coordinates of their corners and material symbol of each primitive list."""
     for kind in ("triangles", "polylist", "polygons"):
         for primitive in geometry.iter(kind):
             inputs = primitive.findall("input")
@@ -116,22 +122,40 @@ def _geometry_parts(
             if vertex is None or not lists:
                 continue
             positions = _positions(_target(by_id, vertex.get("source")), by_id)
-            corners = [flat[int(vertex.get("offset", "0")) :: stride] for flat in lists]
-            if kind == "triangles":
-                faces = np.concatenate(corners).reshape(-1, 3)
-            elif kind == "polylist":
-                counts = _numbers(primitive.find("vcount")).astype(int)
-                faces = _fans(np.split(np.concatenate(corners), np.cumsum(counts)[:-1]))
-            else:
-                faces = _fans(corners)
+            sizes = None
+            if kind == "polylist":
+                sizes = _numbers(primitive.find("vcount")).astype(int)
+            elif kind == "polygons":
+                sizes = np.array([len(flat) // stride for flat in lists])
+            corners = np.concatenate(lists).reshape(-1, stride)
+            if sizes is not None:
+                corners = corners[_fans(sizes)]
             used, merged = np.unique(positions, axis=0, return_inverse=True)
-            yield used, merged.reshape(-1)[faces], primitive.get("material")
+            faces = merged.reshape(-1)[corners[:, int(vertex.get("offset", "0"))]].reshape(-1, 3)
+            uv = None
+            for given in inputs:
+                if given.get("semantic") == "TEXCOORD" and uv is None:
+                    places = _columns(_target(by_id, given.get("source")))
+                    if places is not None and places.shape[1] >= 2:
+                        uv = places[corners[:, int(given.get("offset", "0"))], :2].reshape(-1, 3, 2)
+            yield used, faces, uv, primitive.get("material")
 
 
-def _fans(polygons: list[np.ndarray]) -> np.ndarray:
-    """Polygons cut into triangles about their first corner, (m, 3)."""
-    faces = [(p[0], p[i], p[i + 1]) for p in polygons for i in range(1, len(p) - 1)]
-    return np.array(faces, dtype=np.int64).reshape(-1, 3)
+def _fans(sizes: np.ndarray) -> np.ndarray:
+    """Polygons of consecutive corners cut into triangles about their first: numbers of corners, flat."""
+    first = np.cumsum(sizes) - sizes
+    triangles = [(a, a + i, a + i + 1) for a, n in zip(first, sizes, strict=True) for i in range(1, n - 1)]
+    return np.array(triangles, dtype=np.int64).reshape(-1)
+
+
+def _columns(source: Any) -> np.ndarray | None:
+    """The numbers of a source, one row each, as its accessor says; None where there are none."""
+    numbers = source.find("float_array") if source is not None else None
+    accessor = source.find(".//accessor") if source is not None else None
+    if numbers is None:
+        return None
+    stride = int(accessor.get("stride", "1")) if accessor is not None else 2
+    return _numbers(numbers).reshape(-1, stride)
 
 
 def _positions(vertices: Any, by_id: dict[str, Any]) -> np.ndarray:
@@ -140,15 +164,33 @@ def _positions(vertices: Any, by_id: dict[str, Any]) -> np.ndarray:
     return _numbers(_target(by_id, given.get("source")).find("float_array")).reshape(-1, 3)
 
 
-def _diffuse(material: Any, by_id: dict[str, Any]) -> RGBA | None:
-    """The diffuse colour of a material, None where it has none or is a texture."""
+def _effect(material: Any, by_id: dict[str, Any]) -> Any:
+    """The effect element of a material, or None."""
     instance = material.find("instance_effect") if material is not None else None
-    effect = _target(by_id, instance.get("url")) if instance is not None else None
+    return _target(by_id, instance.get("url")) if instance is not None else None
+
+
+def _diffuse(effect: Any) -> RGBA | None:
+    """The diffuse colour of an effect, None where it has none or is a picture."""
     colour = effect.find(".//diffuse/color") if effect is not None else None
     if colour is None:
         return None
     red, green, blue, alpha = np.clip(np.append(_numbers(colour), 1.0)[:4], 0.0, 1.0)
     return float(red), float(green), float(blue), float(alpha)
+
+
+def _picture_name(effect: Any, by_id: dict[str, Any]) -> str | None:
+    """The name of the picture that an effect's diffuse colour is taken from, None where there is none."""
+    used = effect.find(".//diffuse/texture") if effect is not None else None
+    name = used.get("texture") if used is not None else None
+    for kind in ("sampler2D/source", "surface/init_from"):  # two steps, each a named parameter of the effect
+        parameter = next((p for p in effect.iter("newparam") if p.get("sid") == name), None) if name else None
+        step = parameter.find(kind) if parameter is not None else None
+        if step is not None and step.text:
+            name = step.text.strip()
+    image = by_id.get(name or "")
+    source = image.find("init_from") if image is not None and image.tag == "image" else None
+    return source.text.strip() if source is not None and source.text else None
 
 
 def _target(by_id: dict[str, Any], url: str | None) -> Any:

@@ -1,44 +1,169 @@
-"""Mesh files as vertices, faces and colours: the one reader behind pictures and contact points."""
+"""Mesh files as surfaces: the one reader behind pictures, contact points and plausibility checks.
+
+Mesh files come from anywhere. A reader may open what lies beside the file or up to two folders above and is
+called like a picture, a list of materials or a buffer, and nothing else; nothing is fetched. What it
+returns is checked before anybody computes with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
-from robokit.model.collada import Part, read_collada
 from robokit.model.geometry import RGBA
 
+LARGEST = 512 << 20
+"""Bytes of a file that is still read."""
 
-def read_mesh(path: Path) -> Iterator[Part]:
-    """Vertices (n, 3) [m], faces (m, 3) and colour of each part of a file.
+COMPANIONS = frozenset(
+    (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
+)
+"""Endings of the files that a mesh file may name."""
+
+Picture = Any
+"""An image: the path of a file, or an image of Pillow."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A piece of a mesh file.
+
+    Attributes:
+        vertices: (n, 3) [m].
+        faces: (m, 3) numbers of vertices.
+        rgba: the one colour that the file gives it, or None.
+        colours: (n, 3) colour of each vertex, 0..255, or None.
+        uv: (m, 3, 2) place of each face's corners in the picture, from its lower left to (1, 1), or None.
+        picture: the picture that covers it, or None.
+        missing: name of the picture that should cover it and was not found, or "".
+    """
+
+    vertices: np.ndarray
+    faces: np.ndarray
+    rgba: RGBA | None = None
+    colours: np.ndarray | None = None
+    uv: np.ndarray | None = None
+    picture: Picture | None = None
+    missing: str = ""
+
+
+def read_mesh(path: Path) -> Iterator[Surface]:
+    """The surfaces of a file.
 
     Args:
-        path: the file; any format that trimesh reads, and COLLADA.
-
-    Yields:
-        One part for each piece of the file; its colour is None where the file gives none.
+        path: the file: STL, OBJ, PLY, GLB, GLTF, COLLADA and whatever else trimesh reads.
 
     Raises:
         ValueError, OSError: a file that cannot be read; and whatever else its reader raises.
     """
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise ValueError(f"the file has {size >> 20} MB; at most {LARGEST >> 20} are read")
     if path.suffix.lower() == ".dae":
-        yield from read_collada(path)
-        return
+        from robokit.model.collada import read_collada
+
+        surfaces = read_collada(path)
+    else:
+        surfaces = _read(path)
+    for surface in surfaces:
+        if len(surface.faces):
+            _check(surface)
+        yield surface
+
+
+def companion(folder: Path, name: str) -> Path:
+    """The file that a mesh file names.
+
+    Args:
+        folder: of the mesh file.
+        name: as written there: relative, perhaps with %20 for a space or with backslashes.
+
+    Raises:
+        FileNotFoundError: there is none, or it is no file that a mesh file may name.
+    """
+    wanted = unquote(name).removeprefix("file://").replace("\\", "/")
+    root = folder.resolve().parents[min(1, len(folder.resolve().parents) - 1)]
+    for place in (folder / wanted, folder / Path(wanted).name):
+        found = place.resolve()
+        if found.suffix.lower() in COMPANIONS and found.is_relative_to(root) and found.is_file():
+            return found
+    raise FileNotFoundError(f"{name!r} is not beside the mesh")
+
+
+class _Companions(Mapping[str, bytes]):
+    """What trimesh may read beside a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __getitem__(self, name: str) -> bytes:
+        path = companion(self.folder, name)
+        if path.stat().st_size > LARGEST:
+            raise FileNotFoundError(f"{name!r} is too large")
+        return path.read_bytes()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As a resolver of trimesh: raises where a mapping would answer None."""
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _read(path: Path) -> Iterator[Surface]:
     import trimesh
 
-    loaded: Any = trimesh.load(path, process=True)
+    with open(path, "rb") as file:
+        kind = path.suffix.lower().lstrip(".")
+        loaded: Any = trimesh.load(file, file_type=kind, resolver=_Companions(path.parent), process=True)
     pieces = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
     piece: Any
     for piece in pieces:
-        if hasattr(piece, "faces"):
-            yield np.asarray(piece.vertices), np.asarray(piece.faces), _colour(piece)
+        if not hasattr(piece, "faces"):
+            continue
+        faces = np.asarray(piece.faces)
+        colours, uv, picture = None, None, _picture(piece)
+        if picture is not None and getattr(piece.visual, "uv", None) is not None:
+            uv = np.asarray(piece.visual.uv, dtype=float)[faces]
+        elif getattr(piece.visual, "kind", None) in ("vertex", "face"):
+            colours = np.asarray(piece.visual.vertex_colors)[:, :3]
+        yield Surface(
+            np.asarray(piece.vertices),
+            faces,
+            _colour(piece),
+            colours,
+            uv,
+            picture if uv is not None else None,
+        )
+
+
+def _check(surface: Surface) -> None:
+    """Raise ValueError for what no computation should meet."""
+    if not np.isfinite(surface.vertices).all():
+        raise ValueError("a vertex is not a finite number")
+    if surface.faces.min() < 0 or surface.faces.max() >= len(surface.vertices):
+        raise ValueError(f"a face names vertex {surface.faces.max()} of {len(surface.vertices)}")
+
+
+def _picture(piece: Any) -> Picture | None:
+    """The picture of a material, whatever trimesh calls it."""
+    material = getattr(getattr(piece, "visual", None), "material", None)
+    for name in ("image", "baseColorTexture"):
+        if getattr(material, name, None) is not None:
+            return getattr(material, name)
+    return None
 
 
 def _colour(piece: Any) -> RGBA | None:
-    """The one colour of a part, or None where the file does not say."""
+    """The one colour of a piece, or None where the file does not say."""
     material = getattr(getattr(piece, "visual", None), "material", None)
     main = getattr(material, "main_color", None)
     if main is None or getattr(material, "name", None) in (None, "default", "material_0"):

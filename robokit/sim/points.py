@@ -178,7 +178,7 @@ def _hull(mesh: Mesh) -> np.ndarray:
         raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
     import trimesh
 
-    used = [vertices[np.unique(faces)] for vertices, faces, _ in read_mesh(mesh.path) if len(faces)]
+    used = [s.vertices[np.unique(s.faces)] for s in read_mesh(mesh.path) if len(s.faces)]
     if not used:
         raise ValueError(f"mesh {mesh.filename!r} holds no triangles")
     hull = trimesh.PointCloud(np.concatenate(used)).convex_hull

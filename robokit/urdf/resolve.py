@@ -192,7 +192,7 @@ def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, 
     from robokit.model.meshes import read_mesh
 
     try:
-        points = [vertices for vertices, _, _ in read_mesh(path) if len(vertices)]
+        points = [surface.vertices for surface in read_mesh(path) if len(surface.vertices)]
     except Exception as problem:  # each reader fails in its own way, and none may stop the check
         return None, f"{type(problem).__name__}: {str(problem).strip() or 'the reader says no more'}"
     if not points:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from robokit.model.geometry import RGBA
-from robokit.model.meshes import read_mesh
+from robokit.model.meshes import Surface, read_mesh
 from robokit.viewer.scene import Triangles
 
 
 @lru_cache(maxsize=512)
 def load_mesh(
     path: Path, scale: tuple[float, float, float], max_triangles: int
-) -> tuple[tuple[Triangles, RGBA | None], ...]:
+) -> tuple[tuple[tuple[Triangles, RGBA | None], ...], tuple[str, ...]]:
     """The parts of a mesh file, each with the colour that the file gives it (None: no colour).
 
     Args:
@@ -24,28 +25,68 @@ def load_mesh(
         max_triangles: the whole file is thinned to about this many.
 
     Returns:
-        Pairs of triangles and colour, at least one.
+        Pairs of triangles and colour, at least one; and the names of pictures that were not found.
 
     Raises:
         ValueError: a file without triangles; and whatever the reader raises.
     """
-    parts = [part for part in read_mesh(Path(path)) if len(part[1])]
-    total = sum(len(faces) for _, faces, _ in parts)
+    parts = [part for part in read_mesh(Path(path)) if len(part.faces)]
+    total = sum(len(part.faces) for part in parts)
     if not total:
         raise ValueError("the file holds no triangles")
     result = []
-    for vertices, faces, colour in parts:
-        budget = max(24, int(max_triangles * len(faces) / total))
-        if len(faces) > budget:
-            vertices, faces = simplify(vertices, faces, budget)
-        vertices = np.asarray(vertices, dtype=float) * np.asarray(scale, dtype=float)
+    for part in parts:
+        budget = max(24, int(max_triangles * len(part.faces) / total))
+        shown = thinned(part, budget) if len(part.faces) > budget else part
+        faces, uv = np.ascontiguousarray(shown.faces, dtype=np.int64), shown.uv
         if np.prod(np.sign(scale)) < 0:
-            faces = faces[:, ::-1]
+            faces, uv = faces[:, ::-1], None if uv is None else uv[:, ::-1]
         if len(faces):
-            result.append((Triangles(vertices, np.ascontiguousarray(faces, dtype=np.int64)), colour))
+            vertices = np.asarray(shown.vertices, dtype=float) * np.asarray(scale, dtype=float)
+            result.append((Triangles(vertices, faces, shown.colours, uv, shown.picture), part.rgba))
     if not result:
         raise ValueError("nothing is left of the mesh after thinning")
-    return tuple(result)
+    return tuple(result), tuple(sorted({part.missing for part in parts} - {""}))
+
+
+def thinned(surface: Surface, budget: int) -> Surface:
+    """The same surface with about `budget` triangles; its looks come from what was nearest before.
+
+    Args:
+        surface: with more triangles.
+        budget: wanted number of triangles.
+    """
+    vertices, faces = simplify(surface.vertices, surface.faces, budget)
+    colours, uv = None, None
+    if len(faces) and (surface.colours is not None or surface.uv is not None):
+        from scipy.spatial import KDTree
+
+        if surface.colours is not None:
+            colours = surface.colours[KDTree(surface.vertices).query(vertices)[1]]
+        if surface.uv is not None:
+            before, corners = surface.vertices[surface.faces], vertices[faces]
+            _, nearest = KDTree(before.mean(axis=1)).query(corners.mean(axis=1))
+            uv = _continued(before[nearest], surface.uv[nearest], corners)
+    return replace(surface, vertices=vertices, faces=faces, colours=colours, uv=uv)
+
+
+def _continued(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Picture coordinates of points in the planes of triangles that have some, a little beyond their edges.
+
+    Args:
+        triangles: (m, 3, 3) corners.
+        uv: (m, 3, 2) their picture coordinates.
+        points: (m, 3, 3) three points for each.
+    """
+    first, second = triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
+    offsets = points - triangles[:, :1]
+    aa, ab, bb = (
+        (x * y).sum(axis=-1)[:, None] for x, y in ((first, first), (first, second), (second, second))
+    )
+    pa, pb = ((offsets * x[:, None]).sum(axis=-1) for x in (first, second))
+    area = np.maximum(aa * bb - ab * ab, 1e-30)
+    along = np.clip(np.stack([bb * pa - ab * pb, aa * pb - ab * pa], axis=-1) / area[..., None], -1.0, 2.0)
+    return uv[:, :1] + along @ np.stack([uv[:, 1] - uv[:, 0], uv[:, 2] - uv[:, 0]], axis=1)
 
 
 def simplify(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:

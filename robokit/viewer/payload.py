@@ -1,7 +1,8 @@
 """The data of a page: one dictionary that JSON can hold, numbers packed as base64 float32.
 
     robot       name and figures for the title
-    bodies, links, joints, geometries, nodes    what the page draws and names
+    bodies, links, joints                 what the page names
+    geometries, nodes, pictures           what it draws
     structure   parent array and patterns of H, L of LᵀDL, L of Cholesky
     frames      body poses, q, centre of mass, momentum, contacts at display rate (or one pose)
     curves      energies, momenta, contact force at plotting rate
@@ -14,12 +15,15 @@ from __future__ import annotations
 
 import base64
 import math
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 from robokit.viewer.motion import body_poses, bounds, frame_indices, pose_numbers
+from robokit.viewer.pictures import data_uri
 from robokit.viewer.scene import Drawable, Node, Triangles, robot_size, scene
 
 MAX_CURVE_POINTS = 1600
@@ -90,7 +94,7 @@ def pose_payload(robot: Any, q: np.ndarray | None = None, max_triangles: int = 1
 def robot_payload(robot: Any, poses: np.ndarray, max_triangles: int) -> dict[str, Any]:
     """What does not depend on the motion, but for the box that holds it."""
     nodes = scene(robot, max_triangles)
-    geometries, drawn = _nodes(nodes)
+    geometries, drawn, pictures = _nodes(nodes)
     tree = robot.tree
     return {
         "format": 1,
@@ -115,6 +119,7 @@ def robot_payload(robot: Any, poses: np.ndarray, max_triangles: int) -> dict[str
         "joints": _joints(robot),
         "geometries": geometries,
         "nodes": drawn,
+        "pictures": pictures,
         "structure": structure(robot),
         "bounds": np.round(bounds(nodes, poses), 5).tolist(),
     }
@@ -288,16 +293,18 @@ def _bits(pattern: np.ndarray) -> str:
     return base64.b64encode(np.packbits(pattern.reshape(-1)).tobytes()).decode("ascii")
 
 
-def _nodes(nodes: list[Node]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Geometries, each once, and the nodes that refer to them."""
+def _nodes(nodes: list[Node]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]:
+    """Geometries, each once, the nodes that refer to them, and the pictures that cover some."""
     index: dict[Any, int] = {}
     geometries: list[dict[str, Any]] = []
+    pictures: dict[Any, str | None] = {}
     drawn = []
     for node in nodes:
         key = id(node.geometry) if isinstance(node.geometry, Triangles) else node.geometry
         if key not in index:
             index[key] = len(geometries)
             geometries.append(_geometry(node.geometry))
+        covered = {"picture": found} if (found := _picture(node, pictures)) is not None else {}
         drawn.append(
             {
                 "geometry": index[key],
@@ -306,9 +313,27 @@ def _nodes(nodes: list[Node]) -> tuple[list[dict[str, Any]], list[dict[str, Any]
                 "rgba": [round(float(c), 4) for c in node.rgba],
                 "role": node.role,
                 "link": node.link,
+                **covered,
             }
         )
-    return geometries, drawn
+    return geometries, drawn, [uri for uri in pictures.values() if uri is not None]
+
+
+def _picture(node: Node, known: dict[Any, str | None]) -> int | None:
+    """Number of a node's picture among those that can be shown; None where there is none."""
+    picture = node.picture
+    if picture is None:
+        return None
+    key = str(picture) if isinstance(picture, (str, Path)) else id(picture)
+    if key not in known:
+        try:
+            known[key] = data_uri(picture)
+        except Exception as problem:  # pictures come from anywhere, as meshes do
+            known[key] = None
+            name = key if isinstance(key, str) else "inside a mesh"
+            warnings.warn(f"picture {name!r} of link {node.link!r} is left out: {problem}", stacklevel=2)
+    shown = [each for each, uri in known.items() if uri is not None]
+    return shown.index(key) if known[key] is not None else None
 
 
 def _geometry(geometry: Drawable) -> dict[str, Any]:
@@ -320,6 +345,12 @@ def _geometry(geometry: Drawable) -> dict[str, Any]:
     corners = np.round((geometry.vertices - low) / step).astype("<u2")
     wide = len(corners) > 65535
     faces = geometry.faces.astype("<u4" if wide else "<u2")
+    looks: dict[str, Any] = {}
+    if geometry.colours is not None:
+        colours = np.ascontiguousarray(geometry.colours, dtype=np.uint8)
+        looks["colours"] = base64.b64encode(colours.tobytes()).decode("ascii")
+    if geometry.uv is not None:
+        looks["uv"] = packed(geometry.uv)
     return {
         "type": "mesh",
         "low": [float(x) for x in low],
@@ -327,4 +358,5 @@ def _geometry(geometry: Drawable) -> dict[str, Any]:
         "wide": wide,
         "vertices": base64.b64encode(corners.tobytes()).decode("ascii"),
         "faces": base64.b64encode(np.ascontiguousarray(faces).tobytes()).decode("ascii"),
+        **looks,
     }

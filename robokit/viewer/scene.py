@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
+from robokit.model.meshes import Picture
 
 Role = Literal["visual", "collision", "inertia", "axis"]
 
@@ -23,6 +24,7 @@ INERTIA_COLOUR: RGBA = (0.38, 0.36, 0.85, 0.35)
 BARE_COLOUR: RGBA = (0.55, 0.56, 0.80, 1.0)
 AXIS_COLOUR: RGBA = (0.80, 0.20, 0.45, 1.0)
 MISSING_COLOUR: RGBA = (0.90, 0.25, 0.60, 0.65)
+WHITE: RGBA = (1.0, 1.0, 1.0, 1.0)
 
 MISSING_SIZE = 0.1
 """Edge of the box that stands for a mesh that could not be read [m]."""
@@ -30,10 +32,21 @@ MISSING_SIZE = 0.1
 
 @dataclass(frozen=True)
 class Triangles:
-    """A triangle mesh in memory: vertices (n, 3) [m] and faces (m, 3)."""
+    """A triangle mesh in memory.
+
+    Attributes:
+        vertices: (n, 3) [m].
+        faces: (m, 3).
+        colours: (n, 3) of the vertices, 0..255, or None.
+        uv: (m, 3, 2) places of the faces' corners in a picture, or None.
+        picture: the mesh's own, a path or an image of Pillow, or None.
+    """
 
     vertices: np.ndarray
     faces: np.ndarray
+    colours: np.ndarray | None = None
+    uv: np.ndarray | None = None
+    picture: Picture | None = None
 
 
 Drawable = Box | Sphere | Cylinder | Capsule | Triangles
@@ -51,6 +64,7 @@ class Node:
         rgba: colour, each 0 to 1 (sRGB).
         role: "visual" is the robot as seen; the others are overlays.
         stand_in: True where the robot is seen as this overlay because it has nothing better.
+        picture: what covers it, a path or an image of Pillow, or None.
     """
 
     link: str
@@ -60,6 +74,7 @@ class Node:
     rgba: RGBA
     role: Role
     stand_in: bool = False
+    picture: Picture | None = None
 
 
 def scene(robot: Any, max_triangles: int = 1500) -> list[Node]:
@@ -74,7 +89,7 @@ def scene(robot: Any, max_triangles: int = 1500) -> list[Node]:
         A mesh that cannot be read becomes a box, with a Python warning that names it.
     """
     nodes: list[Node] = []
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     for link in robot.links:
         nodes += _shape_nodes(link, link.visuals, "visual", DEFAULT_COLOUR, max_triangles, seen)
         nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, max_triangles, seen)
@@ -154,25 +169,45 @@ def local_box(geometry: Drawable) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _shape_nodes(
-    link: Any, shapes: Iterable[Shape], role: Role, colour: RGBA, max_triangles: int, seen: set[str]
+    link: Any,
+    shapes: Iterable[Shape],
+    role: Role,
+    colour: RGBA,
+    max_triangles: int,
+    seen: set[tuple[str, str]],
 ) -> list[Node]:
     """Nodes of a link's shapes; a mesh file gives one node for each of its colours."""
     nodes = []
     for shape in shapes:
-        own = shape.rgba if role == "visual" else None
         for geometry, painted in _drawables(shape.geometry, max_triangles, seen):
-            rgba = (
-                MISSING_COLOUR
-                if painted == MISSING_COLOUR
-                else own or (painted if role == "visual" else None)
-            )
+            picture: Picture | None = None
+            rgba = painted if painted == MISSING_COLOUR else None
+            if role == "visual" and rgba is None:
+                geometry, picture, rgba = _looks(shape, geometry, painted)
+            placement = link.placement @ shape.placement
             nodes.append(
-                Node(link.name, link.body, geometry, link.placement @ shape.placement, rgba or colour, role)
+                Node(link.name, link.body, geometry, placement, rgba or colour, role, picture=picture)
             )
     return nodes
 
 
-def _drawables(geometry: Geometry, max_triangles: int, seen: set[str]) -> list[tuple[Drawable, RGBA | None]]:
+def _looks(
+    shape: Shape, geometry: Drawable, painted: RGBA | None
+) -> tuple[Drawable, Picture | None, RGBA | None]:
+    """Geometry, picture and colour as seen: what the description says, else what the mesh file says."""
+    mesh = geometry if isinstance(geometry, Triangles) else None
+    if shape.rgba or shape.texture:
+        if mesh is not None and mesh.colours is not None:
+            geometry = replace(mesh, colours=None)
+        return geometry, shape.texture, shape.rgba or WHITE
+    if mesh is not None and mesh.picture is not None:
+        return geometry, mesh.picture, WHITE
+    return geometry, None, WHITE if mesh is not None and mesh.colours is not None else painted
+
+
+def _drawables(
+    geometry: Geometry, max_triangles: int, seen: set[tuple[str, str]]
+) -> list[tuple[Drawable, RGBA | None]]:
     """The geometry itself, or the parts of its mesh file with the colours the file gives them."""
     if not isinstance(geometry, Mesh):
         return [(geometry, None)]
@@ -181,11 +216,19 @@ def _drawables(geometry: Geometry, max_triangles: int, seen: set[str]) -> list[t
     try:
         if geometry.path is None:
             raise FileNotFoundError("the file was not found")
-        return list(load_mesh(geometry.path, tuple(geometry.scale), max_triangles))
+        parts, missing = load_mesh(geometry.path, tuple(geometry.scale), max_triangles)
+        for name in missing:
+            if (geometry.filename, name) not in seen:
+                seen.add((geometry.filename, name))
+                warnings.warn(
+                    f"picture {name!r} of mesh {geometry.filename!r} is left out: it is not beside it",
+                    stacklevel=4,
+                )
+        return list(parts)
     except Exception as problem:
         # Files come from anywhere and each reader fails in its own way: the picture goes on without this one.
-        if geometry.filename not in seen:
-            seen.add(geometry.filename)
+        if (geometry.filename, "") not in seen:
+            seen.add((geometry.filename, ""))
             warnings.warn(
                 f"mesh {geometry.filename!r} is drawn as a box of {MISSING_SIZE} m: {problem}", stacklevel=4
             )

@@ -31,7 +31,15 @@ function mesh(shape) {
   const faces = shape.wide ? new Uint32Array(raw) : new Uint16Array(raw);
   const points = new Float32Array(corners.length);
   for (let i = 0; i < corners.length; i++) points[i] = shape.low[i % 3] + shape.step[i % 3] * corners[i];
-  return creased(points, faces, Math.cos((38 * Math.PI) / 180));
+  const built = creased(points, faces, Math.cos((38 * Math.PI) / 180));
+  if (shape.uv) built.setAttribute("uv", new THREE.BufferAttribute(floats(shape.uv), 2));
+  if (shape.colours) {
+    const given = bytes(shape.colours), colours = new Float32Array(3 * faces.length);
+    const channel = (v, k) => given[3 * v + k] / 255;
+    faces.forEach((v, k) => ink(new THREE.Color(channel(v, 0), channel(v, 1), channel(v, 2))).toArray(colours, 3 * k));
+    built.setAttribute("color", new THREE.BufferAttribute(colours, 3));
+  }
+  return built;
 }
 
 // Normals smoothed over faces that meet at less than an angle: machined edges stay sharp, round parts round.

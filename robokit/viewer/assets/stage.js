@@ -50,7 +50,7 @@ class Stage {
     this.world.add(...this.bodies);
     const shapes = this.data.geometries.map((shape) => buildGeometry(shape, this.data.robot.size));
     for (const node of this.data.nodes) {
-      const solid = new THREE.Mesh(shapes[node.geometry], this.material(node, this.data.geometries[node.geometry].type));
+      const solid = new THREE.Mesh(shapes[node.geometry], this.material(node, this.data.geometries[node.geometry]));
       solid.position.fromArray(node.pose);
       solid.quaternion.fromArray(node.pose, 3);
       solid.userData = node;
@@ -63,8 +63,10 @@ class Stage {
     }
   }
 
-  material(node, type) {
-    const key = [node.body, node.role, type === "mesh", ...node.rgba].join();
+  material(node, shape) {
+    const mesh = shape.type === "mesh";
+    const painted = Boolean(shape.colours) && node.role === "visual";
+    const key = [node.body, node.role, mesh, painted, node.picture, ...node.rgba].join();
     const known = this.materials.find((entry) => entry.key === key);
     if (known) return known.material;
     const seen = node.role === "visual";
@@ -74,9 +76,22 @@ class Stage {
       : new THREE.MeshStandardMaterial({ roughness: 0.58, metalness: 0.06, emissiveIntensity: 0, transparent: clear, opacity: node.rgba[3] });
     material.color = ink(new THREE.Color(...node.rgba.slice(0, 3)));
     if (clear) material.depthWrite = false;
-    if (type === "mesh") material.side = THREE.DoubleSide;
+    if (mesh) material.side = THREE.DoubleSide;
+    material.vertexColors = painted;
+    if (node.picture !== undefined) material.map = this.picture(node.picture);
     this.materials.push({ key, body: node.body, role: node.role, material, alpha: node.rgba[3] });
     return material;
+  }
+
+  picture(index) {
+    this.pictures ||= this.data.pictures.map((source) => {
+      const map = new THREE.TextureLoader().load(source, () => this.dirty());
+      map.encoding = THREE.sRGBEncoding;
+      map.wrapS = map.wrapT = THREE.RepeatWrapping;
+      map.anisotropy = 4;
+      return map;
+    });
+    return this.pictures[index];
   }
 
   addLights() {
