@@ -1,4 +1,4 @@
-"""Compiled code on disk: content-addressed, verified, and never needed.
+"""Compiled code, and what was computed of meshes, on disk: content-addressed, verified, and never needed.
 
 A file is named by the hash of everything that its content depends on, so it is never out of date, only
 unused. It carries the hash of its own bytes: a torn or foreign file is ignored and written anew. Files
@@ -15,16 +15,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import logging
 import os
 import re
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 _MAGIC = b"robokit1"
 _START = len(_MAGIC) + 32
@@ -45,7 +49,7 @@ class Entry:
         size: [bytes].
         used: when it was last used [s since the epoch].
         kernel: name of the kernel, "" where the file does not say.
-        part: "single" or "batch", "" where the file does not say.
+        part: "single", "batch" or "mesh", "" where the file does not say.
     """
 
     path: Path
@@ -158,6 +162,28 @@ def store(name: str, meta: dict[str, Any], code: bytes) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
+
+
+def arrays(label: str, key: Sequence[Any], make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """Arrays that take long to compute, from the folder or made now and kept there.
+
+    Args:
+        label: for ``robokit cache``.
+        key: all that they depend on besides robokit's own source, as for :func:`digest`.
+        make: computes them.
+    """
+    source = source_digest()
+    name = digest("arrays", source, *key)
+    found = load(name) if source else None
+    if found is not None:
+        with np.load(io.BytesIO(found[1]), allow_pickle=False) as file:
+            return [file[k] for k in file.files]
+    made = [np.asarray(each) for each in make()]
+    if source:
+        content = io.BytesIO()
+        np.savez(content, *made)
+        store(name, {"kernel": label, "part": "mesh"}, content.getvalue())
+    return made
 
 
 def entries() -> list[Entry]:

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robokit.engine import cache
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
-from robokit.model.meshes import read_mesh
+from robokit.model.meshes import LARGEST, read_mesh
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
 
@@ -70,10 +71,10 @@ def contact_points(robot: Robot, max_points: int = 96) -> ContactPoints:
     Warns:
         UserWarning: meshes that cannot be read, once for the robot; their links touch with other shapes.
     """
-    cache = robot.__dict__.setdefault("_contact_points", {})  # beside the robot's own cached properties
-    if max_points not in cache:
-        cache[max_points] = _contact_points(robot, max_points)
-    return cache[max_points]
+    known = robot.__dict__.setdefault("_contact_points", {})  # beside the robot's own cached properties
+    if max_points not in known:
+        known[max_points] = _contact_points(robot, max_points)
+    return known[max_points]
 
 
 def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
@@ -174,16 +175,23 @@ def _inertia_box(link: Link) -> tuple[Shape, ...]:
 
 def _hull(mesh: Mesh) -> np.ndarray:
     """Corners of a mesh's convex hull, (n, 3) in the shape's frame; raises where it cannot be had."""
-    if mesh.path is None:
+    path = mesh.path
+    if path is None:
         raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
-    import trimesh
 
-    used = [s.vertices[np.unique(s.faces)] for s in read_mesh(mesh.path) if len(s.faces)]
-    if not used:
-        raise ValueError(f"mesh {mesh.filename!r} holds no triangles")
-    hull = trimesh.PointCloud(np.concatenate(used)).convex_hull
-    corners = np.asarray(hull.vertices, dtype=float)
-    if not (len(corners) and np.all(np.isfinite(corners))):
+    def made() -> list[np.ndarray]:
+        import trimesh
+
+        used = [s.vertices[np.unique(s.faces)] for s in read_mesh(path) if len(s.faces)]
+        if not used:
+            raise ValueError(f"mesh {mesh.filename!r} holds no triangles")
+        return [np.asarray(trimesh.PointCloud(np.concatenate(used)).convex_hull.vertices, dtype=float)]
+
+    if path.suffix.lower() == ".gltf" or path.stat().st_size > LARGEST:
+        (corners,) = made()
+    else:
+        (corners,) = cache.arrays("convex hull", ("hull", path.suffix, path.read_bytes()), made)
+    if not len(corners):
         raise ValueError(f"mesh {mesh.filename!r} holds no points")
     return corners * np.array(mesh.scale)
 

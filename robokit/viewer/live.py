@@ -37,10 +37,10 @@ class Viewer:
 
     Args:
         robot: the Robot.
-        max_triangles: display triangles of one mesh.
+        max_triangles: display triangles of one mesh; None shares out what a page shows well.
     """
 
-    def __init__(self, robot: Any, max_triangles: int = 1500) -> None:
+    def __init__(self, robot: Any, max_triangles: int | None = None) -> None:
         self.robot = robot
         self._nodes = scene(robot, max_triangles)
         self._server: Any = None

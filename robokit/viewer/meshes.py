@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from robokit.engine import cache
 from robokit.model.geometry import RGBA
 from robokit.model.meshes import Surface, read_mesh
 from robokit.viewer.scene import Triangles
@@ -64,9 +65,11 @@ def thinned(surface: Surface, budget: int) -> Surface:
         if surface.colours is not None:
             colours = surface.colours[KDTree(surface.vertices).query(vertices)[1]]
         if surface.uv is not None:
+            # Looked up a little inside the face, so that its corners find the right side of a seam.
             before, corners = surface.vertices[surface.faces], vertices[faces]
-            _, nearest = KDTree(before.mean(axis=1)).query(corners.mean(axis=1))
-            uv = _continued(before[nearest], surface.uv[nearest], corners)
+            inside = corners + 0.1 * (corners.mean(axis=1, keepdims=True) - corners)
+            _, nearest = KDTree(before.mean(axis=1)).query(inside.reshape(-1, 3))
+            uv = _continued(before[nearest], surface.uv[nearest], corners.reshape(-1, 3)).reshape(-1, 3, 2)
     return replace(surface, vertices=vertices, faces=faces, colours=colours, uv=uv)
 
 
@@ -76,17 +79,18 @@ def _continued(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.
     Args:
         triangles: (m, 3, 3) corners.
         uv: (m, 3, 2) their picture coordinates.
-        points: (m, 3, 3) three points for each.
+        points: (m, 3), one for each.
     """
-    first, second = triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
-    offsets = points - triangles[:, :1]
-    aa, ab, bb = (
-        (x * y).sum(axis=-1)[:, None] for x, y in ((first, first), (first, second), (second, second))
+    origin, first, second = (
+        triangles[:, 0],
+        triangles[:, 1] - triangles[:, 0],
+        triangles[:, 2] - triangles[:, 0],
     )
-    pa, pb = ((offsets * x[:, None]).sum(axis=-1) for x in (first, second))
-    area = np.maximum(aa * bb - ab * ab, 1e-30)
-    along = np.clip(np.stack([bb * pa - ab * pb, aa * pb - ab * pa], axis=-1) / area[..., None], -1.0, 2.0)
-    return uv[:, :1] + along @ np.stack([uv[:, 1] - uv[:, 0], uv[:, 2] - uv[:, 0]], axis=1)
+    aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((first, first), (first, second), (second, second)))
+    pa, pb = (np.sum((points - origin) * x, axis=-1) for x in (first, second))
+    along = np.stack([bb * pa - ab * pb, aa * pb - ab * pa]) / np.maximum(aa * bb - ab * ab, 1e-30)
+    s, t = np.clip(along, -2.0, 3.0)[..., None]
+    return uv[:, 0] + s * (uv[:, 1] - uv[:, 0]) + t * (uv[:, 2] - uv[:, 0])
 
 
 def simplify(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,10 +110,13 @@ def simplify(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.n
         import fast_simplification
     except ImportError:
         return cluster(vertices, faces, budget)
-    points, triangles = fast_simplification.simplify(
-        np.asarray(vertices, dtype=np.float32), np.asarray(faces, dtype=np.int32), target_count=budget
+    before = np.asarray(vertices, dtype=np.float32), np.asarray(faces, dtype=np.int32)
+    points, triangles = cache.arrays(
+        "thinned mesh",
+        ("thinned", *(a.tobytes() for a in before), budget),
+        lambda: fast_simplification.simplify(*before, target_count=budget),
     )
-    return np.asarray(points, dtype=float), np.asarray(triangles)
+    return np.asarray(points, dtype=float), triangles
 
 
 def cluster(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:

@@ -39,7 +39,7 @@ def write_page(
     source: Any,
     path: str | Path,
     q: np.ndarray | None = None,
-    max_triangles: int = 1500,
+    max_triangles: int | None = None,
     max_fps: float = 60.0,
 ) -> Path:
     """Write the page of a motion or of a single pose.
@@ -48,7 +48,7 @@ def write_page(
         source: a Trajectory, or a Robot for a page on which sliders pose it.
         path: where to; ".html" is appended where there is no suffix.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: display triangles of one mesh.
+        max_triangles: display triangles of one mesh; None shares out what a page shows well.
         max_fps: stored frames per second at most; the page interpolates between them.
 
     Returns:
@@ -79,14 +79,14 @@ def write_pose_page(robot: Any, path: str | Path, q: np.ndarray | None = None) -
 
 
 def page_html(
-    source: Any, q: np.ndarray | None = None, max_triangles: int = 1500, max_fps: float = 60.0
+    source: Any, q: np.ndarray | None = None, max_triangles: int | None = None, max_fps: float = 60.0
 ) -> str:
     """The text of the page, as :func:`write_page` writes it.
 
     Args:
         source: a Trajectory or a Robot.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: display triangles of one mesh.
+        max_triangles: display triangles of one mesh; None shares out what a page shows well.
         max_fps: stored frames per second at most.
 
     Returns:

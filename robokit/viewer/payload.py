@@ -29,12 +29,14 @@ from robokit.viewer.scene import Drawable, Node, Triangles, robot_size, scene
 MAX_CURVE_POINTS = 1600
 
 
-def trajectory_payload(trajectory: Any, max_triangles: int = 1500, max_fps: float = 60.0) -> dict[str, Any]:
+def trajectory_payload(
+    trajectory: Any, max_triangles: int | None = None, max_fps: float = 60.0
+) -> dict[str, Any]:
     """Everything the page of a motion shows.
 
     Args:
         trajectory: the Trajectory.
-        max_triangles: display triangles of one mesh.
+        max_triangles: display triangles of one mesh; None shares out what a page shows well.
         max_fps: frames per second at most; the page interpolates between them.
 
     Returns:
@@ -61,13 +63,13 @@ def trajectory_payload(trajectory: Any, max_triangles: int = 1500, max_fps: floa
     return payload
 
 
-def pose_payload(robot: Any, q: np.ndarray | None = None, max_triangles: int = 1500) -> dict[str, Any]:
+def pose_payload(robot: Any, q: np.ndarray | None = None, max_triangles: int | None = None) -> dict[str, Any]:
     """Everything the page of a single pose shows.
 
     Args:
         robot: the Robot.
         q: configuration, (nq,); the neutral one by default.
-        max_triangles: display triangles of one mesh.
+        max_triangles: display triangles of one mesh; None shares out what a page shows well.
 
     Returns:
         A dictionary for ``json.dumps``.
@@ -91,7 +93,7 @@ def pose_payload(robot: Any, q: np.ndarray | None = None, max_triangles: int = 1
     return payload
 
 
-def robot_payload(robot: Any, poses: np.ndarray, max_triangles: int) -> dict[str, Any]:
+def robot_payload(robot: Any, poses: np.ndarray, max_triangles: int | None) -> dict[str, Any]:
     """What does not depend on the motion, but for the box that holds it."""
     nodes = scene(robot, max_triangles)
     geometries, drawn, pictures = _nodes(nodes)

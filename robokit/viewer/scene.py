@@ -26,6 +26,9 @@ AXIS_COLOUR: RGBA = (0.80, 0.20, 0.45, 1.0)
 MISSING_COLOUR: RGBA = (0.90, 0.25, 0.60, 0.65)
 WHITE: RGBA = (1.0, 1.0, 1.0, 1.0)
 
+TRIANGLES, LEAST_TRIANGLES, MOST_TRIANGLES = 80_000, 1_500, 10_000
+"""Of a robot's meshes together, shared out equally, and of one mesh at least and at most."""
+
 MISSING_SIZE = 0.1
 """Edge of the box that stands for a mesh that could not be read [m]."""
 
@@ -77,17 +80,19 @@ class Node:
     picture: Picture | None = None
 
 
-def scene(robot: Any, max_triangles: int = 1500) -> list[Node]:
+def scene(robot: Any, max_triangles: int | None = None) -> list[Node]:
     """All nodes of a robot: its looks, its collision shapes, its inertia boxes and its joint axes.
 
     Args:
         robot: the Robot.
-        max_triangles: meshes are thinned to about this many triangles for display.
+        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows well.
 
     Returns:
         Nodes in link order; never empty for a robot with a link that has mass or a joint.
         A mesh that cannot be read becomes a box, with a Python warning that names it.
     """
+    if max_triangles is None:
+        max_triangles = _share(robot)
     nodes: list[Node] = []
     seen: set[tuple[str, str]] = set()
     for link in robot.links:
@@ -100,6 +105,13 @@ def scene(robot: Any, max_triangles: int = 1500) -> list[Node]:
     for joint in robot.body_joints:
         nodes += joint_axis_nodes(joint, size)
     return nodes + _stand_ins(nodes)
+
+
+def _share(robot: Any) -> int:
+    """Triangles for each of a robot's mesh files."""
+    shapes = [shape for link in robot.links for shape in (*link.visuals, *link.collisions)]
+    files = {(s.geometry.path, s.geometry.scale) for s in shapes if isinstance(s.geometry, Mesh)}
+    return min(max(TRIANGLES // max(len(files), 1), LEAST_TRIANGLES), MOST_TRIANGLES)
 
 
 def inertia_node(link: Any) -> Node | None:

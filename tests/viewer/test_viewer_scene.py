@@ -94,7 +94,7 @@ def test_scaled_and_mirrored_meshes_keep_their_outside_out(tmp_path, scale):
     import trimesh
 
     trimesh.creation.box((1, 2, 3)).export(tmp_path / "box.stl")
-    ((triangles, _),) = load_mesh(tmp_path / "box.stl", scale, 1500)
+    ((triangles, _),), _ = load_mesh(tmp_path / "box.stl", scale, 1500)
     assert volume(triangles) == pytest.approx(6.0 * abs(np.prod(scale)))
 
 
@@ -103,7 +103,7 @@ def test_meshes_are_thinned_for_display(tmp_path):
 
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
     ball.export(tmp_path / "ball.stl")
-    ((triangles, _),) = load_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
+    ((triangles, _),), _ = load_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
     assert len(triangles.faces) <= 1500 < len(ball.faces)
     assert volume(triangles) == pytest.approx(4 / 3 * np.pi * 0.3**3, rel=0.03)
 
@@ -120,7 +120,8 @@ def test_vertex_clustering_keeps_to_the_budget_too():
 
 def test_collada_geometry_units_transforms_and_colour(tmp_path):
     (tmp_path / "t.dae").write_text(TRIANGLE_DAE)
-    ((points, faces, colour),) = read_collada(tmp_path / "t.dae")
+    (surface,) = read_collada(tmp_path / "t.dae")
+    points, faces, colour = surface.vertices, surface.faces, surface.rgba
     assert colour == (0.2, 0.4, 0.6, 1.0)
     assert len(faces) == 3
     # (1, 0, 0) m turned by 90 degrees about z and lifted by 2 m; the up axis is not applied.
@@ -132,7 +133,8 @@ def test_collada_vertex_lists_may_be_long(tmp_path):
     (tmp_path / "t.dae").write_text(
         TRIANGLE_DAE.replace("0 0 1000</float", "0 0" + " " * 10_100_000 + "1000</float")
     )
-    ((points, _, _),) = read_collada(tmp_path / "t.dae")
+    (surface,) = read_collada(tmp_path / "t.dae")
+    points = surface.vertices
     assert points.shape == (4, 3)
 
 
