@@ -361,7 +361,7 @@ def forward_dynamics(
         return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype)
     if method != "crba":
         raise UnknownName("method", str(method), ("aba", "crba"))
-    if dtype is not None and _dtype(dtype) == "float32":
+    if dtype is not None and dtype_name(dtype) == "float32":
         warnings.warn(
             'forward_dynamics: method "crba" in float32 loses some 1e-3 of the accelerations; "aba" does not',
             stacklevel=2,
@@ -513,7 +513,7 @@ def _run(
         result = ready.fast(*arguments)
         if result is not None:
             return result
-    dtype = "float64" if dtype is None else _dtype(dtype)
+    dtype = "float64" if dtype is None else dtype_name(dtype)
     if engine == "python":
         return kernel(robot, name, dtype).python(*arguments, out=out)
     if engine is not None and engine != "llvm":
@@ -522,8 +522,12 @@ def _run(
     return run(*arguments, out=out)
 
 
-def _dtype(given: Any) -> str:
-    """Name of a kernel's dtype."""
+def dtype_name(given: Any) -> str:
+    """Name of a kernel's dtype, of what names a dtype for NumPy.
+
+    Raises:
+        UnknownName: neither float64 nor float32.
+    """
     try:
         name = np.dtype(given).name
     except TypeError:

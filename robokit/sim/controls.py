@@ -9,28 +9,41 @@ import numpy as np
 from robokit.errors import ShapeError
 
 
-def controls(tau: Any, steps: int, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray | None, int]:
+def controls(
+    tau: Any, steps: int, q: np.ndarray, v: np.ndarray, samples: int | None = None, dtype: str = "float64"
+) -> tuple[np.ndarray | None, int]:
     """Joint forces as (steps or 1, rows or 1, nv), and the number of rows.
 
     Args:
         tau: what was given, see :func:`robokit.rollout`.
         steps: of the rollout.
         q, v: starts, (rows or 1, n) each.
+        samples: of the robot, one a row; None for a robot that all rows share.
+        dtype: of the joint forces that are returned.
 
     Raises:
-        ShapeError: tau of a shape or content that makes no sense, or q0, v0 and tau of different rows.
+        ShapeError: tau of a shape or content that makes no sense, or q0, v0, tau and the robot's samples of
+            different rows.
     """
     n = v.shape[1]
     rows = max(len(q), len(v))
     if min(len(q), len(v)) not in (1, rows):
         raise ShapeError(f"v0: expected {len(q)} rows like q0, got {len(v)}")
+    if samples is not None:
+        for name, given in (("q0", q), ("v0", v)):
+            if len(given) not in (1, samples):
+                raise ShapeError(
+                    f"{name}: expected 1 row or {samples}, one a sample of the robot, got {len(given)}"
+                )
+        rows = samples
     if tau is None:
         return None, rows
     accepted = (
         f"({n},), ({rows}, {n}), ({steps}, {n}) or ({steps}, {rows}, {n}) for {rows} rows, {steps} steps"
     )
     try:
-        array = np.asarray(tau, dtype=np.float64)
+        with np.errstate(over="ignore"):  # too large for single precision is infinite, and fails as such
+            array = np.asarray(tau, dtype=dtype)
     except (TypeError, ValueError):
         raise ShapeError(f"tau: expected numbers of shape {accepted}") from None
     given = array.shape
@@ -44,7 +57,7 @@ def controls(tau: Any, steps: int, q: np.ndarray, v: np.ndarray) -> tuple[np.nda
                 f"that change with time or (1, {rows}, {n}) for constant ones"
             )
         array = array[None] if by_row else array[:, None] if by_step else array
-    elif array.ndim == 3 and len(q) == len(v) == 1:
+    elif array.ndim == 3 and len(q) == len(v) == 1 and samples is None:
         rows = max(1, array.shape[1])  # the only argument that counts rows
     fits = array.ndim == 3 and array.shape[0] in (1, steps) and array.shape[1] in (1, rows)
     if not fits or array.shape[2] != n:
@@ -53,5 +66,5 @@ def controls(tau: Any, steps: int, q: np.ndarray, v: np.ndarray) -> tuple[np.nda
         return None, rows
     if array.shape[1] == 1 and rows > 1 and not np.isfinite(array).all():
         raise ShapeError("tau: expected finite numbers in what is meant for all rows")
-    # The engine goes from row to row and from step to step by any stride, but through one row by 8 bytes.
-    return array if array.strides[2] == 8 and array.flags.aligned else np.ascontiguousarray(array), rows
+    # The engine goes from row to row and from step to step by any stride, but through one row number by number.
+    return array if array.strides[2] == array.itemsize and array.flags.aligned else np.ascontiguousarray(array), rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from robokit.conventions import GRAVITY
 from robokit.errors import ShapeError
@@ -65,8 +66,8 @@ class Ground:
         """Solves per time step of dt [s]."""
         return self.iterations or (2 if dt <= SMALL_STEP * (1.0 + 1e-9) else 3)
 
-    def gains(self, robot: Robot) -> tuple[float, float]:
-        """k [N/m] and d [N s/m] of every contact point."""
+    def gains(self, robot: Robot) -> tuple[Any, Any]:
+        """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples."""
         k = weight(robot) / self.sink
         return k, k * self.time
 
@@ -77,7 +78,7 @@ class Ground:
         return float(self.friction)
 
 
-def weight(robot: Robot) -> float:
-    """M g [N]; without gravity, as on Earth: the scale of forces that hold the robot."""
+def weight(robot: Robot) -> Any:
+    """M g [N], (B,) for a robot with samples; without gravity, as on Earth: the scale of forces that hold the robot."""
     g = math.sqrt(sum(x * x for x in robot.tree.gravity)) or abs(GRAVITY[2])
     return robot.total_mass * g

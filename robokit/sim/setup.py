@@ -33,6 +33,7 @@ def set_up(
     integrator: str | None,
     record_every: int | None,
     joint_damping: float | None,
+    dtype: str = "float64",
 ) -> tuple[Program, int, int, dict[str, Any]]:
     """The step of a robot, the number of steps, those between two records, and remarks for the summary.
 
@@ -55,6 +56,6 @@ def set_up(
     check_inertia(robot)
     damping = joint_damping if joint_damping is not None else (FALL_DAMPING if surface is not None else 0.0)
     law, defaulted = joint_law(robot, damping)
-    program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2)
+    program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2, dtype)
     said = {"default_damping": damping, "default_damping_joints": len(defaulted)} if defaulted else {}
     return program, max(0, round(duration / dt)), record_every or max(1, round(FRAME / dt)), said
