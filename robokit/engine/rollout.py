@@ -27,8 +27,9 @@ Record = Callable[[int, int, int], None]
 class Passes:
     """A kernel whose every output is fed back, on many states in place.
 
-    Its inputs are arrays (steps or 1, rows or 1, n) of the kernel's dtype with contiguous rows: what changes from step
-    to step, or from row to row, has that axis. The fed-back ones are (1, rows, n) and are overwritten.
+    Its inputs are arrays (steps or 1, rows or 1, n) of the kernel's dtype with contiguous rows: what changes
+    from step to step, or from row to row, has that axis. The fed-back ones are (1, rows, n) and are
+    overwritten.
     """
 
     def __init__(self, kernel: Kernel) -> None:

@@ -63,7 +63,7 @@ class Program:
         self.touching = [i for i in range(1, n + 1) if self.by_body[i]]
 
     def parameters(self, dt: float) -> np.ndarray:
-        """Numbers that may change without another kernel, (P,), or (B, P) for a robot with samples.
+        """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
 
         They are dt; height, k, d, slip and friction by body of the ground; and where inertias are an input,
         the gains of the stops, the corners of inertias' boxes and the inertial parameters.
@@ -75,14 +75,15 @@ class Program:
             first = {int(i): link for i, link in zip(bodies, links, strict=True)}
             mu = [self.ground.coefficient(first[i]) for i in self.touching]
             numbers += [self.ground.height, k, d, self.ground.slip, *mu]
-        if not self.open:
-            return np.array(numbers)
-        numbers += self.joints.gains
-        inertial = self.robot.inertial_parameters
+        if self.open:
+            numbers += self.joints.gains
         parts = [np.stack(np.broadcast_arrays(*numbers), axis=-1)]
+        if not self.open:
+            return parts[0]
         if self.points is not None:
             moved = [k for k in self.points.order(self.robot.nbodies) if self.points.of_inertia[k]]
             parts.append(self.points.position[..., moved, :].reshape(*self.points.position.shape[:-2], -1))
+        inertial = self.robot.inertial_parameters
         parts.append(inertial.reshape(*inertial.shape[:-2], -1))
         samples = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         rows = [np.broadcast_to(part, (*samples, part.shape[-1])) for part in parts]
@@ -150,11 +151,11 @@ class Program:
         return kernels[name]
 
     def sample(self, k: int) -> Program:
-        """The same step for sample k alone; of a robot without samples, itself."""
-        if self.robot.samples is None:
-            return self
+        """The same step for row k alone: its sample of the robot and its ground."""
+        robot = self.robot if self.robot.samples is None else self.robot.sample(k)
         gains = [gain[k] if np.ndim(gain) else gain for gain in self.joints.gains]
-        return replace(self, robot=self.robot.sample(k), joints=self.joints.with_gains(gains))
+        ground = self.ground and self.ground.row(k)
+        return replace(self, robot=robot, joints=self.joints.with_gains(gains), ground=ground)
 
     def _bare(self) -> Program:
         """The same step without the inertias and what follows from them: all that the text may look at."""

@@ -127,7 +127,7 @@ def rollout(
     ``summary["interrupted"]`` set.
 
     A robot of ``with_inertias`` needs no code of its own: one step serves all inertias of a tree. With one
-    set of parameters a sample, row k moves as ``robot.sample(k)``.
+    set of parameters a sample, row k moves as ``robot.sample(k)``. Friction may have one coefficient a row.
 
     Args:
         robot: the robot; with B samples, there are B rows.
@@ -135,7 +135,8 @@ def rollout(
         v0: velocities at the start, (B, nv), or (nv,) for all rows; zero by default.
         duration: [s]; rounded to whole steps.
         dt: time step [s]; with a ground at most 4 ms.
-        ground: ``rk.Ground(...)``, True for one with default values, None for none.
+        ground: ``rk.Ground(...)``, True for one with default values, None for none; its friction may be
+            (B,).
         tau: joint forces [N m | N]: (nv,) or (B, nv) constant, (T, nv) or (T, B, nv) for T = steps, each
             held over its step. In three dimensions 1 stands for "all": (T, 1, nv), (1, B, nv); where
             B = T, two are refused. None for none. Kept, not copied, if it is of the dtype.
@@ -148,7 +149,11 @@ def rollout(
         steps: how many, instead of a duration.
         threads: so many; None for as many as pay.
         out: arrays (T, B, nq) and (T, B, nv) to record q and v in, T counting the recorded states.
-        dtype: "float64" (None) or "float32": of states and computation. FIGURES
+        dtype: "float64" (None) or "float32": of states and computation. Single precision takes about 0.55 of
+            the time. Free motion of a humanoid is then off by 1e-5 after 1000 steps. Contact multiplies
+            rounding: after 200 steps of a fall half the rows are off by less than 2e-5, one in a hundred by
+            1e-3 or more, and after 1000 they are other falls with the same mean and spread. The base's
+            position is rounded to 6e-8 of its distance from the world's origin.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its books.
@@ -173,10 +178,13 @@ def rollout(
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     program, total, every, said = set_up(
-        robot, duration, dt, ground, integrator, record_every, joint_damping, real
+        robot, duration, dt, ground, integrator, record_every, joint_damping, real, many=True
     )
     total = total if steps is None else int(steps)
-    forces, rows = controls(tau, total, q, v, robot.samples, real)
+    own = [("robot", robot.samples)]
+    if program.ground is not None:
+        own.append(("Ground(friction=...)", program.ground.rows))
+    forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions(robot, q)
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground.height)

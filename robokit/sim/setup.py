@@ -34,6 +34,7 @@ def set_up(
     record_every: int | None,
     joint_damping: float | None,
     dtype: str = "float64",
+    many: bool = False,
 ) -> tuple[Program, int, int, dict[str, Any]]:
     """The step of a robot, the number of steps, those between two records, and remarks for the summary.
 
@@ -43,6 +44,10 @@ def set_up(
     surface = Ground() if ground is True else (ground or None)
     if surface is not None and not isinstance(surface, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
+    if surface is not None and surface.rows is not None and not many:
+        raise ShapeError(
+            f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"
+        )
     for link in surface.friction if surface is not None and isinstance(surface.friction, Mapping) else ():
         robot.link(link)  # a misspelt link would get the default coefficient and nobody would know
     name, row = method(integrator, surface is not None)

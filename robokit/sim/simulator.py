@@ -82,7 +82,7 @@ def simulate(
         robot = robot.with_gravity(gravity)
     if robot.samples is not None:
         raise ShapeError(
-            f"robot: expected one, got {robot!r}; rk.rollout takes them all, and robot.sample(k) is one of them"
+            f"robot: expected one, got {robot!r}; rk.rollout takes them all, robot.sample(k) is one of them"
         )
     q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)

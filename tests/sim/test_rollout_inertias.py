@@ -155,6 +155,24 @@ def test_where_the_robot_is_changes_nothing(arguments):
         assert np.array_equal(rollout.contact_force[:, 0], rollout.contact_force[:, 1])
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_each_box_slides_as_far_as_its_friction_lets_it(dtype):
+    mu, speed = np.array([0.2, 0.3, 0.6]), 1.0
+    box, v0 = m.box(), np.zeros(6)
+    v0[3] = speed
+    ground = rk.Ground(friction=mu)
+    q0 = rk.standing_configuration(box)
+    rollout = rk.rollout(box, q0, v0, steps=700, ground=ground, dtype=dtype)
+    way = rollout.q[-1, :, 4] - q0[4]
+    assert way == pytest.approx(speed**2 / (2.0 * mu * m.G), rel=0.03)
+    if dtype == "float64":
+        one = rk.simulate(box, q0, v0, duration=0.7, ground=rk.Ground(friction=0.3))
+        assert rollout.q[:, 1] == pytest.approx(one.q, abs=1e-9)
+        assert rollout.trajectory(1).ground.friction == 0.3
+    by_link = rk.rollout(box, q0, v0, steps=700, ground=rk.Ground(friction={"box": list(mu)}), dtype=dtype)
+    assert np.array_equal(by_link.q, rollout.q)
+
+
 # ---- one kernel ------------------------------------------------------------------------------------------
 
 
@@ -208,7 +226,7 @@ def test_rows_and_samples_must_fit():
     many = varied(robot)
     assert rk.rollout(many, steps=2).q.shape[1] == B, "the samples alone count the rows"
     for name in ("q0", "v0"):
-        with pytest.raises(rk.ShapeError, match=f"{name}: expected 1 row or 3, one a sample .* got 4"):
+        with pytest.raises(rk.ShapeError, match=f"{name}: expected 1 row or 3, as robot has, got 4"):
             rk.rollout(many, steps=2, **{name: np.zeros((4, 2))})
     with pytest.raises(rk.ShapeError, match=r"tau: .* got \(2, 4, 2\)"):
         rk.rollout(many, steps=2, tau=np.zeros((2, 4, 2)))
@@ -216,6 +234,24 @@ def test_rows_and_samples_must_fit():
         rk.simulate(many)
     with pytest.raises(rk.WrongType, match="robot"):
         rk.rollout("humanoid")
+
+
+def test_frictions_and_rows_must_fit():
+    box = m.box()
+    many = box.with_inertias({"box": ([1.0, 2.0], None, None)})
+    start, three = rk.standing_configuration(box), rk.Ground(friction=[0.1, 0.2, 0.3])
+    assert hash(three) == hash(rk.Ground(friction=(0.1, 0.2, 0.3)))
+    with pytest.raises(rk.ShapeError, match=r"Ground\(friction=...\): expected 2, one a row, got 3"):
+        rk.rollout(many, start, steps=2, ground=three)
+    with pytest.raises(rk.ShapeError, match="q0: expected 1 row or 3, as Ground"):
+        rk.rollout(box, [start] * 2, steps=2, ground=three)
+    with pytest.raises(rk.ShapeError, match="friction has 3 coefficients, one a row"):
+        rk.simulate(box, start, ground=three)
+    with pytest.raises(rk.ShapeError, match="links have 2 and 3 coefficients"):
+        rk.Ground(friction={"a": [0.1] * 2, "b": [0.1] * 3, "c": 1.0})
+    for wrong in ([0.1, -0.2], [], [[0.1]], [0.1, np.nan], "rough", None):
+        with pytest.raises(rk.ShapeError, match="expected coefficients >= 0"):
+            rk.Ground(friction=wrong)
 
 
 def test_corners_of_inertias_move_with_their_sample():
@@ -231,6 +267,6 @@ def test_corners_of_inertias_move_with_their_sample():
     with pytest.raises(rk.ShapeError, match=r"q0\[2\]: a point of link .* starts 0.4 m below"):
         rk.rollout(many, q0, steps=2, ground=GROUND)
     massless = limited().with_inertias({"slide": ([0.3, 0.0], None, [np.eye(3), np.zeros((3, 3))])})
-    with pytest.raises(rk.ModelError, match="link 'slide' has no shapes .* in sample 1 no mass"):
+    with pytest.raises(rk.ModelError, match=r"link 'slide' has no shapes .* in sample 1 no mass"):
         contact_points(massless)
     assert math.isfinite(rk.standing_height(robot))

@@ -103,7 +103,7 @@ def test_rollouts_continue_one_another_and_write_where_they_are_told():
 def test_what_is_not_offered_is_named():
     robot = m.double_pendulum()
     for dtype in ("float16", "int32", "half a double"):
-        with pytest.raises(rk.UnknownName, match="no dtype named .* 'float64' or 'float32'"):
+        with pytest.raises(rk.UnknownName, match="no dtype named"):
             rk.rollout(robot, steps=1, dtype=dtype)
     wrong = tuple(np.zeros((2, 1, 2)) for _ in range(2))
     with pytest.raises(rk.ShapeError, match=r"out\[0\]: expected float32 of shape"):
