@@ -1,12 +1,15 @@
 """Simulation: steps a second of falls beside MuJoCo's on the same shapes, and what integrators conserve.
 
 python benchmarks/simulation.py              one fall, rollouts of many, G1 and our humanoid; the drift table
+                                             (rollouts in both precisions, with inertias shared and a row)
 python benchmarks/simulation.py --part rollout humanoid
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
+import functools
 import time
 
 import numpy as np
@@ -49,7 +52,8 @@ def race(name: str, seconds: float, repeats: int) -> None:
 def rollout(name: str, seconds: float, rows: int, repeats: int) -> None:
     """States x steps a second of processor time, robokit.rollout and mujoco.rollout in turns.
 
-    Processor time counts all threads, so the figures are those of one core, whoever else uses it.
+    Processor time counts all threads, so the figures are those of one core, whoever else uses it. Once with
+    one robot for all rows, once with masses and inertias of its own for each (MuJoCo: a model a row).
     """
     import mujoco
     from mujoco.rollout import Rollout
@@ -66,24 +70,50 @@ def rollout(name: str, seconds: float, rows: int, repeats: int) -> None:
     for start, v in zip(starts, v0, strict=True):
         data.qpos[:], data.qvel[:] = to.q(q0), to.v(q0, v)
         mujoco.mj_getState(model, data, start, full)
+    scale = rng.uniform(0.8, 1.2, rows)
+    many = robot.with_inertias(robot.inertial_parameters * scale[:, None, None])
+    models = [_heavier(model, factor) for factor in scale]
     motion = {"ground": rk.Ground(), "dt": DT, "record_every": 5}
-    rk.rollout(robot, q0, v0, steps=1, **motion)
+    for each in (robot, many):
+        for dtype in ("float64", "float32"):
+            rk.rollout(each, q0, v0, steps=1, dtype=dtype, **motion)
     for threads in (1, 2):
-        ours, theirs = 0.0, 0.0
         datas = [mujoco.MjData(model) for _ in range(threads)]
         with Rollout(nthread=threads) as pool:
+            cases = {
+                "MuJoCo": lambda: pool.rollout(model, datas, starts, nstep=steps),  # noqa: B023
+                "MuJoCo, inertias a row": lambda: pool.rollout(models, datas, starts, nstep=steps),  # noqa: B023
+            }
+            for each, label in ((robot, ""), (many, ", inertias a row")):
+                for dtype in ("float64", "float32"):
+                    cases[f"{dtype}{label}"] = functools.partial(
+                        rk.rollout, each, q0, v0, steps=steps, threads=threads, dtype=dtype, **motion
+                    )
+            speed, last = dict.fromkeys(cases, 0.0), {}
             for _ in range(repeats):
-                started = time.process_time()
-                fall = rk.rollout(robot, q0, v0, steps=steps, threads=threads, **motion)
-                ours = max(ours, rows * steps / (time.process_time() - started))
-                started = time.process_time()
-                pool.rollout(model, datas, starts, nstep=steps)
-                theirs = max(theirs, rows * steps / (time.process_time() - started))
-        print(
-            f"  {robot.name:<18} {rows} x {steps}  threads {threads}  robokit {ours:9,.0f}  MuJoCo "
-            f"{theirs:9,.0f} states x steps/s/core  {ours / theirs:5.1f}x   "
-            f"deepest {1e3 * fall.summary['deepest_penetration']:.2g} mm, {len(fall.failed)} rows failed"
-        )
+                for label, run in cases.items():
+                    started = time.process_time()
+                    last[label] = run()
+                    speed[label] = max(speed[label], rows * steps / (time.process_time() - started))
+        print(f"  {robot.name}, {rows} x {steps}, threads {threads}: states x steps/s/core")
+        for label, figure in speed.items():
+            peer = speed["MuJoCo, inertias a row" if label.endswith("row") else "MuJoCo"]
+            fall, more = last[label], ""
+            if not label.startswith("MuJoCo"):
+                deep = 1e3 * fall.summary["deepest_penetration"]
+                more = f"  {figure / peer:5.1f}x   deepest {deep:.2g} mm, {len(fall.failed)} rows failed"
+            print(f"    {label:<26}{figure:12,.0f}{more}")
+
+
+def _heavier(model, factor: float):
+    """A copy of a MuJoCo model with all masses and inertias multiplied."""
+    import mujoco
+
+    other = copy.copy(model)
+    other.body_mass *= factor
+    other.body_inertia *= factor
+    mujoco.mj_setConst(other, mujoco.MjData(other))
+    return other
 
 
 def drift() -> None:

@@ -45,7 +45,11 @@ def run(
 
 
 def dtype_name(given: Any) -> str:
-    """Name of a kernel's dtype."""
+    """Name of a kernel's dtype, of what names a dtype for NumPy.
+
+    Raises:
+        UnknownName: neither float64 nor float32.
+    """
     try:
         name = np.dtype(given).name
     except TypeError:

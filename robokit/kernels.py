@@ -35,7 +35,6 @@ from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.algorithms.rnea import rnea
 from robokit.engine import Bound, Kernel
 from robokit.model.parameters import COUNT, inertias
-from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.singular import check_inertia
 from robokit.spatial import Force, Transform, Vector3
@@ -245,8 +244,7 @@ def _shared(name: str, row: Row, robot: Robot, dtype: str) -> Kernel:
     place = (name, robot.tree.gravity, dtype)
     found = robot.shared_kernels.get(place)
     if found is None:
-        # What the kernel keeps alive must not be this robot's samples.
-        bare = replace(robot, tree=replace(robot.tree, I=()), links=_massless(robot), parameters=None)
+        bare = without_inertias(robot)
         key = robot.fingerprint_without_inertias + b"inertial parameters"
         if row.inertial:
 
@@ -263,8 +261,10 @@ def _shared(name: str, row: Row, robot: Robot, dtype: str) -> Kernel:
     return found
 
 
-def _massless(robot: Robot) -> tuple[Link, ...]:
-    return tuple(replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3))) for link in robot.links)
+def without_inertias(robot: Robot) -> Robot:
+    """What the text of a shared kernel keeps of a robot: not the samples, which it would keep alive."""
+    links = [replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3))) for link in robot.links]
+    return replace(robot, tree=replace(robot.tree, I=()), links=tuple(links), parameters=None)
 
 
 def _build(

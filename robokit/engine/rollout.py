@@ -27,8 +27,9 @@ Record = Callable[[int, int, int], None]
 class Passes:
     """A kernel whose every output is fed back, on many states in place.
 
-    Its inputs are arrays (steps or 1, rows or 1, n) of float64 with contiguous rows: what changes from step
-    to step, or from row to row, has that axis. The fed-back ones are (1, rows, n) and are overwritten.
+    Its inputs are arrays (steps or 1, rows or 1, n) of the kernel's dtype with contiguous rows: what changes
+    from step to step, or from row to row, has that axis. The fed-back ones are (1, rows, n) and are
+    overwritten.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -38,7 +39,7 @@ class Passes:
         self.lanes = 1
         self._code, self.seconds = kernel.batch_code()
         if self._code is not None:
-            self.lanes = compile.vector_width()
+            self.lanes = compile.vector_width() * 8 // np.dtype(kernel.dtype).itemsize
             self._run = ctypes.CFUNCTYPE(
                 ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p
             )(self._code.address("passes"))

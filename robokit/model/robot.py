@@ -369,8 +369,8 @@ class Robot:
         The kernels of the robot that is returned take the inertial parameters as an input. They are
         compiled once for all robots made of one another by this method and :meth:`with_gravity`; what
         they compute is that of a robot built with these numbers, at a little more time. With one set of
-        parameters a sample, (B, ...), the dynamics functions take batches of B states, or one state for
-        all samples, and compute row k with sample k (domain randomisation).
+        parameters a sample, (B, ...), the dynamics functions and ``rollout`` take batches of B states, or
+        one state for all samples, and compute row k with sample k (domain randomisation).
 
         Args:
             inertias: {link: (mass, com, inertia)} with mass [kg], com (3,) in the link frame [m] and

@@ -50,15 +50,18 @@ def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, height: flo
     """The same for each row of q (B, nq); a row that is not finite is no matter of this check."""
     if not len(points):
         return
+    if points.position.ndim == 3:  # one set of points a row
+        q = np.broadcast_to(q, (len(points.position), q.shape[1]))
     for start in range(0, len(q), BLOCK):
         some = q[start : start + BLOCK]
+        position = points.position[start : start + BLOCK] if points.position.ndim == 3 else points.position
         with np.errstate(all="ignore"):
-            lowest = row_heights(robot, some, points.body, points.position) - points.radius
+            lowest = row_heights(robot, some, points.body, position) - points.radius
             deep = (height - lowest > BURIED) & np.isfinite(some).all(axis=1)[:, None]
         if deep.any():
             row = int(deep.any(axis=1).argmax())
             try:
-                check_start(robot, some[row], points, height)
+                check_start(robot, some[row], points.sample(start + row), height)
             except ShapeError as error:
                 raise ShapeError(str(error).replace("q0", f"q0[{start + row}]", 1)) from None
 

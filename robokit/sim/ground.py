@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.errors import ShapeError
@@ -25,7 +28,8 @@ class Ground:
     robot's weight at the depth ``sink``. d = k * time, so that an impact is absorbed.
 
     Attributes:
-        friction: Coulomb coefficient, for all links or {link: coefficient} (0.8 for the others).
+        friction: Coulomb coefficient, for all links or {link: coefficient} (0.8 for the others); for
+            :func:`robokit.rollout` also (B,) coefficients, one a row.
         height: of the surface in the world [m].
         sink: depth at which one point carries the whole weight [m].
         time: relaxation time of the contact, d / k [s].
@@ -35,7 +39,7 @@ class Ground:
         max_points: contact points of a robot; meshes and cylinders share what other shapes leave.
     """
 
-    friction: float | Mapping[str, float] = 0.8
+    friction: float | Sequence[float] | Mapping[str, float | Sequence[float]] = 0.8
     height: float = 0.0
     sink: float = 1e-3
     time: float = 0.02
@@ -44,10 +48,10 @@ class Ground:
     max_points: int = 96
 
     def __post_init__(self) -> None:
-        coefficients = self.friction.values() if isinstance(self.friction, Mapping) else [self.friction]
-        for mu in coefficients:
-            if not (math.isfinite(mu) and mu >= 0.0):
-                raise ShapeError(f"Ground(friction=...): expected coefficients >= 0, got {mu!r}")
+        mu = self.friction
+        mu = {link: _plain(x) for link, x in mu.items()} if isinstance(mu, Mapping) else _plain(mu)
+        object.__setattr__(self, "friction", mu)
+        self.rows  # noqa: B018  (raises where there are several)
         for name in ("sink", "time", "slip"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
@@ -61,23 +65,55 @@ class Ground:
         if self.max_points < 1:
             raise ShapeError(f"Ground(max_points=...): expected at least 1, got {self.max_points!r}")
 
+    @property
+    def rows(self) -> int | None:
+        """B where the friction has one coefficient a row, else None."""
+        values = self.friction.values() if isinstance(self.friction, Mapping) else [self.friction]
+        counts = sorted({len(x) for x in values if isinstance(x, tuple)})
+        if len(counts) > 1:
+            raise ShapeError(f"Ground(friction=...): links have {counts[0]} and {counts[1]} coefficients")
+        return counts[0] if counts else None
+
+    def row(self, k: int) -> Ground:
+        """The ground of row k alone; without rows, itself."""
+        if self.rows is None:
+            return self
+        mu = self.friction
+        if isinstance(mu, Mapping):
+            return replace(self, friction={link: _of_row(x, k) for link, x in mu.items()})
+        return replace(self, friction=_of_row(mu, k))
+
     def steps(self, dt: float) -> int:
         """Solves per time step of dt [s]."""
         return self.iterations or (2 if dt <= SMALL_STEP * (1.0 + 1e-9) else 3)
 
-    def gains(self, robot: Robot) -> tuple[float, float]:
-        """k [N/m] and d [N s/m] of every contact point."""
+    def gains(self, robot: Robot) -> tuple[Any, Any]:
+        """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples."""
         k = weight(robot) / self.sink
         return k, k * self.time
 
-    def coefficient(self, link: str) -> float:
-        """Friction coefficient of a link."""
-        if isinstance(self.friction, Mapping):
-            return float(self.friction.get(link, 0.8))
-        return float(self.friction)
+    def coefficient(self, link: str) -> Any:
+        """Friction coefficient of a link, (B,) where there is one a row."""
+        mu = self.friction.get(link, 0.8) if isinstance(self.friction, Mapping) else self.friction
+        return np.array(mu) if isinstance(mu, tuple) else mu
 
 
-def weight(robot: Robot) -> float:
-    """M g [N]; without gravity, as on Earth: the scale of forces that hold the robot."""
+def _plain(mu: Any) -> float | tuple[float, ...]:
+    """A coefficient as a float, one a row as a tuple."""
+    try:
+        values = np.asarray(mu, dtype=float)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    if values.ndim > 1 or not values.size or not np.all(np.isfinite(values) & (values >= 0.0)):
+        raise ShapeError(f"Ground(friction=...): expected coefficients >= 0, got {mu!r}")
+    return tuple(values.tolist()) if values.ndim else float(values)
+
+
+def _of_row(mu: Any, k: int) -> Any:
+    return mu[k] if isinstance(mu, tuple) else mu
+
+
+def weight(robot: Robot) -> Any:
+    """M g [N], (B,) for samples; without gravity, as on Earth: the scale of forces that hold the robot."""
     g = math.sqrt(sum(x * x for x in robot.tree.gravity)) or abs(GRAVITY[2])
     return robot.total_mass * g

@@ -31,7 +31,7 @@ from robokit.model.tree import Tree
 from robokit.sim.contact import BodyPoint, GroundLaw, Settled, body_velocities, settle
 from robokit.sim.ledger import Ledger
 from robokit.sim.passive import JointLaw
-from robokit.sim.projection import centroidal_state, floats, keep_momentum
+from robokit.sim.projection import at_base, centroidal_state, floats, keep_momentum
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, sqrt
@@ -244,10 +244,10 @@ def keep(
     if not floats(tree):
         return q1, v1
     X, X1 = tree.transforms(q), tree.transforms(q1)
-    h, I, _ = centroidal_state(tree, X, body_velocities(tree, X, v))
+    h, I, _ = centroidal_state(tree, at_base(tree, X), body_velocities(tree, X, v))
     wanted = h if impulse is None else h + impulse
     wanted = Force(wanted.ang, wanted.lin - tree.a0 * (I.m * dt))
-    kept, missing = keep_momentum(tree, wanted, q1, v1, X1, body_velocities(tree, X1, v1))
+    kept, missing = keep_momentum(tree, wanted, v1, X1, body_velocities(tree, X1, v1))
     ledger.add("corrected_k", sqrt(missing.ang.dot(missing.ang)))
     ledger.add("corrected_l", sqrt(missing.lin.dot(missing.lin)))
     return q1, kept
@@ -276,9 +276,10 @@ def book_contacts(ledger: Ledger, tree: Tree, X: list[Any], done: Settled, V: li
         for phi in body.phi:
             ledger.largest("depth", -phi)
     ledger.add("contact", -0.5 * taken)
+    here = at_base(tree, X) if floats(tree) else X
     for i in tree.inward():
-        total[tree.parent[i]] = total[tree.parent[i]] + X[i].T @ total[i]
-    m, h = composite_moment(tree, X)
+        total[tree.parent[i]] = total[tree.parent[i]] + here[i].T @ total[i]
+    m, h = composite_moment(tree, here)
     impulse = about(total[0], h * (1.0 / m))
     ledger.add_impulse(impulse)
     ledger.largest("residual", done.residual)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,12 @@ STOP_DEPTH = 1e-3
 
 @dataclass(frozen=True)
 class Stop:
-    """Limits of a joint and the gains of its stops."""
+    """Limits of a joint and the gains of its stops: numbers, (B,) for samples, or scalars of a kernel."""
 
     lower: float
     upper: float
-    k: float
-    d: float
+    k: Scalar
+    d: Scalar
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,17 @@ class JointLaw:
     def active(self) -> bool:
         """Whether there is any force at all."""
         return any(any(row) for row in (*self.damping, *self.friction)) or any(self.stop)
+
+    @property
+    def gains(self) -> list[Scalar]:
+        """k and d of all stops: all of the law that the robot's inertias decide."""
+        return [gain for stop in self.stop if stop is not None for gain in (stop.k, stop.d)]
+
+    def with_gains(self, gains: Sequence[Scalar]) -> JointLaw:
+        """The same law with other gains of its stops."""
+        rest = iter(gains)
+        stops = (stop and replace(stop, k=next(rest), d=next(rest)) for stop in self.stop)
+        return replace(self, stop=tuple(stops))
 
 
 def joint_law(robot: Robot, default_damping: float = 0.0) -> tuple[JointLaw, list[str]]:
@@ -95,25 +106,26 @@ def joint_law(robot: Robot, default_damping: float = 0.0) -> tuple[JointLaw, lis
     return JointLaw(tuple(damping), tuple(friction), tuple(stop)), defaulted
 
 
-def _stop(joint: Any, inertia: tuple[np.ndarray, float], W: float) -> Stop:
-    H, m = float(inertia[0][0, 0]), inertia[1]
+def _stop(joint: Any, inertia: tuple[list[list[Any]], Any], W: Any) -> Stop:
+    H, m = inertia[0][0][0], np.asarray(inertia[1])
     if joint.kind == "prismatic":
         k = W / STOP_DEPTH
     else:
-        k = W * math.sqrt(H / m if m else 0.0) / STOP_ANGLE
-    k = max(k, H / STOP_TIME**2)
+        k = W * np.sqrt(np.where(m > 0.0, H / np.where(m > 0.0, m, 1.0), 0.0)) / STOP_ANGLE
+    k = np.maximum(k, H / STOP_TIME**2)
+    k = k if np.ndim(k) else float(k)
     return Stop(joint.lower, joint.upper, k, 2.0 * STOP_TIME * k)
 
 
-def subtree_inertia(robot: Robot) -> list[tuple[np.ndarray, float]]:
-    """S^T I^c S and mass of what each joint 0..N carries, in the neutral configuration."""
+def subtree_inertia(robot: Robot) -> list[tuple[list[list[Any]], Any]]:
+    """S^T I^c S and mass of what each joint 0..N carries, in the neutral configuration; (B,) for samples."""
     tree = robot.tree
     q = robot.split_q(robot.neutral().tolist())
     Ic = list(tree.I)
-    out: list[tuple[np.ndarray, float]] = [(np.zeros((0, 0)), 0.0)] * (tree.n + 1)
+    out: list[tuple[list[list[Any]], Any]] = [([], 0.0)] * (tree.n + 1)
     for i in tree.inward():
         S = tree.joint[i].S  # type: ignore[union-attr]
-        out[i] = (np.array([S.T @ column for column in S.of(Ic[i])], dtype=float), float(Ic[i].m))
+        out[i] = ([list(S.T @ column) for column in S.of(Ic[i])], Ic[i].m)
         p = tree.parent[i]
         if p != 0:
             X = tree.X(i, q[i])

@@ -13,18 +13,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robokit.engine import cache
-from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
+from robokit.errors import ModelError
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from robokit.model.meshes import LARGEST, read_mesh
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
 
 RIM = 8
 MOST, LEAST = 32, 2
+CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -33,25 +35,32 @@ class ContactPoints:
 
     Attributes:
         body: (K,) number of the body.
-        position: (K, 3) in body coordinates [m].
+        position: (K, 3) in body coordinates [m]; (B, K, 3) for a robot with samples, where some point is
+            a corner of the box of an inertia.
         radius: (K,) [m]; a sphere's point is its centre.
         link: K link names.
+        of_inertia: (K,) whether it is a corner of the box of an inertia, so that another inertia moves it.
     """
 
     body: np.ndarray
     position: np.ndarray
     radius: np.ndarray
     link: tuple[str, ...]
+    of_inertia: np.ndarray
 
     def __len__(self) -> int:
         return len(self.body)
 
     def by_body(self, n: int) -> list[list[tuple[tuple[float, float, float], float]]]:
-        """(position, radius) of the points of each body 0..n."""
+        """(position, radius) of the points of each body 0..n, of the first sample where there are some."""
         rows: list[list[tuple[tuple[float, float, float], float]]] = [[] for _ in range(n + 1)]
-        for i, p, r in zip(self.body, self.position, self.radius, strict=True):
+        for i, p, r in zip(self.body, self.sample(0).position, self.radius, strict=True):
             rows[i].append(((float(p[0]), float(p[1]), float(p[2])), float(r)))
         return rows
+
+    def sample(self, k: int) -> ContactPoints:
+        """The points of sample k."""
+        return self if self.position.ndim == 2 else replace(self, position=self.position[k])
 
     def order(self, n: int) -> list[int]:
         """Numbers of the points, body by body."""
@@ -68,6 +77,9 @@ def contact_points(robot: Robot, max_points: int = 96) -> ContactPoints:
         max_points: what spheres, capsules and boxes leave of them is spread over cylinders and meshes,
             at least 2 to each.
 
+    Raises:
+        ModelError: a link that touches with the box of its inertia has no mass in some samples.
+
     Warns:
         UserWarning: meshes that cannot be read, once for the robot; their links touch with other shapes.
     """
@@ -81,11 +93,17 @@ def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
     links = [link for link in robot.links if link.body > 0]
     source = next((s for s in ("collisions", "visuals") if any(getattr(k, s) for k in links)), None)
     fixed: list[tuple[Link, np.ndarray, float]] = []
+    boxes: dict[int, Link] = {}
     hulls: list[tuple[Link, np.ndarray]] = []
     unread: list[tuple[Link, Exception]] = []
     for link in links:
-        shapes = getattr(link, source) if source else _inertia_box(link)
-        whole, thinned = _split(link, shapes, unread)
+        parts = _split(link, getattr(link, source), unread) if source else None
+        if parts is None:
+            if _has_mass(link):
+                boxes[len(fixed)] = link
+                fixed += [(link, corner, 0.0) for corner in CORNERS]
+            continue
+        whole, thinned = parts
         fixed += [(link, p, r) for p, r in whole]
         hulls += [(link, corners) for corners in thinned]
     if unread:
@@ -103,20 +121,28 @@ def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
         fixed += [(link, corners[k], 0.0) for k in chosen]
     place = [link.placement for link, _, _ in fixed]
     position = [P.rotation @ p + P.position for P, (_, p, _) in zip(place, fixed, strict=True)]
+    at = np.array(position, dtype=float).reshape(-1, 3)
+    of_inertia = np.zeros(len(fixed), bool)
+    if boxes and robot.samples is not None:
+        at = np.tile(at, (robot.samples, 1, 1))
+    for k, link in boxes.items():
+        of_inertia[k : k + len(CORNERS)] = True
+        at[..., k : k + len(CORNERS), :] = _inertia_corners(link)
     return ContactPoints(
         np.array([link.body for link, _, _ in fixed], dtype=int),
-        np.array(position, dtype=float).reshape(-1, 3),
+        at,
         np.array([r for _, _, r in fixed], dtype=float),
         tuple(link.name for link, _, _ in fixed),
+        of_inertia,
     )
 
 
 def _split(
     link: Link, shapes: tuple[Shape, ...], unread: list[tuple[Link, Exception]]
-) -> tuple[list[tuple[np.ndarray, float]], list[np.ndarray]]:
+) -> tuple[list[tuple[np.ndarray, float]], list[np.ndarray]] | None:
     """Points that all count, and corners of cylinders and meshes that may be thinned, in the link frame.
 
-    Meshes that cannot be had are added to ``unread``.
+    Meshes that cannot be had are added to ``unread``; None where they leave nothing.
     """
     points: list[tuple[np.ndarray, float]] = []
     hulls: list[np.ndarray] = []
@@ -140,8 +166,8 @@ def _split(
                 points += [(p, radius) for p in local]
     if missing and not points and not hulls:
         others = link.visuals if shapes is not link.visuals else ()
-        simple = tuple(s for s in others if not isinstance(s.geometry, Mesh)) or _inertia_box(link)
-        return _split(link, simple, unread)
+        simple = tuple(s for s in others if not isinstance(s.geometry, Mesh))
+        return _split(link, simple, unread) if simple else None
     return points, hulls
 
 
@@ -153,24 +179,41 @@ def primitive_points(shape: Box | Sphere | Cylinder | Capsule) -> tuple[np.ndarr
         h = 0.5 * shape.length
         return np.array([[0.0, 0.0, -h], [0.0, 0.0, h]]), shape.radius
     if isinstance(shape, Box):
-        signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-        return 0.5 * signs * np.array(shape.size), 0.0
+        return 0.5 * CORNERS * np.array(shape.size), 0.0
     turns = 2.0 * math.pi / RIM * np.arange(RIM)
     rim = shape.radius * np.stack([np.cos(turns), np.sin(turns), np.zeros(RIM)], axis=1)
     end = np.array([0.0, 0.0, 0.5 * shape.length])
     return np.concatenate([rim - end, rim + end]), 0.0
 
 
-def _inertia_box(link: Link) -> tuple[Shape, ...]:
-    """The box of even density with the link's mass and inertia."""
-    if link.mass <= 0.0:
-        return ()
+def _has_mass(link: Link) -> bool:
+    """Whether a link has mass, in all samples or in none."""
+    some = np.asarray(link.mass) > 0.0
+    if some.any() and not some.all():
+        raise ModelError(
+            f"link {link.name!r} has no shapes to touch the ground with, and in sample {int(some.argmin())} "
+            "no mass to guess its size by; give it a collision shape, or mass in all samples"
+        )
+    return bool(some.all())
+
+
+def _inertia_corners(link: Link) -> np.ndarray:
+    """Corners of the box of even density with the link's mass and inertia, (8, 3) or (B, 8, 3), by body [m].
+
+    Scalar by scalar, so that a sample of many has the bits that it has alone.
+    """
     moments, axes = np.linalg.eigh(link.inertia)
-    squares = 6.0 / link.mass * (moments.sum() - 2.0 * moments)
-    x, y, z = np.sqrt(np.maximum(squares, 0.0)).tolist()
-    if np.linalg.det(axes) < 0.0:
-        axes = axes * np.array([1.0, 1.0, -1.0])
-    return (Shape(Box((x, y, z)), Placement(axes, link.com)),)
+    mass = np.asarray(link.mass)[..., None]
+    x, y, z = np.moveaxis(moments, -1, 0)
+    squares = 6.0 / mass * np.stack([y + z - x, z + x - y, x + y - z], axis=-1)
+    half = 0.5 * np.sqrt(np.maximum(squares, 0.0))[..., None, :]
+    at_com = _turned(axes[..., None, :, :], CORNERS * half) + np.asarray(link.com)[..., None, :]
+    return _turned(link.placement.rotation, at_com) + link.placement.position
+
+
+def _turned(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """R p for points (..., 3)."""
+    return R[..., 0] * p[..., :1] + R[..., 1] * p[..., 1:2] + R[..., 2] * p[..., 2:]
 
 
 def _hull(mesh: Mesh) -> np.ndarray:

@@ -19,7 +19,7 @@ from typing import Any
 
 from robokit.algorithms.centroidal import about
 from robokit.model.tree import Tree
-from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar
 
@@ -30,8 +30,17 @@ def floats(tree: Tree) -> bool:
     return len(tree.children[0]) == 1 and joint is not None and joint.kind.name == "floating"
 
 
+def at_base(tree: Tree, X: Sequence[Any]) -> list[Any]:
+    """The transforms of a robot that floats, seen from world axes at its base.
+
+    Momenta about the centre of mass do not depend on where the robot is, but sums about a far origin round
+    as the square of its distance.
+    """
+    return [X[0], Transform(X[1].E, Vector3.zero()), *X[2:]]
+
+
 def centroidal_state(tree: Tree, X: Sequence[Any], V: Sequence[Motion]) -> tuple[Force, Any, Vector3]:
-    """(h_G in world axes, the robot as one rigid inertia in world coordinates, p_G)."""
+    """(h_G in world axes, the robot as one rigid inertia at the origin of X, p_G from there)."""
     f = [Force.zero(), *(tree.I[i] @ V[i] for i in tree.outward())]
     Ic: list[Any] = [None, *tree.I[1:]]
     for i in tree.inward():
@@ -46,7 +55,6 @@ def centroidal_state(tree: Tree, X: Sequence[Any], V: Sequence[Motion]) -> tuple
 def keep_momentum(
     tree: Tree,
     wanted: Force,
-    q: Sequence[Sequence[Scalar]],
     v: list[list[Scalar]],
     X: Sequence[Any],
     V: Sequence[Motion],
@@ -56,10 +64,10 @@ def keep_momentum(
     Args:
         tree: the tree of a robot that floats.
         wanted: h_G [N m s; N s], world axes.
-        q, v: state by joint.
+        v: velocities by joint.
         X, V: transforms and body velocities of that state.
     """
-    h, I, p_G = centroidal_state(tree, X, V)
+    h, I, p_G = centroidal_state(tree, at_base(tree, X), V)
     xx, yy, zz, xy, xz, yz = I.Ibar
     x, y, z = p_G
     hx, hy, hz = I.h
@@ -71,7 +79,7 @@ def keep_momentum(
     missing = wanted - h
     omega = Vector3(*ldl_solve(ldl(about_G), list(missing.ang)))
     v_G = missing.lin * (1.0 / I.m)
-    at_base = v_G + omega.cross(Vector3(*q[1][4:]) - p_G)
+    v_base = v_G - omega.cross(p_G)
     E = X[1].E
-    base = [a + b for a, b in zip(v[1], [*(E @ omega), *(E @ at_base)], strict=True)]
+    base = [a + b for a, b in zip(v[1], [*(E @ omega), *(E @ v_base)], strict=True)]
     return [[], base, *v[2:]], missing

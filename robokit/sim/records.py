@@ -90,17 +90,18 @@ def contact_forces(
 
 
 def heights(robot: Robot, q: Sequence[float], body: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """Height over the world origin of points given in body coordinates, (K,) [m]."""
+    """Height over the world origin of points given in body coordinates, (K,) [m]; (B, K) of (B, K, 3)."""
     X0 = forward_kinematics(robot.tree, robot.split_q(list(q)))
-    return np.array([X0[i].point(Vector3(*p)).z for i, p in zip(body, position.tolist(), strict=True)])
+    z = [X0[i].point(Vector3(*position[..., k, :].T)).z for k, i in enumerate(body)]
+    return np.stack(z, axis=-1) if z else np.zeros(0)
 
 
 def row_heights(robot: Robot, q: np.ndarray, body: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """The same for every row of q (B, nq): (B, K) [m]."""
-    tree, at = robot.tree, list(zip(body, position.tolist(), strict=True))
+    """The same for every row of q (B, nq): (B, K) [m], all points in one place or each row's in its own."""
+    tree = robot.tree
 
     def text(qs: Any) -> Sequence[Any]:
-        X0 = forward_kinematics(tree, tree.split_q(qs))
-        return [X0[i].point(Vector3(*p)).z for i, p in at]
+        X0 = forward_kinematics(tree, robot.split_q(qs))
+        return [X0[i].point(Vector3(*position[..., k, :].T)).z for k, i in enumerate(body)]
 
-    return _blocks(text, len(at), q)
+    return _blocks(text, len(body), q)

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from robokit.calls import dtype_name
 from robokit.errors import ShapeError, SimulationError
+from robokit.model.checks import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim import ledger
 from robokit.sim.checks import check_count, check_quaternions, check_starts, states, warn_of_rows
@@ -79,6 +81,7 @@ class Rollout:
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise SimulationError(f"row {row} was not finite from the start")
         tau = None if self.tau is None else self.tau[:, [row] if self.tau.shape[1] > 1 else [0]]
+        program = program.sample(row)
         batch = Batch(program, q[None], v[None], tau, self.summary["dt"], self.marks, slice(None))
         batch.go(1, False)
         n = int(np.searchsorted(self.marks, batch.failed_at[0])) if batch.failed_at[0] >= 0 else len(self.t)
@@ -87,8 +90,10 @@ class Rollout:
             raise ShapeError(f"row {row} does not repeat: q, v or tau have been changed since the rollout")
         run = Run(program, q, v, self.summary["dt"], 1, None)
         run.steps, run.done = list(self.marks[:n]), self.marks[n - 1]
-        run.q, run.v, run.entries = list(batch.q[:n, 0]), list(batch.v[:n, 0]), list(batch.entries[:n, 0])
-        run.taus = [batch.arrays[2][min(k, len(batch.arrays[2]) - 1), 0] for k in run.steps]
+        states = (x[:n, 0].astype(np.float64) for x in (batch.q, batch.v, batch.entries))
+        run.q, run.v, run.entries = map(list, states)
+        held = batch.arrays[2][:, 0].astype(np.float64)
+        run.taus = [held[min(k, len(held) - 1)] for k in run.steps]
         with np.errstate(all="ignore"):
             found = run.trajectory()
         found.tau = None if tau is None else np.array(run.taus)
@@ -112,6 +117,7 @@ def rollout(
     steps: int | None = None,
     threads: int | None = None,
     out: tuple[np.ndarray, np.ndarray] | None = None,
+    dtype: Any = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -120,16 +126,20 @@ def rollout(
     ``.failed``; the others go on. Ctrl-C ends the rollout and returns what all rows have reached, with
     ``summary["interrupted"]`` set.
 
+    A robot of ``with_inertias`` needs no code of its own: one step serves all inertias of a tree. With one
+    set of parameters a sample, row k moves as ``robot.sample(k)``. Friction may have one coefficient a row.
+
     Args:
-        robot: the robot.
+        robot: the robot; with B samples, there are B rows.
         q0: configurations at the start, (B, nq), or (nq,) for all rows; neutral by default.
         v0: velocities at the start, (B, nv), or (nv,) for all rows; zero by default.
         duration: [s]; rounded to whole steps.
         dt: time step [s]; with a ground at most 4 ms.
-        ground: ``rk.Ground(...)``, True for one with default values, None for none.
+        ground: ``rk.Ground(...)``, True for one with default values, None for none; its friction may be
+            (B,).
         tau: joint forces [N m | N]: (nv,) or (B, nv) constant, (T, nv) or (T, B, nv) for T = steps, each
             held over its step. In three dimensions 1 stands for "all": (T, 1, nv), (1, B, nv); where
-            B = T, two are refused. None for none. Kept, not copied, if it is float64.
+            B = T, two are refused. None for none. Kept, not copied, if it is of the dtype.
         integrator: as in :func:`robokit.simulate`.
         gravity: as in :func:`robokit.simulate`.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
@@ -139,6 +149,11 @@ def rollout(
         steps: how many, instead of a duration.
         threads: so many; None for as many as pay.
         out: arrays (T, B, nq) and (T, B, nv) to record q and v in, T counting the recorded states.
+        dtype: "float64" (None) or "float32": of states and computation. Single precision takes about 0.55 of
+            the time. Free motion of a humanoid is then off by 1e-5 after 1000 steps. Contact multiplies
+            rounding: after 200 steps of a fall half the rows are off by less than 2e-5, one in a hundred by
+            1e-3 or more, and after 1000 they are other falls with the same mean and spread. The base's
+            position is rounded to 6e-8 of its distance from the world's origin.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its books.
@@ -146,21 +161,30 @@ def rollout(
     Raises:
         ShapeError: an argument of the wrong shape or content, or a start deep inside the ground. Starts and
             joint forces of single rows may be NaN: such a row fails.
-        UnknownName, SingularInertia: as :func:`robokit.simulate`.
+        UnknownName: as :func:`robokit.simulate`, and another dtype.
+        SingularInertia: as :func:`robokit.simulate`.
 
     Warns:
         UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts,
             loop joints.
     """
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
     if gravity is not None:
         robot = robot.with_gravity(gravity)
+    real = "float64" if dtype is None else dtype_name(dtype)
     for what, count, least in (("steps", steps, 0), ("threads", threads, 1)):
         check_count(what, count, least)
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
-    program, total, every, said = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
+    program, total, every, said = set_up(
+        robot, duration, dt, ground, integrator, record_every, joint_damping, real, many=True
+    )
     total = total if steps is None else int(steps)
-    forces, rows = controls(tau, total, q, v)
+    own = [("robot", robot.samples)]
+    if program.ground is not None:
+        own.append(("Ground(friction=...)", program.ground.rows))
+    forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions(robot, q)
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground.height)
@@ -201,11 +225,12 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         "robot": program.robot.name,
         "integrator": program.name,
         "dt": batch.dt,
+        "dtype": program.dtype,
         "rows": len(batch.failed_at),
         "steps": marks[-1],
     }
     if program.points is not None:
-        books = batch.state[2]
+        books = batch.books
         found.summary |= {
             "contact_points": len(program.points),
             "deepest_penetration": _finite(books[:, ledger.AT["depth"]], np.max),

@@ -13,15 +13,19 @@ from robokit.sim import ledger
 from robokit.sim.program import Program
 from robokit.sim.simulator import progress_bar
 
+LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
+"""Entries of the ledger that are largest values, not sums."""
+
 
 class Batch:
     """Rows on their way, and their records.
 
     Attributes:
         q, v: records, (T, rows, nq) and (T, rows, nv).
-        entries: records of what is kept of the ledger, (T, rows, ...).
+        entries: records of what is kept of the ledger, (T, rows, ...), in double precision.
         arrays: inputs of the step's kernel, the state among them.
         state: q, v and ledger as they are now, (rows, ...) each.
+        books: the ledger since the start, (rows, SIZE), in double precision.
         failed_at: step after which a row was not finite, (rows,); -1 where none.
         finished: records that all rows have reached.
     """
@@ -38,23 +42,27 @@ class Batch:
         out: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
-        rows, T = len(q), len(marks)
+        rows, T, dtype = len(q), len(marks), program.dtype
         shapes = [(T, rows, q.shape[1]), (T, rows, v.shape[1])]
         if out is None:
-            self.q, self.v = map(np.empty, shapes)
+            self.q, self.v = (np.empty(shape, dtype) for shape in shapes)
         elif not isinstance(out, tuple | list) or len(out) != 2:
             raise ShapeError(f"out: expected two arrays, for q and v, got {type(out).__name__}")
         else:
-            self.q, self.v = (output(f"out[{k}]", out[k], shapes[k]) for k in (0, 1))
+            self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
         self.passes = Passes(program.kernel())
+        parameters = program.parameters(dt).astype(dtype, copy=False)
+        with np.errstate(over="ignore"):  # such rows fail
+            starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
         self.arrays = [
-            np.array(q, order="C")[None],
-            np.array(v, order="C")[None],
-            np.zeros((1, 1, program.robot.nv)) if tau is None else tau,
-            np.zeros((1, rows, ledger.SIZE)),
-            program.parameters(dt)[None, None],
+            *starts,
+            np.zeros((1, 1, program.robot.nv), dtype) if tau is None else tau,
+            np.zeros((1, rows, ledger.SIZE), dtype),
+            parameters[None] if parameters.ndim == 2 else parameters[None, None],
         ]
         self.state = [self.arrays[k][0] for k in (0, 1, 3)]
+        # Sums over thousands of steps would lose digits in single precision: they are made here, by records.
+        self.books = self.state[2] if dtype == "float64" else np.zeros((rows, ledger.SIZE))
         self.failed_at = np.full(rows, -1)
         self.entries = np.empty((T, rows, len(range(ledger.SIZE)[keep])))
         self.finished = 1
@@ -77,7 +85,14 @@ class Batch:
     def record(self, k: int, first: int, last: int) -> None:
         """Note the states of rows first..last as record k, and which of them are not finite any more."""
         part = slice(first, last)
-        q, v, entries = (x[part] for x in self.state)
+        q, v, since = (x[part] for x in self.state)
+        entries = self.books[part]
+        if self.books.dtype != since.dtype:
+            top = np.maximum(entries[:, LARGEST], since[:, LARGEST])
+            with np.errstate(all="ignore"):
+                entries += since
+            entries[:, LARGEST] = top
+            since[:] = 0.0
         failed = self.failed_at[part]
         broken = np.flatnonzero(_not_finite(q, v, entries) & (failed < 0))
         if len(broken):
@@ -94,15 +109,14 @@ class Batch:
         if k == 0:
             return found
         first, last = self.marks[k - 1], self.marks[k]
-        tau = self.arrays[2]
+        _, _, tau, books, parameters = self.arrays
         tau = tau[first:last] if len(tau) > 1 else tau
         again = [
             self.q[k - 1][rows][None],
             self.v[k - 1][rows][None],
-            np.ascontiguousarray(tau[:, rows] if tau.shape[1] > 1 else tau),
-            np.zeros((1, len(rows), ledger.SIZE)),
-            self.arrays[4],
+            *(np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x) for x in (tau, books, parameters)),
         ]
+        again[3] = np.zeros_like(again[3])
         memory, waiting = self.passes.workspace(), np.ones(len(rows), bool)
         for step in range(last - first):
             self.passes.run(again, memory, range(len(rows)), step, 1)

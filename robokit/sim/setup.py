@@ -33,6 +33,8 @@ def set_up(
     integrator: str | None,
     record_every: int | None,
     joint_damping: float | None,
+    dtype: str = "float64",
+    many: bool = False,
 ) -> tuple[Program, int, int, dict[str, Any]]:
     """The step of a robot, the number of steps, those between two records, and remarks for the summary.
 
@@ -42,6 +44,10 @@ def set_up(
     surface = Ground() if ground is True else (ground or None)
     if surface is not None and not isinstance(surface, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
+    if surface is not None and surface.rows is not None and not many:
+        raise ShapeError(
+            f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"
+        )
     for link in surface.friction if surface is not None and isinstance(surface.friction, Mapping) else ():
         robot.link(link)  # a misspelt link would get the default coefficient and nobody would know
     name, row = method(integrator, surface is not None)
@@ -55,6 +61,6 @@ def set_up(
     check_inertia(robot)
     damping = joint_damping if joint_damping is not None else (FALL_DAMPING if surface is not None else 0.0)
     law, defaulted = joint_law(robot, damping)
-    program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2)
+    program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2, dtype)
     said = {"default_damping": damping, "default_damping_joints": len(defaulted)} if defaulted else {}
     return program, max(0, round(duration / dt)), record_every or max(1, round(FRAME / dt)), said

@@ -81,7 +81,9 @@ def simulate(
     if gravity is not None:
         robot = robot.with_gravity(gravity)
     if robot.samples is not None:
-        raise ShapeError(f"robot: expected one, got {robot!r}; take them one by one: robot.sample(k)")
+        raise ShapeError(
+            f"robot: expected one, got {robot!r}; rk.rollout takes them all, robot.sample(k) is one of them"
+        )
     q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     check_quaternions(robot, q)

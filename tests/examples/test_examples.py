@@ -19,6 +19,7 @@ SHORTER = {
     "04_centroidal_momentum": ["--duration", "1.0"],
     "05_robot_in_code": ["--duration", "2.0"],
     "06_pushed_humanoids": ["--duration", "0.25", "--robots", "60"],
+    "07_robots_not_quite_alike": ["--robots", "100"],
 }
 LENGTH = 60
 
