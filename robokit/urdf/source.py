@@ -248,7 +248,8 @@ def _line_table(data: bytes, root: etree._Element) -> dict[etree._Element, int]:
     if b"<!" in data or b"<?" in data:
         data = _SKIPPED.sub(lambda m: b"\n" * m[0].count(b"\n"), data)
     text = np.frombuffer(data, dtype=np.uint8)
-    starts = np.flatnonzero((text[:-1] == ord("<")) & (text[1:] != ord("/")))
+    starts = np.flatnonzero(text == ord("<"))
+    starts = starts[text[starts + 1] != ord("/")]
     lines = (np.searchsorted(np.flatnonzero(text == ord("\n")), starts) + 1).tolist()
     elements = list(root.iter())
     if len(elements) != len(lines):  # a repaired tree may lack some
