@@ -35,6 +35,11 @@ def check_inertias(robot: RobotDescription, report: Report) -> None:
         if inertial.mass < 0:
             report.add("mass-negative", where, inertial.line, f"mass {inertial.mass:g} kg is below zero")
         largest = max(map(abs, inertial.inertia))
+        reach = sum(x * x for x in inertial.origin.xyz)
+        if not math.isfinite(9.0 * largest + abs(inertial.mass) * reach):  # what turning and moving can give
+            message = "the inertia about the link's origin is beyond the largest double, 1.8e308"
+            report.add("number-not-finite", where, inertial.line, message, "mind the units: kg and metres")
+            continue
         if largest <= ZERO_GYRATION * inertial.mass:
             if inertial.mass > 0:
                 noise = f" (at most {largest:.1g} kg m^2)" if largest else ""
