@@ -69,7 +69,7 @@ class _LoopDraft:
 
 def snapped(row: Iterable[float]) -> list[float]:
     """Numbers within 1e-12 of 0 or +-1 made exactly that: zeros and ones are work that folds away."""
-    return [_snapped(x) for x in row]
+    return [0.0 if abs(x) < SNAP else math.copysign(1.0, x) if abs(abs(x) - 1.0) < SNAP else x for x in row]
 
 
 def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
@@ -79,12 +79,6 @@ def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
     norm = math.hypot(*axis)
     # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
     return np.array(snapped([x / norm for x in axis] if abs(norm - 1.0) > SNAP else axis))
-
-
-def _snapped(v: float) -> float:
-    if abs(v) < SNAP:
-        return 0.0
-    return math.copysign(1.0, v) if abs(abs(v) - 1.0) < SNAP else v
 
 
 class ModelBuilder:

@@ -50,15 +50,15 @@ class RigidInertia:
 
 def _shift(a: Vector3, r: Vector3) -> Symmetric3:
     """The symmetric part of -(a x) (r x): what moving a body by r adds, with a = the first moments' sum."""
-    s = r * 0.5
-    p = Vector3(a.x * r.x, a.y * r.y, a.z * r.z)
+    sx, sy, sz = r.x * 0.5, r.y * 0.5, r.z * 0.5
+    px, py, pz = a.x * r.x, a.y * r.y, a.z * r.z
     return Symmetric3(
-        p.y + p.z,
-        p.x + p.z,
-        p.x + p.y,
-        -(a.x * s.y + a.y * s.x),
-        -(a.x * s.z + a.z * s.x),
-        -(a.y * s.z + a.z * s.y),
+        py + pz,
+        px + pz,
+        px + py,
+        -(a.x * sy + a.y * sx),
+        -(a.x * sz + a.z * sx),
+        -(a.y * sz + a.z * sy),
     )
 
 

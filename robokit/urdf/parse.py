@@ -176,7 +176,7 @@ def _inertia(element: etree._Element, reader: Reader, where: str) -> tuple[float
             reader.report.add("inertia-incomplete", where, reader.line(element), message)
         if len(products) < len(left_out):
             return None
-    return None if False in found else tuple(number[0] if number else 0.0 for number in found)
+    return None if False in found else tuple([number[0] if number else 0.0 for number in found])
 
 
 def _joint(element: etree._Element, reader: Reader) -> JointDescription:

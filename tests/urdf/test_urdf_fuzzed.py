@@ -5,7 +5,7 @@ import json
 import pytest
 from urdf_cases import inertial, link
 
-from robokit.urdf import check_urdf
+from robokit.urdf import check_urdf, loads_urdf
 from robokit.urdf.lint import Checked, as_json
 from robokit.urdf.listing import Paint, listing
 
@@ -35,3 +35,18 @@ def test_a_mass_that_vanishes_beside_its_inertia_is_listed(mass):
     checked = [Checked("<string>", description, found)]
     assert "\n".join(listing(checked, Paint(False), inertias=True))
     json.dumps(as_json(checked, inertias=True), allow_nan=False)
+
+
+LEFTOVER = '<robot name="r" {0}>\n<link name="a"/>\n<x:b x:c="p:q r:s 12:30 é:x"/>\n</robot>\n'
+
+
+@pytest.mark.parametrize("behind", ["<", "<robot/>", "words", "<a", "</robot>", "<!DOCTYPE r>"])
+def test_a_prefix_that_nobody_declared_hides_nothing_behind_the_robot(behind):
+    _, found = check_urdf(LEFTOVER.format("") + behind)
+    assert [d.code for d in found] == ["xml-syntax"]
+
+
+@pytest.mark.parametrize("root", ["", 'xmlns:y="u"', 'xmlns="http://a" xmlns:y="u"'])
+def test_a_prefix_that_nobody_declared_is_a_note(root):
+    (note,) = loads_urdf("<!-- <r> -->" + LEFTOVER.format(root)).diagnostics
+    assert (note.code, note.line) == ("tag-unknown", 3) and "<x:b>" in note.message
