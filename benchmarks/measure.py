@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def minima(contestants: Mapping[str, Callable[[], object]], seconds: float = 1.0) -> dict[str, float]:
@@ -53,6 +56,17 @@ def one_core(wanted: bool = True) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
+def commit() -> str:
+    """The commit that is measured, with a + where files were changed."""
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "no commit"
+    return found.stdout.strip()
+
+
 def machine() -> str:
     """Processor, Python and the versions of whoever takes part, in one line."""
     cpu = platform.processor() or platform.machine()
@@ -63,7 +77,7 @@ def machine() -> str:
         flags = next((line for line in lines if line.startswith("flags")), "")
         cpu += " AVX-512" if "avx512f" in flags else " AVX2" if "avx2" in flags else ""
     parts = [cpu, f"Python {platform.python_version()}"]
-    for package in ("numpy", "llvmlite", "pin", "mujoco"):
+    for package in ("numpy", "llvmlite", "lxml", "pin", "mujoco", "yourdfpy"):
         try:
             parts.append(f"{package} {version(package)}")
         except PackageNotFoundError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,22 +16,12 @@ from typing import Any
 import agree
 import dynamics
 import engine
+import loading
 import targets
-from measure import machine, one_core
+from measure import commit, machine, one_core
 
-ROOT = Path(__file__).resolve().parents[1]
+PARTS = ("dynamics", "loading", *engine.PARTS)
 NAMES = {name.split(":")[-1]: (name, base) for name, base in dynamics.DEFAULT}
-
-
-def commit() -> str:
-    """The commit that is measured, with a + where files were changed."""
-    try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "no commit"
-    return found.stdout.strip()
 
 
 def plots(results: dict[str, Any], stem: Path) -> None:
@@ -83,18 +72,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="G1 and Panda only, a tenth of the time")
     parser.add_argument("--seconds", type=float, default=1.5, help="measuring time a row")
     parser.add_argument("--robots", nargs="+", metavar="ROBOT", help="some of " + ", ".join(NAMES))
-    parser.add_argument(
-        "--only", nargs="+", metavar="PART", help="some of dynamics, " + ", ".join(engine.PARTS)
-    )
+    parser.add_argument("--only", nargs="+", metavar="PART", help="some of " + ", ".join(PARTS))
     arguments = parser.parse_args()
-    for given, known in ((arguments.robots, NAMES), (arguments.only, ["dynamics", *engine.PARTS])):
+    for given, known in ((arguments.robots, NAMES), (arguments.only, PARTS)):
         for unknown in set(given or ()) - set(known):
             parser.error(f"{unknown!r} is not among {', '.join(known)}")
     seconds = arguments.seconds / 10 if arguments.quick else arguments.seconds
     jobs = [dynamics.DEFAULT[0], dynamics.DEFAULT[3]] if arguments.quick else dynamics.DEFAULT
     if arguments.robots:
         jobs = [NAMES[name] for name in arguments.robots]
-    parts = arguments.only or ["dynamics", *engine.PARTS]
+    parts = arguments.only or PARTS
     results: dict[str, Any] = {"machine": machine(), "commit": commit(), "batch": dynamics.BATCH}
     print(f"{results['machine']}\ncommit {results['commit']}")
     results["dynamics"], results["engine"] = [], {}
@@ -104,6 +91,9 @@ def main() -> None:
         with one_core():
             for name, base in jobs if "dynamics" in parts else ():
                 results["dynamics"].append(dynamics.compare(name, base, seconds))
+            if "loading" in parts:
+                print("\nloading: URDF files without meshes, least of interleaved repeats")
+                results["loading"] = loading.measure(seconds=2.0 * seconds)
         results["engine"] = engine.measure([part for part in engine.PARTS if part in parts], seconds)
     except agree.Disagreement as problem:
         sys.exit(f"nothing was timed: {problem}")

@@ -16,7 +16,11 @@ _KINDS = {"c": "complex numbers", "O": "objects", "b": "booleans", "U": "text", 
 
 
 def real_array(
-    name: str, value: Any, accepted: str, error: type[Exception] = ShapeError, dtype: str = "float64"
+    name: str,
+    value: Any,
+    accepted: str | tuple[int, ...],
+    error: type[Exception] = ShapeError,
+    dtype: str = "float64",
 ) -> np.ndarray:
     """An array of any shape, without a copy where none is needed.
 
@@ -46,6 +50,8 @@ def real_array(
         if array.dtype.kind in "USO" and array.ndim == 0 and value is not None:
             got = f"{got}: {_short(value)}"
         raise error(f"{name}: expected real numbers of shape {accepted}, got {got}")
+    if array.dtype == dtype:
+        return array
     with np.errstate(over="ignore"):  # too large for single precision is infinite, and refused as such
         return array.astype(dtype, copy=False)
 

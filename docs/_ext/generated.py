@@ -108,8 +108,14 @@ def example(code: str) -> list[str]:
         bad, good, line, _ = urdf_cases.CASES[code]
     elif code in urdf_cases.MORE:
         bad, options = urdf_cases.MORE[code]
+    elif code in urdf_cases.ON_DISK:
+        words, make = urdf_cases.ON_DISK[code]
+        with tempfile.TemporaryDirectory() as folder:
+            findings = check_urdf(make(Path(folder)), plausible=True, meshes=True)[1]
+        (found,) = (d for d in findings if d.code == code)
+        return [f"*Example:* {plain(words)}.", "", f"*Said:* ``{found.element}: {found.message}``", ""]
     else:
-        return []
+        return [f"*Example:* {plain(urdf_cases.IN_WORDS[code])}.", ""]
     (found,) = (d for d in check_urdf(bad, **options)[1] if d.code == code)
     said = [f"*Said:* ``{found.element}: {found.message}``", ""]
     if isinstance(bad, bytes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,12 @@ from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector
 
 BASES = ("fixed", "floating")
 _HERE = Placement()  # of a link whose frame is its body's
-_OFF_DIAGONAL = ((0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1))
 
 
 @dataclass
-class _LinkDraft:
+class LinkDraft:
+    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked."""
+
     name: str
     mass: float
     com: np.ndarray
@@ -36,7 +37,9 @@ class _LinkDraft:
 
 
 @dataclass
-class _JointDraft:
+class JointDraft:
+    """A joint as :class:`ModelBuilder` keeps it: the arguments of ``joint``, checked; inf for no limit."""
+
     name: str
     kind: str
     parent: str
@@ -64,15 +67,18 @@ class _LoopDraft:
     axis: np.ndarray
 
 
-def snapped(x: np.ndarray) -> np.ndarray:
-    """Entries within 1e-12 of 0 or +-1 made exactly that: zeros and ones are work that folds away."""
-    return np.array([_snapped(v) for v in x.ravel().tolist()]).reshape(x.shape)
+def snapped(row: Iterable[float]) -> list[float]:
+    """Numbers within 1e-12 of 0 or +-1 made exactly that: zeros and ones are work that folds away."""
+    return [0.0 if abs(x) < SNAP else math.copysign(1.0, x) if abs(abs(x) - 1.0) < SNAP else x for x in row]
 
 
-def _snapped(v: float) -> float:
-    if abs(v) < SNAP:
-        return 0.0
-    return math.copysign(1.0, v) if abs(abs(v) - 1.0) < SNAP else v
+def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
+    """The axis of a joint at length 1, (3,); x where its kind has none."""
+    if not JOINT_TABLE[kind].has_axis:
+        return np.array([1.0, 0.0, 0.0])
+    norm = math.hypot(*axis)
+    # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
+    return np.array(snapped([x / norm for x in axis] if abs(norm - 1.0) > SNAP else axis))
 
 
 class ModelBuilder:
@@ -89,8 +95,8 @@ class ModelBuilder:
 
     def __init__(self, name: str, source: str = "<code>") -> None:
         self.name, self.source = name, source
-        self._links: dict[str, _LinkDraft] = {}
-        self._joints: dict[str, _JointDraft] = {}
+        self._links: dict[str, LinkDraft] = {}
+        self._joints: dict[str, JointDraft] = {}
         self._loops: dict[str, _LoopDraft] = {}
 
     def link(
@@ -118,12 +124,13 @@ class ModelBuilder:
         if name in self._links:
             raise ModelError(f"link {name!r} is there already; link names are unique")
         matrix = finite(f"inertia of link {name!r}", np.zeros((3, 3)) if inertia is None else inertia, (3, 3))
-        if any(abs(matrix[i, j] - matrix[j, i]) > 1e-9 * abs(matrix[j, i]) for i, j in _OFF_DIAGONAL):
+        (_, xy, xz), (yx, _, yz), (zx, zy, _) = matrix.tolist()
+        if not (_alike(xy, yx) and _alike(xz, zx) and _alike(yz, zy)):
             raise ModelError(f"inertia of link {name!r} is not symmetric")
         mass = finite_number(f"mass of link {name!r}", mass)
         if mass < 0.0:
             raise ModelError(f"mass of link {name!r} must be finite and not negative, got {mass}")
-        self._links[name] = _LinkDraft(
+        self._links[name] = LinkDraft(
             name,
             mass,
             finite(f"com of link {name!r}", com, (3,)),
@@ -172,7 +179,7 @@ class ModelBuilder:
         name = checked_name("joint", name)
         if name in self._joints or name in self._loops:
             raise ModelError(f"joint {name!r} is there already; joint names are unique")
-        self._joints[name] = _JointDraft(
+        self._joints[name] = JointDraft(
             name,
             _kind(kind),
             parent,
@@ -219,6 +226,13 @@ class ModelBuilder:
         )
         return self
 
+    def add(self, draft: LinkDraft | JointDraft) -> None:
+        """Add a link or joint that has been checked already, as the importer does; nothing is asked again."""
+        if isinstance(draft, LinkDraft):
+            self._links[draft.name] = draft
+        else:
+            self._joints[draft.name] = draft
+
     def build(
         self,
         base: str = "fixed",
@@ -247,13 +261,13 @@ class ModelBuilder:
         models = [NO_JOINT]
         XT = [Transform.identity()]
         frame: dict[str, tuple[int, Placement]] = {}
-        movable: list[_JointDraft] = []
+        movable: list[JointDraft] = []
         known: dict[tuple, JointModel] = {}
         if base == "floating":
             if FLOATING_BASE in self._joints:
                 raise ModelError(f"the joint name {FLOATING_BASE!r} belongs to the floating base; rename it")
             movable.append(
-                _JointDraft(
+                JointDraft(
                     FLOATING_BASE,
                     "floating",
                     WORLD,
@@ -281,10 +295,10 @@ class ModelBuilder:
             draft = incoming[name]
             body, placement = frame[draft.parent]
             here = draft.placement if placement is _HERE else placement @ draft.placement
+            rows = [snapped(row) for row in here.rotation.tolist()]
             shift = [0.0 if abs(x) < SNAP else x for x in here.position.tolist()]
-            here = Placement(snapped(here.rotation), np.array(shift))
             if draft.kind == "fixed":
-                frame[name] = (body, here)
+                frame[name] = (body, Placement(np.array(rows), np.array(shift)))
                 continue
             movable.append(draft)
             parent.append(body)
@@ -293,7 +307,7 @@ class ModelBuilder:
             if key not in known:  # most joints of a robot turn about the same few axes
                 known[key] = JointModel(JOINT_TABLE[draft.kind], Vector3(*key[1:4]), draft.pitch)
             models.append(known[key])
-            XT.append(Transform(Matrix3(here.rotation.T.tolist()), Vector3(*here.position.tolist())))
+            XT.append(Transform(Matrix3(zip(*rows, strict=True)), Vector3(*shift)))
             frame[name] = (len(parent) - 1, _HERE)
 
         inertia: list[RigidInertia | None] = [None] * len(parent)
@@ -362,11 +376,11 @@ class ModelBuilder:
 
         return to_builder(robot)
 
-    def _walk(self) -> tuple[list[str], dict[str, _JointDraft]]:
+    def _walk(self) -> tuple[list[str], dict[str, JointDraft]]:
         """Links depth first from the root, and the joint that leads to each."""
         if not self._links:
             raise ModelError(f"model {self.name!r} has no link; add at least one")
-        incoming: dict[str, _JointDraft] = {}
+        incoming: dict[str, JointDraft] = {}
         for joint in self._joints.values():
             for end in (joint.parent, joint.child):
                 if end not in self._links:
@@ -401,29 +415,17 @@ class ModelBuilder:
         return [names[k] for k in order], incoming
 
 
-def _joint(d: _JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
-    return Joint(
-        name=d.name,
-        kind=d.kind,
-        body=body,
-        q_slice=q_slice,
-        v_slice=v_slice,
-        axis=d.axis,
-        pitch=d.pitch,
-        lower=d.lower,
-        upper=d.upper,
-        effort=d.effort,
-        velocity=d.velocity,
-        damping=d.damping,
-        friction=d.friction,
-        mimic=d.mimic,
-        parent_link=d.parent,
-        child_link=d.child,
-        origin=d.placement,
-    )
+def _alike(a: float, b: float) -> bool:
+    return a == b or abs(a - b) <= 1e-9 * min(abs(a), abs(b))
 
 
-def _body_inertia(link: _LinkDraft, placement: Placement) -> RigidInertia:
+def _joint(d: JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
+    place = (d.name, d.kind, body, q_slice, v_slice, d.axis, d.pitch)
+    bounds = (d.lower, d.upper, d.effort, d.velocity, d.damping, d.friction)
+    return Joint(*place, *bounds, d.mimic, d.parent, d.child, d.placement)
+
+
+def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:
     c, Ic = link.com, link.inertia
     if placement is not _HERE:
         R = placement.rotation
@@ -441,10 +443,6 @@ def _kind(kind: str) -> str:
 
 def _axis(name: str, kind: str, axis: Any) -> np.ndarray:
     array = finite(f"axis of joint {name!r}", axis, (3,))
-    if not JOINT_TABLE[kind].has_axis:
-        return np.array([1.0, 0.0, 0.0])
-    norm = math.hypot(*array.tolist())
-    if norm == 0.0:
+    if JOINT_TABLE[kind].has_axis and not array.any():
         raise ModelError(f"axis of joint {name!r} is zero; a {kind} joint needs a direction")
-    # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
-    return snapped(array / norm if abs(norm - 1.0) > SNAP else array)
+    return unit_axis(kind, array.tolist())

@@ -35,7 +35,7 @@ def not_a_robot(given: Any) -> WrongType:
 
 def finite(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Finite numbers of a shape, as a new array."""
-    array = real_array(what, value, str(shape), ModelError).copy()
+    array = np.array(real_array(what, value, shape, ModelError))
     if array.shape != shape or not all(map(math.isfinite, array.ravel().tolist())):
         raise ModelError(f"{what}: expected finite numbers of shape {shape}, got {value!r}")
     return array
@@ -76,9 +76,14 @@ def checked_placement(what: str, placement: Any) -> Placement:
     p = finite(f"position of the {what}", placement.position, (3,))
     # Entry by entry: NumPy takes longer over a 3 x 3 matrix, and there are thousands.
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
-    lengths = (a * a + d * d + g * g - 1.0, b * b + e * e + h * h - 1.0, c * c + f * f + i * i - 1.0)
-    products = (a * b + d * e + g * h, a * c + d * f + g * i, b * c + e * f + h * i)
-    off = max(map(abs, lengths + products))
+    off = max(
+        abs(a * a + d * d + g * g - 1.0),
+        abs(b * b + e * e + h * h - 1.0),
+        abs(c * c + f * f + i * i - 1.0),
+        abs(a * b + d * e + g * h),
+        abs(a * c + d * f + g * i),
+        abs(b * c + e * f + h * i),
+    )
     if off > ORTHONORMAL:
         raise ModelError(
             f"{what}: the rotation is not orthonormal; R^T R differs from 1 by {off:.2g}, "

@@ -27,7 +27,8 @@ class RigidInertia:
     @staticmethod
     def about_com(m: Scalar, c: Vector3, Ic: Symmetric3) -> RigidInertia:
         """From mass, centre of mass and rotational inertia about the centre of mass."""
-        return RigidInertia(m, Vector3.zero(), Ic).congruence(Transform(Matrix3.identity(), c))
+        h = c * m
+        return RigidInertia(m, h, Ic + _shift(h, c))
 
     def __add__(self, other: RigidInertia) -> RigidInertia:
         return RigidInertia(self.m + other.m, self.h + other.h, self.Ibar + other.Ibar)
@@ -40,21 +41,25 @@ class RigidInertia:
         """X^T I X (RBDA eq. 2.66)."""
         k = X.E.transpose_apply(self.h)
         h = k + X.r * self.m
-        a, r, s = k + h, X.r, X.r * 0.5
-        p = Vector3(a.x * r.x, a.y * r.y, a.z * r.z)
-        shift = Symmetric3(
-            p.y + p.z,
-            p.x + p.z,
-            p.x + p.y,
-            -(a.x * s.y + a.y * s.x),
-            -(a.x * s.z + a.z * s.x),
-            -(a.y * s.z + a.z * s.y),
-        )
-        return RigidInertia(self.m, h, self.Ibar.rotated(X.E) + shift)
+        return RigidInertia(self.m, h, self.Ibar.rotated(X.E) + _shift(k + h, X.r))
 
     def articulated(self) -> ArticulatedInertia:
         """The same inertia as a symmetric 6 x 6."""
         return ArticulatedInertia(self.Ibar, Matrix3.skew(self.h), Symmetric3.diagonal(self.m))
+
+
+def _shift(a: Vector3, r: Vector3) -> Symmetric3:
+    """The symmetric part of -(a x) (r x): what moving a body by r adds, with a = the first moments' sum."""
+    sx, sy, sz = r.x * 0.5, r.y * 0.5, r.z * 0.5
+    px, py, pz = a.x * r.x, a.y * r.y, a.z * r.z
+    return Symmetric3(
+        py + pz,
+        px + pz,
+        px + py,
+        -(a.x * sy + a.y * sx),
+        -(a.x * sz + a.z * sx),
+        -(a.y * sz + a.z * sy),
+    )
 
 
 class ArticulatedInertia:

@@ -158,7 +158,14 @@ class Symmetric3:
         yield from (self.xx, self.yy, self.zz, self.xy, self.xz, self.yz)
 
     def __add__(self, other: Symmetric3) -> Symmetric3:
-        return Symmetric3(*(a + b for a, b in zip(self, other, strict=True)))
+        return Symmetric3(
+            self.xx + other.xx,
+            self.yy + other.yy,
+            self.zz + other.zz,
+            self.xy + other.xy,
+            self.xz + other.xz,
+            self.yz + other.yz,
+        )
 
     def __sub__(self, other: Symmetric3) -> Symmetric3:
         return Symmetric3(*(a - b for a, b in zip(self, other, strict=True)))

@@ -9,6 +9,7 @@ resolve                   mesh and texture files
 codes, report             the table of verdicts, and what was found
 load                      load_urdf, loads_urdf, check_urdf, from_yourdfpy
 xacro                     .xacro files, expanded
+folders                   which files of a folder are robots
 describe, write, dump     a robot to its description, to text
 """
 

@@ -7,7 +7,7 @@ The classes mirror the file: attributes keep URDF's names and defaults, order is
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ AXIS_TYPES = ("revolute", "continuous", "prismatic", "planar", "helical", "cylin
 """Types that use the axis; the last two only in loop joints."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """``<origin>``: pose of a frame in its parent's frame.
 
     Attributes:
@@ -74,8 +73,7 @@ def _quaternion_rotation(quat_xyzw: tuple[float, float, float, float]) -> np.nda
     )
 
 
-@dataclass(frozen=True, slots=True)
-class InertialDescription:
+class InertialDescription(NamedTuple):
     """``<inertial>``.
 
     Attributes:
@@ -87,7 +85,7 @@ class InertialDescription:
 
     mass: float
     inertia: tuple[float, float, float, float, float, float]
-    origin: Origin = field(default_factory=Origin)
+    origin: Origin = Origin()
     line: int = 0
 
     def matrix(self) -> np.ndarray:
@@ -103,8 +101,7 @@ class InertialDescription:
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-@dataclass(frozen=True, slots=True)
-class MaterialDescription:
+class MaterialDescription(NamedTuple):
     """``<material>``: rgba in 0..1 or None, texture file name as written or None."""
 
     name: str
@@ -118,19 +115,17 @@ class MaterialDescription:
         return self.rgba is not None or self.texture is not None
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeDescription:
+class ShapeDescription(NamedTuple):
     """``<visual>`` or ``<collision>``: a geometry at an origin in the link's frame."""
 
     geometry: Geometry
-    origin: Origin = field(default_factory=Origin)
+    origin: Origin = Origin()
     name: str | None = None
     material: MaterialDescription | None = None
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LinkDescription:
+class LinkDescription(NamedTuple):
     """``<link>``; inertial is None where the file has none."""
 
     name: str
@@ -140,8 +135,7 @@ class LinkDescription:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LimitDescription:
+class LimitDescription(NamedTuple):
     """``<limit>``; None where the file does not say.
 
     Attributes:
@@ -165,8 +159,7 @@ class LimitDescription:
         return (self.lower or 0.0, self.upper or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class DynamicsDescription:
+class DynamicsDescription(NamedTuple):
     """``<dynamics>``: damping [N m s/rad | N s/m] and Coulomb friction [N m | N]."""
 
     damping: float = 0.0
@@ -174,8 +167,7 @@ class DynamicsDescription:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SafetyDescription:
+class SafetyDescription(NamedTuple):
     """``<safety_controller>``: soft limits [rad | m] and gains."""
 
     soft_lower_limit: float = 0.0
@@ -185,8 +177,7 @@ class SafetyDescription:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationDescription:
+class CalibrationDescription(NamedTuple):
     """``<calibration>``: positions of a switch's edges [rad | m], None where not given."""
 
     rising: float | None = None
@@ -194,8 +185,7 @@ class CalibrationDescription:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class MimicDescription:
+class MimicDescription(NamedTuple):
     """``<mimic>``: position = multiplier * position of ``joint`` + offset."""
 
     joint: str
@@ -204,8 +194,7 @@ class MimicDescription:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class JointDescription:
+class JointDescription(NamedTuple):
     """``<joint>``.
 
     Attributes:
@@ -221,7 +210,7 @@ class JointDescription:
     type: str
     parent: str | None
     child: str | None
-    origin: Origin = field(default_factory=Origin)
+    origin: Origin = Origin()
     axis: Triple = (1.0, 0.0, 0.0)
     limit: LimitDescription | None = None
     dynamics: DynamicsDescription | None = None
@@ -244,8 +233,7 @@ class JointDescription:
         return self.type in AXIS_TYPES
 
 
-@dataclass(frozen=True, slots=True)
-class LoopDescription:
+class LoopDescription(NamedTuple):
     """``<loop_joint>``, robokit's extension: a joint that closes a loop of the tree.
 
     Attributes:
@@ -260,8 +248,8 @@ class LoopDescription:
     type: str
     predecessor: str | None
     successor: str | None
-    predecessor_origin: Origin = field(default_factory=Origin)
-    successor_origin: Origin = field(default_factory=Origin)
+    predecessor_origin: Origin = Origin()
+    successor_origin: Origin = Origin()
     axis: Triple = (1.0, 0.0, 0.0)
     line: int = 0
 
@@ -271,8 +259,7 @@ class LoopDescription:
         return self.type in AXIS_TYPES
 
 
-@dataclass(frozen=True, slots=True)
-class RobotDescription:
+class RobotDescription(NamedTuple):
     """``<robot>``: links, joints, loops and top-level materials in the file's order, duplicates included."""
 
     name: str

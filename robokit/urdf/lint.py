@@ -13,6 +13,7 @@ from typing import Any
 from robokit.diagnostics import Diagnostic, Severity
 from robokit.errors import RobokitError
 from robokit.urdf.description import RobotDescription
+from robokit.urdf.folders import is_robot_file, robot_files, without_parts
 from robokit.urdf.load import PathLike, check_urdf
 from robokit.urdf.plausible import equivalent_box, total_mass
 
@@ -54,8 +55,8 @@ def urdf_files(names: Iterable[str], find: Callable[[str], Path]) -> tuple[list[
     """The files that arguments mean: paths, folders, patterns, names of robots.
 
     Args:
-        names: a folder means all .urdf files in it and below it, hidden folders left out; a pattern may
-            hold ``*``, ``?``, ``[...]`` and ``**``.
+        names: a folder means all .urdf files and robots in .xacro files in it and below it, hidden folders
+            left out; a pattern may hold ``*``, ``?``, ``[...]`` and ``**``.
         find: path of an argument that is neither a folder nor a pattern; raises RobokitError.
 
     Returns:
@@ -66,11 +67,11 @@ def urdf_files(names: Iterable[str], find: Callable[[str], Path]) -> tuple[list[
     for name in names:
         path = Path(name).expanduser()
         if path.is_dir():
-            found = sorted(_below(path))
-            missing = f"no .urdf file in folder {name!r} or below it"
+            found = without_parts(sorted(robot_files(path)))
+            missing = f"no .urdf file, and no robot in a .xacro file, in folder {name!r} or below it"
         elif glob.has_magic(name) and not path.exists():
-            found = sorted(_matching(str(path)))
-            missing = f"no .urdf file matches {name!r}"
+            found = without_parts(sorted(set(_matching(str(path)))))
+            missing = f"no .urdf file, and no robot in a .xacro file, matches {name!r}"
         else:
             try:
                 found, missing = [find(name)], ""
@@ -82,21 +83,14 @@ def urdf_files(names: Iterable[str], find: Callable[[str], Path]) -> tuple[list[
     return list(files), problems
 
 
-def _below(folder: Path) -> Iterable[Path]:
-    """URDFs in a folder and below it; links to folders are not followed, so that it ends."""
-    for here, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(here) / name for name in names if name.lower().endswith(".urdf"))
-
-
 def _matching(pattern: str) -> Iterable[Path]:
-    """Files that a pattern matches, and the URDFs of folders that it matches."""
+    """Files that a pattern matches, and the robot files in folders that it matches."""
     for name in glob.glob(pattern, recursive=True):
         path = Path(name)
-        if path.is_file() and (path.suffix.lower() == ".urdf" or not pattern.endswith("*")):
+        if path.is_file() and (is_robot_file(path) or not pattern.endswith("*")):
             yield path
         elif path.is_dir() and not pattern.endswith("**"):
-            yield from _below(path)
+            yield from robot_files(path)
 
 
 def check_files(

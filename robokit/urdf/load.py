@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from robokit.conventions import FLOATING_BASE
 from robokit.diagnostics import Diagnostic
 from robokit.errors import UnknownName, WrongType
+from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder, unit_axis
 from robokit.model.geometry import Mesh, Shape
+from robokit.model.parts import Mimic
 from robokit.urdf.check import check, fixed_base_name
-from robokit.urdf.description import JointDescription, RobotDescription, ShapeDescription
+from robokit.urdf.description import (
+    InertialDescription,
+    JointDescription,
+    RobotDescription,
+    ShapeDescription,
+)
 from robokit.urdf.parse import parse_path, parse_text
 from robokit.urdf.report import Report, refusal
 from robokit.urdf.resolve import Resolver
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
     from robokit.model.robot import Robot
 
 BASES = ("fixed", "floating")
+NO_INERTIAL = InertialDescription(0.0, (0.0,) * 6)
 CHECKED = (*BASES, "either")
 MIMICS = ("independent", "couple")
 PathLike = str | os.PathLike[str]
@@ -223,8 +234,6 @@ def build(
         resolver: finds meshes and textures; a fresh one without folders by default.
         diagnostics: carried along on the robot.
     """
-    from robokit.model.builder import ModelBuilder
-
     resolver = resolver or Resolver()
     materials = description.material_table()
 
@@ -241,16 +250,13 @@ def build(
 
     builder = ModelBuilder(description.name.strip() or "robot", source=description.file)
     for link in description.links:
-        shapes = [shape(s) for s in link.visuals], [shape(s) for s in link.collisions]
-        if link.inertial is None:
-            builder.link(link.name, visuals=shapes[0], collisions=shapes[1])
-        else:
-            inertial = link.inertial
-            builder.link(link.name, inertial.mass, inertial.origin.xyz, inertial.matrix(), *shapes)
+        shapes = tuple(map(shape, link.visuals)), tuple(map(shape, link.collisions))
+        own = link.inertial or NO_INERTIAL
+        builder.add(LinkDraft(link.name, own.mass, np.array(own.origin.xyz), own.matrix(), *shapes))
     # Several quadrupeds call the fixed joint under their trunk "floating_base".
     renamed = {FLOATING_BASE: fixed_base_name(description)} if base == "floating" else {}
     for joint in description.joints:
-        _add_joint(builder, joint, renamed)
+        builder.add(_joint(joint, renamed))
     for loop in description.loops:
         assert loop.predecessor is not None and loop.successor is not None  # an error stopped us otherwise
         builder.loop_joint(
@@ -265,24 +271,24 @@ def build(
     return builder.build(base=base, diagnostics=list(diagnostics))
 
 
-def _add_joint(builder: Any, joint: JointDescription, renamed: Mapping[str, str]) -> None:
-    from robokit.model.parts import Mimic
-
-    ranged = joint.type in ("revolute", "prismatic")
+def _joint(joint: JointDescription, renamed: Mapping[str, str]) -> JointDraft:
+    assert joint.parent is not None and joint.child is not None  # an error stopped us otherwise
     limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
-    lower, upper = (limit.range if limit and ranged else None) or (None, None)
-    builder.joint(
+    ranged = limit.range if limit and joint.type in ("revolute", "prismatic") else None
+    lower, upper = ranged or (-math.inf, math.inf)
+    return JointDraft(
         renamed.get(joint.name, joint.name),
         joint.type,
         joint.parent,
         joint.child,
-        placement=joint.origin.placement(),
-        axis=joint.axis if joint.has_axis else (1.0, 0.0, 0.0),
-        lower=lower,
-        upper=upper,
-        effort=limit.effort if limit else None,
-        velocity=limit.velocity if limit else None,
-        damping=dynamics.damping if dynamics else 0.0,
-        friction=dynamics.friction if dynamics else 0.0,
-        mimic=Mimic(renamed.get(mimic.joint, mimic.joint), mimic.multiplier, mimic.offset) if mimic else None,
+        joint.origin.placement(),
+        unit_axis(joint.type, joint.axis),
+        0.0,
+        lower,
+        upper,
+        math.inf if limit is None or limit.effort is None else limit.effort,
+        math.inf if limit is None or limit.velocity is None else limit.velocity,
+        dynamics.damping if dynamics else 0.0,
+        dynamics.friction if dynamics else 0.0,
+        Mimic(renamed.get(mimic.joint, mimic.joint), mimic.multiplier, mimic.offset) if mimic else None,
     )

@@ -40,7 +40,7 @@ def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
         reader.report.add("joint-type-missing", where, line, "has no type", accepted)
     elif kind not in JOINT_TABLE:
         reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", accepted)
-    parts: dict[str, etree._Element] = dict(reader.children(element, where, _PARTS, _PARTS))
+    parts = reader.parts(element, where, _PARTS)
     ends = [_end(parts.get(which), reader, where, line, which) for which in ("predecessor", "successor")]
     axis = (1.0, 0.0, 0.0)
     if "axis" in parts:
@@ -59,7 +59,7 @@ def _end(
         line = reader.line(element)
         reader.attributes(element, where, ("link",))
         link = reader.text(element, "link", where) or None
-        for _, child in reader.children(element, where, frozenset(("origin",)), frozenset(("origin",))):
+        for child in reader.parts(element, where, frozenset(("origin",))).values():
             origin = reader.origin(child, where)
     if link is None:
         message = f"has no <{which}>" if element is None else f"<{which}> names no link"

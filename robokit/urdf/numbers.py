@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 import re
 
-_ONE = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_NUMBER = re.compile(_ONE)
-_LIST = re.compile(rf"\s*{_ONE}(?:\s+{_ONE})*\s*")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WORDS = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _LONGEST = 400  # characters; a double needs 25
 
@@ -35,6 +33,12 @@ def parse_number(text: str) -> float:
     Raises:
         NumberError: for anything else.
     """
+    try:
+        if _plain(text) and math.isfinite(value := float(text)):
+            return value
+    except ValueError:
+        pass
+    # Something is odd: say what.
     text = text.strip()
     if len(text) > _LONGEST:
         raise NumberError("number-invalid", f"{shorten(text)} is not a number: {len(text)} characters")
@@ -59,10 +63,13 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
     Raises:
         NumberError: for anything else.
     """
-    if len(text) <= _LONGEST and _LIST.fullmatch(text):
-        values = tuple(map(float, text.split()))
-        if len(values) == count and math.isfinite(sum(values)):
-            return values
+    try:
+        if _plain(text):
+            values = tuple(map(float, text.split()))
+            if len(values) == count and math.isfinite(sum(values)):
+                return values
+    except ValueError:
+        pass
     # Something is odd: look at the numbers one by one.
     parts = text.split(None, count + 1)
     values = tuple(parse_number(part) for part in parts[:count])
@@ -71,6 +78,11 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
         hint = f"write {count} numbers"
         raise NumberError("number-count", f"{shorten(text)} holds {found} numbers, expected {count}", hint)
     return values
+
+
+def _plain(text: str) -> bool:
+    """Whether float() takes the text only for what it is here, if it is finite."""
+    return text.isascii() and "_" not in text and len(text) <= _LONGEST
 
 
 def shorten(text: str, length: int = 60) -> str:

@@ -39,6 +39,7 @@ _JOINT = frozenset(
     ("origin", "parent", "child", "axis", "limit", "dynamics", "safety_controller", "calibration", "mimic")
 )
 _PRODUCTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_MOMENTS = ("ixx", "iyy", "izz")
 
 _OTHER_ROOTS = {
     "sdf": ("an SDF file of Gazebo", "convert it to URDF; robokit reads URDF only"),
@@ -131,32 +132,31 @@ def _link(element: etree._Element, reader: Reader) -> LinkDescription:
     inertial: InertialDescription | None = None
     visuals: list[ShapeDescription] = []
     collisions: list[ShapeDescription] = []
-    for tag, child in reader.children(element, where, _LINK, frozenset(("inertial",))):
-        if tag == "inertial":
-            inertial = _inertial(child, reader, where + " inertial")
-        else:
+    weighed = False
+    for tag, child in reader.children(element, where, _LINK):
+        if tag != "inertial":
             shape = read_shape(child, reader, f"{where} {tag}")
             if shape is not None:
                 (visuals if tag == "visual" else collisions).append(shape)
+        elif weighed:
+            reader.repeated(tag, child, where)
+        else:
+            weighed = True
+            inertial = _inertial(child, reader, where + " inertial")
     return LinkDescription(name, inertial, tuple(visuals), tuple(collisions), reader.line(element))
 
 
 def _inertial(element: etree._Element, reader: Reader, where: str) -> InertialDescription | None:
     """None where a number is missing or bad: a guess would be a lie, and the file is refused anyway."""
-    mass: tuple[float, ...] | None = None
-    inertia: tuple[float, ...] | None = (0.0,) * 6
-    origin, has_mass = Origin(), False
-    for tag, child in reader.children(element, where, _INERTIAL, _INERTIAL):
-        if tag == "origin":
-            origin = reader.origin(child, where)
-        elif tag == "mass":
-            has_mass = True
-            reader.attributes(child, where, ("value",))
-            mass = reader.required(child, "value", 1, where)
-        else:
-            inertia = _inertia(child, reader, where)
-    if not has_mass:
+    parts = reader.parts(element, where, _INERTIAL)
+    origin = reader.origin(parts["origin"], where) if "origin" in parts else Origin()
+    mass = None
+    if "mass" in parts:
+        reader.attributes(parts["mass"], where, ("value",))
+        mass = reader.required(parts["mass"], "value", 1, where)
+    else:
         reader.report.add("mass-missing", where, reader.line(element), "has no <mass>")
+    inertia = _inertia(parts["inertia"], reader, where) if "inertia" in parts else (0.0,) * 6
     if mass is None or inertia is None:
         return None
     return InertialDescription(mass[0], inertia, origin, reader.line(element))  # type: ignore[arg-type]
@@ -164,19 +164,19 @@ def _inertial(element: etree._Element, reader: Reader, where: str) -> InertialDe
 
 def _inertia(element: etree._Element, reader: Reader, where: str) -> tuple[float, ...] | None:
     reader.attributes(element, where, _PRODUCTS)
-    values: list[float | None] = []
-    left_out: list[str] = []
-    for name in _PRODUCTS:
-        if name[1] != name[2] and element.get(name) is None:
-            left_out.append(name)
-            values.append(0.0)
-            continue
-        number = reader.required(element, name, 1, where)
-        values.append(None if number is None else number[0])
-    if left_out:
-        message = f"<inertia> leaves out {', '.join(left_out)}, taken as 0"
-        reader.report.add("inertia-incomplete", where, reader.line(element), message)
-    return None if None in values else tuple(values)  # type: ignore[arg-type]
+    found = [reader.numbers(element, name, 1, where) for name in _PRODUCTS]
+    if None in found:
+        left_out = [name for name, number in zip(_PRODUCTS, found, strict=True) if number is None]
+        for name in left_out:
+            if name in _MOMENTS:
+                reader.missing(element, name, where)
+        products = [name for name in left_out if name not in _MOMENTS]
+        if products:
+            message = f"<inertia> leaves out {', '.join(products)}, taken as 0"
+            reader.report.add("inertia-incomplete", where, reader.line(element), message)
+        if len(products) < len(left_out):
+            return None
+    return None if False in found else tuple([number[0] if number else 0.0 for number in found])
 
 
 def _joint(element: etree._Element, reader: Reader) -> JointDescription:
@@ -192,7 +192,7 @@ def _joint(element: etree._Element, reader: Reader) -> JointDescription:
         hint = f"did you mean {plain!r}? {accepted}" if plain in JOINT_TYPES else accepted
         reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", hint)
 
-    parts: dict[str, etree._Element] = dict(reader.children(element, where, _JOINT, _JOINT))
+    parts = reader.parts(element, where, _JOINT)
     parent, parent_line = _end(parts.get("parent"), reader, where, line, "parent")
     child, child_line = _end(parts.get("child"), reader, where, line, "child")
     axis, axis_line = (1.0, 0.0, 0.0), line
@@ -239,9 +239,13 @@ def _limit(element: etree._Element | None, reader: Reader, where: str) -> LimitD
     if element is None:
         return None
     reader.attributes(element, where, ("lower", "upper", "effort", "velocity", "acceleration", "jerk"))
-    lower, upper = (reader.number(element, end, where, None, 0.0) for end in ("lower", "upper"))
-    effort, velocity = (reader.number(element, end, where, None, 0.0) for end in ("effort", "velocity"))
-    return LimitDescription(lower, upper, effort, velocity, reader.line(element))
+    return LimitDescription(
+        reader.number(element, "lower", where, None, 0.0),
+        reader.number(element, "upper", where, None, 0.0),
+        reader.number(element, "effort", where, None, 0.0),
+        reader.number(element, "velocity", where, None, 0.0),
+        reader.line(element),
+    )
 
 
 def _dynamics(element: etree._Element | None, reader: Reader, where: str) -> DynamicsDescription | None:

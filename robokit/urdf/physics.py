@@ -35,6 +35,11 @@ def check_inertias(robot: RobotDescription, report: Report) -> None:
         if inertial.mass < 0:
             report.add("mass-negative", where, inertial.line, f"mass {inertial.mass:g} kg is below zero")
         largest = max(map(abs, inertial.inertia))
+        reach = sum(x * x for x in inertial.origin.xyz)
+        if not math.isfinite(9.0 * largest + abs(inertial.mass) * reach):  # what turning and moving can give
+            message = "the inertia about the link's origin is beyond the largest double, 1.8e308"
+            report.add("number-not-finite", where, inertial.line, message, "mind the units: kg and metres")
+            continue
         if largest <= ZERO_GYRATION * inertial.mass:
             if inertial.mass > 0:
                 noise = f" (at most {largest:.1g} kg m^2)" if largest else ""
@@ -84,12 +89,14 @@ def check_joints(robot: RobotDescription, report: Report) -> None:
 
 def _check_axis(joint: JointDescription, report: Report) -> None:
     length = math.hypot(*joint.axis)
+    if abs(length - 1) <= AXIS_TOLERANCE:
+        return
     where = f"joint {joint.name!r} axis"
     shown = " ".join(f"{x:g}" for x in joint.axis)
     if length == 0:
         message = f"the axis of this {joint.type} joint is {shown}: it has no direction"
         report.add("axis-zero", where, joint.axis_line, message)
-    elif abs(length - 1) > AXIS_TOLERANCE:
+    else:
         message = f"({shown}) has length {length:.4g}; it was normalised"
         report.add("axis-not-unit", where, joint.axis_line, message)
 
@@ -107,12 +114,12 @@ def _check_limit(joint: JointDescription, report: Report) -> None:
     elif joint.type == "continuous" and (limit.lower or limit.upper):
         message = "position limits on a continuous joint are ignored"
         report.once("limit-on-continuous", "", where, limit.line, message)
-    missing = [name for name in ("effort", "velocity") if getattr(limit, name) is None]
+    bounds = {"effort": limit.effort, "velocity": limit.velocity}
+    missing = [name for name, value in bounds.items() if value is None]
     if missing and joint.type in ("revolute", "prismatic", "continuous"):
         message = f"<limit> says no {' and no '.join(missing)}: loaded without"
         report.add("limit-incomplete", where, limit.line, message, f"add {' and '.join(missing)}")
-    for name in ("effort", "velocity"):
-        value = getattr(limit, name)
+    for name, value in bounds.items():
         if value is not None and value < 0:
             report.add(f"limit-{name}-negative", where, limit.line, f"{name} {value:g} is below zero")
 

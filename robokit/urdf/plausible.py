@@ -58,7 +58,8 @@ def equivalent_box(inertial: InertialDescription) -> Equivalent | None:
     Edges a, b, c follow from the moments: I1 = m (b² + c²) / 12 and so on.
     """
     I = inertial.matrix()
-    if not inertial.mass > 0 or not np.any(I) or not np.abs(I).max() < LARGEST:
+    largest = float(np.abs(I).max())
+    if not inertial.mass > 0 or largest == 0 or not largest < LARGEST * min(inertial.mass, 1.0):
         return None
     moments, axes = np.linalg.eigh(I)
     if np.linalg.det(axes) < 0:

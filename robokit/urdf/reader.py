@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from robokit.urdf.description import Origin, Triple
 from robokit.urdf.numbers import NumberError, parse_numbers, shorten
@@ -48,28 +48,36 @@ class Reader:
         return name
 
     def children(
-        self, element: etree._Element, where: str, known: frozenset[str], single: frozenset[str] = frozenset()
+        self, element: etree._Element, where: str, known: frozenset[str]
     ) -> Iterator[tuple[str, etree._Element]]:
-        """(tag, child) of the known children; the others are noted once per kind.
-
-        Of the ``single`` ones only the first comes; a second is a warning.
-        """
-        seen: set[str] = set()
-        parent = self.tag(element)
-        names = self._names
+        """(tag, child) of the known children; the others are noted once per kind."""
         for child in element:
-            tag = names.get(child.tag) or self.tag(child)
-            if tag not in known:
-                self._ignored(tag, parent, where, self.line(child))
-            elif tag in seen:
-                message = f"has a second <{tag}>; the first one counts"
-                self.report.add("element-repeated", where, self.line(child), message)
-            else:
-                if tag in single:
-                    seen.add(tag)
+            tag = self._names.get(child.tag) or self.tag(child)
+            if tag in known:
                 yield tag, child
+            else:
+                self._ignored(tag, element, where, self.line(child))
 
-    def _ignored(self, tag: str, parent: str, where: str, line: int) -> None:
+    def parts(self, element: etree._Element, where: str, known: frozenset[str]) -> dict[str, etree._Element]:
+        """Known children by tag where each may come once; a second is a warning."""
+        found: dict[str, etree._Element] = {}
+        for child in element:
+            tag = self._names.get(child.tag) or self.tag(child)
+            if tag not in known:
+                self._ignored(tag, element, where, self.line(child))
+            elif tag in found:
+                self.repeated(tag, child, where)
+            else:
+                found[tag] = child
+        return found
+
+    def repeated(self, tag: str, element: etree._Element, where: str) -> None:
+        """Warns of a second element of a kind that may come once."""
+        message = f"has a second <{tag}>; the first one counts"
+        self.report.add("element-repeated", where, self.line(element), message)
+
+    def _ignored(self, tag: str, within: etree._Element, where: str, line: int) -> None:
+        parent = self.tag(within)
         if tag.startswith("xacro:"):
             self.report.once(
                 "xacro-leftover", "", where, line, f"<{tag}> is left over from xacro and ignored"
@@ -83,20 +91,24 @@ class Reader:
 
     def attributes(self, element: etree._Element, where: str, known: tuple[str, ...]) -> None:
         """Notes attributes that URDF does not have: a misspelt one would be lost silently."""
-        for name in map(str, element.keys()):
-            if name in known or name.startswith("{") or ":" in name:
-                continue
-            tag = self.tag(element)
-            free = [k for k in known if element.get(k) is None]
-            near = difflib.get_close_matches(name, free, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
-            self.report.once("attribute-unknown", f"{tag}/{name}", where, self.line(element), message, hint)
+        for name in element.keys():  # noqa: SIM118
+            if name not in known:
+                self._unknown(element, str(name), where, known)
+
+    def _unknown(self, element: etree._Element, name: str, where: str, known: tuple[str, ...]) -> None:
+        if name.startswith("{") or ":" in name:
+            return
+        tag = self.tag(element)
+        free = [k for k in known if element.get(k) is None]
+        near = difflib.get_close_matches(name, free, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
+        self.report.once("attribute-unknown", f"{tag}/{name}", where, self.line(element), message, hint)
 
     def text(self, element: etree._Element, attribute: str, where: str) -> str | None:
         """An attribute's text verbatim, None where it is absent; unexpanded xacro is an error."""
         value = element.get(attribute)
-        if value is not None and ("${" in value or "$(" in value):
+        if value is not None and "$" in value and ("${" in value or "$(" in value):
             self._unexpanded(element, attribute, where, value)
         return value
 
@@ -106,14 +118,17 @@ class Reader:
 
     def numbers(
         self, element: etree._Element, attribute: str, count: int, where: str
-    ) -> tuple[float, ...] | bool | None:
+    ) -> tuple[float, ...] | Literal[False] | None:
         """The attribute's numbers; None where it is absent, False where it is bad (and reported)."""
         value = element.get(attribute)
         if value is None:
             return None
         known = self._read.get((value, count))
-        if known is not None:
-            return known
+        return known or self._parsed(value, count, element, attribute, where)
+
+    def _parsed(
+        self, value: str, count: int, element: etree._Element, attribute: str, where: str
+    ) -> tuple[float, ...] | Literal[False]:
         if "${" in value or "$(" in value:
             self._unexpanded(element, attribute, where, value)
             return False
@@ -132,14 +147,14 @@ class Reader:
     ) -> float | None:
         """One number, ``absent`` where there is none and ``bad`` where it is unreadable (and reported)."""
         values = self.numbers(element, attribute, 1, where)
-        if values is None:
-            return absent
-        return values[0] if isinstance(values, tuple) else bad
+        if values:
+            return values[0]
+        return absent if values is None else bad
 
     def triple(self, element: etree._Element, attribute: str, where: str, default: Triple) -> Triple:
         """Three numbers, the default where they are absent or bad (and reported)."""
         values = self.numbers(element, attribute, 3, where)
-        return values if isinstance(values, tuple) else default  # type: ignore[return-value]
+        return values or default  # type: ignore[return-value]
 
     def required(
         self, element: etree._Element, attribute: str, count: int, where: str
@@ -147,9 +162,13 @@ class Reader:
         """Numbers that must be there; None where they are not (and reported)."""
         values = self.numbers(element, attribute, count, where)
         if values is None:
-            message = f"<{self.tag(element)}> has no {attribute}"
-            self.report.add("attribute-missing", where, self.line(element), message, f'add {attribute}="..."')
-        return values if isinstance(values, tuple) else None
+            self.missing(element, attribute, where)
+        return values or None
+
+    def missing(self, element: etree._Element, attribute: str, where: str) -> None:
+        """Reports an attribute that must be there and is not."""
+        message = f"<{self.tag(element)}> has no {attribute}"
+        self.report.add("attribute-missing", where, self.line(element), message, f'add {attribute}="..."')
 
     def origin(self, element: etree._Element, where: str) -> Origin:
         """An ``<origin>``."""
@@ -157,7 +176,7 @@ class Reader:
         zero = (0.0, 0.0, 0.0)
         line = self.line(element)
         quat = self.numbers(element, "quat_xyzw", 4, where)
-        if isinstance(quat, tuple):
+        if quat:
             if "rpy" in element.keys():  # noqa: SIM118
                 self.report.add("orientation-twice", where, line, "<origin> has both rpy and quat_xyzw")
             if not any(quat):
@@ -166,6 +185,6 @@ class Reader:
         return Origin(
             self.triple(element, "xyz", where, zero),
             self.triple(element, "rpy", where, zero),
-            quat if isinstance(quat, tuple) else None,  # type: ignore[arg-type]
+            quat or None,  # type: ignore[arg-type]
             line,
         )

@@ -30,7 +30,7 @@ class Resolution:
 
     Attributes:
         path: the file, or None.
-        tried: every path that was tried, in order.
+        tried: where the name may lead, in order, if it leads nowhere.
         package: package that was found nowhere, or None.
         reason: why nothing was tried, or "".
     """
@@ -59,6 +59,7 @@ class Resolver:
         self._known: dict[str, Resolution] = {}
         self._roots = list(self._search_roots())
         self._packages: dict[str, list[str]] = {}
+        self._present: dict[str, list[str]] = {}
 
     def __call__(self, filename: str) -> Resolution:
         """Where the file is; every name is looked up once."""
@@ -95,13 +96,14 @@ class Resolver:
         if name in ("", ".", "..") or _leaves(inside):
             return Resolution(reason="the path leaves its package by '..'")
         folders = self.package_folders(name)
-        tried = [os.path.join(folder, inside) for folder in folders]
-        for path in tried:
+        if name not in self._present:
+            self._present[name] = [folder for folder in folders if os.path.isdir(folder)]
+        for folder in self._present[name]:
+            path = os.path.join(folder, inside)
             if os.path.isfile(path):
-                return Resolution(Path(path), tuple(tried))
-        if not any(os.path.isdir(folder) for folder in folders):
-            return Resolution(None, tuple(tried), package=name)
-        return Resolution(None, tuple(tried))
+                return Resolution(Path(path), (path,))
+        tried = tuple(os.path.join(folder, inside) for folder in folders)
+        return Resolution(None, tried, package=None if self._present[name] else name)
 
     def package_folders(self, name: str) -> list[str]:
         """Where a package of this name may be, in the order of search."""

@@ -22,7 +22,7 @@ def read_shape(element: etree._Element, reader: Reader, where: str) -> ShapeDesc
     geometry: Geometry | None = None
     material: MaterialDescription | None = None
     origin, told = Origin(), False
-    for tag, child in reader.children(element, where, _SHAPE, _SHAPE):
+    for tag, child in reader.parts(element, where, _SHAPE).items():
         if tag == "origin":
             origin = reader.origin(child, where)
         elif tag == "geometry":
@@ -44,7 +44,7 @@ def read_material(element: etree._Element, reader: Reader, where: str) -> Materi
     reader.attributes(element, where, ("name",))
     name = reader.text(element, "name", where) or ""
     rgba, texture = None, None
-    for tag, child in reader.children(element, f"{where} material {name!r}", _MATERIAL, _MATERIAL):
+    for tag, child in reader.parts(element, f"{where} material {name!r}", _MATERIAL).items():
         if tag == "color":
             reader.attributes(child, where, ("rgba",))
             rgba = reader.required(child, "rgba", 4, where)

@@ -42,6 +42,7 @@ _DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
 _DECLARED = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _PROLOGUE = re.compile(r"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _SKIPPED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
+_PREFIX = re.compile(rb"[<\s]([A-Za-z_][A-Za-z0-9_.-]*):")
 _NOT_XML_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 
@@ -165,14 +166,15 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
         return None
     parser = _parser()
     try:
-        root = etree.fromstring(data, parser)
+        try:
+            root = etree.fromstring(data, parser)
+        except etree.XMLSyntaxError:
+            if any(e.type_name != "NS_ERR_UNDEFINED_NAMESPACE" for e in parser.error_log):
+                raise
+            # A leftover xacro: prefix that nobody declared harms nothing else.
+            root = etree.fromstring(_with_prefixes(data), _parser())
         return root, _line_table(data, root)
     except etree.XMLSyntaxError as problem:
-        log = list(parser.error_log)
-        if log and all(e.type_name == "NS_ERR_UNDEFINED_NAMESPACE" for e in log):
-            # A leftover xacro: prefix that nobody declared harms nothing else.
-            root = etree.fromstring(data, _parser(recover=True))
-            return root, _line_table(data, root)
         line = problem.lineno or 0
         # It can quote white space by the thousand: made short before any pattern looks at it.
         message = " ".join(str(problem.msg).split())[:_LONGEST]
@@ -182,6 +184,19 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
             "xml-syntax", "file", line, f"is not well-formed XML: {message.strip()}", _syntax_hint(body)
         )
     return None
+
+
+def _with_prefixes(data: bytes) -> bytes:
+    """The text with every prefix declared that is used and not declared, so that all else is judged."""
+    from lxml import etree
+
+    declared = etree.fromstring(data, _parser(recover=True)).nsmap
+    used = {prefix.decode() for prefix in _PREFIX.findall(data)} - {"xml", "xmlns"} - declared.keys()
+    blank = _SKIPPED.sub(lambda m: b" " * len(m[0]), data)
+    start = re.search(rb"<[^\s/>]+", blank)
+    assert start is not None  # it has a root
+    names = "".join(f' xmlns:{prefix}="undeclared:{prefix}"' for prefix in sorted(used))
+    return data[: start.end()] + names.encode() + data[start.end() :]
 
 
 def _parser(recover: bool = False) -> etree.XMLParser:
@@ -248,9 +263,7 @@ def _line_table(data: bytes, root: etree._Element) -> dict[etree._Element, int]:
     if b"<!" in data or b"<?" in data:
         data = _SKIPPED.sub(lambda m: b"\n" * m[0].count(b"\n"), data)
     text = np.frombuffer(data, dtype=np.uint8)
-    starts = np.flatnonzero((text[:-1] == ord("<")) & (text[1:] != ord("/")))
+    starts = np.flatnonzero(text == ord("<"))
+    starts = starts[text[starts + 1] != ord("/")]
     lines = (np.searchsorted(np.flatnonzero(text == ord("\n")), starts) + 1).tolist()
-    elements = list(root.iter())
-    if len(elements) != len(lines):  # a repaired tree may lack some
-        lines = [e.sourceline or 0 for e in elements]  # type: ignore[misc]
-    return dict(zip(elements, lines, strict=True))
+    return dict(zip(root.iter(), lines, strict=True))

@@ -71,25 +71,23 @@ def _edges(
     """Joints between two defined links, and the number of joints whose child is unknown."""
     edges, loose = [], 0
     for joint in joints:
+        if joint.parent in links and joint.child in links and joint.parent != joint.child:
+            edges.append(joint)
+            continue
         where = f"joint {joint.name!r}"
-        good = joint.parent is not None and joint.child is not None
         for which, link, line in (
             ("parent", joint.parent, joint.parent_line),
             ("child", joint.child, joint.child_line),
         ):
             if link is not None and link not in links:
-                good = False
                 message = f"its {which} link {link!r} is not defined"
                 report.add("link-undefined", where, line, message, nearest(link, links))
         if joint.child not in links:
             loose += 1
-        if good and joint.parent == joint.child:
-            good = False
-            report.add("joint-self", where, joint.child_line, f"connects link {joint.parent!r} to itself")
+        elif joint.parent == joint.child:
             loose += 1
-        if good:
-            edges.append(joint)
-        elif joint.child in links and joint.parent != joint.child:
+            report.add("joint-self", where, joint.child_line, f"connects link {joint.parent!r} to itself")
+        else:
             edges.append(joint)  # still carries its child
     return edges, loose
 
@@ -144,15 +142,17 @@ def _check_cycles(
     place = {name: k for k, name in enumerate(tree.order)}
     # A second joint into a link closes a circle where its parent lies below that link.
     for joint in edges:
-        child, parent = place.get(joint.child or ""), place.get(joint.parent or "")
-        if incoming[joint.child] is joint or child is None or parent is None:  # type: ignore[index]
+        if incoming[joint.child] is joint:  # type: ignore[index]
             continue
-        if child <= parent < tree.end[child]:
+        child, parent = place.get(joint.child or ""), place.get(joint.parent or "")
+        if child is not None and parent is not None and child <= parent < tree.end[child]:
             message = f"its parent {joint.parent!r} is itself carried by its child {joint.child!r}"
             report.add("tree-cycle", f"joint {joint.name!r}", joint.line, message)
     # What no root reaches hangs on a circle: follow the parents until one repeats.
     done = set(place)
     for name in incoming:
+        if name in done:
+            continue
         path: dict[str, int] = {}
         while name not in done and name not in path and name in incoming:
             path[name] = len(path)

@@ -39,7 +39,7 @@ def write_check_page(robot: Any, diagnostics: Sequence[Diagnostic], path: str | 
 
 
 def check_payload(robot: Any, diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
-    """The data of a robot's page, with ``check``: findings and the table of inertias."""
+    """The data of a robot's page, with ``check``: findings, the table of inertias, the mass of all links."""
     payload = pose_payload(robot)
     findings = [{**vars(d), "link": None, "body": None} for d in diagnostics]
     carriers = {f"link {link.name!r}": (link.name, link.body) for link in robot.links}
@@ -74,5 +74,6 @@ def check_payload(robot: Any, diagnostics: Sequence[Diagnostic]) -> dict[str, An
                 "odd": link.name in odd,
             }
         )
-    payload["check"] = {"findings": findings, "inertias": rows}
+    total = sum(float(link.mass) for link in robot.links)
+    payload["check"] = {"findings": findings, "inertias": rows, "mass": total}
     return payload

@@ -1,7 +1,7 @@
 """Every verdict has a bad twin that gets it and a good twin that gets nothing."""
 
 import pytest
-from urdf_cases import BASE_CODES, CASES, CHECK_ONLY, FILE_CODES, MORE
+from urdf_cases import BASE_CODES, CASES, CHECK_ONLY, FILE_CODES, IN_WORDS, MORE, ON_DISK
 
 from robokit.errors import UrdfError
 from robokit.urdf import CODES, check_urdf, loads_urdf
@@ -9,6 +9,7 @@ from robokit.urdf import CODES, check_urdf, loads_urdf
 
 def test_every_code_has_twins():
     assert set(CASES) | FILE_CODES | BASE_CODES == set(CODES)
+    assert set(CASES) | set(MORE) | set(ON_DISK) | set(IN_WORDS) == set(CODES)  # what the manual shows
 
 
 def test_codes_are_kebab_case_and_explained():
@@ -74,6 +75,12 @@ def test_what_no_pair_of_texts_shows(code):
     bad, options = MORE[code]
     hits = [d for d in check_urdf(bad, **options)[1] if d.code == code]
     assert len(hits) == 1 and hits[0].severity == CODES[code].severity
+
+
+@pytest.mark.parametrize("code", ON_DISK)
+def test_what_only_files_show(code, tmp_path):
+    _, found = check_urdf(ON_DISK[code][1](tmp_path), plausible=True, meshes=True)
+    assert [d.code for d in found if d.code in FILE_CODES] == [code]
 
 
 def test_all_errors_come_at_once():

@@ -1,7 +1,9 @@
 """Large and hostile texts: time in proportion to the links, and a plain refusal where XML is abused."""
 
 import gc
+import random
 import time
+import tracemalloc
 
 import pytest
 from urdf_cases import GOOD, INERTIAL, LIMIT, robot
@@ -14,7 +16,7 @@ SHAPES = (
     '<material name="m{k}"><color rgba="1 0 0 1"/></material></visual>'
     '<collision><geometry><cylinder radius="0.1" length="1"/></geometry></collision>'
 )
-PARENT = {"chain": lambda k: k - 1, "star": lambda k: 0}
+PARENT = {"chain": lambda k: k - 1, "star": lambda k: 0, "tree": lambda k: random.Random(k).randrange(k)}
 
 
 def large(n, shape):
@@ -45,6 +47,21 @@ def test_four_times_the_links_take_four_times_the_time(shape):
     # A square would make it sixteen times; eight leaves room for what else the machine does.
     assert shortest(loads_urdf, many) < 8.0 * shortest(loads_urdf, few)
     assert shortest(dump, loads_urdf(many)) < 8.0 * shortest(dump, loads_urdf(few))
+
+
+def memory(text):
+    """Most memory that Python holds while it loads a text [bytes]."""
+    tracemalloc.start()
+    loads_urdf(text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def test_four_times_the_links_take_four_times_the_memory():
+    few, many = large(200, "tree"), large(800, "tree")
+    loads_urdf(few)  # what is imported at the first call is not counted
+    assert memory(many) < 5.0 * memory(few)
 
 
 HOSTILE = {

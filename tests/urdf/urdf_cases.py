@@ -293,3 +293,37 @@ MORE = {
     "base-massless": (MASSLESS_TIP.replace("KIND", "fixed"), {"base": "either"}),
 }
 """Code -> what gives it and with which options, beside CASES: the manual shows these too."""
+
+
+def _circular_link(folder):
+    (folder / "arm.urdf").symlink_to(folder / "arm.urdf")
+    return folder / "arm.urdf"
+
+
+def _large(folder):
+    with open(folder / "scan.urdf", "wb") as file:
+        file.truncate(70 * 2**20)
+    return folder / "scan.urdf"
+
+
+def _with_a_broken_mesh(folder):
+    (folder / "hand.stl").write_bytes(b"solid hand\nfacet")
+    path = folder / "arm.urdf"
+    path.write_text(visual('<mesh filename="hand.stl"/>'))
+    return path
+
+
+ON_DISK = {
+    "file-missing": ("the name of a file that is not there", lambda folder: folder / "arm.urdf"),
+    "file-not-regular": ("the name of a folder", lambda folder: folder),
+    "file-unreadable": ("a symbolic link to itself, or a file of another user", _circular_link),
+    "file-too-large": ("a scan of 70 MiB that was renamed to .urdf", _large),
+    "mesh-unreadable": ('<mesh filename="hand.stl"/>, whose file was cut off', _with_a_broken_mesh),
+}
+"""Code -> what gives it, in words, and a function that makes it in a folder and returns its path."""
+
+IN_WORDS = {
+    "xacro-missing": "arm.urdf.xacro, where the package xacro is not installed",
+    "xacro-failed": "an expression such as ${length} of a property that the file does not define",
+}
+"""Code -> what gives it, in words; test_urdf_xacro.py shows them."""

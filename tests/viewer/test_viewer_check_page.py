@@ -46,6 +46,12 @@ def test_the_table_has_every_link_with_mass():
     assert np.allclose(np.sort(rows[0]["box"]), np.sort(np.sqrt(6 * (moments.sum() - 2 * moments))))
 
 
+def test_the_mass_is_that_of_all_links():
+    robot = pendulum().with_inertias({"base": (0.5, None, None)})
+    payload = check_payload(robot, FOUND)
+    assert (payload["check"]["mass"], payload["robot"]["mass"]) == (2.5, 2.0)
+
+
 def test_implausible_boxes_are_red_and_no_box_hides_the_robot():
     nodes = [n for n in check_payload(pendulum(), FOUND)["nodes"] if n["role"] == "inertia"]
     assert [n["rgba"][:3] == list(ODD_COLOUR[:3]) for n in nodes] == [False, True]
@@ -71,8 +77,10 @@ BOXES = "() => robokit.stage.roles.inertia.filter((s) => s.visible).map((s) => s
 @pytest.mark.browser
 def test_pointing_at_a_finding_leaves_one_box(chromium, tmp_path):
     watch = Watch(chromium)
-    page = watch.open(write_check_page(pendulum(), FOUND, tmp_path / "check.html"))
+    robot = pendulum().with_inertias({"base": (0.5, None, None)})
+    page = watch.open(write_check_page(robot, FOUND, tmp_path / "check.html"))
     assert page.evaluate("() => !document.getElementById('panel-check').hidden")
+    assert page.locator("#facts").inner_text().startswith("2.5 kg in total  ·  2 kg moving  ·  2 dof")
     assert page.locator(".finding").count() == 3 and page.locator(".inertias tr").count() == 3
     assert page.evaluate(BOXES) == ["upper", "lower"]
     page.locator(".finding").first.hover()

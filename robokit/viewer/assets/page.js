@@ -22,7 +22,9 @@ function drawHeader() {
   $("name").textContent = robot.name;
   $("name").title = robot.name;
   const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-  $("facts").textContent = [robot.mass > 0 ? `${figure(robot.mass)} kg` : null, `${robot.dof} dof`, count(robot.joints, "joint"), `${robot.base} base`].filter(Boolean).join("  ·  ");
+  // A check is of the file, whose fixed root may have a mass too.
+  const masses = data.check ? [`${figure(data.check.mass)} kg in total`, `${figure(robot.mass)} kg moving`] : robot.mass > 0 ? [`${figure(robot.mass)} kg`] : [];
+  $("facts").textContent = [...masses, `${robot.dof} dof`, count(robot.joints, "joint"), `${robot.base} base`].join("  ·  ");
   const given = new Map(data.summary.map(({ key, value }) => [key, value]));
   const known = Object.keys(LABELS).filter((key) => typeof given.get(key) === "number");
   $("strip").replaceChildren(...known.map((key) => {
