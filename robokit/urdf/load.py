@@ -18,6 +18,7 @@ from robokit.urdf.description import JointDescription, RobotDescription, ShapeDe
 from robokit.urdf.parse import parse_path, parse_text
 from robokit.urdf.report import Report, refusal
 from robokit.urdf.resolve import Resolver
+from robokit.urdf.structure import check_dropped_mimics
 from robokit.urdf.xacro import expanded, is_xacro
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def load_urdf(
     base: str = "fixed",
     package_dirs: Sequence[PathLike] = (),
     strict: bool = False,
-    mimic: str = "independent",
+    mimic: str | None = None,
 ) -> Robot:
     """Load a robot from a URDF file.
 
@@ -58,8 +59,10 @@ def load_urdf(
         base: "fixed" (the root link is body 0) or "floating" (a 6-dof joint carries the root link).
         package_dirs: folders searched first for ``package://`` files.
         strict: refuse warnings like errors.
-        mimic: "independent" (each mimic joint keeps a coordinate of its own) or "couple" (mimic joints
-            follow, and their coordinates are gone; see ``robot.coupling``).
+        mimic: None: each mimic joint has a coordinate of its own, and its law is kept in ``joint.mimic`` for
+            whoever will apply it. "couple": mimic joints follow, and their coordinates are gone; see
+            ``robot.coupling``. "independent": as None, and a warning names the joints that the file wants
+            coupled, for a program in which nobody will.
 
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.
@@ -84,7 +87,7 @@ def loads_urdf(
     package_dirs: Sequence[PathLike] = (),
     strict: bool = False,
     folder: PathLike | None = None,
-    mimic: str = "independent",
+    mimic: str | None = None,
 ) -> Robot:
     """Load a robot from the text of a URDF.
 
@@ -113,6 +116,7 @@ def check_urdf(
     package_dirs: Sequence[PathLike] = (),
     plausible: bool = False,
     meshes: bool = False,
+    mimic: str | None = None,
 ) -> tuple[RobotDescription | None, list[Diagnostic]]:
     """Judge a URDF without building a robot; never raises over the file.
 
@@ -124,11 +128,13 @@ def check_urdf(
         plausible: look beyond what loading says: note masses and inertias that the links' shapes do not
             explain, and joints whose position zero is outside their limits.
         meshes: read the meshes for that too.
+        mimic: as for :func:`load_urdf`.
 
     Returns:
         The description (None where nothing can be read) and all findings, errors first.
     """
     _check_base(base, CHECKED)
+    _check_mimic(mimic)
     folder = None
     if isinstance(path_or_text, bytes) or str(path_or_text).lstrip("\ufeff \t\r\n")[:1] == "<":
         report = Report("<string>")
@@ -139,6 +145,8 @@ def check_urdf(
         folder = _folder(path_or_text)
     if description is not None:
         check(description, report, Resolver(folder, _dirs(package_dirs)), base, plausible, meshes)
+        if mimic == "independent":
+            check_dropped_mimics(description, report)
     return description, report.diagnostics()
 
 
@@ -172,8 +180,8 @@ def _check_base(base: str, known: Sequence[str] = BASES) -> None:
         raise UnknownName("base", str(base), known)
 
 
-def _check_mimic(mimic: str) -> None:
-    if mimic not in MIMICS:
+def _check_mimic(mimic: str | None) -> None:
+    if mimic is not None and mimic not in MIMICS:
         raise UnknownName("mimic", str(mimic), MIMICS)
 
 
@@ -192,10 +200,12 @@ def _robot(
     base: str,
     resolver: Resolver,
     strict: bool,
-    mimic: str,
+    mimic: str | None,
 ) -> Robot:
     if description is not None:
         check(description, report, resolver, base)
+        if mimic == "independent":
+            check_dropped_mimics(description, report)
     found = report.diagnostics()
     refused = refusal(report.file, found, strict)
     if refused is not None:
