@@ -37,7 +37,11 @@ class DrakeAdapter(MappedAdapter):
                 if not at_the_root(robot, joint):
                     not_at_the_root(joint, "Drake")
                 # A root link named "world" has another name there.
-                body = free[0] if joint.name == FLOATING_BASE and len(free) == 1 else by_body.get(joint.child_link)
+                body = (
+                    free[0]
+                    if joint.name == FLOATING_BASE and len(free) == 1
+                    else by_body.get(joint.child_link)
+                )
                 if body is None:
                     raise UnknownName("link", joint.child_link, by_body, "among the plant's free bodies")
                 q, v = body.floating_positions_start(), body.floating_velocities_start_in_v()
@@ -52,7 +56,9 @@ class DrakeAdapter(MappedAdapter):
 def _place(joint: Joint, theirs: Any) -> Place:
     q, v = theirs.position_start(), theirs.velocity_start()
     if joint.kind != "planar":
-        return Place(joint, np.arange(q, q + theirs.num_positions()), np.arange(v, v + theirs.num_velocities()))
+        return Place(
+            joint, np.arange(q, q + theirs.num_positions()), np.arange(v, v + theirs.num_velocities())
+        )
     turned = joint.origin.rotation.T @ theirs.frame_on_parent().GetFixedPoseInBodyFrame().rotation().matrix()
     order = np.array([2, 0, 1])
     return Place(joint, q + order, v + order, plane=turned[:, :2].T @ in_plane(joint))

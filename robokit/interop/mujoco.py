@@ -8,7 +8,15 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import UnknownName
-from robokit.interop.common import SWAP, MappedAdapter, Place, at_the_root, in_plane, not_at_the_root, uncoupled
+from robokit.interop.common import (
+    SWAP,
+    MappedAdapter,
+    Place,
+    at_the_root,
+    in_plane,
+    not_at_the_root,
+    uncoupled,
+)
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 

@@ -42,7 +42,8 @@ class Comparison:
         version: of the installed package.
         errors: largest relative error of each quantity.
         failure: why there are none, or "".
-        notes: differences that are known.
+        notes: differences that are known, whatever the file.
+        changes: what the engine made of this file, and what was done about it.
         uncertain: relative error of the accelerations that rounding may make, H being what it is.
     """
 
@@ -51,6 +52,7 @@ class Comparison:
     errors: dict[str, float] = field(default_factory=dict)
     failure: str = ""
     notes: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     uncertain: float = 0.0
 
     @property
@@ -95,15 +97,18 @@ def compare(
     singular = singular_joint(robot)
     for name in installed():
         engine = engines.ENGINES[name]
-        comparison = Comparison(name, _version(engine.package), {}, "", known_differences(name, robot, singular))
+        comparison = Comparison(
+            name, _version(engine.package), {}, "", known_differences(name, robot, singular)
+        )
         found.append(comparison)
         try:
-            answers = engine.open(robot_text(path), full, comparison.notes)
+            answers = engine.open(robot_text(path), full, comparison.changes)
             rng = np.random.default_rng(seed)
             for _ in range(states):
-                x = State(robot.random_configuration(rng), *rng.standard_normal((3, robot.nv)))
+                q, (v, a, tau) = robot.random_configuration(rng), rng.standard_normal((3, robot.nv))
+                x = State(q, v, a, tau if singular is None and robot.nv else None)
                 theirs = _projected(robot, x, answers) if robot.coupling is not None else answers(x)
-                ours = _ours(robot, x, run, singular is None and robot.nv > 0)
+                ours = _ours(robot, x, run)
                 for what in [name for name in QUANTITIES if name in theirs and name in ours]:
                     error = relative_error(theirs[what], ours[what])
                     comparison.errors[what] = max(comparison.errors.get(what, 0.0), error)
@@ -112,7 +117,7 @@ def compare(
                     condition = float(np.linalg.cond(ours["H"]))
                     comparison.uncertain = max(comparison.uncertain, condition * float(np.finfo(float).eps))
             if comparison.errors.get("qdd", 0.0) > TOLERANCE and comparison.agrees:
-                comparison.notes.append(
+                comparison.changes.append(
                     f"H is ill conditioned: rounding may change accelerations by {comparison.uncertain:.0e}"
                 )
         except Exception as refusal:  # another program's, whatever its type
@@ -134,7 +139,7 @@ def relative_error(got: Any, expected: Any) -> float:
     return error if np.isfinite(error) else float("inf")
 
 
-def _ours(robot: Robot, x: State, run: str | None, regular: bool) -> Answers:
+def _ours(robot: Robot, x: State, run: str | None) -> Answers:
     poses = forward_kinematics(robot, x.q, engine=run)
     out = {
         "rotation": poses.rotation,
@@ -147,7 +152,7 @@ def _ours(robot: Robot, x: State, run: str | None, regular: bool) -> Answers:
     if robot.total_mass > 0:
         out["CoM"] = center_of_mass(robot, x.q, engine=run)
         out["A_G"] = centroidal_momentum_matrix(robot, x.q, engine=run)
-    if regular:
+    if x.tau is not None:
         out["qdd"] = aba(robot, x.q, x.v, x.tau, engine=run)
     return out
 
@@ -157,13 +162,12 @@ def _projected(robot: Robot, x: State, answers: engines.Answering) -> Answers:
     assert robot.coupling is not None
     G = robot.coupling.G
     q = np.array(robot.coupling.full_q(x.q), dtype=float)
-    out = answers(State(q, G @ x.v, G @ x.a, np.zeros(len(G))))
+    out = answers(State(q, G @ x.v, G @ x.a, None))
     out["H"] = G.T @ out["H"] @ G
     out["C"], out["tau"] = G.T @ out["C"], G.T @ out["tau"]
-    out.pop("qdd", None)
     if "A_G" in out:
         out["A_G"] = out["A_G"] @ G
-    if robot.nv and singular_joint(robot) is None:
+    if x.tau is not None:
         out["qdd"] = np.linalg.solve(out["H"], x.tau - out["C"])
     return out
 

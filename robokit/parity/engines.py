@@ -1,6 +1,6 @@
 """Pinocchio, MuJoCo and Drake: each reads a robot's file and answers for a state, in robokit's order.
 
-An opener takes the XML, the robot as robokit read it, and the list of notes, to which it may add; it raises
+An opener takes the XML, the robot as robokit read it, and a list, to which it adds what was changed for the engine; it raises
 whatever the engine raises over the file.
 """
 
@@ -24,19 +24,19 @@ Answers = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class State:
-    """q, v, a, tau [robokit's units and order], (nq,) and (nv,)."""
+    """q, v, a, tau [robokit's units and order], (nq,) and (nv,); no tau where accelerations are not asked."""
 
     q: np.ndarray
     v: np.ndarray
     a: np.ndarray
-    tau: np.ndarray
+    tau: np.ndarray | None
 
 
 Answering = Callable[[State], Answers]
 Opener = Callable[[bytes, Robot, list[str]], Answering]
 
 
-def _pinocchio(text: bytes, robot: Robot, notes: list[str]) -> Answering:
+def _pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     import pinocchio as pin
 
     root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
@@ -54,10 +54,11 @@ def _pinocchio(text: bytes, robot: Robot, notes: list[str]) -> Answering:
             "H": to.matrix_back(H + np.triu(H, 1).T),
             "C": to.v_back(pin.nonLinearEffects(model, data, q, v)),
             "tau": to.v_back(pin.rnea(model, data, q, v, to.v(x.a))),
-            "qdd": to.v_back(pin.aba(model, data, q, v, to.v(x.tau))),
             "rotation": np.array([M.rotation for M in poses]),
             "position": np.array([M.translation for M in poses]),
         }
+        if x.tau is not None:
+            out["qdd"] = to.v_back(pin.aba(model, data, q, v, to.v(x.tau)))
         if robot.total_mass > 0:
             out["CoM"] = np.array(pin.centerOfMass(model, data, q))
             out["A_G"] = to.centroidal_back(pin.computeCentroidalMap(model, data, q))
@@ -66,7 +67,7 @@ def _pinocchio(text: bytes, robot: Robot, notes: list[str]) -> Answering:
     return answers
 
 
-def _mujoco(text: bytes, robot: Robot, notes: list[str]) -> Answering:
+def _mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     import mujoco
 
     try:
@@ -77,7 +78,7 @@ def _mujoco(text: bytes, robot: Robot, notes: list[str]) -> Answering:
         except Exception as second:
             both = _one_line(refusal), _one_line(second)
             raise ValueError(both[0] if both[0] == both[1] else "; as robokit's MJCF: ".join(both)) from None
-        notes.append(f"it refuses the URDF ({_one_line(refusal)}); compared is robokit's own MJCF of it")
+        changes.append(f"it refuses the URDF ({_one_line(refusal)}); compared is robokit's own MJCF of it")
     model.opt.gravity[:] = robot.gravity
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     model.dof_armature[:] = model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
@@ -97,7 +98,7 @@ def _mujoco(text: bytes, robot: Robot, notes: list[str]) -> Answering:
 
     def answers(x: State) -> Answers:
         data.qpos[:], data.qvel[:] = to.q(x.q), to.v(x.q, x.v)
-        data.qfrc_applied[:] = to.force(x.q, x.tau)
+        data.qfrc_applied[:] = 0.0 if x.tau is None else to.force(x.q, x.tau)
         mujoco.mj_forward(model, data)
         M = np.zeros((model.nv, model.nv))
         if hasattr(data, "qM"):
@@ -109,10 +110,11 @@ def _mujoco(text: bytes, robot: Robot, notes: list[str]) -> Answering:
             "mass": np.array(mass.sum()),
             "H": to.matrix_back(x.q, M),
             "C": to.bias_back(x.q, x.v, data.qfrc_bias, M),
-            "qdd": to.a_back(x.q, x.v, data.qacc),
             "rotation": np.array(rotation),
             "position": np.array(position),
         }
+        if x.tau is not None:
+            out["qdd"] = to.a_back(x.q, x.v, data.qacc)
         data.qacc[:], data.qfrc_applied[:] = to.a(x.q, x.v, x.a), 0.0
         mujoco.mj_inverse(model, data)
         out["tau"] = to.force_back(x.q, data.qfrc_inverse)
@@ -149,7 +151,7 @@ def _quiet_mjcf(robot: Robot) -> str:
         return to_mjcf(robot, meshes=False)
 
 
-def _drake(text: bytes, robot: Robot, notes: list[str]) -> Answering:
+def _drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
 
@@ -171,6 +173,7 @@ def _drake(text: bytes, robot: Robot, notes: list[str]) -> Answering:
     context, to = plant.CreateDefaultContext(), DrakeAdapter(robot, plant)
     bodies = [plant.GetBodyByName(names[link], instance) for link in robot.link_names]
     moving = [b for b, link in zip(bodies, robot.links, strict=True) if link.body > 0]
+    _inertias_as_written(robot, bodies, context, changes)
 
     def answers(x: State) -> Answers:
         from pydrake.multibody.tree import MultibodyForces
@@ -180,9 +183,8 @@ def _drake(text: bytes, robot: Robot, notes: list[str]) -> Answering:
         M, none = plant.CalcMassMatrix(context), MultibodyForces(plant)
         gravity = plant.CalcGravityGeneralizedForces(context)
         forces = plant.CalcInverseDynamics(context, to.a(x.q, x.v, x.a), none) - gravity
-        plant.get_applied_generalized_force_input_port().FixValue(context, to.force(x.q, x.tau))
         poses = [plant.EvalBodyPoseInWorld(context, body) for body in bodies]
-        mass = np.array([body.default_mass() for body in moving])
+        mass = np.array([body.get_mass(context) for body in moving])
         out = {
             "mass": np.array(mass.sum()),
             "H": to.matrix_back(x.q, M),
@@ -191,9 +193,14 @@ def _drake(text: bytes, robot: Robot, notes: list[str]) -> Answering:
             "rotation": np.array([X.rotation().matrix() for X in poses]),
             "position": np.array([X.translation() for X in poses]),
         }
-        if plant.num_velocities():
-            rates = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
-            out["qdd"] = to.a_back(x.q, x.v, rates)
+        if x.tau is not None:
+            plant.get_applied_generalized_force_input_port().FixValue(context, to.force(x.q, x.tau))
+            try:
+                rates = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
+                out["qdd"] = to.a_back(x.q, x.v, rates)
+            except RuntimeError as refusal:
+                said = f"it refuses to compute accelerations: {_one_line(refusal)}"
+                changes += [] if said in changes else [said]
         if robot.total_mass > 0:
             at = [
                 plant.EvalBodyPoseInWorld(context, b).multiply(b.CalcCenterOfMassInBodyFrame(context))
@@ -209,6 +216,41 @@ def _drake(text: bytes, robot: Robot, notes: list[str]) -> Answering:
         return np.r_[L.rotational(), L.translational()]
 
     return answers
+
+
+def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes: list[str]) -> None:
+    """Undo what Drake's reader does to inertias that no body has: a ball of water of the same mass."""
+    from pydrake.multibody.tree import RotationalInertia, SpatialInertia, UnitInertia
+
+    undone, kept = [], []
+    for body, link in zip(bodies, robot.links, strict=True):
+        m, c = float(link.mass), link.com
+        I = link.inertia + m * (c @ c * np.eye(3) - np.outer(c, c))
+        theirs = body.CalcSpatialInertiaInBodyFrame(context)
+        its = theirs.CalcRotationalInertia().CopyToFullMatrix3()
+        if abs(theirs.get_mass() - m) <= 1e-9 * m and np.abs(its - I).max() <= 1e-9 * np.abs(I).max():
+            continue
+        if m == 0.0:
+            kept.append(link.name)
+            continue
+        undone.append(link.name)
+        six = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
+        unit = UnitInertia(RotationalInertia(*(float(x) / m for x in six)))
+        body.SetSpatialInertiaInBodyFrame(context, SpatialInertia(m, c, unit, skip_validity_check=True))
+    if undone:
+        changes.append(
+            f"it takes a ball of water for inertias that no body has, of {_some(undone)}; they were set back "
+            "to what the file says"
+        )
+    if kept:
+        changes.append(
+            f"it gives {_some(kept)}, with inertia and no mass, a ball of 1 kg: masses and forces differ"
+        )
+
+
+def _some(links: list[str]) -> str:
+    shown = ", ".join(map(repr, links[:3])) + (", ..." if len(links) > 3 else "")
+    return f"{len(links)} link{'s' if len(links) > 1 else ''} ({shown})"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def table(robot: Robot, found: list[Comparison], states: int = 3) -> list[str]:
     for c in found:
         verdict = f"agrees to {TOLERANCE:.0e}" if c.agrees else "differs"
         lines.append(f"{c.engine} {c.version}: {'cannot load the file' if c.failure else verdict}")
-        for note in ([c.failure] if c.failure else []) + c.notes:
+        for note in ([c.failure] if c.failure else []) + c.changes + c.notes:
             lines += textwrap.wrap(note, 80, initial_indent="  - ", subsequent_indent="    ")
     return lines
 
@@ -68,18 +68,20 @@ def _cell(c: Comparison) -> str:
 
 
 def _reasons(rows: Sequence[FileComparison]) -> Iterator[str]:
-    """Who refused which file, each reason once."""
-    seen: dict[tuple[Path, str, str], None] = {}
+    """Who refused which file, and what explains a difference; the first base's words stand for both."""
+    seen: dict[tuple[Path, str], str] = {}
     for row in rows:
         if row.failure:
-            seen[row.file, "robokit", row.failure] = None
+            seen.setdefault((row.file, "robokit"), "cannot load it: " + row.failure)
         for c in row.engines:
             if c.failure:
-                seen[row.file, c.engine, c.failure] = None
+                seen.setdefault((row.file, c.engine), "cannot load it: " + c.failure)
+            elif c.changes:
+                seen.setdefault((row.file, c.engine), "; ".join(c.changes))
     if seen:
         yield ""
-    for file, engine, why in seen:
-        text = f"{file.name}: {engine} cannot load it: {why}"
+    for (file, engine), why in seen.items():
+        text = f"{file.name}: {engine}: {why}"
         yield from textwrap.wrap(text, 80, subsequent_indent="    ")
 
 
