@@ -47,7 +47,7 @@ def compare_files(
     Args:
         files: URDFs.
         bases: "fixed", "floating" or both.
-        states, run: as for :func:`compare`; by default nothing is compiled, which many files would wait for.
+        states, run: as for :func:`compare`; by default nothing is compiled: many files would wait for that.
         mimic: as for :func:`robokit.load_urdf`.
     """
     for file in files:

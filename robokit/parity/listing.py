@@ -27,7 +27,9 @@ def table(robot: Robot, found: list[Comparison], states: int = 3) -> list[str]:
         lines.append(f"  {what:<12}" + "".join(f"{cell:>12}" for cell in cells))
     for c in found:
         verdict = f"agrees to {TOLERANCE:.0e}" if c.agrees else "differs"
-        lines.append(f"{c.engine} {c.version}: {'cannot load the file' if c.failure else verdict}")
+        lines.append(
+            f"{c.engine} {c.version}".strip() + f": {'cannot load the file' if c.failure else verdict}"
+        )
         for note in ([c.failure] if c.failure else []) + c.changes + c.notes:
             lines += textwrap.wrap(note, 80, initial_indent="  - ", subsequent_indent="    ")
     return lines

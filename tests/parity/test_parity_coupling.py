@@ -11,7 +11,7 @@ import robokit.catalog
 
 pytestmark = pytest.mark.parity
 
-ROBOTS = ("baxter", "panda", "tiago_pro")
+ROBOTS = ("baxter", "panda", "pr2", "tiago_pro")
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
