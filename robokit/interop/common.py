@@ -115,7 +115,7 @@ class MappedAdapter:
         return out
 
     def T(self, q: np.ndarray) -> np.ndarray:
-        """T(q) with v_theirs = T v, (their nv, nv)."""
+        """The orthogonal matrix with v_theirs = T v, (their nv, nv)."""
         T = np.zeros((self._nv, self.robot.nv))
         for place in self._places:
             block, x = np.eye(len(place.v)), np.asarray(q)[place.joint.q_slice]
@@ -147,7 +147,7 @@ class MappedAdapter:
         return self.T(q).T @ v
 
     def a(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """The other program's acceleration of robokit's q, v, a: a floating base's becomes R (a + omega x v)."""
+        """The other program's acceleration of robokit's: a floating base's becomes R (a + omega x v)."""
         return self.T(q) @ (a + self._drift(v))
 
     def a_back(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A URDF in every engine that is installed, side by side: masses, H, C, forces, accelerations, momenta, poses.
+"""A URDF in every engine that is installed, side by side: masses, H, C, tau, qdd, A_G, poses.
 
 Each engine reads the file itself; its answers come back in robokit's order through the adapters of
 robokit.interop. What the engines are known to read differently is said beside the figures.

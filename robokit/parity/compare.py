@@ -22,9 +22,9 @@ from robokit.dynamics import (
 from robokit.model.drafts import to_builder
 from robokit.model.robot import Robot
 from robokit.parity import engines
-from robokit.parity.engines import Answers, State
 from robokit.parity.notes import known_differences
 from robokit.parity.reading import robot_text
+from robokit.parity.state import Answering, Answers, State
 from robokit.singular import singular_joint
 
 TOLERANCE = 1e-10
@@ -93,7 +93,7 @@ def compare(
         one comparison for each installed engine; none where none is installed.
     """
     found: list[Comparison] = []
-    full = robot if robot.coupling is None else to_builder(robot).build(robot.base, (), robot.gravity)
+    full = robot if robot.coupling is None else to_builder(robot).build(robot.base, (), tuple(robot.gravity))
     singular = singular_joint(robot)
     for name in installed():
         engine = engines.ENGINES[name]
@@ -157,11 +157,11 @@ def _ours(robot: Robot, x: State, run: str | None) -> Answers:
     return out
 
 
-def _projected(robot: Robot, x: State, answers: engines.Answering) -> Answers:
+def _projected(robot: Robot, x: State, answers: Answering) -> Answers:
     """What an engine that keeps the coordinates of mimic joints says of the coupled robot."""
     assert robot.coupling is not None
     G = robot.coupling.G
-    q = np.array(robot.coupling.full_q(x.q), dtype=float)
+    q = np.array(robot.coupling.full_q(x.q.tolist()))
     out = answers(State(q, G @ x.v, G @ x.a, None))
     out["H"] = G.T @ out["H"] @ G
     out["C"], out["tau"] = G.T @ out["C"], G.T @ out["tau"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from robokit.errors import UrdfError
-from robokit.urdf.report import Report
-from robokit.urdf.xacro import expanded, is_xacro
+from robokit.urdf.xacro import expand_xacro, is_xacro
 
 LEFT_OUT = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
 
@@ -22,13 +20,7 @@ def robot_text(path: str | os.PathLike[str]) -> bytes:
         UrdfError: the file cannot be expanded.
         OSError: it cannot be read.
     """
-    if not is_xacro(path):
-        return Path(path).read_bytes()
-    report = Report(os.fspath(path))
-    text = expanded(path, report, ())
-    if text is None:
-        raise UrdfError(report.diagnostics())
-    return text if isinstance(text, bytes) else text.encode()
+    return expand_xacro(path).encode() if is_xacro(path) else Path(path).read_bytes()
 
 
 def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:

@@ -1,4 +1,4 @@
-"""The parity command's engines on our robots and on public ones: Pinocchio, MuJoCo, Drake, each by its own reader."""
+"""Pinocchio, MuJoCo and Drake, each by its own reader, on our robots and on public ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from robokit.parity import ENGINES, QUANTITIES, TOLERANCE, compare
 
 pytestmark = pytest.mark.parity
 
-PUBLIC = ("talos_full_v2", "panda", "pr2", "solo12", "ur5", "allegro_left_hand", "hextilt_flying_arm_5", "tiago")
+PUBLIC = (
+    "talos_full_v2",
+    "panda",
+    "pr2",
+    "solo12",
+    "ur5",
+    "allegro_left_hand",
+    "hextilt_flying_arm_5",
+    "tiago",
+)
 COUPLED = ("panda", "pr2", "baxter")
 
 BODY = (
@@ -86,6 +95,14 @@ def test_what_drake_replaces_is_named():
     by_name = {c.engine: c for c in compare(path, rk.load_urdf(path), run="python")}
     assert any("ball of water" in change and "link_11.0" in change for change in by_name["Drake"].changes)
     assert any("robokit's own MJCF" in change for change in by_name["MuJoCo"].changes)
+
+
+def test_xacro_is_expanded_for_all(tmp_path, record_error):
+    path = tmp_path / "odd.urdf.xacro"
+    head = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    text = ODD.replace("KIND", "prismatic").replace("AXIS", "${0.5 + 0.5} 0 0").replace("<robot", head)
+    path.write_text(text, encoding="utf-8")
+    check(compare(path, rk.load_urdf(path), run="python"), "xacro", "fixed", record_error)
 
 
 @pytest.mark.parametrize("engine", ["MuJoCo", "Drake"])
