@@ -100,7 +100,7 @@ def test_what_drake_replaces_is_named():
 def test_xacro_is_expanded_for_all(tmp_path, record_error):
     path = tmp_path / "odd.urdf.xacro"
     head = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"'
-    text = ODD.replace("KIND", "prismatic").replace("AXIS", "${0.5 + 0.5} 0 0").replace("<robot", head)
+    text = ODD.replace("KIND", "continuous").replace("AXIS", "${0.5 + 0.5} 0 0").replace("<robot", head)
     path.write_text(text, encoding="utf-8")
     check(compare(path, rk.load_urdf(path), run="python"), "xacro", "fixed", record_error)
 
