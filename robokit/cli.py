@@ -275,7 +275,7 @@ def mjcf(arguments: argparse.Namespace) -> int:
     from robokit.mjcf import to_mjcf
 
     robot = _load(arguments.robot, arguments.base)
-    text = to_mjcf(robot, arguments.output, meshes=not arguments.no_meshes)
+    text = to_mjcf(robot, arguments.output, meshes=not arguments.no_meshes, visuals=not arguments.no_visuals)
     if arguments.output is None:
         print(text, end="")
     else:
@@ -577,7 +577,8 @@ def _parser() -> argparse.ArgumentParser:
     add_robot(sub)
     add_base(sub, "fixed")
     sub.add_argument("-o", "--output", metavar="FILE", help="the model; standard output by default")
-    sub.add_argument("--no-meshes", action="store_true", help="leave out mesh collisions")
+    sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
+    sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
 
     sub = add("sparsity", sparsity, "robokit sparsity humanoid -o h.svg")
     add_robot(sub)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.conventions import FLOATING_BASE
+from robokit.conventions import FLOATING_BASE, MUJOCO_PARTS
 from robokit.errors import UnknownName
 from robokit.interop.common import (
     SWAP,
@@ -19,16 +19,6 @@ from robokit.interop.common import (
 )
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-
-PARTS = {
-    "cylindrical": ("_R", "_T"),
-    "planar": ("_TX", "_TY", "_RZ"),
-    "floating": ("_TX", "_TY", "_TZ", "_R"),
-}
-"""Ends of the names of the joints that stand for one of several degrees of freedom, in MuJoCo's order.
-
-Those of planar joints are what MuJoCo's own reader of URDF makes.
-"""
 
 
 class MujocoAdapter(MappedAdapter):
@@ -57,8 +47,8 @@ class MujocoAdapter(MappedAdapter):
         if joint.name == FLOATING_BASE:
             parts = [self.model.joint(0)]
         else:
-            if joint.name not in by_name and joint.kind in PARTS:
-                names = tuple(joint.name + end for end in PARTS[joint.kind])
+            if joint.name not in by_name and joint.kind in MUJOCO_PARTS:
+                names = tuple(joint.name + end for end in MUJOCO_PARTS[joint.kind])
             for name in names:
                 if name not in by_name:
                     raise UnknownName("joint", joint.name, by_name, "in the MuJoCo model")

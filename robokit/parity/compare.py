@@ -108,7 +108,7 @@ def compare(
                 q, (v, a, tau) = robot.random_configuration(rng), rng.standard_normal((3, robot.nv))
                 x = State(q, v, a, tau if singular is None and robot.nv else None)
                 theirs = _projected(robot, x, answers) if robot.coupling is not None else answers(x)
-                ours = _ours(robot, x, run)
+                ours = own_answers(robot, x, run)
                 for what in [name for name in QUANTITIES if name in theirs and name in ours]:
                     error = relative_error(theirs[what], ours[what])
                     comparison.errors[what] = max(comparison.errors.get(what, 0.0), error)
@@ -139,7 +139,8 @@ def relative_error(got: Any, expected: Any) -> float:
     return error if np.isfinite(error) else float("inf")
 
 
-def _ours(robot: Robot, x: State, run: str | None) -> Answers:
+def own_answers(robot: Robot, x: State, run: str | None = None) -> Answers:
+    """What robokit says of a state: every quantity by name."""
     poses = forward_kinematics(robot, x.q, engine=run)
     out = {
         "rotation": poses.rotation,

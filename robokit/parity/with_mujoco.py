@@ -26,6 +26,13 @@ def open_mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
             both = one_line(refusal), one_line(second)
             raise ValueError(both[0] if both[0] == both[1] else "; as robokit's MJCF: ".join(both)) from None
         changes.append(f"it refuses the URDF ({one_line(refusal)}); compared is robokit's own MJCF of it")
+    return answering(model, robot)
+
+
+def answering(model: Any, robot: Robot) -> Answering:
+    """What a model of MuJoCo answers for a robot, by names."""
+    import mujoco
+
     model.opt.gravity[:] = robot.gravity
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     model.dof_armature[:] = model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
@@ -96,4 +103,4 @@ def _quiet_mjcf(robot: Robot) -> str:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is not written is not compared
-        return to_mjcf(robot, meshes=False)
+        return to_mjcf(robot, meshes=False, visuals=False)
