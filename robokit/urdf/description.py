@@ -191,6 +191,7 @@ class CalibrationDescription:
 
     rising: float | None = None
     falling: float | None = None
+    reference_position: float | None = None
     line: int = 0
 
 

@@ -18,7 +18,6 @@ from robokit.urdf.description import JointDescription, RobotDescription, ShapeDe
 from robokit.urdf.parse import parse_path, parse_text
 from robokit.urdf.report import Report, refusal
 from robokit.urdf.resolve import Resolver
-from robokit.urdf.structure import check_dropped_mimics
 from robokit.urdf.xacro import expanded, is_xacro
 
 if TYPE_CHECKING:
@@ -144,9 +143,7 @@ def check_urdf(
         description = _description(path_or_text, report, _dirs(package_dirs))
         folder = _folder(path_or_text)
     if description is not None:
-        check(description, report, Resolver(folder, _dirs(package_dirs)), base, plausible, meshes)
-        if mimic == "independent":
-            check_dropped_mimics(description, report)
+        check(description, report, Resolver(folder, _dirs(package_dirs)), base, plausible, meshes, mimic)
     return description, report.diagnostics()
 
 
@@ -203,9 +200,7 @@ def _robot(
     mimic: str | None,
 ) -> Robot:
     if description is not None:
-        check(description, report, resolver, base)
-        if mimic == "independent":
-            check_dropped_mimics(description, report)
+        check(description, report, resolver, base, mimic=mimic)
     found = report.diagnostics()
     refused = refusal(report.file, found, strict)
     if refused is not None:
@@ -276,10 +271,11 @@ def build(
 
 
 def _add_joint(builder: Any, joint: JointDescription, renamed: Mapping[str, str]) -> None:
-    from robokit.model.parts import Mimic
+    from robokit.model.parts import Calibration, Mimic, Safety
 
     ranged = joint.type in ("revolute", "prismatic")
     limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
+    s, c = joint.safety, joint.calibration
     lower, upper = (limit.range if limit and ranged else None) or (None, None)
     builder.joint(
         renamed.get(joint.name, joint.name),
@@ -295,4 +291,6 @@ def _add_joint(builder: Any, joint: JointDescription, renamed: Mapping[str, str]
         damping=dynamics.damping if dynamics else 0.0,
         friction=dynamics.friction if dynamics else 0.0,
         mimic=Mimic(renamed.get(mimic.joint, mimic.joint), mimic.multiplier, mimic.offset) if mimic else None,
+        safety=Safety(s.soft_lower_limit, s.soft_upper_limit, s.k_position, s.k_velocity) if s else None,
+        calibration=Calibration(c.rising, c.falling, c.reference_position) if c else None,
     )
