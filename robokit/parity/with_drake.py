@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from robokit.interop import DrakeAdapter
+from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.parity.reading import THEIR_WORLD, plain_text
 from robokit.parity.state import Answering, Answers, State, names_there, one_line, root_link, some
@@ -82,31 +83,65 @@ def open_drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
 
 
 def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes: list[str]) -> None:
-    """Undo what Drake's reader does to inertias that no body has: a ball of water of the same mass."""
-    from pydrake.multibody.tree import RotationalInertia, SpatialInertia, UnitInertia
+    """Undo what Drake's reader makes of inertias that no body has: a ball of water of the mass, or of 1 kg.
 
-    undone, kept = [], []
-    for body, link in zip(bodies, robot.links, strict=True):
-        m, c = float(link.mass), link.com
-        I = link.inertia + m * (c @ c * np.eye(3) - np.outer(c, c))
+    Drake has no place for inertia without mass; that of such a link goes to one with mass that it is fixed
+    to, where it acts alike, for it only resists turning.
+    """
+    inertias = [np.array(link.inertia, dtype=float) for link in robot.links]
+    changed, moved, kept = [], [], []
+    for k, (body, link) in enumerate(zip(bodies, robot.links, strict=True)):
         theirs = body.CalcSpatialInertiaInBodyFrame(context)
         its = theirs.CalcRotationalInertia().CopyToFullMatrix3()
-        if abs(theirs.get_mass() - m) <= 1e-9 * m and np.abs(its - I).max() <= 1e-9 * np.abs(I).max():
+        I = _about_origin(link, inertias[k])
+        if abs(theirs.get_mass() - link.mass) <= 1e-9 * link.mass and _near(its, I):
             continue
-        if m == 0.0:
+        if link.mass > 0.0:
+            changed.append(k)
+            continue
+        onto = next((n for n, x in enumerate(robot.links) if x.body == link.body and x.mass > 0.0), None)
+        if onto is None:
             kept.append(link.name)
             continue
-        undone.append(link.name)
-        six = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
-        unit = UnitInertia(RotationalInertia(*(float(x) / m for x in six)))
-        made = SpatialInertia(m, np.array(c, dtype=np.float64), unit, skip_validity_check=True)
-        body.SetSpatialInertiaInBodyFrame(context, made)
-    if undone:
+        R = robot.links[onto].placement.rotation.T @ link.placement.rotation
+        inertias[onto] = inertias[onto] + R @ link.inertia @ R.T
+        moved.append((k, onto))
+    for k in {*changed, *(onto for _, onto in moved)}:
+        _set(bodies[k], context, robot.links[k], inertias[k])
+    for k, _ in moved:
+        _set(bodies[k], context, robot.links[k], np.zeros((3, 3)))
+    balls = sorted({*changed, *(k for k, _ in moved)})
+    if balls:
+        named = some([robot.links[k].name for k in balls])
         changes.append(
-            f"it takes a ball of water for inertias that no body has, of {some(undone)}; they were set back "
-            "to what the file says"
+            f"it takes a ball of water for inertias that no body has, of {named}; set back to what the file "
+            "says"
         )
     if kept:
         changes.append(
             f"it gives {some(kept)}, with inertia and no mass, a ball of 1 kg: masses and forces differ"
         )
+
+
+def _about_origin(link: Link, inertia: np.ndarray) -> np.ndarray:
+    c = link.com
+    return np.asarray(inertia + link.mass * (c @ c * np.eye(3) - np.outer(c, c)))
+
+
+def _near(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(np.abs(a - b).max() <= 1e-9 * np.abs(b).max())
+
+
+def _set(body: Any, context: Any, link: Link, inertia: np.ndarray) -> None:
+    """A link's mass and inertia as they are, possible or not."""
+    from pydrake.multibody.tree import RotationalInertia, SpatialInertia, UnitInertia
+
+    m, I = float(link.mass), _about_origin(link, inertia)
+    if m == 0.0:
+        body.SetSpatialInertiaInBodyFrame(context, SpatialInertia.Zero())
+        return
+    six = (float(I[i, j]) / m for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+    unit = UnitInertia(RotationalInertia(*six))
+    body.SetSpatialInertiaInBodyFrame(
+        context, SpatialInertia(m, np.asarray(link.com), unit, skip_validity_check=True)
+    )
