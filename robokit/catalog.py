@@ -46,6 +46,18 @@ def example_robots() -> dict[str, Path]:
     return dict(sorted(names.items()))
 
 
+def example_files() -> list[Path]:
+    """The URDFs of all robots of example-robot-data.
+
+    Raises:
+        MissingDependency: it is not installed.
+    """
+    files = sorted(set(example_robots().values()))
+    if not files:
+        raise MissingDependency(f"the package {EXAMPLES} is not installed; pip install {EXAMPLES}")
+    return files
+
+
 def find_robot(name: str | Path) -> Path:
     """The URDF that a command-line argument means.
 

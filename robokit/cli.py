@@ -5,7 +5,7 @@ robokit simulate ROBOT     passive motion
 robokit view ROBOT         the robot in the browser
 robokit info ROBOT         tree, masses, joints
 robokit check FILE ...     what the importer finds
-robokit parity ROBOT       the robot in other engines, side by side
+robokit parity ROBOT ...   robots in other engines, side by side
 robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
 robokit sparsity ROBOT     the pattern of H as a picture
 robokit cost ROBOT         operation counts of the algorithms
@@ -23,7 +23,7 @@ import sys
 import time
 import warnings
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,7 @@ def fall(arguments: argparse.Namespace) -> int:
     """A robot with a floating base falls on the ground."""
     import robokit as rk
 
-    robot = _load(arguments.robot, "floating")
+    robot = _load(arguments.robot, "floating", arguments.mimic)
     q0 = rk.standing_configuration(
         robot, height=arguments.height, tilt=math.radians(arguments.tilt), seed=arguments.seed
     )
@@ -97,7 +97,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     """Passive motion from a random or neutral configuration."""
     import robokit as rk
 
-    robot = _load(arguments.robot, arguments.base)
+    robot = _load(arguments.robot, arguments.base, arguments.mimic)
     q0 = robot.neutral() if arguments.neutral else robot.random_configuration(arguments.seed)
     ground = None
     if arguments.ground:
@@ -154,7 +154,7 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
 
 def view(arguments: argparse.Namespace) -> int:
     """The robot in the browser: a page of its own, or meshcat's live view."""
-    robot = _load(arguments.robot, arguments.base)
+    robot = _load(arguments.robot, arguments.base, arguments.mimic)
     if arguments.live:
         from robokit.viewer import Viewer
 
@@ -180,7 +180,7 @@ def info(arguments: argparse.Namespace) -> int:
     """The numbered tree, the masses and the joints."""
     from robokit.report import describe
 
-    for line in describe(_load(arguments.robot, arguments.base)):
+    for line in describe(_load(arguments.robot, arguments.base, arguments.mimic)):
         print(line)
     return 0
 
@@ -189,11 +189,10 @@ def check(arguments: argparse.Namespace) -> int:
     """What the importer finds in files and folders, for people and for CI."""
     import json
 
-    from robokit.catalog import find_robot
-    from robokit.urdf.lint import as_json, check_files, exit_status, urdf_files
+    from robokit.urdf.lint import as_json, check_files, exit_status
     from robokit.urdf.listing import Paint, listing, wants_colour
 
-    files, problems = urdf_files(arguments.files, find_robot)
+    files, problems = _urdf_files(arguments.files)
     if arguments.page is not None:
         page = _writable(arguments.page, ".html")
         if len(files) != 1:
@@ -233,24 +232,42 @@ def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
 
 
 def parity(arguments: argparse.Namespace) -> int:
-    """Compare the robot with what Pinocchio and MuJoCo make of its file."""
+    """Compare robots with what Pinocchio, MuJoCo and Drake make of their files."""
     import json
     from dataclasses import asdict
 
-    import robokit as rk
-    from robokit.parity import compare, no_engine, table
+    from robokit.parity import compare, compare_files, files_table, installed, no_engine, table
 
-    path = rk.find_robot(arguments.robot)
-    robot = _load(arguments.robot, arguments.base)
-    found = compare(path, robot)
-    if not found:
+    files, problems = _urdf_files(arguments.robots)
+    if problems:
+        raise RobokitError(problems[0])
+    if not installed():
         raise no_engine()
+    bases = ("fixed", "floating") if arguments.base == "both" else (arguments.base,)
+    if len(files) == len(arguments.robots) == len(bases) == 1:
+        robot = _load(str(files[0]), arguments.base, arguments.mimic)
+        found = compare(files[0], robot, arguments.states)
+        if arguments.json:
+            rows = [asdict(c) | {"agrees": c.agrees} for c in found]
+            print(json.dumps({"robot": robot.name, "base": robot.base, "engines": rows}, indent=2))
+        else:
+            print("\n".join(table(robot, found, arguments.states)))
+        return 0 if all(c.agrees for c in found) else 1
+    readings = compare_files(files, bases, arguments.states, arguments.mimic)
+    done = list(readings) if arguments.json else []
     if arguments.json:
-        rows = [asdict(c) | {"agrees": c.agrees} for c in found]
-        print(json.dumps({"robot": robot.name, "base": robot.base, "engines": rows}, indent=2))
+        print(json.dumps([asdict(r) | {"agrees": r.agrees} for r in done], indent=2, default=str))
     else:
-        print("\n".join(table(robot, found)))
-    return 0 if all(c.agrees for c in found) else 1
+        for line in files_table(_kept(readings, done), installed()):
+            print(line, flush=True)
+    return 0 if all(r.agrees for r in done) else 1
+
+
+def _kept(items: Iterable[Any], into: list[Any]) -> Iterable[Any]:
+    """The items as they come, kept in a list."""
+    for item in items:
+        into.append(item)
+        yield item
 
 
 def mjcf(arguments: argparse.Namespace) -> int:
@@ -258,7 +275,7 @@ def mjcf(arguments: argparse.Namespace) -> int:
     from robokit.mjcf import to_mjcf
 
     robot = _load(arguments.robot, arguments.base)
-    text = to_mjcf(robot, arguments.output, meshes=not arguments.no_meshes)
+    text = to_mjcf(robot, arguments.output, meshes=not arguments.no_meshes, visuals=not arguments.no_visuals)
     if arguments.output is None:
         print(text, end="")
     else:
@@ -271,7 +288,7 @@ def sparsity(arguments: argparse.Namespace) -> int:
     from robokit.report import sparsity_lines
     from robokit.viewer import draw_sparsity
 
-    robot = _load(arguments.robot, arguments.base)
+    robot = _load(arguments.robot, arguments.base, arguments.mimic)
     output = _writable(arguments.output or f"{robot.name}_sparsity.png".replace("/", "_"), *PICTURES)
     draw_sparsity(robot, output)
     for line in sparsity_lines(robot):
@@ -282,7 +299,7 @@ def sparsity(arguments: argparse.Namespace) -> int:
 
 def cost(arguments: argparse.Namespace) -> int:
     """Exact operation counts of the algorithms on a robot."""
-    counted = _load(arguments.robot, arguments.base).cost()
+    counted = _load(arguments.robot, arguments.base, arguments.mimic).cost()
     if arguments.json:
         import json
 
@@ -326,16 +343,28 @@ def robots(_: argparse.Namespace) -> int:
 # ---- plumbing ----------------------------------------------------------------------------------
 
 
-def _load(name: str, base: str) -> Any:
+def _load(name: str, base: str, mimic: str | None = None) -> Any:
     import robokit as rk
 
-    robot = rk.load_urdf(rk.find_robot(name), base=base)
+    robot = rk.load_urdf(rk.find_robot(name), base=base, mimic=mimic)
     found = [d for d in robot.diagnostics if d.severity != "note"]
     for diagnostic in found[:MOST_WARNINGS]:
         print(diagnostic, file=sys.stderr)
     if len(found) > MOST_WARNINGS:
         print(f"... and {len(found) - MOST_WARNINGS} more: robokit check {name}", file=sys.stderr)
     return robot
+
+
+def _urdf_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Files that arguments mean, and a line for each that means none; EXAMPLES alone means all its robots."""
+    from robokit.catalog import EXAMPLES, example_files, find_robot
+    from robokit.urdf.lint import urdf_files
+
+    all_names: list[str] = []
+    for name in names:
+        every = name == EXAMPLES and not Path(name).exists()
+        all_names += map(str, example_files()) if every else [name]
+    return urdf_files(all_names, find_robot)
 
 
 def _writable(name: str, *suffixes: str) -> Path:
@@ -385,6 +414,12 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, got {text!r}")
+    return int(text)
+
+
 def _code(text: str) -> str:
     from robokit.urdf import CODES
 
@@ -425,6 +460,14 @@ def _parser() -> argparse.ArgumentParser:
             help="the root link (default: %(default)s)",
         )
 
+    def add_mimic(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument(
+            "--mimic",
+            choices=("independent", "couple"),
+            help="mimic joints: let them follow (couple), or move on their own with a warning (independent); "
+            "default: on their own",
+        )
+
     def add_run(sub: argparse.ArgumentParser, duration: float, output: str) -> None:
         sub.add_argument(
             "--duration", type=_positive, default=duration, metavar="S", help="default: %(default)s s"
@@ -451,11 +494,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="M",
         help="of the lowest point, default: %(default)s m",
     )
+    add_mimic(sub)
     add_run(sub, 4.0, "fall.html")
 
     sub = add("simulate", simulate, "robokit simulate double_pendulum --duration 10")
     add_robot(sub)
     add_base(sub, "fixed")
+    add_mimic(sub)
     sub.add_argument("--ground", action="store_true", help="with a ground plane")
     sub.add_argument(
         "--ground-height",
@@ -472,6 +517,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = add("view", view, "robokit view arm")
     add_robot(sub)
     add_base(sub, "fixed")
+    add_mimic(sub)
     sub.add_argument("--live", action="store_true", help="meshcat's live view instead of a page")
     sub.add_argument("-o", "--output", metavar="FILE", help="page, default: NAME.html")
     sub.add_argument("--no-open", action="store_true", help="do not open the browser")
@@ -479,6 +525,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = add("info", info, "robokit info humanoid --base floating")
     add_robot(sub)
     add_base(sub, "fixed")
+    add_mimic(sub)
 
     sub = add("check", check, "robokit check --strict robots/ 'extra/**/*.urdf'")
     sub.add_argument(
@@ -510,24 +557,39 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--no-open", action="store_true", help="only write the page")
 
     sub = add("parity", parity, "robokit parity arm --base floating")
-    add_robot(sub)
-    add_base(sub, "fixed")
+    sub.add_argument(
+        "robots",
+        metavar="ROBOT",
+        nargs="+",
+        help=ROBOT_HELP + "; several, a folder, a pattern or example-robot-data (all its robots) make a "
+        "line each",
+    )
+    sub.add_argument(
+        "--base", choices=("fixed", "floating", "both"), default="fixed", help="default: %(default)s"
+    )
+    add_mimic(sub)
+    sub.add_argument(
+        "--states", type=_count, default=3, metavar="N", help="random states, default: %(default)s"
+    )
     sub.add_argument("--json", action="store_true", help="for machines")
 
     sub = add("mjcf", mjcf, "robokit mjcf arm -o arm.xml")
     add_robot(sub)
     add_base(sub, "fixed")
     sub.add_argument("-o", "--output", metavar="FILE", help="the model; standard output by default")
-    sub.add_argument("--no-meshes", action="store_true", help="leave out mesh collisions")
+    sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
+    sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
 
     sub = add("sparsity", sparsity, "robokit sparsity humanoid -o h.svg")
     add_robot(sub)
     add_base(sub, "floating")
+    add_mimic(sub)
     sub.add_argument("-o", "--output", metavar="FILE", help=".png, .svg or .pdf; default: NAME_sparsity.png")
 
     sub = add("cost", cost, "robokit cost humanoid --base floating")
     add_robot(sub)
     add_base(sub, "fixed")
+    add_mimic(sub)
     sub.add_argument("--json", action="store_true", help="for programs")
 
     sub = add("cache", cache, "robokit cache --clear")

@@ -2,7 +2,7 @@
 
 tree       Tree: lambda, mu, nu, kappa, p, s
 joints     the joint table
-parts      Link, Joint, LoopJoint, Mimic
+parts      Link, Joint, LoopJoint, Mimic, Safety, Calibration
 robot      Robot
 builder    ModelBuilder: robots in code
 coupling   mimic joints without coordinates of their own: couple(robot)
@@ -17,12 +17,13 @@ from robokit.model.builder import ModelBuilder
 from robokit.model.coupling import Coupling, couple
 from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
-from robokit.model.parts import Joint, Link, LoopJoint, Mimic
+from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree, plain_tree
 
 __all__ = [
     "Box",
+    "Calibration",
     "Capsule",
     "Coupling",
     "Cylinder",
@@ -34,6 +35,7 @@ __all__ = [
     "ModelBuilder",
     "Placement",
     "Robot",
+    "Safety",
     "Shape",
     "Sphere",
     "Tree",

@@ -15,7 +15,7 @@ from robokit.errors import ModelError, UnknownName
 from robokit.model.checks import checked_name, checked_placement, finite, finite_number, limit, limits
 from robokit.model.geometry import Placement, Shape
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
-from robokit.model.parts import Joint, Link, LoopJoint, Mimic
+from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree, depth_first
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
@@ -54,6 +54,8 @@ class JointDraft:
     damping: float
     friction: float
     mimic: Mimic | None
+    safety: Safety | None = None
+    calibration: Calibration | None = None
 
 
 @dataclass
@@ -156,6 +158,8 @@ class ModelBuilder:
         damping: float = 0.0,
         friction: float = 0.0,
         mimic: Mimic | None = None,
+        safety: Safety | None = None,
+        calibration: Calibration | None = None,
     ) -> ModelBuilder:
         """Add a tree joint between two links.
 
@@ -170,6 +174,7 @@ class ModelBuilder:
             effort, velocity: limits [N m | N], [rad/s | m/s]; None for none.
             damping: [N m s/rad | N s/m]; friction: [N m | N].
             mimic: coupling to another joint.
+            safety, calibration: kept for whoever has a safety controller or a calibration switch.
 
         Raises:
             ModelError: a name that is taken or no name, limits out of order, a number that is not finite
@@ -193,6 +198,8 @@ class ModelBuilder:
             finite_number(f"damping of joint {name!r}", damping),
             finite_number(f"friction of joint {name!r}", friction),
             mimic,
+            safety,
+            calibration,
         )
         return self
 
@@ -422,7 +429,7 @@ def _alike(a: float, b: float) -> bool:
 def _joint(d: JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
     place = (d.name, d.kind, body, q_slice, v_slice, d.axis, d.pitch)
     bounds = (d.lower, d.upper, d.effort, d.velocity, d.damping, d.friction)
-    return Joint(*place, *bounds, d.mimic, d.parent, d.child, d.placement)
+    return Joint(*place, *bounds, d.mimic, d.parent, d.child, d.placement, d.safety, d.calibration)
 
 
 def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:

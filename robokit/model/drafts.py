@@ -38,6 +38,8 @@ def to_builder(robot: Robot) -> ModelBuilder:
             joint.damping,
             joint.friction,
             joint.mimic,
+            joint.safety,
+            joint.calibration,
         )
     for loop in robot.loop_joints:
         ends = loop.predecessor, loop.successor

@@ -70,6 +70,8 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
             damping=0.0,
             friction=0.0,
             mimic=None,
+            safety=None,
+            calibration=None,
         )
     for name, draft in builder._joints.items():
         mimic = draft.mimic

@@ -19,6 +19,36 @@ class Mimic:
 
 
 @dataclass(frozen=True)
+class Safety:
+    """What a safety controller is told; kept and written, robokit has no controller.
+
+    Attributes:
+        soft_lower_limit, soft_upper_limit: where it begins to hold back [rad | m].
+        k_position: its gain from position to velocity [1/s].
+        k_velocity: its gain from velocity to effort [N m s/rad | N s/m].
+    """
+
+    soft_lower_limit: float = 0.0
+    soft_upper_limit: float = 0.0
+    k_position: float = 0.0
+    k_velocity: float = 0.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Where a calibration switch has its edges [rad | m], None where that is not known; kept and written.
+
+    Attributes:
+        rising, falling: positions of the edges.
+        reference_position: what older files say instead.
+    """
+
+    rising: float | None = None
+    falling: float | None = None
+    reference_position: float | None = None
+
+
+@dataclass(frozen=True)
 class Joint:
     """A joint of a robot.
 
@@ -40,6 +70,8 @@ class Joint:
         parent_link: name of the link it hangs on.
         child_link: name of the link it moves.
         origin: placement of the joint frame in the parent link.
+        safety: what the description tells a safety controller, or None.
+        calibration: where a calibration switch is, or None.
     """
 
     name: str
@@ -59,6 +91,8 @@ class Joint:
     parent_link: str
     child_link: str
     origin: Placement
+    safety: Safety | None = None
+    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,8 @@ class Robot:
                 if k == joint.q_slice.start and m:
                     ends = sorted(((follower.lower - offset) / m, (follower.upper - offset) / m))
                     low, high = max(low, ends[0]), min(high, ends[1])
-        return (low, high) if low <= high else (joint.lower, joint.upper)
+        # A range that ends at -0.0, a zero limit times a negative multiplier, is none to NumPy's generator.
+        return (low + 0.0, high + 0.0) if low <= high else (joint.lower, joint.upper)
 
     def configuration(
         self,

@@ -10,7 +10,7 @@ from robokit.urdf.physics import check_inertias, check_joints, check_masses
 from robokit.urdf.plausible import check_plausible, check_zero
 from robokit.urdf.report import Report
 from robokit.urdf.resolve import Resolver, check_files, mesh_boxes
-from robokit.urdf.structure import check_structure
+from robokit.urdf.structure import check_dropped_mimics, check_structure
 
 
 def check(
@@ -20,6 +20,7 @@ def check(
     base: str = "fixed",
     plausible: bool = False,
     meshes: bool = False,
+    mimic: str | None = None,
 ) -> None:
     """Checks a description; every finding goes to the report.
 
@@ -31,6 +32,7 @@ def check(
             fixed base and notes what would be singular with a floating one.
         plausible: whether to look beyond what loading needs: masses beside shapes, zero outside limits.
         meshes: whether meshes are read for that, for their size.
+        mimic: "independent" warns of mimic joints, whose coupling is dropped.
     """
     if report.has("xacro-unexpanded"):
         return  # its names are templates: whatever followed would be noise
@@ -46,6 +48,8 @@ def check(
         return
     tree = check_structure(robot, report)
     check_loops(robot, report)
+    if mimic == "independent":
+        check_dropped_mimics(robot, report)
     mesh_box: MeshBox | None = mesh_boxes(robot, resolver, report) if plausible and meshes else None
     if plausible:
         check_zero(robot, report)

@@ -112,6 +112,11 @@ _WARNINGS = _rows(
     ("damping-negative", "a damping that feeds energy in", "damping is zero or positive"),
     ("friction-negative", "a friction that feeds energy in", "friction is zero or positive"),
     ("axis-not-unit", "an axis far from unit length, which was normalised", "write a unit vector"),
+    (
+        "mimic-independent",
+        "mimic joints that move on their own (asked for with mimic='independent' only)",
+        "mimic='couple' keeps the coupling",
+    ),
     ("mesh-unresolved", "a mesh file that was not found", "pass package_dirs=[the folder above the package]"),
     (
         "mesh-unreadable",

@@ -14,6 +14,7 @@ from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot
 from robokit.urdf.description import (
     JOINT_TYPES,
+    CalibrationDescription,
     DynamicsDescription,
     InertialDescription,
     JointDescription,
@@ -24,6 +25,7 @@ from robokit.urdf.description import (
     MimicDescription,
     Origin,
     RobotDescription,
+    SafetyDescription,
     ShapeDescription,
     Triple,
 )
@@ -106,6 +108,11 @@ def _joint(joint: Joint, losses: Losses) -> JointDescription:
     dynamics = DynamicsDescription(joint.damping, joint.friction) if joint.damping or joint.friction else None
     m = joint.mimic
     mimic = MimicDescription(m.joint, m.multiplier, m.offset) if m is not None else None
+    s, c = joint.safety, joint.calibration
+    safety = (
+        SafetyDescription(s.soft_lower_limit, s.soft_upper_limit, s.k_position, s.k_velocity) if s else None
+    )
+    calibration = CalibrationDescription(c.rising, c.falling, c.reference_position) if c else None
     return JointDescription(
         joint.name,
         kind,
@@ -115,7 +122,9 @@ def _joint(joint: Joint, losses: Losses) -> JointDescription:
         _triple(joint.axis),
         limit,
         dynamics,
-        mimic=mimic,
+        safety,
+        calibration,
+        mimic,
     )
 
 

@@ -182,6 +182,7 @@ class CalibrationDescription(NamedTuple):
 
     rising: float | None = None
     falling: float | None = None
+    reference_position: float | None = None
     line: int = 0
 
 

@@ -17,7 +17,7 @@ from robokit.diagnostics import Diagnostic
 from robokit.errors import UnknownName, WrongType
 from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder, unit_axis
 from robokit.model.geometry import Mesh, Shape
-from robokit.model.parts import Mimic
+from robokit.model.parts import Calibration, Mimic, Safety
 from robokit.urdf.check import check, fixed_base_name
 from robokit.urdf.description import (
     InertialDescription,
@@ -58,7 +58,7 @@ def load_urdf(
     base: str = "fixed",
     package_dirs: Sequence[PathLike] = (),
     strict: bool = False,
-    mimic: str = "independent",
+    mimic: str | None = None,
 ) -> Robot:
     """Load a robot from a URDF file.
 
@@ -69,8 +69,10 @@ def load_urdf(
         base: "fixed" (the root link is body 0) or "floating" (a 6-dof joint carries the root link).
         package_dirs: folders searched first for ``package://`` files.
         strict: refuse warnings like errors.
-        mimic: "independent" (each mimic joint keeps a coordinate of its own) or "couple" (mimic joints
-            follow, and their coordinates are gone; see ``robot.coupling``).
+        mimic: None: each mimic joint has a coordinate of its own, and its law is kept in ``joint.mimic`` for
+            whoever will apply it. "couple": mimic joints follow, and their coordinates are gone; see
+            ``robot.coupling``. "independent": as None, and a warning names the joints that the file wants
+            coupled, for a program in which nobody will.
 
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.
@@ -95,7 +97,7 @@ def loads_urdf(
     package_dirs: Sequence[PathLike] = (),
     strict: bool = False,
     folder: PathLike | None = None,
-    mimic: str = "independent",
+    mimic: str | None = None,
 ) -> Robot:
     """Load a robot from the text of a URDF.
 
@@ -124,6 +126,7 @@ def check_urdf(
     package_dirs: Sequence[PathLike] = (),
     plausible: bool = False,
     meshes: bool = False,
+    mimic: str | None = None,
 ) -> tuple[RobotDescription | None, list[Diagnostic]]:
     """Judge a URDF without building a robot; never raises over the file.
 
@@ -135,11 +138,13 @@ def check_urdf(
         plausible: look beyond what loading says: note masses and inertias that the links' shapes do not
             explain, and joints whose position zero is outside their limits.
         meshes: read the meshes for that too.
+        mimic: as for :func:`load_urdf`.
 
     Returns:
         The description (None where nothing can be read) and all findings, errors first.
     """
     _check_base(base, CHECKED)
+    _check_mimic(mimic)
     folder = None
     if isinstance(path_or_text, bytes) or str(path_or_text).lstrip("\ufeff \t\r\n")[:1] == "<":
         report = Report("<string>")
@@ -149,7 +154,7 @@ def check_urdf(
         description = _description(path_or_text, report, _dirs(package_dirs))
         folder = _folder(path_or_text)
     if description is not None:
-        check(description, report, Resolver(folder, _dirs(package_dirs)), base, plausible, meshes)
+        check(description, report, Resolver(folder, _dirs(package_dirs)), base, plausible, meshes, mimic)
     return description, report.diagnostics()
 
 
@@ -183,8 +188,8 @@ def _check_base(base: str, known: Sequence[str] = BASES) -> None:
         raise UnknownName("base", str(base), known)
 
 
-def _check_mimic(mimic: str) -> None:
-    if mimic not in MIMICS:
+def _check_mimic(mimic: str | None) -> None:
+    if mimic is not None and mimic not in MIMICS:
         raise UnknownName("mimic", str(mimic), MIMICS)
 
 
@@ -203,10 +208,10 @@ def _robot(
     base: str,
     resolver: Resolver,
     strict: bool,
-    mimic: str,
+    mimic: str | None,
 ) -> Robot:
     if description is not None:
-        check(description, report, resolver, base)
+        check(description, report, resolver, base, mimic=mimic)
     found = report.diagnostics()
     refused = refusal(report.file, found, strict)
     if refused is not None:
@@ -274,6 +279,7 @@ def build(
 def _joint(joint: JointDescription, renamed: Mapping[str, str]) -> JointDraft:
     assert joint.parent is not None and joint.child is not None  # an error stopped us otherwise
     limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
+    s, c = joint.safety, joint.calibration
     ranged = limit.range if limit and joint.type in ("revolute", "prismatic") else None
     lower, upper = ranged or (-math.inf, math.inf)
     return JointDraft(
@@ -291,4 +297,6 @@ def _joint(joint: JointDescription, renamed: Mapping[str, str]) -> JointDraft:
         dynamics.damping if dynamics else 0.0,
         dynamics.friction if dynamics else 0.0,
         Mimic(renamed.get(mimic.joint, mimic.joint), mimic.multiplier, mimic.offset) if mimic else None,
+        Safety(s.soft_lower_limit, s.soft_upper_limit, s.k_position, s.k_velocity) if s else None,
+        Calibration(c.rising, c.falling, c.reference_position) if c else None,
     )

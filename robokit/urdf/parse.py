@@ -268,9 +268,10 @@ def _safety(element: etree._Element | None, reader: Reader, where: str) -> Safet
 def _calibration(element: etree._Element | None, reader: Reader, where: str) -> CalibrationDescription | None:
     if element is None:
         return None
-    reader.attributes(element, where, ("rising", "falling", "reference_position"))
-    rising, falling = (reader.number(element, name, where, None, None) for name in ("rising", "falling"))
-    return CalibrationDescription(rising, falling, reader.line(element))
+    names = ("rising", "falling", "reference_position")
+    reader.attributes(element, where, names)
+    rising, falling, reference = (reader.number(element, name, where, None, None) for name in names)
+    return CalibrationDescription(rising, falling, reference, reader.line(element))
 
 
 def _mimic(element: etree._Element | None, reader: Reader, where: str) -> MimicDescription | None:

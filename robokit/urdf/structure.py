@@ -203,3 +203,14 @@ def check_mimics(robot: RobotDescription, report: Report) -> None:
                 "mimic-cycle", f"joint {circle[0]!r} mimic", mimic.line, f"mimics in a circle: {shown}"
             )
         done.update(path)
+
+
+def check_dropped_mimics(robot: RobotDescription, report: Report) -> None:
+    """Joints that the file couples and that move on their own, in one warning: asked for, not a defect."""
+    free = [joint for joint in robot.joints if joint.moves and joint.mimic is not None]
+    if not free:
+        return
+    names = ", ".join(repr(joint.name) for joint in free[:8]) + (", ..." if len(free) > 8 else "")
+    message = f"mimic='independent' drops the coupling of {len(free)}, which will move on their own: {names}"
+    assert free[0].mimic is not None
+    report.add("mimic-independent", "joints", free[0].mimic.line, message)

@@ -27,6 +27,7 @@ _ESCAPES = str.maketrans(
 )
 _PRODUCTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _LIMIT = ("lower", "upper", "effort", "velocity")
+_CALIBRATION = ("rising", "falling", "reference_position")
 _SAFETY = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
 
 
@@ -145,8 +146,7 @@ class _Writer:
         if joint.has_axis:
             children.append(self.element("axis", {"xyz": joint.axis}))
         if joint.calibration is not None:
-            c = joint.calibration
-            children.append(self.element("calibration", {"rising": c.rising, "falling": c.falling}))
+            children.append(self.element("calibration", _fields(joint.calibration, _CALIBRATION)))
         if joint.limit is not None:
             children.append(self.element("limit", _fields(joint.limit, _LIMIT)))
         if joint.dynamics is not None:

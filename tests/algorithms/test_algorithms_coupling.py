@@ -84,6 +84,14 @@ def test_random_configurations_keep_the_followers_limits(pair):
     assert (np.abs(-1.5 * q + 0.02) <= 0.4 + 1e-12).all() and np.ptp(q) > 0.3
 
 
+def test_a_range_that_ends_at_minus_zero():
+    """pr2's grippers: 0 to 0.5 and a follower of multiplier -1 with the same limits leave 0 only."""
+    b = ModelBuilder("r").link("a").link("b", 1.0, inertia=np.eye(3)).link("c", 1.0, inertia=np.eye(3))
+    b.joint("j", "revolute", "a", "b", lower=0.0, upper=0.5)
+    b.joint("k", "revolute", "a", "c", lower=0.0, upper=0.5, mimic=Mimic("j", -1.0))
+    assert couple(b.build()).random_configuration(0).tolist() == [0.0]
+
+
 def test_everything_is_the_projection_by_G(pair):
     full, robot = pair
     q, v, a, tau = state(robot)

@@ -7,7 +7,19 @@ import pytest
 import robokit as rk
 from robokit.cli import main
 
-COMMANDS = ("fall", "simulate", "view", "info", "check", "sparsity", "cost", "cache", "robots")
+COMMANDS = (
+    "fall",
+    "simulate",
+    "view",
+    "info",
+    "check",
+    "parity",
+    "mjcf",
+    "sparsity",
+    "cost",
+    "cache",
+    "robots",
+)
 SHORT = ("--duration", "0.05", "--no-open")
 
 
@@ -124,3 +136,24 @@ def test_a_defect_of_ours_is_a_line_too(capsys, monkeypatch):
     monkeypatch.setenv("ROBOKIT_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         main(["robots"])
+
+
+BODY = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+MIMIC = f"""<robot name="m"><link name="a"/><link name="b">{BODY}</link>
+<link name="c">{BODY}</link>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
+<joint name="k" type="continuous"><parent link="b"/><child link="c"/><mimic joint="j"/></joint></robot>"""
+
+
+def test_mimic_joints_are_coupled_or_warned_of(capsys, tmp_path):
+    file = tmp_path / "m.urdf"
+    file.write_text(MIMIC)
+    status, out, err = run(capsys, "info", file)
+    assert status == 0 and not err and any("(a coordinate of its own)" in line for line in out)
+    status, out, err = run(capsys, "info", file, "--mimic", "independent")
+    assert status == 0 and len(err) == 1 and "m.urdf:4: warning mimic-independent" in err[0]
+    status, out, err = run(capsys, "info", file, "--mimic", "couple")
+    assert status == 0 and not err and any("(coupled)" in line for line in out)
+    args = ("simulate", file, *SHORT, "-o", tmp_path / "m.html", "--save", tmp_path / "m.npz")
+    assert run(capsys, *args, "--mimic", "couple")[0] == 0
+    assert rk.Trajectory.load(tmp_path / "m.npz").q.shape[1] == 1

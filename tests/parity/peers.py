@@ -12,7 +12,7 @@ from lxml import etree
 
 from robokit.interop import MujocoAdapter, PinocchioAdapter
 from robokit.model import Robot
-from robokit.parity import mujoco_text
+from robokit.parity import plain_text
 
 SWAP = [3, 4, 5, 0, 1, 2]
 
@@ -87,7 +87,7 @@ class MujocoPeer:
 
     def __init__(self, robot: Robot, path: Path, text: str | None = None) -> None:
         urdf = path.read_bytes() if text is None else text.encode()
-        spec = mujoco.MjSpec.from_string(mujoco_text(urdf))
+        spec = mujoco.MjSpec.from_string(plain_text(urdf))
         root = spec.body(robot.link_names[_root(robot)])
         if robot.base == "floating":
             root.add_freejoint()
@@ -105,7 +105,7 @@ class MujocoPeer:
         model, data, to = self.model, self.data, self.adapter
         mujoco.mj_resetData(model, data)
         data.qpos[:], data.qvel[:] = to.q(q), to.v(q, v)
-        data.qfrc_applied[:] = to._T(q) @ tau
+        data.qfrc_applied[:] = to.force(q, tau)
         self._push(f_ext if f_ext else {})
         mujoco.mj_forward(model, data)
         M = np.zeros((model.nv, model.nv))

@@ -51,4 +51,6 @@ def test_another_robot_differs():
 def test_mimics_are_said():
     path = rk.find_robot("example-robot-data:panda")
     for comparison in compare(path, rk.load_urdf(path), states=1):
-        assert comparison.agrees and any("mimic joints (1)" in note for note in comparison.notes)
+        assert comparison.agrees and any(
+            "mimic joints (1: 'panda_finger_joint2')" in note for note in comparison.notes
+        )

@@ -11,7 +11,7 @@ import robokit.catalog
 
 pytestmark = pytest.mark.parity
 
-ROBOTS = ("baxter", "panda", "tiago_pro")
+ROBOTS = ("baxter", "panda", "pr2", "tiago_pro")
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
@@ -42,3 +42,15 @@ def test_projection_of_pinocchio(name, base, record_error):
             worst = error(got, expected)
             record_error("pinocchio", f"{name} coupled", base, what, worst)
             assert worst < 1e-10, what
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_hands_without_mass_are_singular_coupled_or_not(base):
+    """romeo's hands: no link behind LHand and RHand has a mass, so their rows of H_r are zero."""
+    robot = rk.load_urdf(rk.catalog.example_robots()["romeo"], base=base, mimic="couple")
+    q, v = robot.random_configuration(0), np.zeros(robot.nv)
+    H = rk.crba(robot, q)
+    zero = [name for name in robot.joint_names if not H[robot.joint(name).v_slice].any()]
+    assert zero == ["LHand", "RHand"]
+    with pytest.raises(rk.SingularInertia, match="singular at joint 'RHand'"):
+        rk.aba(robot, q, v, v)

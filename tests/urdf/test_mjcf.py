@@ -73,10 +73,104 @@ def test_a_moving_link_named_as_their_world_is_a_site():
     assert root.find("worldbody/body/site").attrib["name"] == "world"
 
 
-def test_a_floating_joint_away_from_the_root_frame_is_refused():
+def parts(robot, body="b"):
+    """(name, kind, axis) of a body's joints."""
+    joints = quiet(robot).find(f".//body[@name='{body}']").findall("joint")
+    return [(j.get("name"), j.get("type"), j.get("axis")) for j in joints]
+
+
+def test_joints_of_several_degrees_of_freedom_come_in_parts():
+    assert parts(model("cylindrical", axis=(0, 0, 1)).build()) == [
+        ("j_R", "hinge", "0.0 0.0 1.0"),
+        ("j_T", "slide", "0.0 0.0 1.0"),
+    ]
+    assert parts(model("planar", axis=(0, 0, 1)).build()) == [
+        ("j_TX", "slide", "1.0 0.0 0.0"),
+        ("j_TY", "slide", "0.0 1.0 0.0"),
+        ("j_RZ", "hinge", "0.0 0.0 1.0"),
+    ]
     assert quiet(model("floating").build()).find(".//freejoint").get("name") == "j"
-    with pytest.raises(rk.ModelError, match="'j' is floating and placed away"):
-        to_mjcf(model("floating", placement=Placement(position=np.array([0.1, 0, 0]))).build())
+    away = model("floating", placement=Placement(position=np.array([0.1, 0, 0]))).build()
+    assert parts(away) == [
+        ("j_TX", "slide", "1.0 0.0 0.0"),
+        ("j_TY", "slide", "0.0 1.0 0.0"),
+        ("j_TZ", "slide", "0.0 0.0 1.0"),
+        ("j_R", "ball", None),
+    ]
+
+
+def test_a_joint_called_like_a_part_of_another_is_refused():
+    b = model("planar").link("c", 1.0, inertia=np.eye(3)).joint("j_RZ", "revolute", "b", "c")
+    with pytest.raises(rk.ModelError, match="'j_RZ' is called like a part of joint 'j'"):
+        to_mjcf(b.build())
+
+
+def test_visuals_touch_nothing():
+    shape = Shape(Box((1, 1, 1)), rgba=(1.0, 0.5, 0.0, 1.0))
+    b = ModelBuilder("m").link("a", visuals=[shape]).link("b", 1.0, inertia=np.eye(3), collisions=[shape])
+    robot = b.joint("j", "revolute", "a", "b").build()
+    collision, visual = (g.attrib for g in quiet(robot).iter("geom"))  # bodies come before the world's geoms
+    assert (visual["group"], visual["contype"], visual["conaffinity"]) == ("2", "0", "0")
+    assert visual["rgba"] == "1.0 0.5 0.0 1.0" and "rgba" not in collision
+    assert collision["group"] == "3" and "contype" not in collision
+    assert len(list(ET.fromstring(to_mjcf(robot, visuals=False)).iter("geom"))) == 1
+
+
+def stl(path, faces=1, text=False):
+    path.write_bytes(
+        b"solid of words" * 10 if text else bytes(80) + faces.to_bytes(4, "little") + bytes(50 * faces)
+    )
+    return path
+
+
+def test_meshes_are_assets_once_for_each_file_and_scale(tmp_path):
+    file = stl(tmp_path / "part.stl")
+    shapes = [Shape(Mesh("part.stl", scale, file)) for scale in ((1, 1, 1), (1, 1, 1), (1, -1, 1))]
+    robot = ModelBuilder("m").link("a", visuals=shapes, collisions=shapes[:1]).build()
+    root = quiet(robot)
+    assets = [(m.get("name"), m.get("scale")) for m in root.iter("mesh")]
+    assert assets == [("part", "1.0 1.0 1.0"), ("part_", "1.0 -1.0 1.0")]
+    assert [g.get("mesh") for g in root.iter("geom")] == ["part", "part", "part_", "part"]
+    assert not list(ET.fromstring(to_mjcf(robot, meshes=False)).iter("geom"))
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "words"),
+    [
+        ("a.dae", lambda p: p.write_bytes(b"x"), "whose mesh is none of .stl, .obj, .msh"),
+        ("a.stl", lambda p: stl(p, text=True), "binary STL"),
+        ("a.STL", lambda p: stl(p, faces=200_001), "not 1 to 200000 faces"),
+    ],
+)
+def test_meshes_that_mujoco_cannot_read_are_named_in_one_warning(tmp_path, name, make, words):
+    file = tmp_path / name
+    make(file)
+    shapes = [Shape(Mesh(name, path=file))] * 7
+    with pytest.warns(UserWarning) as caught:
+        text = to_mjcf(ModelBuilder("m").link("a", visuals=shapes, collisions=shapes[:1]).build())
+    assert "mesh" not in text
+    said = [str(w.message) for w in caught]
+    assert len(said) == 2 and all(words in line and repr(name) in line for line in said)
+    assert "7 visuals left out" in said[0] and "and 2 more" in said[0] and "1 collision left out" in said[1]
+
+
+def loop(kind, **more):
+    return model().link("c").joint("f", "fixed", "b", "c").loop_joint("l", kind, "a", "c", **more).build()
+
+
+def test_loop_joints_become_points_or_frames_that_stay_together():
+    place = Placement(position=np.array([0.0, 0.5, 0.0]))
+    root = quiet(loop("spherical", predecessor_placement=place))
+    assert [(e.tag, e.attrib) for e in root.find("equality")] == [
+        ("connect", {"site1": "l_predecessor", "site2": "l_successor"})
+    ]
+    assert root.find("worldbody/site[@name='l_predecessor']").get("pos") == "0.0 0.5 0.0"
+    assert root.find(".//body/site[@name='l_successor']").get("pos") == "0.0 0.0 0.0"
+    root = quiet(loop("revolute", axis=(0, 1, 0)))
+    assert [e.tag for e in root.find("equality")] == ["connect", "connect"]
+    assert root.find("worldbody/site[@name='l_predecessor_axis']").get("pos") == "0.0 0.1 0.0"
+    assert [e.tag for e in quiet(loop("fixed")).find("equality")] == ["weld"]
+    assert quiet(loop("floating")).find("equality") is None
 
 
 @pytest.mark.parametrize("coupled", [False, True])
@@ -87,18 +181,17 @@ def test_mimic_becomes_an_equality(coupled):
     assert law == {"joint1": "k", "joint2": "j", "polycoef": "0.5 2.0 0.0 0.0 0.0"}
 
 
-@pytest.mark.parametrize("kind", ["helical", "cylindrical", "planar", "floating"])
-def test_joints_that_mjcf_does_not_have(kind):
-    b = model().link("c", 1.0, inertia=np.eye(3)).joint("odd", kind, "b", "c")
-    with pytest.raises(rk.RobokitError, match=f"'odd' is {kind}"):
+def test_a_joint_that_mjcf_does_not_have():
+    b = model().link("c", 1.0, inertia=np.eye(3)).joint("odd", "helical", "b", "c")
+    with pytest.raises(rk.ModelError, match="'odd' is helical"):
         to_mjcf(b.build())
 
 
 @pytest.mark.parametrize(
     ("robot", "message"),
     [
-        (model(shapes=[Mesh("x.dae")]).build(), "'x.dae' was not found"),
-        (model(shapes=[Sphere(0.0)]).build(), "left out: a sphere"),
+        (model(shapes=[Mesh("x.dae")]).build(), "1 collision left out, whose mesh was not found: 'x.dae'"),
+        (model(shapes=[Sphere(0.0)]).build(), "left out, of no size: 'b/0' .sphere 0.0"),
         (ModelBuilder("m").link("a").link("b").joint("j", "revolute", "a", "b").build(), "no mass"),
         (
             ModelBuilder("m").link("a").link("b", 1.0, inertia=np.diag([1, 1, 3])).joint(
@@ -106,7 +199,8 @@ def test_joints_that_mjcf_does_not_have(kind):
             ).build(),
             "triangle",
         ),
-        (model().loop_joint("l", "revolute", "a", "b").build(), "'l'"),
+        (model(lower=0.5, upper=0.5).build(), "'j' has the limits 0.5 and 0.5"),
+        (model().loop_joint("l", "prismatic", "a", "b").build(), "'l' is prismatic"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_said_is_a_warning(robot, message):

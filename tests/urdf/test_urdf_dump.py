@@ -14,7 +14,17 @@ from urdf_cases import GOOD, LIMIT, joint, visual
 from urdf_strategies import urdfs
 
 import robokit as rk
-from robokit.model import Box, Mesh, Mimic, ModelBuilder, Placement, Shape
+from robokit.model import (
+    Box,
+    Calibration,
+    Mesh,
+    Mimic,
+    ModelBuilder,
+    Placement,
+    Safety,
+    Shape,
+    lock_joints,
+)
 from robokit.urdf import check_urdf, dump, load_urdf, loads_urdf
 from robokit.urdf.describe import roll_pitch_yaw
 from robokit.urdf.description import Origin
@@ -88,6 +98,24 @@ def test_angles_of_any_rotation(seed):
     R = ladder.rotation(rng) @ np.eye(3)[:, rng.permutation(3)] * rng.choice([1.0, -1.0], 3)
     R = R * np.linalg.det(R)  # itself a rotation to rounding only
     assert np.abs(Origin(rpy=roll_pitch_yaw(R)).rotation() - R).max() < 1e-14
+
+
+def test_safety_and_calibration_are_kept():
+    safety = (
+        '<safety_controller soft_lower_limit="-0.9" soft_upper_limit="0.8" k_position="20" k_velocity="4"/>'
+    )
+    robot = loads_urdf(
+        joint(LIMIT + safety + '<calibration rising="0.1" reference_position="0.2"/>'), strict=True
+    )
+    j = robot.joint("j")
+    assert j.safety == Safety(-0.9, 0.8, 20, 4) and j.calibration == Calibration(0.1, None, 0.2)
+    text = dump(robot)
+    assert safety in text and '<calibration rising="0.1" reference_position="0.2"/>' in text
+    again = loads_urdf(text, strict=True).joint("j")
+    assert (again.safety, again.calibration) == (j.safety, j.calibration)
+    assert loads_urdf(dump(ModelBuilder.from_robot(robot).build())).joint("j").safety == j.safety
+    locked = lock_joints(robot, {"j": 0.3}).joint("j")
+    assert (locked.safety, locked.calibration) == (None, None)
 
 
 def test_short_angles_stay_short():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from urdf_cases import GOOD, INERTIAL, LIMIT, MASSLESS_TIP, inertial, joint, link, robot
 
-from robokit.errors import UrdfError
+from robokit.errors import UnknownName, UrdfError
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.urdf import check_urdf, from_yourdfpy, loads_urdf
 from robokit.urdf.description import Origin
@@ -165,7 +165,18 @@ def test_mimic_stays_a_coordinate_of_its_own():
     robot_ = loads_urdf(text, strict=True)
     mimic = robot_.joint("k").mimic
     assert (mimic.joint, mimic.multiplier, mimic.offset) == ("j", -2, 0.1)
-    assert robot_.joint_names == ("j", "k")
+    assert robot_.joint_names == ("j", "k") and robot_.diagnostics == []
+    # Asked for, the coupling is dropped, and said to be: once, with the joints' names.
+    (said,) = loads_urdf(text, mimic="independent").diagnostics
+    assert (said.severity, said.code) == ("warning", "mimic-independent")
+    assert "of 1, which will move on their own: 'k'" in said.message and "couple" in said.hint
+    with pytest.raises(UrdfError, match="mimic-independent"):
+        loads_urdf(text, mimic="independent", strict=True)
+    assert loads_urdf(text, mimic="couple", strict=True).joint_names == ("j",)
+    plain = text.replace('<mimic joint="j" multiplier="-2" offset="0.1"/>', "")
+    assert loads_urdf(plain, mimic="independent", strict=True).diagnostics == []
+    with pytest.raises(UnknownName, match="couple"):
+        loads_urdf(text, mimic="coupled")
 
 
 def test_bodies_follow_the_order_of_the_joint_elements():

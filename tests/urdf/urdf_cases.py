@@ -272,8 +272,8 @@ FILE_CODES = {
 }
 """Codes that need a file or bytes; test_urdf_{files,plausible,xacro}.py show them."""
 
-BASE_CODES = {"base-floats-twice", "joint-renamed", "base-massless"}
-"""Codes that need another base; test_urdf_load.py and test_urdf_plausible.py show them."""
+BASE_CODES = {"base-floats-twice", "joint-renamed", "base-massless", "mimic-independent"}
+"""Codes that need another base or mimic=; test_urdf_load.py and test_urdf_plausible.py show them."""
 
 FREE = (
     robot(
@@ -291,6 +291,7 @@ MORE = {
     "base-floats-twice": (FREE[0].replace("TYPE", "floating"), FREE[1]),
     "joint-renamed": (FREE[0].replace("TYPE", "fixed"), FREE[1]),
     "base-massless": (MASSLESS_TIP.replace("KIND", "fixed"), {"base": "either"}),
+    "mimic-independent": (two_joints("", MIMIC.format("j")), {"mimic": "independent"}),
 }
 """Code -> what gives it and with which options, beside CASES: the manual shows these too."""
 

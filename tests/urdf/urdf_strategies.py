@@ -109,6 +109,13 @@ def _joint(draw, kind, link, parent, leaders):
     if kind != "fixed" and draw(st.booleans()):
         damping, friction = [("damping", draw(positive)), ("friction", draw(positive))]
         inside.append(f"<dynamics{_attributes(draw, [damping, friction])}/>")
+    if draw(st.booleans()):
+        safety = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
+        told = [(name, draw(number)) for name in safety if draw(st.booleans())]
+        inside.append(f"<safety_controller{_attributes(draw, told)}/>")
+    if draw(st.booleans()):
+        told = [(name, draw(number)) for name in ("rising", "falling") if draw(st.booleans())]
+        inside.append(f"<calibration{_attributes(draw, told)}/>")
     if kind in COUPLED and leaders and draw(st.booleans()):
         leader = escaped(draw(st.sampled_from(leaders)))
         inside.append(f'<mimic joint="{leader}" multiplier="{draw(number)}" offset="{draw(number)}"/>')

@@ -1,0 +1,137 @@
+"""Bodies: their names, inertias and joints."""
+
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from robokit.conventions import MUJOCO_PARTS
+from robokit.errors import ModelError
+from robokit.mjcf.text import numbers
+from robokit.model.geometry import Placement
+from robokit.model.joints import plane_axes
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
+from robokit.spatial import RigidInertia, Vector3
+
+FAR = 1e6
+"""Stands for no limit on one side of a range [rad | m]."""
+
+THEIR_WORLD = "world"
+"""The name of MuJoCo's own fixed frame, which no body may have."""
+
+LEAST = 1e-15
+"""Mass and inertia below which MuJoCo refuses a moving body."""
+
+KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball"}
+
+
+class Names:
+    """Names in the model.
+
+    Attributes:
+        body: of bodies 0..N.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.body = [robot.body_name(i) for i in range(robot.nbodies + 1)]
+        if THEIR_WORLD in self.body[1:]:
+            free = f"{THEIR_WORLD}_link"
+            while free in robot.link_index:
+                free += "_"
+            self.body[self.body.index(THEIR_WORLD, 1)] = free
+        self._sites = set(robot.link_names)
+        self._joints = set(robot.all_joint_names)
+
+    def free_site(self, name: str) -> str:
+        """The name, or one like it that no site has yet."""
+        while name in self._sites:
+            name += "_"
+        self._sites.add(name)
+        return name
+
+    def parts(self, joint: Joint) -> list[str]:
+        """Names of the joints that stand for one of several degrees of freedom."""
+        parts = [joint.name + end for end in MUJOCO_PARTS[joint.kind]]
+        for name in parts:
+            if name in self._joints:
+                raise ModelError(
+                    f"joint {name!r} is called like a part of joint {joint.name!r}, which is {joint.kind} "
+                    f"and becomes {', '.join(parts)} in MJCF: rename it"
+                )
+        return parts
+
+
+def add_inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) -> None:
+    """Mass, centre of mass and inertia; what MuJoCo will refuse is said."""
+    if not float(I.m) > LEAST:
+        said.append(f"body {name!r} has no mass; MuJoCo refuses moving bodies without")
+        return
+    c = np.array([*I.h], dtype=float) / I.m
+    about = np.array(I.Ibar.full().rows, dtype=float) - I.m * (c @ c * np.eye(3) - np.outer(c, c))
+    moments = np.linalg.eigvalsh(about)
+    if moments[0] <= LEAST:
+        said.append(f"body {name!r} has a principal moment of {moments[0]:.3g} kg m^2; MuJoCo refuses it")
+    elif moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9):
+        said.append(
+            f"body {name!r} has principal moments {', '.join(f'{x:.3g}' for x in moments)} kg m^2 that "
+            "violate the triangle inequality; MuJoCo refuses it"
+        )
+    six = [about[0, 0], about[1, 1], about[2, 2], about[0, 1], about[0, 2], about[1, 2]]
+    ET.SubElement(body, "inertial", pos=numbers(c), mass=repr(float(I.m)), fullinertia=numbers(six))
+
+
+def add_joint(
+    body: ET.Element, joint: Joint, parent: int, place: Placement, names: Names, said: list[str]
+) -> None:
+    """The joint of a body, in parts where MJCF has none of its kind.
+
+    MuJoCo moves a body by its joints in their order, each in the frame that those before it have left: slides
+    first are shifts in the parent's axes.
+    """
+    if joint.kind == "floating" and parent == 0 and _is_here(place):
+        # The coordinates of a free joint are the body's pose in the world, wherever the body is placed.
+        ET.SubElement(body, "freejoint", name=joint.name)
+        return
+    x, y, z = np.eye(3)
+    if joint.kind == "floating":
+        kinds = zip(names.parts(joint), ("slide", "slide", "slide", "ball"), (x, y, z, None), strict=True)
+    elif joint.kind == "planar":
+        axes = [np.array([*t]) for t in plane_axes(Vector3(*joint.axis.tolist()))]
+        kinds = zip(names.parts(joint), ("slide", "slide", "hinge"), (*axes, joint.axis), strict=True)
+    elif joint.kind == "cylindrical":
+        kinds = zip(names.parts(joint), ("hinge", "slide"), (joint.axis, joint.axis), strict=True)
+    elif joint.kind in KINDS:
+        axis = None if joint.kind == "spherical" else joint.axis
+        kinds = zip([joint.name], [KINDS[joint.kind]], [axis], strict=True)
+    else:
+        raise ModelError(
+            f"joint {joint.name!r} is {joint.kind}, which MJCF does not have; it has "
+            f"{', '.join((*KINDS, *MUJOCO_PARTS))}"
+        )
+    for name, kind, axis in kinds:
+        element = ET.SubElement(body, "joint", name=name, type=kind)
+        if axis is not None:
+            element.set("axis", numbers(axis))
+        if joint.damping:
+            element.set("damping", repr(joint.damping))
+        if joint.friction:
+            element.set("frictionloss", repr(joint.friction))
+        if joint.kind not in KINDS or joint.kind == "spherical":
+            continue
+        if joint.lower == joint.upper:
+            said.append(
+                f"joint {joint.name!r} has the limits {joint.lower:g} and {joint.upper:g}; MuJoCo takes no "
+                "range of one position, and the joint is written without"
+            )
+        elif math.isfinite(joint.lower) or math.isfinite(joint.upper):
+            element.set("range", numbers((max(joint.lower, -FAR), min(joint.upper, FAR))))
+        # Effort 0 is what exporters write for "unknown".
+        if 0.0 < joint.effort < math.inf:
+            element.set("actuatorfrcrange", numbers((-joint.effort, joint.effort)))
+
+
+def _is_here(place: Placement) -> bool:
+    return not place.position.any() and np.array_equal(place.rotation, np.eye(3))

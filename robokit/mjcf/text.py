@@ -1,0 +1,36 @@
+"""Numbers and poses as MJCF writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from robokit.model.geometry import Placement
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Numbers that are read back to the last bit."""
+    return " ".join(repr(float(x)) for x in values)
+
+
+def pose(place: Placement) -> dict[str, str]:
+    """pos, and quat where it is turned."""
+    found = {"pos": numbers(place.position)}
+    if not np.array_equal(place.rotation, np.eye(3)):
+        found["quat"] = numbers(_quat_wxyz(np.asarray(place.rotation, dtype=float)))
+    return found
+
+
+def _quat_wxyz(R: np.ndarray) -> np.ndarray:
+    """Unit quaternion of a rotation: the eigenvector of the largest eigenvalue of Bar-Itzhack's matrix."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
+    K = np.array(
+        [
+            [xx + yy + zz, zy - yz, xz - zx, yx - xy],
+            [zy - yz, xx - yy - zz, yx + xy, zx + xz],
+            [xz - zx, yx + xy, yy - xx - zz, zy + yz],
+            [yx - xy, zx + xz, zy + yz, zz - xx - yy],
+        ]
+    )
+    return np.linalg.eigh(K)[1][:, -1]

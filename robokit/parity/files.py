@@ -1,0 +1,70 @@
+"""Many robots in every installed engine: a line for each, with the largest difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from robokit.errors import RobokitError, UrdfError
+from robokit.parity.compare import Comparison, compare
+from robokit.urdf.load import load_urdf
+
+
+@dataclass
+class FileComparison:
+    """A file with one base beside the engines.
+
+    Attributes:
+        file: as given.
+        base: "fixed" or "floating".
+        nv: degrees of freedom; 0 where robokit does not load the file.
+        failure: why robokit does not load it, or "".
+        engines: one comparison for each installed engine.
+    """
+
+    file: Path
+    base: str
+    nv: int = 0
+    failure: str = ""
+    engines: list[Comparison] = field(default_factory=list)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether robokit and all engines load the file and agree."""
+        return not self.failure and all(c.agrees for c in self.engines)
+
+
+def compare_files(
+    files: Iterable[Path],
+    bases: Sequence[str] = ("fixed", "floating"),
+    states: int = 3,
+    mimic: str | None = None,
+    run: str | None = "python",
+) -> Iterator[FileComparison]:
+    """Compare the robots of many files, one after the other.
+
+    Args:
+        files: URDFs.
+        bases: "fixed", "floating" or both.
+        states, run: as for :func:`compare`; by default nothing is compiled: many files would wait for that.
+        mimic: as for :func:`robokit.load_urdf`.
+    """
+    for file in files:
+        for base in bases:
+            try:
+                robot = load_urdf(file, base=base, mimic=mimic)
+            except RobokitError as error:
+                yield FileComparison(file, base, failure=_reason(error))
+                continue
+            yield FileComparison(file, base, robot.nv, "", compare(file, robot, states, run=run))
+
+
+def _reason(error: RobokitError) -> str:
+    """The first error of a file."""
+    if isinstance(error, UrdfError):
+        first = next((d for d in error.diagnostics if d.severity == "error"), None)
+        if first is not None:
+            more = sum(d.severity == "error" for d in error.diagnostics) - 1
+            return f"{first.code}: {first.element} {first.message}" + (f" (and {more} more)" if more else "")
+    return str(error)

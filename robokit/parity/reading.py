@@ -1,0 +1,53 @@
+"""What the other engines are given to read: the file without all that H, C and poses do not depend on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from robokit.urdf.xacro import expand_xacro, is_xacro
+
+LEFT_OUT = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
+
+THEIR_WORLD = "world"
+"""The name that MuJoCo and Drake take for their own fixed frame."""
+
+
+def robot_text(path: str | os.PathLike[str]) -> bytes:
+    """The XML of a URDF; a .xacro file is expanded.
+
+    Raises:
+        UrdfError: the file cannot be expanded.
+        OSError: it cannot be read.
+    """
+    return expand_xacro(path).encode() if is_xacro(path) else Path(path).read_bytes()
+
+
+def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
+    """A URDF without shapes, limits, friction, couplings and extensions.
+
+    MuJoCo reads meshes to load a file at all, and takes revolute joints without limits as errors.
+
+    Args:
+        text: the XML.
+        world: what a link called "world" is called in the result.
+    """
+    from lxml import etree
+
+    root = etree.fromstring(
+        text, etree.XMLParser(remove_comments=True, resolve_entities=False, no_network=True)
+    )
+    for element in list(root.iter(*LEFT_OUT)):
+        element.getparent().remove(element)
+    for element in list(root):
+        if element.tag not in ("link", "joint"):
+            root.remove(element)
+    for joint in root.iter("joint"):
+        if joint.get("type") == "revolute":
+            joint.set("type", "continuous")
+    for element, name in [(e, key) for e in root.iter("link", "parent", "child") for key in ("name", "link")]:
+        if element.get(name) == THEIR_WORLD:
+            element.set(name, world)
+    options = {"fusestatic": "false", "discardvisual": "true", "balanceinertia": "false", "strippath": "true"}
+    etree.SubElement(etree.SubElement(root, "mujoco"), "compiler", options)
+    return str(etree.tostring(root, encoding="unicode"))

@@ -1,0 +1,57 @@
+"""What every engine is asked, and names: shared by those who ask and those who answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from robokit.model.drafts import is_base
+from robokit.model.robot import Robot
+from robokit.parity.reading import THEIR_WORLD
+
+Answers = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class State:
+    """q, v, a, tau [robokit's units and order], (nq,) and (nv,); no tau where accelerations are not asked."""
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray | None
+
+
+Answering = Callable[[State], Answers]
+Opener = Callable[[bytes, Robot, list[str]], Answering]
+
+
+def root_link(robot: Robot) -> str:
+    """The link that no joint carries."""
+    joints = (*robot.body_joints, *robot.fixed_joints)
+    carried = {joint.child_link for joint in joints if not is_base(robot, joint)}
+    return next(name for name in robot.link_names if name not in carried)
+
+
+def names_there(robot: Robot) -> dict[str, str]:
+    """Link -> its name in what MuJoCo and Drake are given, where "world" is taken."""
+    names = {name: name for name in robot.link_names}
+    if THEIR_WORLD in names:
+        free = THEIR_WORLD + "_link"
+        while free in names:
+            free += "_"
+        names[THEIR_WORLD] = free
+    return names
+
+
+def one_line(refusal: BaseException) -> str:
+    """Another program's message, in one line."""
+    return " ".join(str(refusal).split()) or type(refusal).__name__
+
+
+def some(links: list[str]) -> str:
+    """How many links, and the first of them by name."""
+    shown = ", ".join(map(repr, links[:3])) + (", ..." if len(links) > 3 else "")
+    return f"{len(links)} link{'s' if len(links) > 1 else ''} ({shown})"
