@@ -63,7 +63,7 @@ def machine() -> str:
         flags = next((line for line in lines if line.startswith("flags")), "")
         cpu += " AVX-512" if "avx512f" in flags else " AVX2" if "avx2" in flags else ""
     parts = [cpu, f"Python {platform.python_version()}"]
-    for package in ("numpy", "llvmlite", "pin", "mujoco"):
+    for package in ("numpy", "llvmlite", "pin", "mujoco", "drake"):
         try:
             parts.append(f"{package} {version(package)}")
         except PackageNotFoundError:
