@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from measure import step
 
 import robokit as rk
 from robokit.interop import MujocoAdapter, PinocchioAdapter
@@ -19,6 +20,7 @@ from robokit.interop import MujocoAdapter, PinocchioAdapter
 TOLERANCE = 1e-10  # of the largest entry; accelerations are compared by the forces that they take
 SWAP = [3, 4, 5, 0, 1, 2]  # Pinocchio's spatial vectors have the linear part first
 STATES = 3
+DT = 1e-3  # of a step [s]
 PEERS = {"pinocchio": "Pinocchio", "mujoco": "MuJoCo", "pydrake": "Drake"}
 
 
@@ -112,12 +114,14 @@ def with_mujoco(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) ->
     """Errors by quantity; none where MuJoCo refuses the robot."""
     import mujoco
     from mujoco_model import model_without_shapes
+    from simulation import frictionless
 
     try:
         model = model_without_shapes(robot)
     except ValueError:
         return {}
-    data, to = mujoco.MjData(model), MujocoAdapter(robot, model)
+    model.opt.timestep = DT
+    data, to, free = mujoco.MjData(model), MujocoAdapter(robot, model), frictionless(robot)
     errors: dict[str, float] = {}
     for k in range(len(q)):
         data.qpos[:], data.qvel[:] = to.q(q[k]), to.v(q[k], v[k])
@@ -133,11 +137,15 @@ def with_mujoco(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) ->
         forward = H @ to.a_back(q[k], v[k], data.qacc)
         data.qacc[:] = to.a(q[k], v[k], a[k])
         mujoco.mj_rne(model, data, 1, inverse)
+        data.qfrc_applied[:] = 0.0
+        mujoco.mj_step(model, data)
+        moved = rk.rollout(free, q[k], v[k], dt=DT, steps=1, record_every=1, integrator="euler").q[-1, 0]
         found = {
             "rnea": error(tau, to.force_back(q[k], inverse)),
             "bias": error(rk.bias_forces(robot, q[k], v[k]), to.bias_back(q[k], v[k], data.qfrc_bias, M)),
             "crba": error(H, to.matrix_back(q[k], M)),
             "aba": error(H @ rk.aba(robot, q[k], v[k], tau), forward),  # as above, the forces
+            "free step": error(moved - q[k], to.q_back(data.qpos) - q[k]),
         }
         errors = {name: max(x, errors.get(name, 0.0)) for name, x in found.items()}
     return errors
@@ -243,7 +251,11 @@ def everything(jobs: list[tuple[str, str]]) -> dict[str, Any]:
             print(f"  {peer} is installed; these benchmarks have no calls for it: left out")
     if importlib.util.find_spec("pinocchio") is not None:
         print(f"  Pinocchio's code generation: {generation()}")
-    return {name: check(name, base) for name, base in jobs}
+    found = {}
+    for name, base in jobs:
+        with step(f"agree, {name}"):
+            found[name] = check(name, base)
+    return found
 
 
 if __name__ == "__main__":

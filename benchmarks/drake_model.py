@@ -19,7 +19,6 @@ import robokit as rk
 from robokit.conventions import FLOATING_BASE
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
-
 # What the dynamics that are compared do not know.
 OTHERS = (
     *("visual", "collision", "dynamics", "mimic", "transmission"),

@@ -1,4 +1,4 @@
-"""robokit beside Pinocchio, MuJoCo and Drake: single calls and batches on one core, after checking that they agree.
+"""robokit beside Pinocchio, MuJoCo and Drake: single calls, and batches on one core, where they agree.
 
 python benchmarks/dynamics.py                       G1, Talos, iCub, Panda and Solo12 of example-robot-data
 python benchmarks/dynamics.py humanoid --base floating --json results.json

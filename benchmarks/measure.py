@@ -1,14 +1,45 @@
-"""Timing side by side: interleaved repeats, minimum of each, ratios."""
+"""Timing side by side: interleaved repeats, minimum of each; a progress bar on terminals."""
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
+
+_bar: Any = None  # the progress bar that is shown
+
+
+@contextmanager
+def progress(total: int) -> Iterator[None]:
+    """Show a bar of so many steps on stderr, where that is a terminal; what is printed goes above it."""
+    global _bar
+    if not sys.stderr.isatty():
+        yield
+        return
+    from tqdm import tqdm
+    from tqdm.contrib import DummyTqdmFile
+
+    with tqdm(total=total, unit="part", leave=False) as _bar, redirect_stdout(DummyTqdmFile(sys.stdout)):
+        try:
+            yield
+        finally:
+            _bar = None
+
+
+@contextmanager
+def step(name: str) -> Iterator[None]:
+    """One step of the bar, by its name."""
+    if _bar is not None:
+        _bar.set_description(name)
+    yield
+    if _bar is not None:
+        _bar.update()
 
 
 def minima(contestants: Mapping[str, Callable[[], object]], seconds: float = 1.0) -> dict[str, float]:
@@ -30,6 +61,8 @@ def minima(contestants: Mapping[str, Callable[[], object]], seconds: float = 1.0
     rounds = 0
     while time.perf_counter() < end or rounds < 3:
         rounds += 1
+        if _bar is not None:
+            _bar.update(0)  # the clock goes on
         for name, call in contestants.items():
             n = loops[name]
             started = time.perf_counter()
