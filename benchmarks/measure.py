@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import platform
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 _bar: Any = None  # the progress bar that is shown
 
@@ -23,13 +24,28 @@ def progress(total: int) -> Iterator[None]:
         yield
         return
     from tqdm import tqdm
-    from tqdm.contrib import DummyTqdmFile
 
-    with tqdm(total=total, unit="part", leave=False) as _bar, redirect_stdout(DummyTqdmFile(sys.stdout)):
+    with tqdm(total=total, unit="part", leave=False) as _bar:
         try:
-            yield
+            with redirect_stdout(_Above(sys.stdout)):
+                yield
         finally:
             _bar = None
+
+
+class _Above(io.TextIOBase):
+    """A stream whose lines take the place of the bar, which is drawn again below them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._begun = stream, ""
+
+    def write(self, text: str) -> int:
+        lines, newline, self._begun = (self._begun + text).rpartition("\n")
+        if newline:
+            _bar.clear()
+            self._stream.write(lines + newline)
+            self._stream.flush()
+        return len(text)
 
 
 @contextmanager

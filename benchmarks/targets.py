@@ -143,7 +143,7 @@ def _threads(found: dict[str, float]) -> Iterator[Verdict]:
 def _sparsity(found: dict[str, dict[str, float]]) -> Iterator[Verdict]:
     """The factorisation's operations and times; factor and solve together."""
     yield _most("LTDL counts off the formulas", 0, {k: row["counts off"] for k, row in found.items()}, "")
-    for said, dense in (("LAPACK's Cholesky", "Cholesky"), ("dense, same engine", "dense")):
+    for said, dense in (("LAPACK", "Cholesky"), ("dense text", "dense")):
         ratio = {
             name: (row["factor"] + row["solve"]) / (row[dense] + row[f"{dense} solve"])
             for name, row in found.items()
@@ -154,7 +154,7 @@ def _sparsity(found: dict[str, dict[str, float]]) -> Iterator[Verdict]:
         branched = {name: x for name, x in ratio.items() if name not in chains}
         yield _most(f"LTDL over {said}", 1, branched)
         # A chain has no zeros to leave out, an arm hardly any: sparse and dense are the same work.
-        yield _most("  of chains and arms", 1.1 if dense == "dense" else 1, chains)
+        yield _most(f"LTDL over {said}, chains, arms", 1.1 if dense == "dense" else 1, chains)
 
 
 def _memory(found: dict[str, dict[str, float]]) -> Iterator[Verdict]:
