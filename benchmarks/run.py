@@ -19,8 +19,8 @@ from typing import Any
 import agree
 import dynamics
 import engine
-import peers
 import targets
+import throughput
 from measure import machine, one_core, progress, step
 
 from robokit.engine import compile
@@ -145,7 +145,7 @@ def measure(results: dict[str, Any], jobs: list[tuple[str, str]], parts: list[st
             dynamics.compare(name, base, seconds, results["dynamics"][-1])
     for name, base in jobs if "peers" in parts else ():
         with step(f"peers, {name}"):
-            peers.compare(name, base, seconds, results["peers"].setdefault(name.split(":")[-1], {}))
+            throughput.compare(name, base, seconds, results["peers"].setdefault(name.split(":")[-1], {}))
     engine.measure([part for part in engine.PARTS if part in parts], seconds, results["engine"])
 
 

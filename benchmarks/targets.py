@@ -188,11 +188,11 @@ def show(results: dict[str, Any]) -> None:
     print("\n  a row again: python benchmarks/run.py --only PART")
     if results.get("vectors") == "AVX2":
         print("  the code is for AVX2, four lanes; 30x, 20x and 50 % were set for the eight of AVX-512")
-    print(f"\n  {'target, the worst figure of each':<33}{'asked':>10}{'measured':>11}{'':9}{'where':<24}part")
+    print(f"\n  {'target, the worst figure of each':<35}{'asked':>10}{'measured':>11}{'':9}{'where':<24}part")
     for v in verdicts(results):
         figure = "-" if v.measured is None else f"{v.measured:.4g}{v.unit}"
         word = {None: "", True: "met", False: "MISSED"}[v.met]
-        print(f"  {v.target:<33}{v.asked:>10}{figure:>11}  {word:<7}{v.where:<24}{v.part}")
+        print(f"  {v.target:<35}{v.asked:>10}{figure:>11}  {word:<7}{v.where:<24}{v.part}")
 
 
 def main() -> None:

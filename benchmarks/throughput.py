@@ -1,7 +1,7 @@
 """Throughput of whole batches, each program by the fastest way that it offers Python: states a second.
 
-python benchmarks/peers.py                     the robots of benchmarks/dynamics.py
-python benchmarks/peers.py humanoid --base floating
+python benchmarks/throughput.py                     the robots of benchmarks/dynamics.py
+python benchmarks/throughput.py humanoid --base floating
 
 Pinocchio: a loop in Python, and its thread pool (ModelPool, rneaInParallel, abaInParallel). MuJoCo: a loop
 of mj_inverse or mj_forward, and mujoco.rollout. Drake: a loop. A "free step" is one of 20 semi-implicit
