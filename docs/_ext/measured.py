@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from itertools import chain
 from typing import Any
 
 from generated import ROOT, Generated, table
@@ -27,16 +26,23 @@ SPARSE = """\
 Sparse factorisation of one mass matrix, microseconds, beside the same text on the full matrix in the same
 engine, and LAPACK's Cholesky through SciPy. Operations are those of the factorisation, equal to
 Featherstone's formulas:"""
-FACTORS = (
-    ("factor", "LTDL"),
-    ("dense", "dense"),
-    ("Cholesky", "LAPACK"),
-    ("solve", "LTDL, solve"),
-    ("dense solve", "dense, solve"),
-    ("Cholesky solve", "LAPACK, solve"),
-    ("ltdl flops", "operations"),
-    ("dense flops", "dense, operations"),
-)
+GROWTH = {
+    "ns a joint": "ns a joint",
+    "first call s": "first call, s",
+    "LLVM s": "of it LLVM, s",
+    "code bytes": "code, bytes",
+}
+FACTORS = {
+    "n": "n",
+    "factor": "LTDL",
+    "dense": "dense",
+    "Cholesky": "LAPACK",
+    "solve": "LTDL, solve",
+    "dense solve": "dense, solve",
+    "Cholesky solve": "LAPACK, solve",
+    "ltdl flops": "operations",
+    "dense flops": "dense, operations",
+}
 PEERS = {"pinocchio": "Pinocchio", "mujoco": "MuJoCo", "drake": "Drake"}
 
 
@@ -63,27 +69,24 @@ def throughput(name: str, found: dict[str, dict[str, float]]) -> list[str]:
     return [f"**{name}**:", "", *table(("", *found), rows)]
 
 
+def number(x: float) -> str:
+    """A count, or a measured figure."""
+    return f"{x:,d}" if isinstance(x, int) else f"{x:.2f}"
+
+
 def factors(found: dict[str, dict[str, float]]) -> list[str]:
     """The sparse factorisation beside dense ones."""
-    keys = dict(FACTORS)
-    rows = []
-    for name, row in found.items():
-        cells = (f"{row[k]:.0f}" if "flops" in k else f"{row[k]:.2f}" if k in row else "" for k in keys)
-        rows.append([name, str(row["n"]), *cells])
-    return table(("", "n", *keys.values()), rows)
+    rows = [[name, *(number(row[k]) if k in row else "" for k in FACTORS)] for name, row in found.items()]
+    return table(("", *FACTORS.values()), rows)
 
 
 def growing(found: dict[str, Any]) -> list[str]:
     """Chains and random trees."""
     rows = []
     for name, row in found.items():
-        cells = (
-            (r["ns a joint"], r["first call s"], r["LLVM s"], r["code bytes"] / 1e3)
-            for r in (row["rnea"], row["aba"])
-        )
-        rows.append([name, *(f"{x:.3g}" for x in chain.from_iterable(cells))])
-    columns = "ns a joint", "first call, s", "of it LLVM, s", "code, kB"
-    return table(("", *(f"{k}, {c}" for k in ("RNEA", "ABA") for c in columns)), rows)
+        both = [(row[k], key) for k in ("rnea", "aba") for key in GROWTH]
+        rows.append([name, *(number(r[key]) if key in r else "" for r, key in both)])
+    return table(("", *(f"{k}, {c}" for k in ("RNEA", "ABA") for c in GROWTH.values())), rows)
 
 
 def aims(found: dict[str, Any]) -> list[str]:
@@ -95,9 +98,9 @@ def aims(found: dict[str, Any]) -> list[str]:
     words = {None: "", True: "met", False: "missed"}
     rows = [
         [
-            v.target.strip(),
+            v.target.replace("_", " "),
             v.asked,
-            "" if v.measured is None else f"{v.measured:.3g}{v.unit}",
+            "" if v.measured is None else f"{v.measured:.4g}{v.unit}",
             words[v.met],
             v.where.replace("_", " "),
             v.part,
@@ -114,12 +117,12 @@ class Measured(Generated):
         """The lines."""
         found = json.loads(self.reads(BENCHMARKS / "results.json").read_text())
         self.reads(BENCHMARKS / "targets.py")
-        made = f"{found['machine']}; code for {found['vectors']}; commit {found['commit']}; "
+        made = f"{found['machine']}; commit {found['commit']}; "
         lines = [made + "``python benchmarks/run.py -o results``.", SAME, "", *aims(found), CALLS, ""]
         for robot in found["dynamics"]:
             lines += ratios(robot)
         lines += [BATCHES, ""]
-        for name, rates in found["peers"].items():
+        for name, rates in found.get("peers", {}).items():
             lines += throughput(name, rates)
         engine = found["engine"]
         lines += ["Growth, batches of 1024, first calls with an empty cache:", "", *growing(engine["growth"])]
@@ -139,7 +142,7 @@ class Measured(Generated):
         start = {k: f"{1e3 * x:.0f} ms" for k, x in engine["start"].items()}
         small = {k: f"{x:.1f} µs" for k, x in engine["small"].items()}
         share = {k: f"{x:.0%}" for k, x in engine["peak"].items() if "flop" not in k}
-        memory = engine["memory"]
+        memory = engine.get("memory", {})
         taken = {k: f"{row['taken'] / row['result']:.2f}" for k, row in memory.items() if "taken" in row}
         rows = [
             ["first call on G1, or import", "; ".join(f"{k} {x}" for k, x in start.items())],
