@@ -12,14 +12,20 @@ import sys
 from typing import Any
 
 import numpy as np
+from measure import step
 
 import robokit as rk
 from robokit.interop import MujocoAdapter, PinocchioAdapter
 
-TOLERANCE = 1e-9  # of the largest entry; accelerations are compared by the forces that they take
+TOLERANCE = 1e-10  # of the largest entry; accelerations are compared by the forces that they take
 SWAP = [3, 4, 5, 0, 1, 2]  # Pinocchio's spatial vectors have the linear part first
 STATES = 3
+DT = 1e-3  # of a step [s]
 PEERS = {"pinocchio": "Pinocchio", "mujoco": "MuJoCo", "pydrake": "Drake"}
+
+
+# Peers that are named where they are installed, and not measured.
+UNKNOWN = {"idyntree": "iDynTree", "placo": "placo", "adam": "adam", "jaxsim": "jaxsim", "frax": "frax"}
 
 
 class Disagreement(Exception):
@@ -95,11 +101,12 @@ def with_pinocchio(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray)
             np.asfortranarray(np.stack([convert(x) for x in xs], axis=1))
             for convert, xs in ((to.q, q), (to.v, v), (to.v, a), (to.v, tau))
         )
-        pool = pin.ModelPool(model, 1)
-        back = [to.v_back(x) for x in np.asarray(pin.rneaInParallel(1, pool, pq, pv, pa)).T]
-        errors["rnea, its threads"] = error(tau, back)
-        back = [to.v_back(x) for x in np.asarray(pin.abaInParallel(1, pool, pq, pv, ptau)).T]
-        errors["aba, its threads"] = error(ours["aba"], forces(back))
+        pool = pin.ModelPool(model, 2)
+        for n in (1, 2):
+            back = [to.v_back(x) for x in np.asarray(pin.rneaInParallel(n, pool, pq, pv, pa)).T]
+            errors[f"rnea, its threads: {n}"] = error(tau, back)
+            back = [to.v_back(x) for x in np.asarray(pin.abaInParallel(n, pool, pq, pv, ptau)).T]
+            errors[f"aba, its threads: {n}"] = error(ours["aba"], forces(back))
     return errors
 
 
@@ -107,29 +114,78 @@ def with_mujoco(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) ->
     """Errors by quantity; none where MuJoCo refuses the robot."""
     import mujoco
     from mujoco_model import model_without_shapes
+    from simulation import frictionless
 
     try:
         model = model_without_shapes(robot)
     except ValueError:
         return {}
-    data, to = mujoco.MjData(model), MujocoAdapter(robot, model)
+    model.opt.timestep = DT
+    data, to, free = mujoco.MjData(model), MujocoAdapter(robot, model), frictionless(robot)
     errors: dict[str, float] = {}
     for k in range(len(q)):
         data.qpos[:], data.qvel[:] = to.q(q[k]), to.v(q[k], v[k])
         mujoco.mj_forward(model, data)
-        M = np.zeros((model.nv, model.nv))
+        M, H = np.zeros((model.nv, model.nv)), rk.crba(robot, q[k])
         if hasattr(data, "qM"):
             mujoco.mj_fullM(model, M, data.qM)  # up to MuJoCo 3
         else:
             mujoco.mj_fullM(model, data, M)
         tau, inverse = rk.rnea(robot, q[k], v[k], a[k]), np.empty(model.nv)
+        data.qfrc_applied[:] = to.v(q[k], tau)  # T is orthogonal: forces turn as velocities do
+        mujoco.mj_forward(model, data)
+        forward = H @ to.a_back(q[k], v[k], data.qacc)
         data.qacc[:] = to.a(q[k], v[k], a[k])
         mujoco.mj_rne(model, data, 1, inverse)
+        data.qfrc_applied[:] = 0.0
+        mujoco.mj_step(model, data)
+        moved = rk.rollout(free, q[k], v[k], dt=DT, steps=1, record_every=1, integrator="euler").q[-1, 0]
         found = {
             "rnea": error(tau, to.force_back(q[k], inverse)),
             "bias": error(rk.bias_forces(robot, q[k], v[k]), to.bias_back(q[k], v[k], data.qfrc_bias, M)),
-            "crba": error(rk.crba(robot, q[k]), to.matrix_back(q[k], M)),
+            "crba": error(H, to.matrix_back(q[k], M)),
+            "aba": error(H @ rk.aba(robot, q[k], v[k], tau), forward),  # as above, the forces
+            "free step": error(moved - q[k], to.q_back(data.qpos) - q[k]),
         }
+        errors = {name: max(x, errors.get(name, 0.0)) for name, x in found.items()}
+    return errors
+
+
+def with_drake(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, float]:
+    """Errors by quantity; none where Drake refuses the robot."""
+    from drake_model import Drake, Refused
+
+    try:
+        drake = Drake(robot)
+    except Refused:
+        return {}
+    calls, H, tau = drake.calls(), rk.crba(robot, q), rk.rnea(robot, q, v, a)
+    poses = rk.forward_kinematics(robot, q)
+    errors: dict[str, float] = {}
+    first = np.zeros(2)
+    for k in range(len(q)):
+        x, calm = drake.state(q[k], v[k]), drake.a(q[k], v[k], np.zeros(robot.nv))
+        calls["forward_kinematics"](x)
+        theirs = [drake.plant.EvalBodyPoseInWorld(drake.context, body) for body in drake.bodies]
+        kinetic, potential = calls["energies"](x)
+        heights = np.array([rk.potential_energy(robot, q[k]), potential])
+        first = heights if k == 0 else first
+        found = {
+            "rnea": error(tau[k], drake.force_back(q[k], calls["rnea"](x, drake.a(q[k], v[k], a[k])))),
+            "bias": error(rk.bias_forces(robot, q[k], v[k]), drake.force_back(q[k], calls["rnea"](x, calm))),
+            "gravity": error(rk.gravity_forces(robot, q[k]), drake.force_back(q[k], calls["gravity"](x))),
+            "crba": error(H[k], drake.matrix_back(q[k], calls["crba"](x))),
+            # as above, the forces that the accelerations take
+            "aba": error(
+                H[k] @ rk.aba(robot, q[k], v[k], tau[k]),
+                H[k] @ drake.a_back(q[k], v[k], calls["aba"](x, drake.force(q[k], tau[k]))),
+            ),
+            "position": error(poses.position[k], [pose.translation() for pose in theirs]),
+            "rotation": error(poses.rotation[k], [pose.rotation().matrix() for pose in theirs]),
+            "kinetic energy": error(rk.kinetic_energy(robot, q[k], v[k]), kinetic),
+        }
+        if k:  # Drake counts what is welded to the world too
+            found["potential energy, differences"] = error(*(heights - first))
         errors = {name: max(x, errors.get(name, 0.0)) for name, x in found.items()}
     return errors
 
@@ -138,14 +194,14 @@ def check(name: str, base: str) -> dict[str, dict[str, float]]:
     """Compare one robot with every peer that is there, print a line a peer and return the errors.
 
     Raises:
-        Disagreement: an error above 1e-9 of the largest entry; it names peer, robot and quantity.
+        Disagreement: an error above 1e-10 of the largest entry; it names peer, robot and quantity.
     """
     robot = rk.load_urdf(rk.find_robot(name), base=base)
     rng = np.random.default_rng(0)
     q = np.stack([robot.random_configuration(rng) for _ in range(STATES)])
     v, a = rng.standard_normal((2, STATES, robot.nv))
     found = {}
-    for module, compare in (("pinocchio", with_pinocchio), ("mujoco", with_mujoco)):
+    for module, compare in (("pinocchio", with_pinocchio), ("mujoco", with_mujoco), ("pydrake", with_drake)):
         if importlib.util.find_spec(module) is None:
             continue
         errors = compare(robot, q, v, a)
@@ -175,14 +231,31 @@ def main() -> None:
         sys.exit(str(problem))
 
 
+def generation() -> str:
+    """Whether this Pinocchio has its code generation (CppADCodeGen), in words."""
+    import pinocchio as pin
+
+    names = [name for name in dir(pin) if name.startswith("CodeGen")]
+    if not names and not getattr(pin, "WITH_CPPADCG", False):
+        return "not in this wheel, which was built without CppADCodeGen: left out"
+    return f"is there ({', '.join(names) or 'C++ only'}); these benchmarks have no calls for it: left out"
+
+
 def everything(jobs: list[tuple[str, str]]) -> dict[str, Any]:
-    """Check all robots; say which peers are absent."""
+    """Check all robots; say which peers are absent, and which have no calls here."""
     for module, peer in PEERS.items():
         if importlib.util.find_spec(module) is None:
             print(f"  {peer} is not installed: left out")
-        elif peer == "Drake":
-            print("  Drake is installed; these benchmarks have no calls for it: left out")
-    return {name: check(name, base) for name, base in jobs}
+    for module, peer in UNKNOWN.items():
+        if importlib.util.find_spec(module) is not None:
+            print(f"  {peer} is installed; these benchmarks have no calls for it: left out")
+    if importlib.util.find_spec("pinocchio") is not None:
+        print(f"  Pinocchio's code generation: {generation()}")
+    found = {}
+    for name, base in jobs:
+        with step(f"agree, {name}"):
+            found[name] = check(name, base)
+    return found
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""robokit beside Pinocchio and MuJoCo: single calls and batches on one core, after checking that they agree.
+"""robokit beside Pinocchio, MuJoCo and Drake: single calls, and batches on one core, where they agree.
 
 python benchmarks/dynamics.py                       G1, Talos, iCub, Panda and Solo12 of example-robot-data
 python benchmarks/dynamics.py humanoid --base floating --json results.json
@@ -7,8 +7,10 @@ python benchmarks/dynamics.py humanoid --base floating --json results.json
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,8 @@ DEFAULT = (
     ("example-robot-data:panda", "fixed"),
     ("example-robot-data:solo12", "floating"),
 )
+
+COLUMNS = (("pinocchio", 10), ("mujoco", 9), ("drake", 9))
 
 
 def solve_dense(model: Any, data: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -100,12 +104,10 @@ def robokit_calls(
 
 
 def mujoco_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray) -> dict[str, Callable[[], Any]]:
-    """MuJoCo's nearest functions; none where it refuses the file."""
-    try:
-        import mujoco
-        from mujoco_model import model_without_shapes
-    except ImportError:
-        return {}
+    """MuJoCo's nearest functions, each with the kinematics that it needs; none where it refuses the file."""
+    import mujoco
+    from mujoco_model import model_without_shapes
+
     try:
         model = model_without_shapes(robot)
     except ValueError as error:
@@ -115,40 +117,85 @@ def mujoco_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray) -> dict[str, Cal
     data.qpos[:], data.qvel[:] = to.q(q), to.v(q, v)
     mujoco.mj_forward(model, data)
     tau = np.empty(model.nv)
+
+    def rnea() -> None:
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_rne(model, data, 1, tau)
+
+    def crba() -> None:
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_crb(model, data)
+
     return {
-        "rnea": lambda: mujoco.mj_rne(model, data, 1, tau),
-        "crba": lambda: mujoco.mj_crb(model, data),
+        "forward_kinematics": lambda: mujoco.mj_kinematics(model, data),
+        "rnea": rnea,
+        "crba": crba,
         "aba": lambda: mujoco.mj_forward(model, data),
     }
 
 
-def compare(name: str, base: str, seconds: float) -> dict[str, Any]:
-    """Measure one robot, print its table and return the figures [microseconds]."""
+def drake_calls(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, Callable[[], Any]]:
+    """Drake's functions, each with the setting of the state; none where it refuses the file."""
+    from drake_model import Drake, Refused
+
+    try:
+        drake = Drake(robot)
+    except Refused as problem:
+        print(f"  Drake refuses {robot.name}: {str(problem)[:60]}")
+        return {}
+    x, given = drake.state(q, v), {"rnea": drake.a(q, v, a), "aba": drake.force(q, a)}
+    return {
+        name: partial(call, x, given[name]) if name in given else partial(call, x)
+        for name, call in drake.calls().items()
+    }
+
+
+def peers(
+    robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> dict[str, dict[str, Callable[[], Any]]]:
+    """Single calls of the peers that are installed, by peer and row."""
+    found: dict[str, dict[str, Callable[[], Any]]] = {}
+    if importlib.util.find_spec("pinocchio"):
+        found["pinocchio"] = pinocchio_calls(robot, q, v, a)
+    if importlib.util.find_spec("mujoco"):
+        found["mujoco"] = mujoco_calls(robot, q, v)
+    if importlib.util.find_spec("pydrake"):
+        found["drake"] = drake_calls(robot, q, v, a)
+    return found
+
+
+def compare(name: str, base: str, seconds: float, figures: dict[str, Any]) -> None:
+    """Measure one robot, print its table and put the figures [microseconds] into ``figures`` as they come."""
     robot = rk.load_urdf(rk.find_robot(name), base=base)
     rng = np.random.default_rng(0)
     q = np.stack([robot.random_configuration(rng) for _ in range(BATCH)])
     v, a = rng.standard_normal((2, BATCH, robot.nv))
-    theirs = pinocchio_calls(robot, q[0], v[0], a[0])
     single, batch = robokit_calls(robot, q[0], v[0], a[0]), robokit_calls(robot, q, v, a)
-    mujoco = mujoco_calls(robot, q[0], v[0])
-    figures: dict[str, Any] = {"robot": name, "base": base, "nv": robot.nv}
+    figures |= {"robot": name, "base": base, "nv": robot.nv}
     print(f"\n{robot.name}, {base} base, nv {robot.nv}; microseconds a state, minimum of interleaved repeats")
+    others = peers(robot, q[0], v[0], a[0])
     print(
-        f"  {'':<19}{'Pinocchio':>10}{'MuJoCo':>9}{'single':>9}{'ratio':>8}{f'batch {BATCH}':>13}{'ratio':>8}"
+        f"  {'':<19}{'Pinocchio':>10}{'MuJoCo':>9}{'Drake':>9}"
+        f"{'single':>9}{'ratio':>8}{f'batch {BATCH}':>13}{'ratio':>8}"
     )
-    for what, call in theirs.items():
-        contestants = {"pinocchio": call, "single": single[what], "batch": batch[what]}
-        if what in mujoco:
-            contestants["mujoco"] = mujoco[what]
-        t = {k: 1e6 * x for k, x in minima(contestants, seconds).items()}
+    for what, call in single.items():
+        contestants = {peer: calls[what] for peer, calls in others.items() if what in calls}
+        t = {
+            k: 1e6 * x
+            for k, x in minima(contestants | {"single": call, "batch": batch[what]}, seconds).items()
+        }
         t["batch"] /= BATCH
         figures[what] = t
-        peer = f"{t['mujoco']:9.2f}" if "mujoco" in t else " " * 9
-        print(
-            f"  {what:<19}{t['pinocchio']:10.2f}{peer}{t['single']:9.2f}{t['single'] / t['pinocchio']:7.2f}x"
-            f"{t['batch']:13.3f}{t['pinocchio'] / t['batch']:7.1f}x"
+        cells = (f"{t[k]:{w}.2f}" if k in t else " " * w for k, w in COLUMNS)
+        ratios = (
+            [f"{t['single'] / t['pinocchio']:7.2f}x", f"{t['pinocchio'] / t['batch']:7.1f}x"]
+            if "pinocchio" in t
+            else [" " * 8] * 2
         )
-    return figures
+        print(f"  {what:<19}{''.join(cells)}{t['single']:9.2f}{ratios[0]}{t['batch']:13.3f}{ratios[1]}")
 
 
 def main() -> None:
@@ -164,7 +211,10 @@ def main() -> None:
     print(machine())
     jobs = [(name, arguments.base) for name in arguments.robot] or DEFAULT
     with one_core():
-        results = [compare(name, base, arguments.seconds) for name, base in jobs]
+        results: list[dict[str, Any]] = []
+        for name, base in jobs:
+            results.append({})
+            compare(name, base, arguments.seconds, results[-1])
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump({"machine": machine(), "batch": BATCH, "results": results}, file, indent=1)

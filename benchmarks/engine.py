@@ -1,4 +1,4 @@
-"""What the engine costs and gains: growth, precision, small batches, first calls, sparsity, peak, threads.
+"""What the engine costs and gains: growth, precision, first calls, sparsity, peak, memory, threads.
 
 python benchmarks/engine.py                    all parts
 python benchmarks/engine.py growth start       some
@@ -12,77 +12,68 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, one_core
+from measure import machine, minima, one_core, progress, step
+from memory import memory
+from models import G1, chain, random_tree, states
+from sparse import sparsity
 
 import robokit as rk
+from robokit.engine import compile
 from robokit.engine.batch import processors
 from robokit.kernels import kernel
-from robokit.model import ModelBuilder, Placement
-
-G1 = "example-robot-data:g1"
 
 
-def states(robot: rk.Robot, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Random q, v, a of a batch."""
-    rng = np.random.default_rng(0)
-    q = np.stack([robot.random_configuration(rng) for _ in range(rows)])
-    return q, *rng.standard_normal((2, rows, robot.nv))
+@contextmanager
+def compiling(spent: dict[str, float]) -> Iterator[None]:
+    """Add up the bytes of machine code that LLVM makes meanwhile (tables apart), and its seconds."""
+    from llvmlite.binding import ObjectFileRef
+
+    real = compile.assemble
+
+    def assemble(text: str) -> bytes:
+        started = time.perf_counter()
+        code = real(text)
+        spent["LLVM s"] += time.perf_counter() - started
+        sections = ObjectFileRef.from_data(code).sections()
+        spent["code bytes"] += sum(section.size() for section in sections if section.is_text())
+        return code
+
+    compile.assemble = assemble
+    try:
+        yield
+    finally:
+        compile.assemble = real
 
 
-def chain(n: int) -> rk.Robot:
-    """Equal links in a row, axes in turn about x and y."""
-    builder = ModelBuilder(f"chain {n}").link("l0")
-    for k in range(n):
-        builder.link(f"l{k + 1}", 1.0, (0.1, 0.02, -0.3), np.diag([0.02, 0.03, 0.02]))
-        place, axis = Placement(np.eye(3), (0.0, 0.01, -0.5)), ((1, 0, 0), (0, 1, 0))[k % 2]
-        builder.joint(f"j{k}", "revolute", f"l{k}", f"l{k + 1}", place, axis=axis)
-    return builder.build()
-
-
-def random_tree(n: int) -> rk.Robot:
-    """Random parents among the last six links, axes, masses and placements; a fifth of the joints slide."""
-    rng = np.random.default_rng(n)
-    builder = ModelBuilder(f"random tree {n}").link("l0")
-    for k in range(n):
-        half = rng.standard_normal((3, 3)) * 0.1
-        turned, _ = np.linalg.qr(rng.standard_normal((3, 3)))
-        turned *= np.linalg.det(turned)
-        inertia = half @ half.T + np.eye(3) * 0.02
-        builder.link(f"l{k + 1}", rng.uniform(0.5, 2.0), rng.uniform(-0.1, 0.1, 3), inertia)
-        kind = "prismatic" if rng.random() < 0.2 else "revolute"
-        place = Placement(turned, rng.uniform(-0.3, 0.3, 3))
-        parent = f"l{rng.integers(max(0, k - 6), k + 1)}"
-        builder.joint(f"j{k}", kind, parent, f"l{k + 1}", place, axis=rng.standard_normal(3))
-    return builder.build()
-
-
-def growth(seconds: float) -> dict[str, Any]:
-    """Nanoseconds a joint of batches of 1024, and the first call with an empty cache [s]."""
+def growth(seconds: float, found: dict[str, Any]) -> None:
+    """Batches of 1024: ns a joint; the first call [s], LLVM's share of it, code size, with an empty cache."""
     robots = [*(chain(n) for n in (10, 30, 100, 300, 1000)), random_tree(30), random_tree(200)]
-    found: dict[str, Any] = {}
-    print(f"  {'ns a joint, batch 1024':<26}{'RNEA':>9}{'first':>9}{'ABA':>9}{'first':>9}")
+    head = "".join(f"{x:>10}" for x in ("first s", "LLVM s", "code kB"))
+    print(f"  {'':<18}{'RNEA, ns':>10}{head}{'ABA, ns':>10}{head}")
     for robot in robots:
         q, v, a = states(robot, 1024)
-        row = {}
+        row = found[robot.name] = {}
         for name in ("rnea", "aba"):
             run, out = getattr(rk, name), np.empty((1024, robot.nv))
+            spent = {"LLVM s": 0.0, "code bytes": 0}
             started = time.perf_counter()
-            run(robot, q, v, a, out=out)
+            with compiling(spent):
+                run(robot, q, v, a, out=out)
             first = time.perf_counter() - started
             best = minima({"": partial(run, robot, q, v, a, out=out)}, seconds)[""]
-            row[name] = {"ns a joint": best / 1024 / robot.nv * 1e9, "first call s": first}
-        found[robot.name] = row
-        cells = (f"{r['ns a joint']:9.2f}{r['first call s']:7.2f} s" for r in row.values())
-        print(f"  {robot.name:<26}{''.join(cells)}")
-    return found
+            row[name] = {"ns a joint": best / 1024 / robot.nv * 1e9, "first call s": first, **spent}
+        figures = ([*r.values()] for r in row.values())
+        cells = (f"{ns:10.2f}{s:10.2f}{llvm:10.2f}{code / 1e3:10.0f}" for ns, s, llvm, code in figures)
+        print(f"  {robot.name:<18}{''.join(cells)}")
 
 
-def single_precision(seconds: float) -> dict[str, Any]:
+def single_precision(seconds: float, found: dict[str, Any]) -> None:
     """float32 beside float64, batches of 4096 of G1."""
     robot = rk.load_urdf(rk.find_robot(G1), base="floating")
     exact = states(robot, 4096)
@@ -95,7 +86,6 @@ def single_precision(seconds: float) -> dict[str, Any]:
         "cmm": (rk.centroidal_momentum_matrix, 1),
         "gravity": (rk.gravity_forces, 1),
     }
-    found = {}
     for name, (run, count) in rows.items():
         given = exact[:count], short[:count]
         outs = run(robot, *given[0]), run(robot, *given[1], dtype="float32")
@@ -108,13 +98,11 @@ def single_precision(seconds: float) -> dict[str, Any]:
         found[name] = best | {"error": error}
         ratio = f"{best['f64'] / best['f32']:7.2f}x  error {error:.0e}"
         print(f"  {name:<16}{best['f64']:8.3f} us{best['f32']:8.3f} us{ratio}")
-    return found
 
 
-def small_batches(seconds: float) -> dict[str, Any]:
+def small_batches(seconds: float, found: dict[str, Any]) -> None:
     """Inverse dynamics of G1, microseconds a call."""
     robot = rk.load_urdf(rk.find_robot(G1), base="floating")
-    found = {}
     q, v, a = states(robot, 256)
     one = tuple(np.ascontiguousarray(x[0]) for x in (q, v, a))
     calls: dict[str, Callable[[], Any]] = {"single": partial(rk.rnea, robot, *one)}
@@ -123,23 +111,20 @@ def small_batches(seconds: float) -> dict[str, Any]:
     for name, best in minima(calls, 4 * seconds).items():
         found[name] = best * 1e6
         print(f"  {name:<16}{best * 1e6:9.2f} us")
-    return found
 
 
-def threads(seconds: float) -> dict[str, Any]:
+def threads(seconds: float, found: dict[str, Any]) -> None:
     """One and two threads, batches of 64 and 8192 of G1; needs two idle processors."""
     if processors() < 2:
         print("  this process may use one processor only: not measured")
-        return {}
+        return
     robot = rk.load_urdf(rk.find_robot(G1), base="floating")
-    found = {}
     for rows in (64, 8192):
         given = states(robot, rows)
         run, out = kernel(robot, "rnea").batch, np.empty((rows, robot.nv))
         best = minima({str(n): partial(run, *given, out=out, threads=n) for n in (1, 2)}, seconds)
         found[str(rows)] = best["1"] / best["2"]
         print(f"  batch of {rows:<6}{found[str(rows)]:7.2f}x with two threads")
-    return found
 
 
 _START = """
@@ -156,9 +141,8 @@ print(imported, time.perf_counter() - start)
 """
 
 
-def start(seconds: float) -> dict[str, Any]:
+def start(seconds: float, found: dict[str, Any]) -> None:
     """Import, and the first call on G1 with an empty and with a filled cache, each in a new process [s]."""
-    found: dict[str, Any] = {}
     imports = []
     bytecode = os.path.join(os.environ["ROBOKIT_CACHE_DIR"], "bytecode")  # as an installed package has it
     for name, more in (("rnea", ", v, v"), ("crba", ""), ("aba", ", v, v")):
@@ -180,42 +164,16 @@ def start(seconds: float) -> dict[str, Any]:
             print(f"  {name:<6}{what:<12}{best * 1e3:8.0f} ms")
     found["import"] = min(imports)
     print(f"  import robokit    {found['import'] * 1e3:8.0f} ms")
-    return found
 
 
-def sparsity(seconds: float) -> dict[str, Any]:
-    """LTDL in the tree's sparsity beside LAPACK's dense Cholesky, one matrix [us]."""
-    from scipy.linalg import cho_factor, cho_solve
-
-    found = {}
-    for name, base in (("humanoid", "floating"), ("quadruped", "floating"), ("chain", "fixed")):
-        robot = rk.load_urdf(rk.find_robot(name), base=base)
-        q, v, _ = (x[0] for x in states(robot, 1))
-        H = rk.crba(robot, q)
-        ours, dense = rk.ltdl(robot, H), cho_factor(H)
-        assert np.allclose(ours.solve(v), cho_solve(dense, v), rtol=1e-6)
-        flat = np.ascontiguousarray(H.reshape(-1))
-        factor = partial(kernel(robot, "ltdl"), flat) if robot.nv < 60 else partial(rk.ltdl, robot, H)
-        contestants = {
-            "factor": factor,
-            "Cholesky": partial(cho_factor, H, check_finite=False),
-            "solve": partial(ours.solve, v),
-            "Cholesky solve": partial(cho_solve, dense, v, check_finite=False),
-        }
-        best = minima(contestants, seconds)
-        found[name] = {k: x * 1e6 for k, x in best.items()}
-        print(f"  {name:<12}" + "".join(f"{k} {x:.1f} us  " for k, x in found[name].items()))
-    return found
-
-
-def peak(seconds: float) -> dict[str, Any]:
+def peak(seconds: float, found: dict[str, Any]) -> None:
     """Share of the measured peak of multiply-adds, batches of 4096 of G1."""
     from peak import flops_per_second
 
     most = flops_per_second()
     robot = rk.load_urdf(rk.find_robot(G1), base="floating")
     given = states(robot, 4096)
-    found: dict[str, Any] = {"Gflop/s": most / 1e9}
+    found["Gflop/s"] = most / 1e9
     print(f"  peak {most / 1e9:.1f} Gflop/s on one core")
     for name in ("rnea", "aba", "crba_nonzeros", "centroidal_momentum_matrix"):
         run = kernel(robot, name)
@@ -224,7 +182,6 @@ def peak(seconds: float) -> dict[str, Any]:
         best = minima({"": partial(run.batch, *some, out=out, threads=1)}, seconds)[""]
         found[name] = run.flops * 4096 / best / most
         print(f"  {name:<28}{run.flops:7d} flops{found[name]:8.0%} of the peak")
-    return found
 
 
 PARTS = {
@@ -234,25 +191,26 @@ PARTS = {
     "start": start,
     "sparsity": sparsity,
     "peak": peak,
+    "memory": memory,
     "threads": threads,
 }
 
 
-def measure(parts: list[str], seconds: float) -> dict[str, Any]:
-    """Run the parts, print their tables and return their figures; Ctrl-C keeps those that are done."""
-    found = {}
+def measure(parts: list[str], seconds: float, found: dict[str, Any]) -> None:
+    """Run the parts, print their tables and put their figures into ``found`` as they come."""
     with tempfile.TemporaryDirectory() as folder:
+        before = os.environ.get("ROBOKIT_CACHE_DIR")
         os.environ["ROBOKIT_CACHE_DIR"] = folder  # first calls are first calls
-        for name in parts:
-            summary = str(PARTS[name].__doc__).splitlines()[0]
-            print(f"\n{name}: {summary}")
-            try:
-                with one_core(name != "threads"):
-                    found[name] = PARTS[name](seconds)
-            except KeyboardInterrupt:
-                print("  interrupted")
-                break
-    return found
+        try:
+            for name in parts:
+                summary = str(PARTS[name].__doc__).splitlines()[0]
+                print(f"\n{name}: {summary}")
+                with step(name), one_core(name != "threads"):
+                    PARTS[name](seconds, found.setdefault(name, {}))
+        finally:
+            os.environ.pop("ROBOKIT_CACHE_DIR")
+            if before is not None:
+                os.environ["ROBOKIT_CACHE_DIR"] = before
 
 
 def main() -> None:
@@ -267,7 +225,12 @@ def main() -> None:
     if unknown:
         parser.error(f"no part named {unknown[0]!r}; there are {', '.join(PARTS)}")
     print(machine())
-    measure(arguments.part or list(PARTS), arguments.seconds)
+    parts = arguments.part or list(PARTS)
+    try:
+        with progress(len(parts)):
+            measure(parts, arguments.seconds, {})
+    except KeyboardInterrupt:
+        sys.exit("interrupted")
 
 
 if __name__ == "__main__":

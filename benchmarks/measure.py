@@ -1,15 +1,63 @@
-"""Timing side by side: interleaved repeats, minimum of each, ratios."""
+"""Timing side by side: interleaved repeats, minimum of each; a progress bar on terminals."""
 
 from __future__ import annotations
 
+import io
 import os
 import platform
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any, TextIO
+
+_bar: Any = None  # the progress bar that is shown
+
+
+@contextmanager
+def progress(total: int) -> Iterator[None]:
+    """Show a bar of so many steps on stderr, where that is a terminal; what is printed goes above it."""
+    global _bar
+    if not sys.stderr.isatty():
+        yield
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit="part", leave=False) as _bar:
+        try:
+            with redirect_stdout(_Above(sys.stdout)):
+                yield
+        finally:
+            _bar = None
+
+
+class _Above(io.TextIOBase):
+    """A stream whose lines take the place of the bar, which is drawn again below them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._begun = stream, ""
+
+    def write(self, text: str) -> int:
+        lines, newline, self._begun = (self._begun + text).rpartition("\n")
+        if newline:
+            _bar.clear()
+            self._stream.write(lines + newline)
+            self._stream.flush()
+        return len(text)
+
+
+@contextmanager
+def step(name: str) -> Iterator[None]:
+    """One step of the bar, by its name."""
+    if _bar is not None:
+        _bar.set_description(name)
+    yield
+    if _bar is not None:
+        _bar.update()
+
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,6 +81,8 @@ def minima(contestants: Mapping[str, Callable[[], object]], seconds: float = 1.0
     rounds = 0
     while time.perf_counter() < end or rounds < 3:
         rounds += 1
+        if _bar is not None:
+            _bar.update(0)  # the clock goes on
         for name, call in contestants.items():
             n = loops[name]
             started = time.perf_counter()
@@ -77,7 +127,7 @@ def machine() -> str:
         flags = next((line for line in lines if line.startswith("flags")), "")
         cpu += " AVX-512" if "avx512f" in flags else " AVX2" if "avx2" in flags else ""
     parts = [cpu, f"Python {platform.python_version()}"]
-    for package in ("numpy", "llvmlite", "lxml", "pin", "mujoco", "yourdfpy"):
+    for package in ("numpy", "llvmlite", "lxml", "pin", "mujoco", "drake", "yourdfpy"):
         try:
             parts.append(f"{package} {version(package)}")
         except PackageNotFoundError:

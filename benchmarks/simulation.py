@@ -135,7 +135,7 @@ def drift() -> None:
         t = rk.simulate(pendulum, swing, duration=10.0, dt=DT, integrator=integrator)
         dE = np.abs(t.energy.total - t.energy.total[0]).max()
         f = rk.simulate(
-            _frictionless(tumbler), *tumble, duration=10.0, dt=DT, integrator=integrator, gravity=(0, 0, 0)
+            frictionless(tumbler), *tumble, duration=10.0, dt=DT, integrator=integrator, gravity=(0, 0, 0)
         )
         dF = np.abs(f.energy.total - f.energy.total[0]).max()
         dh = np.abs(f.momentum - f.momentum[0]).max(axis=0)
@@ -144,7 +144,7 @@ def drift() -> None:
         print(f"  {integrator:<10}{dE:16.1e}" + "".join(f"{x:12.1e}" for x in figures))
 
 
-def _frictionless(robot: rk.Robot) -> rk.Robot:
+def frictionless(robot: rk.Robot) -> rk.Robot:
     """The robot without damping, friction and limits in its joints, which are not the integrator's matter."""
     from dataclasses import replace
 

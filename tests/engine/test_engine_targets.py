@@ -10,13 +10,16 @@ import re
 import struct
 
 import ladder
+import numpy as np
 import pytest
 
-from robokit.engine import compile
+from robokit.engine import compile, steps
 from robokit.engine.single import single_module
+from robokit.engine.text import CHUNK, DOUBLE, SINGLE
 from robokit.engine.tiles import batch_module
 from robokit.engine.trace import trace
 from robokit.kernels import KERNELS, SIZES, quaternion_offsets
+from robokit.model import ModelBuilder, Placement
 
 # triple, cpu, doubles a vector, a vector's multiplication, a fused one, registers that the target has not
 TARGETS = {
@@ -28,8 +31,17 @@ TARGETS = {
 }
 
 
-def program(name, joints):
-    robot = ladder.chain(joints, base="floating")
+def equal_links(n):
+    """A chain that repeats itself."""
+    builder = ModelBuilder("equal").link("l0")
+    for k in range(n):
+        builder.link(f"l{k + 1}", 1.0, (0.1, 0.02, -0.3), np.diag([0.02, 0.03, 0.02]))
+        place = Placement(np.eye(3), (0.0, 0.01, -0.5))
+        builder.joint(f"j{k}", "revolute", f"l{k}", f"l{k + 1}", place, axis=((1, 0, 0), (0, 1, 0))[k % 2])
+    return builder.build()
+
+
+def program(name, robot):
     row = KERNELS[name]
     inputs = [(n, SIZES[n](robot)) for n in row.inputs]
     quaternions = [(0, k) for k in quaternion_offsets(robot)]
@@ -38,7 +50,7 @@ def program(name, joints):
 
 @pytest.fixture(scope="module")
 def rnea():
-    return program("rnea", 4)
+    return program("rnea", ladder.chain(4, base="floating"))
 
 
 @pytest.fixture(scope="module", params=TARGETS)
@@ -81,7 +93,7 @@ def defined_and_needed(code: bytes) -> tuple[set[str], set[str]]:
 @pytest.mark.parametrize("name", ["rnea", "aba_f_ext", "forward_kinematics"])
 def test_nothing_is_needed_from_outside(name, target):
     triple, cpu, width, *_ = TARGETS[target]
-    graph, quaternions = program(name, 2)
+    graph, quaternions = program(name, ladder.chain(2, base="floating"))
     for drivers, (ir, _) in (
         ({"k_batch", "k_passes"}, batch_module(graph, width, "k", quaternions, True)),
         ({"k_single"}, single_module(graph, width, "k", quaternions, (), True)),
@@ -89,6 +101,39 @@ def test_nothing_is_needed_from_outside(name, target):
         has, wants = defined_and_needed(compile.cross(ir, triple, cpu)[1])
         assert has == drivers
         assert wants <= {"_GLOBAL_OFFSET_TABLE_"}
+
+
+@pytest.mark.parametrize(
+    ("target", "lanes", "multiply", "fused"),
+    [
+        ("ARM64", 4, r"fmul\s+v\d+\.4s", r"fml[as]\s+v\d+\.4s"),
+        ("AVX-512", 16, r"vmulps.*%zmm", r"vfn?m(?:add|sub)\d+ps.*%zmm"),
+    ],
+)
+def test_single_precision_has_twice_the_lanes(target, lanes, multiply, fused, rnea):
+    triple, cpu, width, *_ = TARGETS[target]
+    assert lanes == 2 * width
+    ir, _ = batch_module(rnea[0], lanes, "k", rnea[1], False, SINGLE)
+    assembly, code = compile.cross(ir, triple, cpu)
+    products = len(re.findall(multiply, assembly)) + len(re.findall(fused, assembly))
+    assert products >= rnea[0].counts["mul"]
+    assert defined_and_needed(code)[1] <= {"_GLOBAL_OFFSET_TABLE_"}
+
+
+@pytest.mark.parametrize("target", ["ARM64", "AVX-512"])
+def test_shared_steps_are_vectors_too_and_need_nothing(target, monkeypatch):
+    monkeypatch.setattr(steps, "WORTH", 0)
+    monkeypatch.setattr(steps, "LEAST", 2)
+    triple, cpu, width, multiply, fused, _ = TARGETS[target]
+    graph, quaternions = program("aba", equal_links(40))
+    shared = steps.stepped(graph, CHUNK)
+    assert shared is not None and shared.written < len(graph.order) / 4
+    ir, _ = batch_module(graph, width, "k", quaternions, True, DOUBLE, shared)
+    assembly, code = compile.cross(ir, triple, cpu)
+    assert len(re.findall(multiply, assembly)) + len(re.findall(fused, assembly)) > 300
+    assert scalar(assembly) == 0
+    has, wants = defined_and_needed(code)
+    assert has == {"k_batch", "k_passes"} and wants <= {"_GLOBAL_OFFSET_TABLE_"}
 
 
 def test_a_call_to_the_outside_is_seen():
