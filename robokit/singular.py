@@ -83,10 +83,13 @@ def _is_pivot(D: Sequence[Sequence[float]], H: Sequence[float]) -> bool:
 
 def check_inertia(robot: Robot) -> None:
     """Raise SingularInertia where some joint moves no inertia, whatever the configuration."""
+    if "_regular" in robot.__dict__:  # looked at before; a robot does not change
+        return
     for each in _patterns(robot):
         joint = singular_joint(each)
         if joint is not None:
             refuse(robot, joint, "it moves no inertia of its own")
+    robot.__dict__["_regular"] = True
 
 
 def _patterns(robot: Robot) -> list[Robot]:

@@ -74,7 +74,7 @@ class JointLaw:
 
 
 def joint_law(robot: Robot, default_damping: float = 0.0) -> tuple[JointLaw, list[str]]:
-    """The robot's passive joint forces.
+    """The robot's passive joint forces, computed once.
 
     Args:
         robot: the robot.
@@ -83,6 +83,13 @@ def joint_law(robot: Robot, default_damping: float = 0.0) -> tuple[JointLaw, lis
     Returns:
         the law, and the names of the joints that got the default.
     """
+    cache = robot.__dict__.setdefault("_joint_laws", {})  # beside the robot's own cached properties
+    if default_damping not in cache:
+        cache[default_damping] = _joint_law(robot, default_damping)
+    return cache[default_damping]
+
+
+def _joint_law(robot: Robot, default_damping: float) -> tuple[JointLaw, list[str]]:
     damping: list[tuple[float, ...]] = [()]
     friction: list[tuple[float, ...]] = [()]
     stop: list[Stop | None] = [None]

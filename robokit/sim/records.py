@@ -15,7 +15,7 @@ from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
-from robokit.sim.contact import settle
+from robokit.sim.contact import settle, verticals
 from robokit.sim.integrators import acceleration, along
 from robokit.sim.program import Program
 from robokit.spatial import Vector3
@@ -97,11 +97,11 @@ def heights(robot: Robot, q: Sequence[float], body: np.ndarray, position: np.nda
 
 
 def row_heights(robot: Robot, q: np.ndarray, body: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """The same for every row of q (B, nq): (B, K) [m], all points in one place or each row's in its own."""
+    """The same for every row of q (B, nq), B up to BLOCK, of points (K, 3) or (B, K, 3): (B, K) [m]."""
     tree = robot.tree
 
     def text(qs: Any) -> Sequence[Any]:
-        X0 = forward_kinematics(tree, robot.split_q(qs))
-        return [X0[i].point(Vector3(*position[..., k, :].T)).z for k, i in enumerate(body)]
+        n, z = verticals(tree, tree.transforms(robot.split_q(qs)), 0.0)
+        return [n[i].dot(Vector3(*position[..., k, :].T)) + z[i] for k, i in enumerate(body)]
 
     return _blocks(text, len(body), q)

@@ -270,3 +270,24 @@ def test_corners_of_inertias_move_with_their_sample():
     with pytest.raises(rk.ModelError, match=r"link 'slide' has no shapes .* in sample 1 no mass"):
         contact_points(massless)
     assert math.isfinite(rk.standing_height(robot))
+
+
+def test_rows_and_threads_change_nothing():
+    robot = limited()
+    many = varied(robot, B=21)
+    q0 = rk.standing_configuration(many, height=0.001)
+    v0 = starts(robot, 21)
+    tau = np.random.default_rng(2).standard_normal((30, 21, robot.nv))
+    mu = np.linspace(0.1, 1.0, 21)
+    motion = {"steps": 30, "record_every": 10}
+    whole = rk.rollout(many, q0, v0, tau=tau, ground=rk.Ground(friction=mu), threads=1, **motion)
+    for threads in (2, 5):
+        again = rk.rollout(many, q0, v0, tau=tau, ground=rk.Ground(friction=mu), threads=threads, **motion)
+        assert np.array_equal(again.v, whole.v) and np.array_equal(again.contact_force, whole.contact_force)
+    for part in (slice(0, 1), slice(5, 17)):
+        some = robot.with_inertias(many.inertial_parameters[part])
+        ground = rk.Ground(friction=mu[part])
+        found = rk.rollout(some, q0, v0[part], tau=tau[:, part], ground=ground, **motion)
+        assert np.array_equal(found.v, whole.v[:, part])
+    row = whole.trajectory(20)
+    assert np.array_equal(row.v, whole.v[:, 20]) and row.ground.friction == 1.0
