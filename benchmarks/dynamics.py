@@ -79,9 +79,10 @@ def robokit_calls(
 ) -> dict[str, Callable[[], Any]]:
     """The same through robokit's public functions; results of a batch go to arrays that are there."""
     single = q.ndim == 1
-    out: dict[str, Any] = dict.fromkeys(("tau", "H", "entries", "a", "A_G"))
+    out: dict[str, Any] = dict.fromkeys(("poses", "tau", "H", "entries", "a", "A_G"))
     if not single:
         out = {
+            "poses": rk.forward_kinematics(robot, q),
             "tau": rk.rnea(robot, q, v, a),
             "H": rk.crba(robot, q),
             "entries": rk.crba_nonzeros(robot, q),
@@ -89,7 +90,7 @@ def robokit_calls(
             "A_G": rk.centroidal_momentum_matrix(robot, q),
         }
     return {
-        "forward_kinematics": lambda: rk.forward_kinematics(robot, q),
+        "forward_kinematics": lambda: rk.forward_kinematics(robot, q, out=out["poses"]),
         "rnea": lambda: rk.rnea(robot, q, v, a, out=out["tau"]),
         "crba": lambda: rk.crba(robot, q, out=out["H"]),
         "crba nonzeros": lambda: rk.crba_nonzeros(robot, q, out=out["entries"]),
