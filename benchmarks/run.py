@@ -1,6 +1,7 @@
 """Everything: robokit beside its peers, and the engine by itself; tables, JSON and plots.
 
 python benchmarks/run.py -o results    some minutes; results.json, results_ratios.svg, results_growth.svg
+python benchmarks/run.py --manual      the same to benchmarks/results.json and docs/_static
 python benchmarks/run.py --quick       a look
 python benchmarks/run.py --robots g1 panda --only dynamics peak
 
@@ -29,8 +30,8 @@ NAMES = {name.split(":")[-1]: (name, base) for name, base in dynamics.DEFAULT}
 PARTS = ["dynamics", "peers", "loading", *engine.PARTS]
 
 
-def plots(results: dict[str, Any], stem: Path) -> None:
-    """Ratios as bars, growth as lines."""
+def plots(results: dict[str, Any], ratios: Path, growth: Path) -> None:
+    """Ratios as bars, growth as lines, to a file each."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -51,7 +52,7 @@ def plots(results: dict[str, Any], stem: Path) -> None:
         axes.set_xlabel("states per second, robokit's batches of 4096 over Pinocchio called from Python")
         axes.legend(frameon=False, fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
-        figure.savefig(f"{stem}_ratios.svg")
+        figure.savefig(ratios)
     found = results["engine"].get("growth", {})
     chains = {
         int(name.split()[-1]): row for name, row in found.items() if name.startswith("chain") and "aba" in row
@@ -67,7 +68,7 @@ def plots(results: dict[str, Any], stem: Path) -> None:
         axes.set_ylabel("ns a joint and state, batches of 1024")
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
-        figure.savefig(f"{stem}_growth.svg")
+        figure.savefig(growth)
 
 
 def forced_avx2() -> None:
@@ -87,6 +88,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("-o", metavar="STEM", type=Path, help="write STEM.json and the plots")
+    parser.add_argument("--manual", action="store_true", help="write what the manual's page shows")
     parser.add_argument("--quick", action="store_true", help="G1 and Panda only, a tenth of the time")
     parser.add_argument("--seconds", type=float, default=1.5, help="measuring time a row")
     parser.add_argument("--avx2", action="store_true", help="robokit's code without AVX-512")
@@ -117,9 +119,13 @@ def main() -> None:
         results["interrupted"] = True
         print("\ninterrupted; what was measured is kept")
     targets.show(results)
+    written = json.dumps(results, indent=1) + "\n"
     if arguments.o:
-        Path(f"{arguments.o}.json").write_text(json.dumps(results, indent=1) + "\n")
-        plots(results, arguments.o)
+        Path(f"{arguments.o}.json").write_text(written)
+        plots(results, Path(f"{arguments.o}_ratios.svg"), Path(f"{arguments.o}_growth.svg"))
+    if arguments.manual:
+        (ROOT / "benchmarks" / "results.json").write_text(written)
+        plots(results, *(ROOT / "docs" / "_static" / f"{name}.svg" for name in ("ratios", "growth")))
     if "interrupted" in results:
         sys.exit(130)
 

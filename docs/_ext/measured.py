@@ -1,4 +1,4 @@
-"""The directive `.. measured::`: the tables of benchmarks/results.json (`benchmarks/run.py -o results`)."""
+"""The directive `.. measured::`: the tables of benchmarks/results.json (`benchmarks/run.py --manual`)."""
 
 from __future__ import annotations
 
