@@ -22,7 +22,7 @@ import engine
 import loading
 import targets
 import throughput
-from measure import commit, machine, one_core, progress, step
+from measure import ROOT, commit, machine, one_core, progress, step
 
 from robokit.engine import compile, processor
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from strategies import LAYOUTS, arguments, robots
 
 import robokit as rk
-from robokit.engine import batch, compile
+from robokit.engine import batch, compile, processor
 from robokit.engine.kernel import Kernel
 from robokit.kernels import KERNELS, kernel
 
@@ -35,13 +35,17 @@ def fresh(dtype: str = "float64") -> Kernel:
     ("features", "lanes"), [("+avx2,+avx512f", 8), ("+avx,+avx2,-avx512f", 4), ("+sse2,-avx2", 2), ("", 2)]
 )
 @pytest.mark.parametrize(("dtype", "scalar", "more"), [("float64", "double", 1), ("float32", "float", 2)])
-def test_batches_have_the_lanes_of_the_processor(monkeypatch, features, lanes, dtype, scalar, more):
+@pytest.mark.parametrize("source", ["the system", "LLVM"])
+def test_batches_have_the_lanes_of_the_processor(monkeypatch, features, lanes, dtype, scalar, more, source):
     written = []
 
     def assemble(ir):
         written.append(ir)
         raise compile.CompilerMissing("code for a processor that is not here")
 
+    has = " ".join(each[1:] for each in features.split(",") if each.startswith("+"))
+    said = f"flags\t\t: fpu {has}" if source == "the system" else ""
+    monkeypatch.setattr(processor, "described", lambda: said)
     monkeypatch.setattr(compile, "host", lambda: ("", features))
     monkeypatch.setattr(compile, "assemble", assemble)
     monkeypatch.setattr("robokit.engine.cache.load", lambda name: None)
