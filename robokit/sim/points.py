@@ -11,9 +11,12 @@ shapes, and with the box of their inertia if there are no shapes at all.
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 import warnings
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -219,16 +222,23 @@ def _hull(mesh: Mesh) -> np.ndarray:
     """Corners of a mesh's convex hull, (n, 3) in the shape's frame; raises where it cannot be had."""
     if mesh.path is None:
         raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
+    file = os.stat(mesh.path)
+    return _corners(mesh.path, mesh.filename, (file.st_mtime_ns, file.st_size)) * np.array(mesh.scale)
+
+
+@functools.lru_cache(maxsize=256)
+def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
+    """Corners of the convex hull of a file's mesh; kept, for robots of one file are made again and again."""
     import trimesh
 
-    used = [vertices[np.unique(faces)] for vertices, faces, _ in read_mesh(mesh.path) if len(faces)]
+    used = [vertices[np.unique(faces)] for vertices, faces, _ in read_mesh(path) if len(faces)]
     if not used:
-        raise ValueError(f"mesh {mesh.filename!r} holds no triangles")
+        raise ValueError(f"mesh {name!r} holds no triangles")
     hull = trimesh.PointCloud(np.concatenate(used)).convex_hull
     corners = np.asarray(hull.vertices, dtype=float)
     if not (len(corners) and np.all(np.isfinite(corners))):
-        raise ValueError(f"mesh {mesh.filename!r} holds no points")
-    return corners * np.array(mesh.scale)
+        raise ValueError(f"mesh {name!r} holds no points")
+    return corners
 
 
 def _spread(hulls: list[np.ndarray], budget: int) -> list[list[int]]:
