@@ -11,9 +11,12 @@ shapes, and with the box of their inertia if there are no shapes at all.
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 import warnings
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -221,22 +224,30 @@ def _hull(mesh: Mesh) -> np.ndarray:
     path = mesh.path
     if path is None:
         raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
+    file = os.stat(path)
+    return _corners(path, mesh.filename, (file.st_mtime_ns, file.st_size)) * np.array(mesh.scale)
+
+
+@functools.lru_cache(maxsize=256)
+def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
+    """Corners of the convex hull of a file's mesh; kept, for robots of one file are made again and again."""
 
     def made() -> list[np.ndarray]:
         import trimesh
 
         used = [s.vertices[np.unique(s.faces)] for s in read_mesh(path) if len(s.faces)]
         if not used:
-            raise ValueError(f"mesh {mesh.filename!r} holds no triangles")
+            raise ValueError(f"mesh {name!r} holds no triangles")
         return [np.asarray(trimesh.PointCloud(np.concatenate(used)).convex_hull.vertices, dtype=float)]
 
-    if path.suffix.lower() == ".gltf" or path.stat().st_size > LARGEST:
+    # A GLTF's numbers may be in files beside it, which its own content does not tell.
+    if path.suffix.lower() == ".gltf" or state[1] > LARGEST:
         (corners,) = made()
     else:
         (corners,) = cache.arrays("convex hull", ("hull", path.suffix, path.read_bytes()), made)
-    if not len(corners):
-        raise ValueError(f"mesh {mesh.filename!r} holds no points")
-    return corners * np.array(mesh.scale)
+    if not (len(corners) and np.isfinite(corners).all()):
+        raise ValueError(f"mesh {name!r} holds no points")
+    return corners
 
 
 def _spread(hulls: list[np.ndarray], budget: int) -> list[list[int]]:

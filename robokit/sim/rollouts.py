@@ -230,12 +230,11 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         "steps": marks[-1],
     }
     if program.points is not None:
-        books = batch.books
+        deep, change = (batch.books[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
         found.summary |= {
             "contact_points": len(program.points),
-            "deepest_penetration": _finite(books[:, ledger.AT["depth"]], np.max),
-            "contact_residual_mean": _finite(books[:, ledger.AT["residual_sum"]], np.mean)
-            / max(1, marks[-1]),
+            "deepest_penetration": _finite(deep, np.max),
+            "contact_residual_mean": _finite(change / np.maximum(1, batch.reached), np.mean),
         }
     return found
 

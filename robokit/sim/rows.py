@@ -25,7 +25,8 @@ class Batch:
         entries: records of what is kept of the ledger, (T, rows, ...), in double precision.
         arrays: inputs of the step's kernel, the state among them.
         state: q, v and ledger as they are now, (rows, ...) each.
-        books: the ledger since the start, (rows, SIZE), in double precision.
+        books: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
+        reached: the step of that record, (rows,).
         failed_at: step after which a row was not finite, (rows,); -1 where none.
         finished: records that all rows have reached.
     """
@@ -61,8 +62,7 @@ class Batch:
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
         ]
         self.state = [self.arrays[k][0] for k in (0, 1, 3)]
-        # Sums over thousands of steps would lose digits in single precision: they are made here, by records.
-        self.books = self.state[2] if dtype == "float64" else np.zeros((rows, ledger.SIZE))
+        self.books, self.reached = np.zeros((rows, ledger.SIZE)), np.zeros(rows, int)
         self.failed_at = np.full(rows, -1)
         self.entries = np.empty((T, rows, len(range(ledger.SIZE)[keep])))
         self.finished = 1
@@ -87,7 +87,9 @@ class Batch:
         part = slice(first, last)
         q, v, since = (x[part] for x in self.state)
         entries = self.books[part]
-        if self.books.dtype != since.dtype:
+        if since.dtype == entries.dtype:
+            entries[:] = since
+        else:  # sums over thousands of steps would lose digits in single precision: they are made here
             top = np.maximum(entries[:, LARGEST], since[:, LARGEST])
             with np.errstate(all="ignore"):
                 entries += since
@@ -99,8 +101,9 @@ class Batch:
             failed[broken] = self._when(k, broken + first)
         gone = failed >= 0
         if gone.any():
-            for x in (q, v, entries):
+            for x in (q, v, since, entries):
                 x[gone] = np.nan
+        self.reached[part] = self.marks[k]
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
     def _when(self, k: int, rows: np.ndarray) -> np.ndarray:

@@ -304,6 +304,25 @@ def test_ctrl_c_returns_what_all_rows_have_reached(threads):
         assert same(found, rk.rollout(robot, None, v0, steps=found.summary["steps"], record_every=50_000))
 
 
+def test_ctrl_c_ends_a_large_batch_at_once_and_its_figures_are_those_of_its_records():
+    robot = m.box()
+    q0 = rk.standing_configuration(robot)
+    motion = {"ground": rk.Ground(), "record_every": 10**6, "threads": 1}
+    rk.rollout(robot, q0, starts(robot, 2000), steps=1, **motion)
+    sent = []
+
+    def interrupt():
+        time.sleep(0.3)
+        sent.append(time.perf_counter())
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    found = rk.rollout(robot, q0, starts(robot, 2000), steps=10**6, **motion)
+    assert time.perf_counter() - sent[0] < 2.0, "a block is a twentieth of a second"
+    assert found.summary["interrupted"] and len(found.t) == 1
+    assert found.summary["contact_residual_mean"] == found.summary["deepest_penetration"] == 0.0
+
+
 def test_progress_tells_of_every_step(monkeypatch):
     told = []
 
