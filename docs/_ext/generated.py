@@ -3,13 +3,14 @@
 `.. diagnostics:: error` is the table of the importer's verdicts of one severity; `.. joint-table::` the joint
 table; `.. example:: 02_inverse_dynamics` an example's text, then its code; `.. command:: info arm` runs
 `robokit info arm` and shows what it says; `.. cost-table::` counts the operations of the algorithms on
-robokit's own robots; `.. picture:: fall.png` an image of _static if it is there;
-`.. changelog::` CHANGELOG.md.
+robokit's own robots; `.. checked-examples::` counts the findings in public robots; `.. picture:: fall.png` an
+image of _static if it is there; `.. changelog::` CHANGELOG.md.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -89,6 +90,28 @@ class Diagnostics(Generated):
             if row.fix:
                 lines += [f"*Fix:* {plain(row.fix)}", ""]
         return lines
+
+
+class CheckedExamples(Generated):
+    """What is found in the files of example-robot-data, from the table that the tests compare."""
+
+    def rest(self) -> list[str]:
+        """A sentence and the table."""
+        from robokit.urdf.codes import CODES
+
+        path = self.reads(ROOT / "tests" / "parity" / "check_examples.json")
+        frozen = json.loads(path.read_text(encoding="utf-8"))
+        files = frozen["files"].values()
+        rows = []
+        for code, row in CODES.items():
+            counts = [found[code] for found in files if code in found]
+            if counts:
+                rows.append([row.severity, f"``{code}``", str(sum(counts)), str(len(counts))])
+        errors = {code for code, row in CODES.items() if row.severity == "error"}
+        refused = sum(bool(errors & found.keys()) for found in files)
+        clean = sum(not found for found in files)
+        said = f"{len(files)} files of {frozen['of']}; {clean} have no finding, {refused} cannot be loaded."
+        return [said, "", *table(("severity", "code", "findings", "files"), rows)]
 
 
 CASES = ROOT / "tests" / "urdf"
@@ -372,6 +395,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("joint-table", JointTable)
     app.add_directive("example", Example)
     app.add_directive("command", Command)
+    app.add_directive("checked-examples", CheckedExamples)
     app.add_directive("cost-table", CostTable)
     app.add_directive("picture", Picture)
     app.add_directive("changelog", Changelog)

@@ -75,10 +75,13 @@ def snapped(row: Iterable[float]) -> list[float]:
 
 
 def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
-    """The axis of a joint at length 1, (3,); x where its kind has none."""
+    """The axis of a joint, not zero, at length 1, (3,); x where its kind has none."""
     if not JOINT_TABLE[kind].has_axis:
         return np.array([1.0, 0.0, 0.0])
     norm = math.hypot(*axis)
+    if not 1e-300 < norm < math.inf:  # the length has lost its digits
+        largest = max(map(abs, axis))
+        return unit_axis(kind, [x / largest for x in axis])
     # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
     return np.array(snapped([x / norm for x in axis] if abs(norm - 1.0) > SNAP else axis))
 

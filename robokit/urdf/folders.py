@@ -1,6 +1,6 @@
 """The robots in a folder: its .urdf files, and those .xacro files that are robots and no parts of one.
 
-Nothing is expanded here; a file's elements say enough.
+Nothing is expanded here: the elements say enough.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _root(path: Path) -> tuple[etree._Element, Reader] | None:
     return None if parsed is None else (parsed[0], Reader(*parsed, report))
 
 
-def _outside_macros(root: etree._Element, reader: Reader) -> Iterable[tuple[str, etree._Element]]:
+def _outside_macros(root: etree._Element, reader: Reader) -> Iterator[tuple[str, etree._Element]]:
     """(tag, element) of what is there when the file is expanded, and of what directs the expansion."""
     stack = [root]
     while stack:
@@ -77,12 +77,14 @@ def _outside_macros(root: etree._Element, reader: Reader) -> Iterable[tuple[str,
 def _makes_links(root: etree._Element, reader: Reader) -> bool:
     named = bool(root.get("name"))
     return any(
-        tag == "link" or (tag.startswith("xacro:") and (tag not in _CONTROL or (named and "include" in tag)))
+        tag == "link"
+        or (tag.startswith("xacro:") and tag not in _CONTROL)
+        or (tag == "xacro:include" and named)
         for tag, _ in _outside_macros(root, reader)
     )
 
 
-def _included(path: Path, root: etree._Element, reader: Reader) -> Iterable[str]:
+def _included(path: Path, root: etree._Element, reader: Reader) -> Iterator[str]:
     """The files that one includes: whole paths, or their ends behind ``$(find ...)``."""
     for element in root.iter():
         name = element.get("filename")

@@ -2,8 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
-from urdf_cases import inertial, link
+from urdf_cases import LIMIT, inertial, joint, link
 
 from robokit.urdf import check_urdf, loads_urdf
 from robokit.urdf.lint import Checked, as_json
@@ -50,3 +51,9 @@ def test_a_prefix_that_nobody_declared_hides_nothing_behind_the_robot(behind):
 def test_a_prefix_that_nobody_declared_is_a_note(root):
     (note,) = loads_urdf("<!-- <r> -->" + LEFTOVER.format(root)).diagnostics
     assert (note.code, note.line) == ("tag-unknown", 3) and "<x:b>" in note.message
+
+
+@pytest.mark.parametrize("size", ["1e308", "1e-320"])
+def test_an_axis_of_any_length_keeps_its_direction(size):
+    robot = loads_urdf(joint(f'{LIMIT}<axis xyz="{size} 0 -{size}"/>'))
+    np.testing.assert_allclose(robot.joint("j").axis, [0.5**0.5, 0.0, -(0.5**0.5)], rtol=1e-12, atol=0.0)
