@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ from robokit.model.robot import Robot
 from robokit.parity import engines
 from robokit.parity.notes import known_differences
 from robokit.parity.reading import robot_text
-from robokit.parity.state import Answering, Answers, State
+from robokit.parity.state import Answering, Answers, State, one_line
 from robokit.singular import singular_joint
 
 TOLERANCE = 1e-10
@@ -95,34 +96,37 @@ def compare(
     found: list[Comparison] = []
     full = robot if robot.coupling is None else to_builder(robot).build(robot.base, (), tuple(robot.gravity))
     singular = singular_joint(robot)
+    text = robot_text(path)
+    told = [(x, own_answers(robot, x, run)) for x in _states(robot, states, seed, singular is None)]
+    # A program's rounding in H comes back in the accelerations times its condition number.
+    conditions = [float(np.linalg.cond(ours["H"])) for _, ours in told if "qdd" in ours]
+    uncertain = max(conditions, default=0.0) * float(np.finfo(float).eps)
     for name in installed():
         engine = engines.ENGINES[name]
-        comparison = Comparison(
-            name, _version(engine.package), {}, "", known_differences(name, robot, singular)
-        )
+        comparison = Comparison(name, _version(engine.package), uncertain=uncertain)
+        comparison.notes = known_differences(name, robot, singular)
         found.append(comparison)
         try:
-            answers = engine.open(robot_text(path), full, comparison.changes)
-            rng = np.random.default_rng(seed)
-            for _ in range(states):
-                q, (v, a, tau) = robot.random_configuration(rng), rng.standard_normal((3, robot.nv))
-                x = State(q, v, a, tau if singular is None and robot.nv else None)
-                theirs = _projected(robot, x, answers) if robot.coupling is not None else answers(x)
-                ours = own_answers(robot, x, run)
+            answers = engine.open(text, full, comparison.changes)
+            for x, ours in told:
+                theirs = answers(x) if robot.coupling is None else _projected(robot, x, answers)
                 for what in [name for name in QUANTITIES if name in theirs and name in ours]:
                     error = relative_error(theirs[what], ours[what])
                     comparison.errors[what] = max(comparison.errors.get(what, 0.0), error)
-                if "qdd" in ours:
-                    # A program's rounding in H and C comes back in the accelerations times this.
-                    condition = float(np.linalg.cond(ours["H"]))
-                    comparison.uncertain = max(comparison.uncertain, condition * float(np.finfo(float).eps))
-            if comparison.errors.get("qdd", 0.0) > TOLERANCE and comparison.agrees:
-                comparison.changes.append(
-                    f"H is ill conditioned: rounding may change accelerations by {comparison.uncertain:.0e}"
-                )
         except Exception as refusal:  # another program's, whatever its type
-            comparison.failure = " ".join(str(refusal).split()) or type(refusal).__name__
+            comparison.failure = one_line(refusal)
+            comparison.errors.clear()
+        if TOLERANCE < comparison.errors.get("qdd", 0.0) <= uncertain:
+            comparison.changes.append(f"H is ill conditioned: rounding may change qdd by {uncertain:.0e}")
     return found
+
+
+def _states(robot: Robot, count: int, seed: int, regular: bool) -> Iterator[State]:
+    """Random states; no forces where H is singular, since no accelerations are asked."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        q, (v, a, tau) = robot.random_configuration(rng), rng.standard_normal((3, robot.nv))
+        yield State(q, v, a, tau if regular and robot.nv else None)
 
 
 def installed() -> list[str]:

@@ -54,10 +54,10 @@ def compare_files(
         for base in bases:
             try:
                 robot = load_urdf(file, base=base, mimic=mimic)
+                row = FileComparison(file, base, robot.nv, "", compare(file, robot, states, run=run))
             except RobokitError as error:
-                yield FileComparison(file, base, failure=_reason(error))
-                continue
-            yield FileComparison(file, base, robot.nv, "", compare(file, robot, states, run=run))
+                row = FileComparison(file, base, failure=_reason(error))
+            yield row
 
 
 def _reason(error: RobokitError) -> str:

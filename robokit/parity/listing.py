@@ -61,7 +61,7 @@ def files_table(found: Iterable[FileComparison], engines: Sequence[str]) -> Iter
             for e in engines
         )
         yield f"  {label:<16}" + "".join(f"{count:>{8 if k == 0 else 12}}" for k, count in enumerate(counts))
-    yield f"  of {len(loaded)} readings of {len({row.file for row in loaded})} files"
+    yield f"  of {len(loaded)} readings; files: {len({row.file for row in loaded})}"
 
 
 def _cell(c: Comparison) -> str:

@@ -164,6 +164,7 @@ def from_yourdfpy(
     package_dirs: Sequence[PathLike] = (),
     strict: bool = False,
     folder: PathLike | None = None,
+    mimic: str | None = None,
 ) -> Robot:
     """A robot from a ``yourdfpy.URDF`` that is loaded already.
 
@@ -171,9 +172,9 @@ def from_yourdfpy(
 
     Args:
         urdf: a ``yourdfpy.URDF``.
-        base, package_dirs, strict, folder: as for :func:`loads_urdf`.
+        base, package_dirs, strict, folder, mimic: as for :func:`loads_urdf`.
     """
-    return loads_urdf(urdf.write_xml_string(), base, package_dirs, strict, folder)
+    return loads_urdf(urdf.write_xml_string(), base, package_dirs, strict, folder, mimic)
 
 
 def _description(path: PathLike, report: Report, dirs: Sequence[PathLike]) -> RobotDescription | None:

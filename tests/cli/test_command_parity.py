@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
+from robokit import catalog
 from robokit.cli import main
 from robokit.parity import QUANTITIES, compare, engines, plain_text
 from robokit.parity.engines import Engine
@@ -109,7 +110,7 @@ def test_many_robots(engine, capsys, coupled):
     assert lines[4].split()[1:3] == ["floating", "8"]
     assert "broken.urdf: robokit: cannot load it: no-links: robot has no <link>" in lines
     assert lines[-3].split() == ["agree", "to", "1e-10", "2", "0"]
-    assert lines[-1].strip() == "of 2 readings of 1 files"
+    assert lines[-1].strip() == "of 2 readings; files: 1"
     engine(Same=itself())
     assert main(["parity", str(coupled), "arm", "--states", "1"]) == 0
 
@@ -155,3 +156,15 @@ def test_states_are_counted(n, capsys):
     with pytest.raises(SystemExit):
         main(["parity", "arm", "--states", n])
     assert "whole number" in capsys.readouterr().err
+
+
+def test_all_public_robots_by_one_name(engine, capsys, coupled, monkeypatch):
+    engine(Same=itself())
+    monkeypatch.setattr(catalog, "example_robots", lambda: {"a": coupled, "b": coupled})
+    assert catalog.example_files() == [coupled]
+    assert main(["parity", "example-robot-data", "--base", "both"]) == 0
+    assert "of 2 readings; files: 1" in capsys.readouterr().out
+    assert main(["check", "example-robot-data"]) == 0
+    monkeypatch.setattr(catalog, "example_robots", dict)
+    assert main(["parity", "example-robot-data"]) == 1
+    assert "pip install example-robot-data" in capsys.readouterr().err

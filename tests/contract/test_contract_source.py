@@ -36,6 +36,7 @@ LATER = {("sim", "viewer"), ("model", "cost")}
 HEAVY = (
     "lxml",
     "trimesh",
+    "PIL",
     "xacro",
     "scipy",
     "matplotlib",

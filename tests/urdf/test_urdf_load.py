@@ -325,3 +325,5 @@ def test_source_and_name():
 def test_from_yourdfpy():
     loaded = SimpleNamespace(write_xml_string=lambda: GOOD.encode())
     assert from_yourdfpy(loaded, base="floating").nv == 7
+    with pytest.raises(UnknownName, match="mimic"):
+        from_yourdfpy(loaded, mimic="both")
