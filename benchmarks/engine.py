@@ -173,16 +173,16 @@ def start(seconds: float, found: dict[str, Any]) -> None:
 
 def peak(seconds: float, found: dict[str, Any]) -> None:
     """Share of the measured peak of multiply-adds, batches of 4096 of G1; with sines and cosines too."""
-    from peak import flops_per_second
+    from peak import bytes_per_second, flops_per_second
 
     pair = len(re.findall(r"= f(?:add|sub|mul) ", sincos.function(1)))
-
     most = flops_per_second()
     robot = rk.load_urdf(rk.find_robot(G1), base="floating")
     given = states(robot, 4096)
-    found["Gflop/s"] = most / 1e9
-    print(f"  peak {most / 1e9:.1f} Gflop/s on one core")
-    for name in ("rnea", "aba", "crba_nonzeros", "centroidal_momentum_matrix"):
+    found["Gflop/s"], found["GB/s"] = most / 1e9, bytes_per_second() / 1e9
+    points = found["roofline"] = {}
+    print(f"  peak {most / 1e9:.1f} Gflop/s, {found['GB/s']:.1f} GB/s to and from memory, one core")
+    for name in ("rnea", "aba", "crba", "crba_nonzeros", "centroidal_momentum_matrix", "forward_kinematics"):
         run = kernel(robot, name)
         some = given[: len(run.inputs)]
         out = run.batch(*some, threads=1)
@@ -191,6 +191,8 @@ def peak(seconds: float, found: dict[str, Any]) -> None:
         for flops, key in ((run.flops, name), (more, f"{name} with sines")):
             found[key] = flops * 4096 / best / most
             print(f"  {key:<38}{flops:7d} flops{found[key]:8.0%} of the peak")
+        moved = sum(a[0].nbytes for a in (*some, out))
+        points[name] = {"flops a byte": more / moved, "Gflop/s": more * 4096 / best / 1e9}
 
 
 PARTS = {

@@ -1,10 +1,11 @@
-"""The processor's peak of multiply-adds: independent chains that never leave the registers."""
+"""What a core can do at most: multiply-adds in registers, and bytes to and from memory."""
 
 from __future__ import annotations
 
 import ctypes
 
 import llvmlite.binding as llvm
+import numpy as np
 from measure import minima
 
 from robokit.engine import compile
@@ -47,3 +48,9 @@ attributes #0 = {{ "prefer-vector-width"="512" }}
     out = (ctypes.c_double * width)()
     best = minima({"": lambda: run(ROUNDS, ctypes.addressof(out))}, 0.5)[""]
     return ROUNDS * CHAINS * width * 2 / best
+
+
+def bytes_per_second() -> float:
+    """Bytes read and written per second of one core, in a copy of 64 MB."""
+    source, target = np.ones(8_000_000), np.ones(8_000_000)
+    return 2 * source.nbytes / minima({"": lambda: np.copyto(target, source)}, 0.5)[""]

@@ -1,6 +1,6 @@
 """Everything: robokit beside its peers, and the engine by itself; tables, JSON and plots.
 
-python benchmarks/run.py -o results    some minutes; results.json, results_ratios.svg, results_growth.svg
+python benchmarks/run.py -o results    some minutes; results.json and three plots
 python benchmarks/run.py --manual      the same to benchmarks/results.json and docs/_static
 python benchmarks/run.py --quick       a look
 python benchmarks/run.py --robots g1 panda --only dynamics peak
@@ -20,6 +20,7 @@ import agree
 import dynamics
 import engine
 import loading
+import plots
 import targets
 import throughput
 from measure import ROOT, commit, machine, one_core, progress, step
@@ -28,47 +29,6 @@ from robokit.engine import compile, processor
 
 NAMES = {name.split(":")[-1]: (name, base) for name, base in dynamics.DEFAULT}
 PARTS = ["dynamics", "peers", "loading", *engine.PARTS]
-
-
-def plots(results: dict[str, Any], ratios: Path, growth: Path) -> None:
-    """Ratios as bars, growth as lines, to a file each."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    robots = [robot for robot in results["dynamics"] if "pinocchio" in robot.get("rnea", {})]
-    if robots:
-        rows = [k for k in robots[0] if isinstance(robots[0][k], dict)]
-        figure, axes = plt.subplots(figsize=(9, 0.42 * len(rows) + 1.6), layout="constrained")
-        height = 0.8 / len(robots)
-        for k, robot in enumerate(robots):
-            ratio = [robot[row]["pinocchio"] / robot[row]["batch"] if row in robot else 0.0 for row in rows]
-            places = [i + (k - (len(robots) - 1) / 2) * height for i in range(len(rows))]
-            axes.barh(places, ratio, height * 0.9, label=f"{robot['robot'].split(':')[-1]}, nv {robot['nv']}")
-        axes.set_yticks(range(len(rows)), rows)
-        axes.invert_yaxis()
-        axes.axvline(15, color="0.3", linewidth=0.8, linestyle=":")
-        axes.set_xlabel("states per second, robokit's batches of 4096 over Pinocchio called from Python")
-        axes.legend(frameon=False, fontsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
-        figure.savefig(ratios)
-    found = results["engine"].get("growth", {})
-    chains = {
-        int(name.split()[-1]): row for name, row in found.items() if name.startswith("chain") and "aba" in row
-    }
-    if chains:
-        figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-        for name, label in (("rnea", "RNEA"), ("aba", "ABA")):
-            axes.plot(list(chains), [row[name]["ns a joint"] for row in chains.values()], "o-", label=label)
-        axes.set_xscale("log")
-        axes.set_ylim(bottom=0)
-        axes.set_xticks(list(chains), [str(n) for n in chains])
-        axes.set_xlabel("joints of a chain")
-        axes.set_ylabel("ns a joint and state, batches of 1024")
-        axes.legend(frameon=False)
-        axes.spines[["top", "right"]].set_visible(False)
-        figure.savefig(growth)
 
 
 def forced_avx2() -> None:
@@ -122,10 +82,10 @@ def main() -> None:
     written = json.dumps(results, indent=1) + "\n"
     if arguments.o:
         Path(f"{arguments.o}.json").write_text(written)
-        plots(results, Path(f"{arguments.o}_ratios.svg"), Path(f"{arguments.o}_growth.svg"))
+        plots.write(results, lambda name: Path(f"{arguments.o}_{name}.svg"))
     if arguments.manual:
         (ROOT / "benchmarks" / "results.json").write_text(written)
-        plots(results, *(ROOT / "docs" / "_static" / f"{name}.svg" for name in ("ratios", "growth")))
+        plots.write(results, lambda name: ROOT / "docs" / "_static" / f"{name}.svg")
     if "interrupted" in results:
         sys.exit(130)
 

@@ -141,7 +141,7 @@ class Measured(Generated):
         lines += [SPARSE, "", *factors(engine["sparsity"])]
         start = {k: f"{1e3 * x:.0f} ms" for k, x in engine["start"].items()}
         small = {k: f"{x:.1f} µs" for k, x in engine["small"].items()}
-        share = {k: f"{x:.0%}" for k, x in engine["peak"].items() if "flop" not in k}
+        share = {k: f"{x:.0%}" for k, x in engine["peak"].items() if "/s" not in k and k != "roofline"}
         memory = engine.get("memory", {})
         taken = {k: f"{row['taken'] / row['result']:.2f}" for k, row in memory.items() if "taken" in row}
         rows = [
