@@ -6,7 +6,9 @@
     single     one state: checks, iteration  tiles      batches of states
     rows       rows to lanes and back        entry      the builtin's machine code
     text       words of LLVM IR              sincos     sine and cosine
-    compile    IR to machine code            cache      machine code on disk
+    fuse       products into sums            shares     one module as several
+    compile    IR to machine code            link       objects to an image that runs
+    processor  what it can do                cache      machine code on disk
     call       single states                 batch      many states, threads
     passes     many steps of many states     rollout    the same from Python: threads, records
     arguments  checks that explain           make       the way from a text to its code
