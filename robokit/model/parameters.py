@@ -73,6 +73,8 @@ def changed(robot: Robot, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
         parameters, links = _by_link(robot, change)
     else:
         parameters, links = _by_body(robot, change)
+    if not len(parameters):
+        raise ModelError("inertias: expected at least one sample, got none (B = 0)")
     parameters = np.ascontiguousarray(parameters)
     parameters.flags.writeable = False
     return parameters, links

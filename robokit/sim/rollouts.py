@@ -33,6 +33,7 @@ class Rollout:
     Attributes:
         t: (T,) [s].
         q: (T, B, nq) configurations [rad | m | unit quaternion wxyz]; NaN in a row that failed, from then on.
+            Of the rollout's dtype, as v is.
         v: (T, B, nv) velocities [rad/s | m/s], NaN likewise.
         contact_force: (T, B, 3) force of the ground on the robot, world axes [N]: the mean over the time
             since the state recorded before; 0 at the start. None without a ground.

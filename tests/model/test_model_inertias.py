@@ -251,6 +251,9 @@ def test_wrong_batch_is_refused_in_words():
         rk.rnea(varied, *state(robot, 4)[:3])
     with pytest.raises(rk.ShapeError, match="3 samples"):
         varied.sample(3)
+    for none in (varied.inertial_parameters[:0], {"upper": ([], None, None)}):
+        with pytest.raises(rk.ModelError, match="at least one sample"):
+            robot.with_inertias(none)
 
 
 # ---- the two engines -----------------------------------------------------------------------------
