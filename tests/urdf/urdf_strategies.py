@@ -110,8 +110,9 @@ def _joint(draw, kind, link, parent, leaders):
         damping, friction = [("damping", draw(positive)), ("friction", draw(positive))]
         inside.append(f"<dynamics{_attributes(draw, [damping, friction])}/>")
     if draw(st.booleans()):
-        safety = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
-        told = [(name, draw(number)) for name in safety if draw(st.booleans())]
+        told = [("k_velocity", draw(number))]  # the one that URDF asks for
+        safety = ("soft_lower_limit", "soft_upper_limit", "k_position")
+        told += [(name, draw(number)) for name in safety if draw(st.booleans())]
         inside.append(f"<safety_controller{_attributes(draw, told)}/>")
     if draw(st.booleans()):
         told = [(name, draw(number)) for name in ("rising", "falling") if draw(st.booleans())]
