@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import robokit as rk
-from robokit.cli import _parser
+from robokit.cli.arguments import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -28,7 +28,7 @@ def test_every_algorithm_is_in_the_book():
 
 
 def test_every_command_is_on_the_page_of_the_command_line():
-    (commands,) = (action.choices for action in _parser()._actions if action.choices)
+    (commands,) = (action.choices for action in make_parser()._actions if action.choices)
     text = page("cli")
     for name in commands:
         assert re.search(rf"^robokit {name}\n-+$", text, re.M), f"no section for robokit {name}"

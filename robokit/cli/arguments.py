@@ -1,0 +1,226 @@
+"""The arguments of the commands, and what they accept."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from robokit.cli import commands
+
+ROBOT_HELP = "path of a URDF, the name of one of ours (robokit robots), or example-robot-data:NAME"
+
+
+def _number(
+    text: str, what: str = "a finite number", least: float = -math.inf, most: float = math.inf
+) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and least <= value <= most):
+        raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
+    return value
+
+
+def _positive(text: str) -> float:
+    return _number(text, "a positive number", sys.float_info.min)
+
+
+def _height(text: str) -> float:
+    return _number(text, "a height of 0 to 100 m", 0.0, 100.0)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, got {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, got {text!r}")
+    return int(text)
+
+
+def _code(text: str) -> str:
+    from robokit.urdf import CODES
+
+    if text not in CODES:
+        near = difflib.get_close_matches(text, CODES, n=2)
+        hint = f": did you mean {' or '.join(near)}?" if near else ""
+        raise argparse.ArgumentTypeError(f"there is no code {text!r}{hint}")
+    return text
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="robokit",
+        description="Load a URDF and understand how the robot moves.",
+        epilog="example: robokit fall",
+    )
+    from robokit import __version__
+
+    parser.add_argument("--version", action="version", version=f"robokit {__version__}")
+    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def add(name: str, command: Callable[[argparse.Namespace], int], example: str) -> argparse.ArgumentParser:
+        text = (command.__doc__ or "").strip()
+        sub = subparsers.add_parser(
+            name, help=text[:1].lower() + text[1:].rstrip("."), description=text, epilog=f"example: {example}"
+        )
+        sub.set_defaults(command=command)
+        return sub
+
+    def add_robot(sub: argparse.ArgumentParser, **options: Any) -> None:
+        sub.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP, **options)
+
+    def add_base(sub: argparse.ArgumentParser, default: str) -> None:
+        sub.add_argument(
+            "--base",
+            choices=("fixed", "floating"),
+            default=default,
+            help="the root link (default: %(default)s)",
+        )
+
+    def add_mimic(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument(
+            "--mimic",
+            choices=("independent", "couple"),
+            help="mimic joints: let them follow (couple), or move on their own with a warning (independent); "
+            "default: on their own",
+        )
+
+    def add_run(sub: argparse.ArgumentParser, duration: float, output: str) -> None:
+        sub.add_argument(
+            "--duration", type=_positive, default=duration, metavar="S", help="default: %(default)s s"
+        )
+        sub.add_argument(
+            "--dt", type=_positive, default=1e-3, metavar="S", help="time step, default: %(default)s s"
+        )
+        sub.add_argument(
+            "--seed", type=_seed, metavar="N", default=0, help="of the random start, default: %(default)s"
+        )
+        sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page, default: %(default)s")
+        sub.add_argument("--save", metavar="FILE", help="keep the trajectory too (.npz)")
+        sub.add_argument("--no-open", action="store_true", help="only write the page")
+
+    sub = add("fall", commands.fall, "robokit fall example-robot-data:g1 --tilt 10 -o g1.html")
+    add_robot(sub, nargs="?", default="humanoid")
+    sub.add_argument(
+        "--tilt", type=_number, default=4.0, metavar="DEG", help="of the base, default: %(default)s"
+    )
+    sub.add_argument(
+        "--height",
+        type=_height,
+        default=0.02,
+        metavar="M",
+        help="of the lowest point, default: %(default)s m",
+    )
+    add_mimic(sub)
+    add_run(sub, 4.0, "fall.html")
+
+    sub = add("simulate", commands.simulate, "robokit simulate double_pendulum --duration 10")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    add_mimic(sub)
+    sub.add_argument("--ground", action="store_true", help="with a ground plane")
+    sub.add_argument(
+        "--ground-height",
+        type=_number,
+        default=0.0,
+        metavar="M",
+        help="of the ground, default: %(default)s m",
+    )
+    sub.add_argument(
+        "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
+    )
+    add_run(sub, 5.0, "simulate.html")
+
+    sub = add("view", commands.view, "robokit view arm")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    add_mimic(sub)
+    sub.add_argument("--live", action="store_true", help="meshcat's live view instead of a page")
+    sub.add_argument("-o", "--output", metavar="FILE", help="page, default: NAME.html")
+    sub.add_argument("--no-open", action="store_true", help="do not open the browser")
+
+    sub = add("info", commands.info, "robokit info humanoid --base floating")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    add_mimic(sub)
+
+    sub = add("check", commands.check, "robokit check --strict robots/ 'extra/**/*.urdf'")
+    sub.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a file, a folder, a pattern, or a ROBOT of the other commands",
+    )
+    sub.add_argument("--strict", action="store_true", help="warnings count as errors")
+    sub.add_argument("--json", action="store_true", help="findings as JSON")
+    sub.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="default: %(default)s"
+    )
+    sub.add_argument(
+        "--base",
+        choices=("fixed", "floating", "either"),
+        default="either",
+        help="the root link (default: fixed, with a note on floating)",
+    )
+    sub.add_argument(
+        "--package-dir", action="append", default=[], metavar="DIR", help="look for package:// there too"
+    )
+    sub.add_argument("--meshes", action="store_true", help="read meshes and judge masses by their size")
+    sub.add_argument("--inertias", action="store_true", help="list masses, moments, equivalent boxes")
+    sub.add_argument(
+        "--ignore", type=_code, action="append", default=[], metavar="CODE", help="leave a code out"
+    )
+    sub.add_argument("--page", metavar="FILE", help="draw the inertias of one file on a page")
+    sub.add_argument("--no-open", action="store_true", help="only write the page")
+
+    sub = add("parity", commands.parity, "robokit parity arm --base floating")
+    sub.add_argument(
+        "robots",
+        metavar="ROBOT",
+        nargs="+",
+        help=ROBOT_HELP + "; several, a folder, a pattern or example-robot-data (all its robots) make a "
+        "line each",
+    )
+    sub.add_argument(
+        "--base", choices=("fixed", "floating", "both"), default="fixed", help="default: %(default)s"
+    )
+    add_mimic(sub)
+    sub.add_argument(
+        "--states", type=_count, default=3, metavar="N", help="random states, default: %(default)s"
+    )
+    sub.add_argument("--json", action="store_true", help="for machines")
+
+    sub = add("mjcf", commands.mjcf, "robokit mjcf arm -o arm.xml")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    sub.add_argument("-o", "--output", metavar="FILE", help="the model; standard output by default")
+    sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
+    sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
+
+    sub = add("sparsity", commands.sparsity, "robokit sparsity humanoid -o h.svg")
+    add_robot(sub)
+    add_base(sub, "floating")
+    add_mimic(sub)
+    sub.add_argument("-o", "--output", metavar="FILE", help=".png, .svg or .pdf; default: NAME_sparsity.png")
+
+    sub = add("cost", commands.cost, "robokit cost humanoid --base floating")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    add_mimic(sub)
+    sub.add_argument("--json", action="store_true", help="for programs")
+
+    sub = add("cache", commands.cache, "robokit cache --clear")
+    sub.add_argument("--clear", action="store_true", help="remove the files; they are made again when needed")
+
+    add("robots", commands.robots, "robokit robots")
+    return parser
