@@ -107,6 +107,11 @@ _WARNINGS = _rows(
     ("limit-missing", "a revolute or prismatic joint without <limit>", 'add <limit>, or type="continuous"'),
     ("limit-range-missing", "a <limit> without lower and upper", "add lower and upper"),
     ("limit-incomplete", "a <limit> without effort or velocity", "add effort and velocity"),
+    (
+        "safety-incomplete",
+        "a <safety_controller> without k_velocity, which other readers refuse",
+        "add k_velocity",
+    ),
     ("limit-effort-negative", "an effort limit below zero", "effort is a magnitude"),
     ("limit-velocity-negative", "a velocity limit below zero", "velocity is a magnitude"),
     ("damping-negative", "a damping that feeds energy in", "damping is zero or positive"),

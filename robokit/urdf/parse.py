@@ -261,6 +261,9 @@ def _safety(element: etree._Element | None, reader: Reader, where: str) -> Safet
         return None
     names = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
     reader.attributes(element, where, names)
+    if element.get("k_velocity") is None:
+        message = "<safety_controller> says no k_velocity: taken as 0"
+        reader.report.add("safety-incomplete", where, reader.line(element), message)
     lower, upper, kp, kv = (reader.number(element, name, where, 0.0, 0.0) or 0.0 for name in names)
     return SafetyDescription(lower, upper, kp, kv, reader.line(element))
 

@@ -173,6 +173,12 @@ CASES = {
     "limit-missing": (joint(""), joint("", kind='type="continuous"'), 4, "no <limit>"),
     "limit-range-missing": (joint('<limit effort="1" velocity="1"/>'), GOOD, 4, "neither"),
     "limit-incomplete": (joint('<limit lower="-1" upper="1" velocity="1"/>'), GOOD, 4, "effort"),
+    "safety-incomplete": (
+        joint(LIMIT + '<safety_controller k_position="9"/>'),
+        joint(LIMIT + '<safety_controller k_velocity="9"/>'),
+        4,
+        "k_velocity",
+    ),
     "limit-effort-negative": (joint(LIMIT.replace("5", "-5")), joint(LIMIT.replace("5", "0")), 4, "-5"),
     "limit-velocity-negative": (joint(LIMIT.replace("2", "-2")), joint(LIMIT.replace("2", "0")), 4, "-2"),
     "damping-negative": (
