@@ -22,6 +22,9 @@ import numpy as np
 from robokit.model.geometry import RGBA
 from robokit.model.meshes import Surface, companion
 
+MOST_NODES = 20_000
+"""Scene nodes that are drawn; nodes that place each other could make any number of a short file."""
+
 Primitive = tuple[np.ndarray, np.ndarray, np.ndarray | None, str | None]
 
 
@@ -53,12 +56,17 @@ def read_collada(path: Path) -> Iterator[Surface]:
     turn = np.diag([scale, scale, scale, 1.0])
     instance = root.find("scene/instance_visual_scene")
     shown = _target(by_id, instance.get("url")) if instance is not None else root.find(".//visual_scene")
+    left = iter(range(MOST_NODES))
     for node in shown.findall("node") if shown is not None else ():
-        yield from _surfaces(node, turn, by_id, path.parent)
+        yield from _surfaces(node, turn, by_id, path.parent, left)
 
 
-def _surfaces(node: Any, above: np.ndarray, by_id: dict[str, Any], folder: Path) -> Iterator[Surface]:
-    """Those of a scene node and of the nodes below it."""
+def _surfaces(
+    node: Any, above: np.ndarray, by_id: dict[str, Any], folder: Path, left: Iterator[int]
+) -> Iterator[Surface]:
+    """Those of a scene node and of the nodes below it; each node takes one of what is left."""
+    if next(left, None) is None:
+        raise ValueError(f"the scene has more than {MOST_NODES:,} nodes")
     matrix = above @ _transform(node)
     for instance in node.findall("instance_geometry"):
         geometry = _target(by_id, instance.get("url"))
@@ -83,9 +91,9 @@ def _surfaces(node: Any, above: np.ndarray, by_id: dict[str, Any], folder: Path)
     for instance in node.findall("instance_node"):
         target = _target(by_id, instance.get("url"))
         if target is not None:
-            yield from _surfaces(target, matrix, by_id, folder)
+            yield from _surfaces(target, matrix, by_id, folder, left)
     for child in node.findall("node"):
-        yield from _surfaces(child, matrix, by_id, folder)
+        yield from _surfaces(child, matrix, by_id, folder, left)
 
 
 def _transform(node: Any) -> np.ndarray:
@@ -130,15 +138,19 @@ def _primitives(geometry: Any, by_id: dict[str, Any]) -> Iterator[Primitive]:
             corners = np.concatenate(lists).reshape(-1, stride)
             if sizes is not None:
                 corners = corners[_fans(sizes)]
-            used, merged = np.unique(positions, axis=0, return_inverse=True)
-            faces = merged.reshape(-1)[corners[:, int(vertex.get("offset", "0"))]].reshape(-1, 3)
+            faces = corners[:, int(vertex.get("offset", "0"))].reshape(-1, 3)
             uv = None
             for given in inputs:
                 if given.get("semantic") == "TEXCOORD" and uv is None:
                     places = _columns(_target(by_id, given.get("source")))
-                    if places is not None and places.shape[1] >= 2:
-                        uv = places[corners[:, int(given.get("offset", "0"))], :2].reshape(-1, 3, 2)
-            yield used, faces, uv, primitive.get("material")
+                    at = corners[:, int(given.get("offset", "0"))]
+                    if (
+                        places is not None
+                        and places.shape[1] >= 2
+                        and 0 <= at.min() <= at.max() < len(places)
+                    ):
+                        uv = places[at, :2].reshape(-1, 3, 2)
+            yield positions, faces, uv, primitive.get("material")
 
 
 def _fans(sizes: np.ndarray) -> np.ndarray:

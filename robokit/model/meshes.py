@@ -8,7 +8,7 @@ returns is checked before anybody computes with it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,6 +19,9 @@ from robokit.model.geometry import RGBA
 
 LARGEST = 512 << 20
 """Bytes of a file that is still read."""
+
+MOST_TRIANGLES = 10_000_000
+"""Of one file; a scene that places a mesh many times counts it as often."""
 
 COMPANIONS = frozenset(
     (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
@@ -70,10 +73,14 @@ def read_mesh(path: Path) -> Iterator[Surface]:
         surfaces = read_collada(path)
     else:
         surfaces = _read(path)
+    total = 0
     for surface in surfaces:
+        total += len(surface.faces)
+        if total > MOST_TRIANGLES:
+            raise ValueError(f"the file holds more than {MOST_TRIANGLES:,} triangles")
         if len(surface.faces):
             _check(surface)
-        yield surface
+            yield _merged(surface)
 
 
 def companion(folder: Path, name: str) -> Path:
@@ -121,28 +128,43 @@ class _Companions(Mapping[str, bytes]):
 def _read(path: Path) -> Iterator[Surface]:
     import trimesh
 
+    kind = path.suffix.lower().lstrip(".")
     with open(path, "rb") as file:
-        kind = path.suffix.lower().lstrip(".")
-        loaded: Any = trimesh.load(file, file_type=kind, resolver=_Companions(path.parent), process=True)
+        if kind == "stl":
+            _check_stl(file.read(84), path.stat().st_size)
+            file.seek(0)
+        # As it is: trimesh's processing drops vertices that are not finite without a word.
+        loaded: Any = trimesh.load(file, file_type=kind, resolver=_Companions(path.parent), process=False)
     pieces = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
     piece: Any
     for piece in pieces:
         if not hasattr(piece, "faces"):
             continue
-        faces = np.asarray(piece.faces)
+        faces, vertices = np.asarray(piece.faces), np.asarray(piece.vertices, dtype=float)
         colours, uv, picture = None, None, _picture(piece)
         if picture is not None and getattr(piece.visual, "uv", None) is not None:
             uv = np.asarray(piece.visual.uv, dtype=float)[faces]
         elif getattr(piece.visual, "kind", None) in ("vertex", "face"):
             colours = np.asarray(piece.visual.vertex_colors)[:, :3]
-        yield Surface(
-            np.asarray(piece.vertices),
-            faces,
-            _colour(piece),
-            colours,
-            uv,
-            picture if uv is not None else None,
-        )
+        yield Surface(vertices, faces, _colour(piece), colours, uv, None if uv is None else picture)
+
+
+def _check_stl(head: bytes, size: int) -> None:
+    """Raise ValueError for a binary STL that is shorter than its number of triangles asks for."""
+    if head.lstrip()[:5].lower() == b"solid":  # text, or binary that only its reader can tell from it
+        return
+    count, room = int.from_bytes(head[80:84], "little"), max(0, (size - 84) // 50)
+    if room < count:
+        raise ValueError(f"the STL says that it has {count} triangles, and there is room for {room}")
+
+
+def _merged(surface: Surface) -> Surface:
+    """The same surface with one vertex at a place: formats repeat them for each face or picture corner."""
+    vertices, first, merged = np.unique(surface.vertices, axis=0, return_index=True, return_inverse=True)
+    if len(vertices) == len(surface.vertices):
+        return surface
+    colours = None if surface.colours is None else surface.colours[first]
+    return replace(surface, vertices=vertices, faces=merged.reshape(-1)[surface.faces], colours=colours)
 
 
 def _check(surface: Surface) -> None:
@@ -164,9 +186,18 @@ def _picture(piece: Any) -> Picture | None:
 
 def _colour(piece: Any) -> RGBA | None:
     """The one colour of a piece, or None where the file does not say."""
-    material = getattr(getattr(piece, "visual", None), "material", None)
+    material: Any = getattr(getattr(piece, "visual", None), "material", None)
+    if hasattr(material, "baseColorFactor"):
+        return None if material.baseColorFactor is None else _from_linear(material.baseColorFactor)
     main = getattr(material, "main_color", None)
     if main is None or getattr(material, "name", None) in (None, "default", "material_0"):
         return None
     red, green, blue, alpha = (float(value) / 255.0 for value in main)
     return red, green, blue, alpha
+
+
+def _from_linear(factor: Any) -> RGBA:
+    """A colour factor of glTF, 0..255 and linear (glTF 2.0, 3.9.2), in sRGB (IEC 61966-2-1)."""
+    light = np.append(np.asarray(factor, dtype=float) / 255.0, 1.0)[:4]
+    red, green, blue, _ = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1.0 / 2.4) - 0.055)
+    return float(red), float(green), float(blue), float(light[3])

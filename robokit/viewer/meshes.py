@@ -13,6 +13,9 @@ from robokit.model.geometry import RGBA
 from robokit.model.meshes import Surface, read_mesh
 from robokit.viewer.scene import Triangles
 
+SAME_PIECE = 0.05
+"""Largest distance in a picture between two estimates of a corner's place in the same piece of it."""
+
 
 @lru_cache(maxsize=512)
 def load_mesh(
@@ -65,12 +68,29 @@ def thinned(surface: Surface, budget: int) -> Surface:
         if surface.colours is not None:
             colours = surface.colours[KDTree(surface.vertices).query(vertices)[1]]
         if surface.uv is not None:
-            # Looked up a little inside the face, so that its corners find the right side of a seam.
-            before, corners = surface.vertices[surface.faces], vertices[faces]
-            inside = corners + 0.1 * (corners.mean(axis=1, keepdims=True) - corners)
-            _, nearest = KDTree(before.mean(axis=1)).query(inside.reshape(-1, 3))
-            uv = _continued(before[nearest], surface.uv[nearest], corners.reshape(-1, 3)).reshape(-1, 3, 2)
+            uv = _carried(surface.vertices[surface.faces], surface.uv, vertices[faces])
     return replace(surface, vertices=vertices, faces=faces, colours=colours, uv=uv)
+
+
+def _carried(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Picture coordinates of new faces from those of the faces that were there.
+
+    Each face is continued from one old face, so that it stays in one piece of the picture; its corners are
+    then looked up where they are, unless that is another piece.
+
+    Args:
+        before, uv: (n, 3, 3) corners and (n, 3, 2) picture coordinates of the old faces.
+        corners: (m, 3, 3) of the new ones.
+    """
+    from scipy.spatial import KDTree
+
+    tree, points = KDTree(before.mean(axis=1)), corners.reshape(-1, 3)
+    middle = corners.mean(axis=1, keepdims=True)
+    at_face = np.repeat(tree.query(middle[:, 0])[1], 3)
+    at_corner = tree.query((corners + 0.1 * (middle - corners)).reshape(-1, 3))[1]
+    rough, fine = (_continued(before[k], uv[k], points) for k in (at_face, at_corner))
+    same = np.abs(fine - rough).max(axis=1, keepdims=True) < SAME_PIECE
+    return np.where(same, fine, rough).reshape(-1, 3, 2)
 
 
 def _continued(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -89,7 +109,7 @@ def _continued(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.
     aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((first, first), (first, second), (second, second)))
     pa, pb = (np.sum((points - origin) * x, axis=-1) for x in (first, second))
     along = np.stack([bb * pa - ab * pb, aa * pb - ab * pa]) / np.maximum(aa * bb - ab * ab, 1e-30)
-    s, t = np.clip(along, -2.0, 3.0)[..., None]
+    s, t = np.clip(along, -30.0, 31.0)[..., None]
     return uv[:, 0] + s * (uv[:, 1] - uv[:, 0]) + t * (uv[:, 2] - uv[:, 0])
 
 

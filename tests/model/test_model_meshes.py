@@ -209,11 +209,28 @@ HOSTILE = {
     "cut.glb": SOLID.export(file_type="glb")[:200],
     "noise.glb": b"glTF" + bytes(200),
     "unknown.xyzzy": b"who knows",
+    "nan.stl": (
+        trimesh.exchange.stl.export_stl(SOLID)[:96]
+        + b"\0\0\xc0\x7f"
+        + trimesh.exchange.stl.export_stl(SOLID)[100:]
+    ),
+    "negative.dae": COLLADA.format(
+        picture="a.png", primitive=PRIMITIVES["polygons"].replace("3 3", "-1 3"), scale="1 1 1"
+    ).encode(),
+    "self.dae": COLLADA.format(picture="a.png", primitive=PRIMITIVES["polygons"], scale="1 1 1")
+    .replace("<node><scale>", '<node id="n"><instance_node url="#n"/><scale>')
+    .encode(),
     "text.dae": b"no COLLADA",
     "bomb.dae": b'<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb"><!ENTITY c "&b;&b;&b;">]><COLLADA>&c;</COLLADA>',
     "range.dae": COLLADA.format(
         picture="a.png", primitive=PRIMITIVES["polygons"].replace("3 3", "9 9"), scale="1 1 1"
     ).encode(),
+}
+
+
+REFUSED = {
+    *("lying.stl", "cut.stl", "nan.stl", "range.obj", "nan.obj", "inf.ply", "negative.ply"),
+    *("range.dae", "negative.dae", "self.dae", "outside.gltf", "absolute.gltf", "file.gltf", "remote.gltf"),
 }
 
 
@@ -234,7 +251,7 @@ def test_hostile_files_fail_in_words_and_at_once(tmp_path, monkeypatch, name):
         assert str(problem)
     else:
         assert all(np.isfinite(s.vertices).all() and s.faces.max() < len(s.vertices) for s in surfaces)
-        assert not surfaces or name not in ("range.obj", "nan.obj", "inf.ply", "cut.stl", "range.dae")
+        assert not surfaces and name not in REFUSED
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200e6
@@ -256,7 +273,32 @@ def test_only_companions_beside_the_mesh_are_opened(tmp_path):
             companion(folder, name)
 
 
+def test_nodes_that_place_each_other_come_to_an_end(tmp_path):
+    nodes = "".join(
+        f'<node id="n{k}"><instance_node url="#n{k + 1}"/><instance_node url="#n{k + 1}"/></node>'
+        for k in range(40)
+    )
+    text = COLLADA.format(picture="a.png", primitive=PRIMITIVES["polygons"], scale="1 1 1")
+    path = tmp_path / "bomb.dae"
+    path.write_text(text.replace("<node><scale>", nodes + "<node><scale>"))
+    with pytest.raises(ValueError, match="more than 20,000 nodes"):
+        list(read_mesh(path))
+
+
+def test_factors_of_gltf_are_linear(tmp_path):
+    material = trimesh.visual.material.PBRMaterial(baseColorFactor=[55, 128, 0, 255], name="skin")
+    visual = trimesh.visual.TextureVisuals(uv=np.zeros((8, 2)), material=material)
+    path = write(
+        tmp_path, "a.glb", trimesh.Trimesh(SOLID.vertices, SOLID.faces, visual=visual, process=False)
+    )
+    assert only(path).rgba == pytest.approx((0.5019, 0.7361, 0.0, 1.0), abs=2e-3)
+
+
 def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("robokit.model.meshes.LARGEST", 100)
     with pytest.raises(ValueError, match="at most"):
+        list(read_mesh(write(tmp_path, "a.stl")))
+    monkeypatch.undo()
+    monkeypatch.setattr("robokit.model.meshes.MOST_TRIANGLES", 11)
+    with pytest.raises(ValueError, match="more than 11 triangles"):
         list(read_mesh(write(tmp_path, "a.stl")))
