@@ -85,7 +85,7 @@ def minima(contestants: Mapping[str, Callable[[], object]], seconds: float = 1.0
             _bar.update(0)  # the clock goes on
         for name, call in contestants.items():
             n = loops[name]
-            call()  # not counted: it finds what the others left in the caches, which long calls would pay alone
+            call()  # not counted: long calls would pay alone for what the others left in the caches
             started = time.perf_counter()
             for _ in range(n):
                 call()
