@@ -88,7 +88,7 @@ def roofline(results: dict[str, Any]) -> Any:
     axes.plot([low, most / memory, high], [low * memory, most, most], color="0.3", linewidth=1.2)
     axes.plot([most / memory, high], [most / 2, most / 2], color="0.3", linewidth=0.8, linestyle=":")
     axes.annotate(f"{most:.0f} Gflop/s", (high, most), ha="right", va="bottom", fontsize=8, color="0.3")
-    axes.annotate("half of it", (high, most / 2), ha="right", va="bottom", fontsize=8, color="0.3")
+    axes.annotate("half of it", (most / memory, most / 2), ha="left", va="bottom", fontsize=8, color="0.3")
     axes.annotate(
         f"{memory:.0f} GB/s",
         (low, low * memory),
@@ -101,7 +101,7 @@ def roofline(results: dict[str, Any]) -> Any:
         place = point["flops a byte"], point["Gflop/s"]
         axes.plot(*place, "o")
         label = name.replace("_", " ").replace("centroidal momentum matrix", "A_G")
-        shift = (6, 3) if label == "A_G" else (6, -4)
+        shift = (6, -10) if label in ("A_G", "aba") else (6, -4)
         axes.annotate(label, place, xytext=shift, textcoords="offset points", fontsize=8)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
