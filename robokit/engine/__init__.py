@@ -11,6 +11,7 @@
     processor  what it can do                cache      machine code on disk
     call       single states                 batch      many states, threads
     passes     many steps of many states     rollout    the same from Python: threads, records
+    pour       long rows, past the caches
     arguments  checks that explain           make       the way from a text to its code
     kernel     all of it together
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from robokit.engine.call import aligned
-from robokit.engine.processor import processors
+from robokit.engine.processor import last_cache, processors
 
 BLOCK_SECONDS = 0.05
 """Longest time between two looks at Ctrl-C."""
@@ -83,7 +83,8 @@ class BatchRunner:
         arrays = (*inputs, *outputs)
         addresses = (ctypes.c_void_p * len(arrays))(*(a.__array_interface__["data"][0] for a in arrays))
         steps = [a.strides[0] if a.ndim == 2 else 0 for a in inputs] + [a.strides[0] for a in outputs]
-        strides = (ctypes.c_int64 * len(arrays))(*steps)
+        past = int(sum(a.nbytes for a in outputs) > last_cache() // 2)
+        strides = (ctypes.c_int64 * (len(arrays) + 1))(*steps, past)
         shares = max(1, min(int(rows * self._seconds / PAYS_SECONDS), threads or processors(), processors()))
         if shares == 1:
             return self._rows(addresses, strides, 0, rows, None)

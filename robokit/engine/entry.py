@@ -34,7 +34,7 @@ entry:
   %pointers = alloca [{MOST} x ptr]
   %objects = alloca [{MOST} x ptr]
   %numbers = alloca [{MOST} x double]
-  %strides = alloca [{MOST} x i64]
+  %strides = alloca [{STRIDES} x i64]
   %newdims = alloca [{DIMENSIONS} x i64]
   %prows = alloca i64
   store i64 0, ptr %prows
@@ -239,6 +239,8 @@ run_single:
   %status1 = call i64 %kernel(ptr %pointers, ptr %ws)
   br label %ran
 run_batch:
+  %past = getelementptr i64, ptr %strides, i64 %all
+  store i64 0, ptr %past
   %status2 = call i64 %kernel(ptr %pointers, ptr %strides, ptr %ws, i64 0, i64 %rows)
   br label %ran
 ran:
@@ -360,6 +362,7 @@ def text() -> str:
         loads.append(f"  %at_{name} = load ptr, ptr %pat_{name}")
     return _TEXT.format(
         MOST=MOST_ARGUMENTS,
+        STRIDES=MOST_ARGUMENTS + 1,
         HEAD=5 + len(ADDRESSES),
         addresses="\n".join(loads),
         TYPE=_TYPE,

@@ -7,6 +7,8 @@ import os
 
 INFORMATION = "/proc/cpuinfo"
 
+LAST_CACHE = "/sys/devices/system/cpu/cpu0/cache/index3/size"
+
 _NAMING = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU ")
 """Lines about what a processor is, not about how it is doing."""
 
@@ -33,6 +35,16 @@ def flags() -> frozenset[str]:
         if line.startswith(("flags", "Features")):
             return frozenset(line.partition(":")[2].split())
     return frozenset()
+
+
+@functools.cache
+def last_cache() -> int:
+    """Bytes of the last cache before memory."""
+    try:
+        with open(LAST_CACHE) as file:
+            return int(file.read().strip().removesuffix("K")) * 1024
+    except (OSError, ValueError):
+        return 32 * 2**20
 
 
 def processors() -> int:

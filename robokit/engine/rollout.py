@@ -70,8 +70,8 @@ class Passes:
         for _, k in sorted(self.kernel.feedback):  # an output has the address of its input
             for words in (moves, strides, places):
                 words.append(words[k])
-        words_of = ctypes.c_int64 * len(places)
-        args, gaps, jumps = (words_of(*words) for words in (places, strides, moves))
+        strides.append(0)  # nothing is written past the caches: the next step reads it
+        args, gaps, jumps = ((ctypes.c_int64 * len(words))(*words) for words in (places, strides, moves))
         self._run(
             ctypes.addressof(args),
             ctypes.addressof(gaps),

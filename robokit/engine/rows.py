@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.engine import pour
 from robokit.engine.graph import Program
 from robokit.engine.schedule import Schedule
 from robokit.engine.text import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, Real, constant, vector
@@ -27,6 +28,8 @@ class Rows:
 
     Attributes:
         stride: slots of one tile's workspace, the plan's and three more.
+        count: of arguments; the strides are followed by whether to write past the caches.
+        pours: whether any output can be.
         tables: constants and functions that the stages need.
     """
 
@@ -40,6 +43,8 @@ class Rows:
         # Three slots more: marks of NaN in inputs and in outputs, largest error of a quaternion.
         self.sick_input, self.sick_output, self.worst = range(plan.slots, plan.slots + 3)
         self.stride = plan.slots + 3
+        self.count = len(program.inputs) + len(program.results)
+        self.pours = not finite and any(pour.worth(len(row), plan.lanes) for row in program.results)
         self.tables: list[str] = []
 
     def prepared(self) -> str:
@@ -97,7 +102,11 @@ class Rows:
         sick = self._load(self.sick_output) if self.finite else ""
         for k, row in enumerate(self.program.results):
             if row:
-                sick = self._write(k, row, self._pointers(len(self.program.inputs) + k, rows), sick)
+                places = self._pointers(len(self.program.inputs) + k, rows)
+                if self.pours and pour.worth(len(row), self.w):
+                    self._poured(k, row, places)
+                else:
+                    sick = self._write(k, row, places, sick)
         if self.finite:
             self._store(self.sick_output, sick)
         return self._end("write")
@@ -201,14 +210,14 @@ class Rows:
         values = [out(f"load {t}, ptr {out.pointer(row, j)}, align {self.real.bytes}") for row in rows]
         sick = self._mark(carried, values)
         base = out.pointer(out.pointer("%ws", slot * w), out(f"mul i64 {j}, {w}"))
-        for column, value in enumerate(self._transposed(values)):
+        for column, value in enumerate(out.transposed(w, values)):
             out.do(f"store {t} {value}, ptr {out.pointer(base, column * w)}, align {self.align}")
         return self._end_loop(sick)
 
     def _write(self, k: int, results: Sequence[int | float], rows: list[str], sick: str) -> str:
         """Slots to rows, by way of a table: entries of equal value share a slot."""
         out, w, t, size = self.out, self.w, self.t, len(results)
-        slots = [self.plan.slot[r] if type(r) is int else self.plan.constants[r] for r in results]
+        slots = self._slots(results)
         if size < w:
             for column, slot in enumerate(slots):
                 value = self._load(slot)
@@ -218,7 +227,8 @@ class Rows:
                 sick = self._mark(sick, [value]) if self.finite else sick
             return sick
         starts = [*range(0, size - w, w), size - w]
-        if not self.finite and len(starts) <= UNROLLED:
+        often = size % w == 0 or not pour.worth(size, w)  # others are pour.py's, but for the last tile
+        if not self.finite and often and len(starts) <= UNROLLED:
             self._write_unrolled(k, slots, starts, results, rows)
             return sick
         zero = [s for s in starts if all(r == 0.0 and type(r) is float for r in results[s : s + w])]
@@ -241,10 +251,40 @@ class Rows:
             place = out.pointer("%ws", self._word(base, str(column)), "i8")
             values.append(out(f"load {t}, ptr {place}, align {self.align}"))
         j = self._word(columns, i)
-        for row, value in zip(rows, self._transposed(values), strict=True):
+        for row, value in zip(rows, out.transposed(w, values), strict=True):
             out.do(f"store {t} {value}, ptr {out.pointer(row, j)}, align {self.real.bytes}")
         after = self._end_loop(self._mark(carried, values) if self.finite else carried)
         return after if self.finite else sick
+
+    def _poured(self, k: int, results: Sequence[int | float], rows: list[str]) -> None:
+        """Write a long output: in aligned vectors, and past the caches, where its place allows it."""
+        out, slots, size = self.out, self._slots(results), len(results)
+        names = {"past": True, "near": False} if size % self.w else {"past": True}
+        for name, past in names.items():
+            function = pour.Pour(f"{name}{k}", slots, self.w, self.real, past)
+            self.tables += [function.function(), *function.tables]
+        first, last = (out(f"ptrtoint ptr {row} to i64") for row in (rows[0], rows[-1]))
+        apart = out(f"sub i64 {out(f'sub i64 {last}, {first}')}, {size * self.real.bytes * (self.w - 1)}")
+        off = out(f"or i64 {apart}, {out(f'and i64 {first}, {self.align - 1}')}")
+        wanted = out(f"load i64, ptr {out.pointer('%strides', self.count, 'i64')}, align 8")
+        out.do(f"br i1 {out(f'icmp eq i64 {off}, 0')}, label %aligned{k}, label %anywhere{k}")
+        out.do(f"aligned{k}:")
+        otherwise = f"tonear{k}" if "near" in names else f"anywhere{k}"
+        out.do(f"br i1 {out(f'icmp ne i64 {wanted}, 0')}, label %topast{k}, label %{otherwise}")
+        for name in names:
+            out.do(f"to{name}{k}:")
+            out.do(f"call void @{name}{k}(ptr %ws, ptr {rows[0]})")
+            out.do(f"br label %written{k}")
+        out.do(f"anywhere{k}:")
+        self.block = f"anywhere{k}"
+        self._write(k, results, rows, "")
+        out.do(f"br label %written{k}")
+        self.block = f"written{k}"
+        out.do(f"written{k}:")
+
+    def _slots(self, results: Sequence[int | float]) -> list[int]:
+        """Where an output's scalars are in the workspace."""
+        return [self.plan.slot[r] if type(r) is int else self.plan.constants[r] for r in results]
 
     def _write_unrolled(
         self,
@@ -264,7 +304,7 @@ class Rows:
                 if all(type(r) is float and r == 0.0 for r in results[start : start + w]):
                     values = [self._constant(0.0)] * w
                 else:
-                    values = self._transposed([self._load(slot) for slot in slots[start : start + w]])
+                    values = out.transposed(w, [self._load(slot) for slot in slots[start : start + w]])
                 for row, value in zip(given, values, strict=True):
                     out.do(f"store {t} {value}, ptr {out.pointer(row, start)}, align {self.real.bytes}")
             name = f"@write{k}x{part}"
@@ -273,20 +313,3 @@ class Rows:
             )
             outer.do(f"call void {name}(ptr %ws, {', '.join(f'ptr {row}' for row in rows)})")
         self.out = outer
-
-    def _transposed(self, rows: list[str]) -> list[str]:
-        """The transpose of a square of vectors, by halving: log2 w rounds of two-vector shuffles."""
-        w, t = self.w, self.t
-        rows = list(rows)
-        step = 1
-        while step < w:
-            low = [lane if not lane & step else lane - step + w for lane in range(w)]
-            high = [lane + step if not lane & step else lane + w for lane in range(w)]
-            for k in range(w):
-                if not k & step:
-                    a, b = rows[k], rows[k + step]
-                    for target, order in ((k, low), (k + step, high)):
-                        mask = ", ".join(f"i32 {x}" for x in order)
-                        rows[target] = self.out(f"shufflevector {t} {a}, {t} {b}, <{w} x i32> <{mask}>")
-            step *= 2
-        return rows

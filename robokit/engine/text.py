@@ -132,3 +132,18 @@ class Lines:
             total = self(f"fadd contract {t} {total}, {self(f'fmul contract {t} {part}, {part}')}")
         error = self(f"fsub {t} {total}, {constant(lanes, 1.0, real)}")
         return self(f"call {t} @llvm.fabs.{suffix(lanes, real)}({t} {error})")
+
+    def transposed(self, w: int, rows: list[str]) -> list[str]:
+        """The transpose of a square of vectors, by halving: log2 w rounds of two-vector shuffles."""
+        t, rows, step = vector(w, self.real.kind), list(rows), 1
+        while step < w:
+            low = [lane if not lane & step else lane - step + w for lane in range(w)]
+            high = [lane + step if not lane & step else lane + w for lane in range(w)]
+            for k in range(w):
+                if not k & step:
+                    a, b = rows[k], rows[k + step]
+                    for target, order in ((k, low), (k + step, high)):
+                        mask = ", ".join(f"i32 {x}" for x in order)
+                        rows[target] = self(f"shufflevector {t} {a}, {t} {b}, <{w} x i32> <{mask}>")
+            step *= 2
+        return rows

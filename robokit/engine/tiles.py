@@ -4,7 +4,8 @@
 
 runs rows start..stop and returns the status of all of them together (single.py says what it means).
 args holds one pointer per input, then one per output; strides holds the bytes between their rows, 0 to
-use one row for the whole batch. Rows themselves are contiguous.
+use one row for the whole batch, and last whether to write past the caches (pour.py). Rows themselves are
+contiguous.
 
 A tile is as many rows as a value has lanes. The stages (read, the chunks, write) take one tile each; a
 group of tiles goes through a stage before the next stage begins, because the code of a humanoid's kernel
@@ -125,6 +126,7 @@ check:
   %again = icmp ult i64 %k1, {group}
   br i1 %again, label %check, label %done
 done:
+  {fence}
   ret i64 %status
 }}
 """
@@ -143,6 +145,7 @@ def _driver(rows: Rows, name: str, group: int, stages: Sequence[str]) -> str:
         "prepare": rows.prepared(),
         "calls": "\n".join(map(call.format, stages)),
         "check": rows.checked(),
+        # What went past the caches is there before another thread is told that it is.
+        "fence": "fence seq_cst" if rows.pours else "",
     }
-    count = len(rows.program.inputs) + len(rows.program.results)
-    return _DRIVER.format(**numbers) + passes.driver(count, numbers)
+    return _DRIVER.format(**numbers) + passes.driver(rows.count, numbers)

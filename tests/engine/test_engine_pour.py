@@ -1,0 +1,86 @@
+"""Long outputs in aligned vectors, near or past the caches: the same numbers at the same places."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from robokit.engine import batch, compile, pour, text
+from robokit.engine.call import aligned
+from robokit.engine.text import DOUBLE, SINGLE
+from robokit.kernels import kernel
+
+SIZES = (32, 33, 34, 35, 37, 64, 101, 127)
+
+
+@pytest.fixture
+def everything_past(monkeypatch):
+    """All outputs count as too large for the caches."""
+    monkeypatch.setattr(batch, "last_cache", lambda: 0)
+
+
+@pytest.mark.parametrize("past", [False, True])
+@pytest.mark.parametrize("real", [DOUBLE, SINGLE], ids=["float64", "float32"])
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16])
+def test_rows_of_a_tile(lanes, real, past):
+    rng = np.random.default_rng(lanes)
+    for size in (size for size in SIZES if pour.worth(size, lanes)):
+        slots = rng.integers(0, 40, size).tolist()
+        made = pour.Pour("one", slots, lanes, real, past)
+        opened = "define void @go(ptr %a, ptr %b) {\n  call void @one(ptr %a, ptr %b)\n  ret void\n}\n"
+        parts = [made.function(), *made.tables, opened]
+        code = compile.Loaded(compile.assemble(text.module(parts, {lanes})))
+        workspace = aligned(40 * lanes, real.dtype)
+        workspace[:] = np.arange(len(workspace))
+        to = aligned(lanes * size + 2 * lanes, real.dtype)
+        to[:] = -1.0
+        addresses = (workspace.ctypes.data, to[lanes:].ctypes.data)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code.address("go"))(*addresses)
+        want = workspace.reshape(40, lanes)[slots].T
+        np.testing.assert_array_equal(to[lanes:-lanes].reshape(lanes, size), want, err_msg=f"size {size}")
+        assert (to[:lanes] == -1.0).all() and (to[-lanes:] == -1.0).all(), f"size {size}: written beside"
+
+
+def test_which_rows_are_worth_it():
+    assert [pour.worth(size, 4) for size in (9, 31, 32, 1225)] == [False, False, True, True]
+    assert not pour.worth(1225, 1)
+    assert not pour.worth(63, 16) and pour.worth(64, 16)
+
+
+def states(robot, rows):
+    rng = np.random.default_rng(rows)
+    return np.stack([robot.random_configuration(rng) for _ in range(rows)])
+
+
+@pytest.mark.parametrize("robot", ["humanoid-floating", "arm-fixed"], indirect=True)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("rows", [1, 3, 4, 7, 65])
+def test_matrices_past_the_caches(everything_past, robot, rows, dtype):
+    q = states(robot, rows)
+    for name in ("crba", "centroidal_momentum_matrix", "forward_kinematics"):
+        got = kernel(robot, name, dtype).batch(q)
+        want = np.stack([kernel(robot, name)(x) for x in q])
+        bound = (1e-12 if dtype == "float64" else 1e-5) * abs(want).max()
+        np.testing.assert_allclose(got, want, atol=bound, err_msg=name)
+
+
+@pytest.mark.parametrize("cache", [0, 2**40], ids=["past", "near"])
+@pytest.mark.parametrize("offset", [0, 1, 4, 5])
+@pytest.mark.parametrize("robot", ["humanoid-floating"], indirect=True)
+def test_where_the_output_lies_does_not_matter(monkeypatch, robot, offset, cache):
+    monkeypatch.setattr(batch, "last_cache", lambda: cache)
+    rows, size = 21, robot.nv**2
+    memory = aligned(offset + rows * size + 8)
+    memory[:] = -1.0
+    out = memory[offset:-8].reshape(rows, robot.nv, robot.nv)
+    q = states(robot, rows)
+    kernel(robot, "crba").batch(q, out=out)
+    np.testing.assert_array_equal(out, [kernel(robot, "crba").batch(x[None])[0] for x in q])
+    assert (memory[:offset] == -1.0).all() and (memory[-8:] == -1.0).all()
+
+
+@pytest.mark.parametrize("robot", ["humanoid-floating"], indirect=True)
+def test_threads_past_the_caches(everything_past, robot):
+    q = states(robot, 1001)
+    apart = np.concatenate([kernel(robot, "crba").batch(part, threads=1) for part in np.split(q, [3, 500])])
+    np.testing.assert_array_equal(kernel(robot, "crba").batch(q, threads=2), apart)
