@@ -30,7 +30,7 @@ from robokit.calls import (
     run,
 )
 from robokit.errors import ShapeError, UnknownName
-from robokit.kernels import lower_entries
+from robokit.kernels import kernel, lower_entries
 from robokit.model.robot import Robot
 from robokit.singular import refuse
 
@@ -47,10 +47,10 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
         matrices: [R p], (n, 3, 4) or (B, n, 3, 4), in link_names order; the others are views of it.
     """
 
-    __slots__ = ("_robot", "matrices")
+    __slots__ = ("_links", "matrices")
 
-    def __init__(self, robot: Robot, matrices: np.ndarray) -> None:
-        self._robot, self.matrices = robot, matrices
+    def __init__(self, links: Mapping[str, int], matrices: np.ndarray) -> None:
+        self._links, self.matrices = links, matrices
 
     @property
     def rotation(self) -> np.ndarray:
@@ -65,20 +65,20 @@ class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
     @property
     def link_names(self) -> tuple[str, ...]:
         """The n names."""
-        return self._robot.link_names
+        return tuple(self._links)
 
     def __getitem__(self, link: str) -> tuple[np.ndarray, np.ndarray]:
-        k = self._robot.link_index.get(link)
+        k = self._links.get(link)
         if k is None:
             raise UnknownName("link", link, self.link_names)
         pose = self.matrices[..., k, :, :]
         return pose[..., :3], pose[..., 3]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.link_names)
+        return iter(self._links)
 
     def __len__(self) -> int:
-        return len(self.link_names)
+        return len(self._links)
 
     def __repr__(self) -> str:
         return f"<LinkPoses of {len(self)} links, rotation {self.rotation.shape}>"
@@ -104,8 +104,21 @@ def forward_kinematics(
     Returns:
         ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation, .position and .matrices.
     """
+    if out is None and engine is None and dtype is None:  # the short way: machine code makes the object too
+        try:
+            short = robot.kernels["link poses"]
+            poses = short(q)
+        except (AttributeError, KeyError):
+            poses = None
+        if poses is not None:
+            return poses
     if out is None:
-        return LinkPoses(robot, run(robot, "forward_kinematics", None, engine, dtype, q))
+        matrices = run(robot, "forward_kinematics", None, engine, dtype, q)
+        if matrices.ndim == 3 and engine is None and dtype is None:
+            robot.kernels["link poses"] = kernel(robot, "forward_kinematics").held(
+                LinkPoses, robot.link_index
+            )
+        return LinkPoses(robot.link_index, matrices)
     if not isinstance(out, LinkPoses):
         raise TypeError(
             f"out: expected LinkPoses, as forward_kinematics returns them, got {type(out).__name__}"

@@ -10,8 +10,8 @@ None, computing nothing, and the caller goes the slow way, which converts, check
 
 What a kernel is like (addresses, shapes) is in a bytes object, the builtin's `self`: machine words
 
-    kernel, workspace, number of inputs, of outputs, most rows, entry.ADDRESSES,
-    then for each argument: ndim, four dimensions, bytes of a row
+    kernel, workspace, number of inputs, of outputs, most rows, class that holds the answer (or 0), its owner,
+    entry.ADDRESSES, then for each argument: ndim, four dimensions, bytes of a row
 
 A batch of few states goes the same way: its first dimensions are entry.ROWS, all the same number.
 
@@ -46,7 +46,13 @@ class _MethodDef(ctypes.Structure):
 
 
 def fast_call(
-    kernel: int, workspace: int, inputs: Sequence[int], outputs: Shapes, keep: Any, rows: int = 0
+    kernel: int,
+    workspace: int,
+    inputs: Sequence[int],
+    outputs: Shapes,
+    keep: Any,
+    rows: int = 0,
+    held: tuple[type, Any] | None = None,
 ) -> Callable[..., Any]:
     """A function that runs a kernel on NumPy arrays, or returns None.
 
@@ -57,9 +63,13 @@ def fast_call(
         outputs: shape of each output.
         keep: object that owns the code and the workspace.
         rows: 0 for a single driver; else the kernel is a batch driver, and takes at most so many states.
+        held: a class with two slots and an object: the only output is returned in a new instance, in the
+            second slot, with the object in the first; what cannot be done so is declined.
     """
     states = (entry.ROWS,) if rows else ()
     shapes = [(*states, size) for size in inputs] + [(*states, *shape) for shape in outputs]
+    if held and not (len(outputs) == 1 and entry.can_hold(held[0])):
+        return declined
     if (
         len(shapes) <= entry.MOST_ARGUMENTS
         and all(len(s) <= entry.MOST_DIMENSIONS for s in shapes)
@@ -67,7 +77,9 @@ def fast_call(
     ):
         make = _shim()
         if make is not None:
-            return make(kernel, workspace, shapes[: len(inputs)], shapes[len(inputs) :], keep, rows)
+            return make(kernel, workspace, shapes[: len(inputs)], shapes[len(inputs) :], keep, rows, held)
+    if held:
+        return declined
     return _slow_call(kernel, inputs, outputs, keep) if not rows else declined
 
 
@@ -141,14 +153,21 @@ def _shim() -> Callable[..., Any] | None:
         api.Py_IncRef(ctypes.py_object(kept))
 
     def make(
-        kernel: int, workspace: int, inputs: Shapes, outputs: Shapes, keep: Any, rows: int
+        kernel: int,
+        workspace: int,
+        inputs: Shapes,
+        outputs: Shapes,
+        keep: Any,
+        rows: int,
+        held: tuple[type, Any] | None = None,
     ) -> Callable[..., Any]:
-        words = [kernel, workspace, len(inputs), len(outputs), rows, *addresses]
+        holder = map(id, held) if held else (0, 0)
+        words = [kernel, workspace, len(inputs), len(outputs), rows, *holder, *addresses]
         for shape in (*inputs, *outputs):
             row = 8 * math.prod(shape[1:] if rows else shape)
             words += [len(shape), *shape, *[0] * (entry.MOST_DIMENSIONS - len(shape)), row]
         spec = np.array(words, dtype=np.int64).tobytes()
-        return new_function(ctypes.addressof(method), spec, keep)
+        return new_function(ctypes.addressof(method), spec, (keep, held))
 
     return make if _works(make(code.address("probe"), 0, [(2,)], [(2,)], code, 0)) else None
 

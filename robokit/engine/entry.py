@@ -17,6 +17,9 @@ import numpy as np
 
 MOST_ARGUMENTS = 24
 MOST_DIMENSIONS = 4
+WORDS = 7
+"""Of a description, before the addresses."""
+
 ROWS = -1
 """Stands for the number of states, the first dimension of all arguments of a batch."""
 
@@ -24,6 +27,7 @@ ROWS = -1
 _TYPE, _DATA, _NDIM, _DIMS, _DESCR, _FLAGS = 8, 16, 24, 32, 56, 64
 _BYTES = 32
 _FLOAT = 16
+_SLOTS = (16, 24)
 _READABLE, _WRITEABLE = 0x101, 0x501  # C contiguous, aligned; and writeable
 
 _TEXT = """
@@ -47,6 +51,10 @@ entry:
   %nout = load i64, ptr %pout
   %pmost = getelementptr i64, ptr %spec, i64 4
   %most = load i64, ptr %pmost
+  %pholder = getelementptr i64, ptr %spec, i64 5
+  %holder = load ptr, ptr %pholder
+  %pheld = getelementptr i64, ptr %spec, i64 6
+  %owner = load ptr, ptr %pheld
 {addresses}
   %all = add i64 %nin, %nout
   %fresh = icmp eq i64 %count, %nin
@@ -290,7 +298,24 @@ put:
 give:
   ret ptr %filled
 only:
+  %holds = icmp ne ptr %holder, null
+  br i1 %holds, label %hold, label %bare
+bare:
   ret ptr %value
+hold:
+  %held = call ptr %at_alloc(ptr %holder, i64 0)
+  %no_held = icmp eq ptr %held, null
+  br i1 %no_held, label %not_held, label %keep
+not_held:
+  call void %at_decref(ptr %value)
+  ret ptr null
+keep:
+  %powner = getelementptr i8, ptr %held, i64 {FIRST}
+  store ptr %owner, ptr %powner
+  call void %at_incref(ptr %owner)
+  %pvalue = getelementptr i8, ptr %held, i64 {SECOND}
+  store ptr %value, ptr %pvalue
+  ret ptr %held
 
 drop_none:
   br label %drop
@@ -350,6 +375,7 @@ ADDRESSES = (
     "from_double",
     "incref",
     "decref",
+    "alloc",
 )
 """Objects and functions of this process that the code finds in its spec."""
 
@@ -358,12 +384,12 @@ def text() -> str:
     """The module with @entry, and with @probe, a kernel to try it on; it is the same in every process."""
     loads = []
     for k, name in enumerate(ADDRESSES):
-        loads.append(f"  %pat_{name} = getelementptr i64, ptr %spec, i64 {5 + k}")
+        loads.append(f"  %pat_{name} = getelementptr i64, ptr %spec, i64 {WORDS + k}")
         loads.append(f"  %at_{name} = load ptr, ptr %pat_{name}")
     return _TEXT.format(
         MOST=MOST_ARGUMENTS,
         STRIDES=MOST_ARGUMENTS + 1,
-        HEAD=5 + len(ADDRESSES),
+        HEAD=WORDS + len(ADDRESSES),
         addresses="\n".join(loads),
         TYPE=_TYPE,
         DATA=_DATA,
@@ -373,6 +399,8 @@ def text() -> str:
         FLAGS=_FLAGS,
         BYTES=_BYTES,
         FLOAT=_FLOAT,
+        FIRST=_SLOTS[0],
+        SECOND=_SLOTS[1],
         DIMENSIONS=MOST_DIMENSIONS,
         DIMENSION_BYTES=8 * MOST_DIMENSIONS,
         WORDS=MOST_DIMENSIONS + 2,
@@ -396,6 +424,7 @@ def addresses() -> list[int]:
         api.PyFloat_FromDouble,
         api.Py_IncRef,
         api.Py_DecRef,
+        api.PyType_GenericAlloc,
     )
     objects = (np.ndarray, np.dtype(np.float64), float, None)
     found = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]
@@ -438,6 +467,20 @@ def layout_is_known() -> bool:
         ):
             return False
     return True
+
+
+def can_hold(holder: type) -> bool:
+    """Look whether the machine code may make objects of a class with two slots, and where it expects them."""
+    slots = holder.__dict__.get("__slots__", ())
+    if holder.__basicsize__ != _SLOTS[1] + 8 or len(slots) != 2:
+        return False
+    some, values = holder.__new__(holder), ([], [])
+    for name, value in zip(slots, values, strict=True):
+        setattr(some, name, value)
+    return all(
+        ctypes.c_int64.from_address(id(some) + place).value == id(value)
+        for place, value in zip(_SLOTS, values, strict=True)
+    )
 
 
 def _numpy_api() -> Any:

@@ -250,17 +250,28 @@ class Kernel:
         with self._lock:
             if self.fast == self._first_call:
                 code = self._maker.code("single")
-                if code is None:
-                    self.fast = declined
-                else:
-                    self.fast = fast_call(
-                        code.address("single"),
-                        code.memory.__array_interface__["data"][0],
-                        [size for _, size in self.inputs],
-                        [shape for _, shape in self.outputs],
-                        code,
-                    )
+                self.fast = declined if code is None else self._builtin(code)
         return self.fast(*arguments)
+
+    def held(self, holder: type, owner: Any) -> Callable[..., Any]:
+        """A function of single states as :attr:`fast`, whose output comes in a new object that is made with it.
+
+        Args:
+            holder: class with two slots.
+            owner: what the first of them is given; the second is given the output.
+        """
+        code = self._maker.code("single") if self._real is DOUBLE else None
+        return declined if code is None else self._builtin(code, (holder, owner))
+
+    def _builtin(self, code: Code, held: tuple[type, Any] | None = None) -> Callable[..., Any]:
+        return fast_call(
+            code.address("single"),
+            code.memory.__array_interface__["data"][0],
+            [size for _, size in self.inputs],
+            [shape for _, shape in self.outputs],
+            code,
+            held=held,
+        )
 
     def _arrays(self, given: Sequence[Any]) -> list[np.ndarray]:
         if len(given) != len(self.inputs):
