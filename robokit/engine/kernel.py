@@ -254,7 +254,7 @@ class Kernel:
         return self.fast(*arguments)
 
     def held(self, holder: type, owner: Any) -> Callable[..., Any]:
-        """A function of single states as :attr:`fast`, whose output comes in a new object that is made with it.
+        """A function of single states, as :attr:`fast`, whose output comes in a new object.
 
         Args:
             holder: class with two slots.

@@ -76,7 +76,7 @@ class Pour:
             values.append(out(f"load {self.t}, ptr {place}, align {self.align}"))
         columns, after = self._skewed(values, names)
         at = out(f"mul i64 {out(f'add i64 %b, {self.first}')}, {w}")
-        for start, value in zip(starts, out.transposed(w, columns), strict=True):
+        for start, value in zip(starts, out.transposed(columns), strict=True):
             self._store(value, out.pointer(start, at))
         for k, (name, before, now) in enumerate(zip(names, history, after, strict=True)):
             out.lines[phis + k] = f"{name} = phi {self.t} [{before}, %entry], [{now}, %block]"

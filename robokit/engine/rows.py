@@ -210,7 +210,7 @@ class Rows:
         values = [out(f"load {t}, ptr {out.pointer(row, j)}, align {self.real.bytes}") for row in rows]
         sick = self._mark(carried, values)
         base = out.pointer(out.pointer("%ws", slot * w), out(f"mul i64 {j}, {w}"))
-        for column, value in enumerate(out.transposed(w, values)):
+        for column, value in enumerate(out.transposed(values)):
             out.do(f"store {t} {value}, ptr {out.pointer(base, column * w)}, align {self.align}")
         return self._end_loop(sick)
 
@@ -251,7 +251,7 @@ class Rows:
             place = out.pointer("%ws", self._word(base, str(column)), "i8")
             values.append(out(f"load {t}, ptr {place}, align {self.align}"))
         j = self._word(columns, i)
-        for row, value in zip(rows, out.transposed(w, values), strict=True):
+        for row, value in zip(rows, out.transposed(values), strict=True):
             out.do(f"store {t} {value}, ptr {out.pointer(row, j)}, align {self.real.bytes}")
         after = self._end_loop(self._mark(carried, values) if self.finite else carried)
         return after if self.finite else sick
@@ -304,7 +304,7 @@ class Rows:
                 if all(type(r) is float and r == 0.0 for r in results[start : start + w]):
                     values = [self._constant(0.0)] * w
                 else:
-                    values = out.transposed(w, [self._load(slot) for slot in slots[start : start + w]])
+                    values = out.transposed([self._load(slot) for slot in slots[start : start + w]])
                 for row, value in zip(given, values, strict=True):
                     out.do(f"store {t} {value}, ptr {out.pointer(row, start)}, align {self.real.bytes}")
             name = f"@write{k}x{part}"

@@ -133,9 +133,10 @@ class Lines:
         error = self(f"fsub {t} {total}, {constant(lanes, 1.0, real)}")
         return self(f"call {t} @llvm.fabs.{suffix(lanes, real)}({t} {error})")
 
-    def transposed(self, w: int, rows: list[str]) -> list[str]:
-        """The transpose of a square of vectors, by halving: log2 w rounds of two-vector shuffles."""
-        t, rows, step = vector(w, self.real.kind), list(rows), 1
+    def transposed(self, rows: list[str]) -> list[str]:
+        """The transpose of a square of vectors, by halving: rounds of two-vector shuffles."""
+        w, rows, step = len(rows), list(rows), 1
+        t = vector(w, self.real.kind)
         while step < w:
             low = [lane if not lane & step else lane - step + w for lane in range(w)]
             high = [lane + step if not lane & step else lane + w for lane in range(w)]
