@@ -469,12 +469,12 @@ def layout_is_known() -> bool:
     return True
 
 
-def can_hold(holder: type[Any]) -> bool:
+def can_hold(holder: type) -> bool:
     """Look whether the machine code may make objects of a class with two slots, and where it expects them."""
     slots = holder.__dict__.get("__slots__", ())
     if holder.__basicsize__ != _SLOTS[1] + 8 or len(slots) != 2:
         return False
-    some, values = holder.__new__(holder), (object(), object())
+    some, values = object.__new__(holder), (object(), object())
     for name, value in zip(slots, values, strict=True):
         setattr(some, name, value)
     return all(

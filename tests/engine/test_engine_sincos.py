@@ -48,11 +48,59 @@ def test_error_stays_below_2e_16_up_to_a_billion(pair):
     assert float(worst) < 2e-16
 
 
-def test_single_precision_reduces_large_angles_in_doubles():
+def test_single_precision_reduces_large_angles_in_doubles(short_pair):
     x = angles().astype(np.float32)
-    s, c, *_ = Kernel.build("sincos", [("x", 8)], OUTPUTS, text, dtype="float32")(x)
+    s, c, *_ = short_pair(x)
     np.testing.assert_allclose(s, np.sin(x.astype(float)), rtol=0, atol=1.2e-7)
     np.testing.assert_allclose(c, np.cos(x.astype(float)), rtol=0, atol=1.2e-7)
+
+
+@pytest.fixture(scope="module")
+def short_pair():
+    return Kernel.build("sincos", [("x", 8)], OUTPUTS, text, dtype="float32")
+
+
+def test_single_precision_up_to_where_it_changes_to_doubles(short_pair):
+    rng = np.random.default_rng(4)
+    turns = np.rint(rng.uniform(-5215, 5215, 4000)) * (np.pi / 2)
+    x = np.clip(np.concatenate([turns, rng.uniform(-8192, 8192, 4000)]).astype(np.float32), -8192, 8192)
+    s, c, *_ = short_pair(x.reshape(-1, 8))
+    np.testing.assert_allclose(s.ravel(), np.sin(x.astype(float)), rtol=0, atol=1.2e-7)
+    np.testing.assert_allclose(c.ravel(), np.cos(x.astype(float)), rtol=0, atol=1.2e-7)
+
+
+@pytest.mark.parametrize("other", [1e5, -1e8, 2.0**31, np.nan, np.inf])
+def test_an_angle_does_not_matter_to_those_beside_it(short_pair, other):
+    x = np.tile(np.linspace(-3, 3, 8, dtype=np.float32), (24, 1))
+    x[5, 3] = other
+    if np.isfinite(other):
+        s, c, *_ = short_pair(x)
+    else:  # refused as an argument, so it arises inside
+        inside = Kernel.build(
+            "inside",
+            [("x", 8), ("y", 8)],
+            OUTPUTS,
+            lambda x, y: text([a / b for a, b in zip(x, y, strict=True)]),
+            dtype="float32",
+        )
+        y = np.ones_like(x)
+        x[5, 3], y[5, 3] = (0.0, 0.0) if np.isnan(other) else (1.0, 0.0)
+        s, c, *_ = inside(x, y)
+    exact = np.sin(x.astype(float)), np.cos(x.astype(float))
+    hit = np.zeros(x.shape, bool)
+    hit[5, 3] = abs(other) > sincos.LIMIT or not np.isfinite(other)
+    for got, want in zip((s, c), exact, strict=True):
+        assert (np.isnan(got) == hit).all()
+        np.testing.assert_allclose(got[~hit], want[~hit], rtol=0, atol=1.2e-7)
+
+
+def test_the_short_parts_of_half_pi():
+    with mp.workdps(40):
+        assert abs(sum(map(mp.mpf, sincos.SHORT_HALF_PI)) - mp.pi / 2) < 2e-15
+    for part in sincos.SHORT_HALF_PI[:2]:
+        assert float(np.float32(part)) == part
+        mantissa = int(np.float32(part).view(np.int32)) & 0x7FFFFF
+        assert mantissa % 2**13 == 0, "more than 11 bits: a product with 13 bits of turns is not exact"
 
 
 def test_small_angles_keep_their_relative_accuracy(pair):
