@@ -24,6 +24,9 @@ BLOCK_SECONDS = 0.05
 PAYS_SECONDS = 200e-6
 """Work that a thread must have to be worth waking."""
 
+PAST = 0.25
+"""Part of the last cache from which on outputs are written past it: others want their place too."""
+
 Words = ctypes.Array[Any]
 
 _pool: ThreadPoolExecutor | None = None
@@ -83,7 +86,7 @@ class BatchRunner:
         arrays = (*inputs, *outputs)
         addresses = (ctypes.c_void_p * len(arrays))(*(a.__array_interface__["data"][0] for a in arrays))
         steps = [a.strides[0] if a.ndim == 2 else 0 for a in inputs] + [a.strides[0] for a in outputs]
-        past = int(sum(a.nbytes for a in outputs) > last_cache() // 2)
+        past = int(sum(a.nbytes for a in outputs) > PAST * last_cache())
         strides = (ctypes.c_int64 * (len(arrays) + 1))(*steps, past)
         shares = max(1, min(int(rows * self._seconds / PAYS_SECONDS), threads or processors(), processors()))
         if shares == 1:

@@ -474,7 +474,8 @@ def can_hold(holder: type) -> bool:
     slots = holder.__dict__.get("__slots__", ())
     if holder.__basicsize__ != _SLOTS[1] + 8 or len(slots) != 2:
         return False
-    some, values = object.__new__(holder), (object(), object())
+    some: Any = object.__new__(holder)
+    values = object(), object()
     for name, value in zip(slots, values, strict=True):
         setattr(some, name, value)
     return all(

@@ -5,15 +5,15 @@ WebAssembly can resolve, so the engine brings its own:
 
 1. k = round(x 2/pi) by adding and subtracting 1.5 * 2^52; the low bits of the sum are k modulo 4.
 2. r = x - k P1 - k P2 - k P3 with pi/2 = P1 + P2 + P3 (Cody and Waite). P1 and P2 have 23 bits, so their
-   products with |k| < 2^30 are exact even where the processor has no fused multiply-add.
+   products with |k| < 2^30 are exact even where the processor has no fused multiply-add. Where all angles of
+   a round are of at most 2^20 radians, two parts do, P1 of 33 bits, and no angle need be refused.
 3. sin r = r + r^3 S(r^2) and cos r = 1 - r^2/2 + r^4 C(r^2) for |r| <= pi/4. S and C are the minimax
    polynomials of degree 5 found by Remez exchange in 60 digits (tests/engine/test_sincos.py finds them
    again); their errors, 3.4e-18 relative and 4.7e-20 absolute, are far below rounding.
 4. The quadrant k swaps the two and sets the signs.
 
-In single precision the polynomials are of degree 2, with errors of 3.6e-9 and 9.6e-11. Where all angles of a
-round are of at most NEAR radians, P1 and P2 have 11 bits; otherwise steps 1 and 2 are done in doubles, because 24
-bits lose the remainder of a large angle.
+In single precision the polynomials are of degree 2, with errors of 3.6e-9 and 9.6e-11. Up to 8192 radians P1
+and P2 have 11 bits; beyond that steps 1 and 2 are done in doubles, because 24 bits lose the remainder.
 
 Error measured against 50 digits: 1.6e-16 absolute for |x| <= 2^30, 1e-7 in single precision. Beyond that,
 and for NaN and infinities, the answer is NaN: an angle of 10^9 rad is a mistake, and a wrong number would
@@ -30,9 +30,12 @@ LIMIT = float(2**30)
 MAGIC = 1.5 * 2.0**52
 TWO_OVER_PI = 0.6366197723675814
 HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302858158119e-15)
-NEAR = 8192.0
-SHORT_MAGIC = 1.5 * 2.0**23
-SHORT_HALF_PI = (1.5703125, 0.0004837512969970703, 7.549790126404332e-08)
+NEAR = {
+    DOUBLE: (2.0**20, MAGIC, (1.5707963267341256, 6.077100506506192e-11)),
+    SINGLE: (8192.0, 1.5 * 2.0**23, (1.5703125, 0.0004837512969970703, 7.549790126404332e-08)),
+}
+"""Largest angle for which the parts of pi/2 do, the number that rounds, and the parts."""
+
 SIN = (
     -0.16666666666666632,
     0.008333333333322413,
@@ -61,10 +64,10 @@ def body(lanes: int, x: str, z: str = "z", real: Real = DOUBLE, near: bool = Fal
         x: a value's name.
         z: what the new names start with; the results are %{z}sin and %{z}cos.
         real: of x and the results.
-        near: in single precision, whether no number is larger than NEAR or NaN.
+        near: whether no number is NaN or larger than NEAR says.
     """
     t, i = vector(lanes, real.kind), vector(lanes, f"i{8 * real.bytes}")
-    double = t if near else vector(lanes)
+    reduced = t if near else vector(lanes)
     truth, wide = vector(lanes, "i1"), vector(lanes, "i64")
 
     def n(value: int) -> str:
@@ -85,22 +88,22 @@ def body(lanes: int, x: str, z: str = "z", real: Real = DOUBLE, near: bool = Fal
         return let(name, f"{sign} contract {kind} {sum_}, {product}")
 
     if near:
-        r, reducing, magic, parts = x, real, SHORT_MAGIC, SHORT_HALF_PI
+        r, reducing, (_, magic, parts) = x, real, NEAR[real]
     else:
         reducing, magic, parts = DOUBLE, MAGIC, HALF_PI
         size = let("abs", f"call {t} @llvm.fabs.{suffix(lanes, real)}({t} {x})")
         small = let("ok", f"fcmp ole {t} {size}, {constant(lanes, LIMIT, real)}")
         r = let("in", f"select {truth} {small}, {t} {x}, {t} {constant(lanes, float('nan'), real)}")
         if real is SINGLE:
-            r = let("wide", f"fpext {t} {r} to {double}")
+            r = let("wide", f"fpext {t} {r} to {reduced}")
     shift = constant(lanes, magic, reducing)
-    m = fma("m", r, constant(lanes, TWO_OVER_PI, reducing), shift, kind=double)
-    k = let("k", f"fsub {double} {m}, {shift}")
+    m = fma("m", r, constant(lanes, TWO_OVER_PI, reducing), shift, kind=reduced)
+    k = let("k", f"fsub {reduced} {m}, {shift}")
     for j, part in enumerate(parts):
-        r = fma(f"r{j}", k, constant(lanes, part, reducing), r, "fsub", double)
-    bits = let("bits", f"bitcast {double} {m} to {i if near else wide}")
+        r = fma(f"r{j}", k, constant(lanes, part, reducing), r, "fsub", reduced)
+    bits = let("bits", f"bitcast {reduced} {m} to {i if near else wide}")
     if real is SINGLE and not near:
-        r = let("short", f"fptrunc {double} {r} to {t}")
+        r = let("short", f"fptrunc {reduced} {r} to {t}")
         bits = let("low", f"trunc {wide} {bits} to {i}")
     r2 = mul("rr", r, r)
     r4 = mul("rrrr", r2, r2)
@@ -162,19 +165,13 @@ def run_function(lanes: int, real: Real = DOUBLE) -> str:
                 lines.append(f"store {t} %{values}{result}, ptr %{values}{to}, align {real.bytes}")
         return "\n  ".join([*lines, "br label %done"])
 
-    out = Lines(real)
-    if real is SINGLE:
-        far = []
-        for z in "yz":
-            size = out(f"call {t} @llvm.fabs.{suffix(lanes, real)}({t} %{z})")
-            far.append(out(f"fcmp ugt {t} {size}, {constant(lanes, NEAR, real)}"))
-        any_far = out.any(lanes, out(f"or {vector(lanes, 'i1')} {far[0]}, {far[1]}"))
-        out.do(f"br i1 {any_far}, label %wide, label %near")
-        rounds = [both("wide"), both("near", near=True)]
-    else:
-        out.do("br label %wide")
-        rounds = [both("wide")]
-    text = "\n".join([out.text(), *rounds])
+    out, far = Lines(real), []
+    for z in "yz":
+        size = out(f"call {t} @llvm.fabs.{suffix(lanes, real)}({t} %{z})")
+        far.append(out(f"fcmp ugt {t} {size}, {constant(lanes, NEAR[real][0], real)}"))
+    any_far = out.any(lanes, out(f"or {vector(lanes, 'i1')} {far[0]}, {far[1]}"))
+    out.do(f"br i1 {any_far}, label %wide, label %near")
+    text = "\n".join([out.text(), both("wide"), both("near", near=True)])
     return f"""define internal void @sincos_run(ptr %from, ptr %sins, ptr %coss, i64 %n) #0 {{
 entry:
   %rest = sub i64 %n, {lanes}

@@ -8,6 +8,7 @@ import pytest
 
 from robokit.engine import sincos
 from robokit.engine.kernel import Kernel
+from robokit.engine.text import DOUBLE, SINGLE
 from robokit.spatial.scalars import cos, sin
 
 
@@ -36,8 +37,14 @@ def angles() -> np.ndarray:
     return np.resize(x, (len(x) // 8, 8))
 
 
-def test_error_stays_below_2e_16_up_to_a_billion(pair):
-    x = angles()
+@pytest.mark.parametrize("largest", [1e9, 2.0**20], ids=["wide", "near"])
+def test_error_stays_below_2e_16(pair, largest):
+    x = angles().ravel()
+    x = x[abs(x) <= largest]
+    if largest == 2.0**20:  # of the rounds that mix both, none is left
+        turns = np.rint(np.random.default_rng(5).uniform(-667_000, 667_000, 1600)) * (np.pi / 2)
+        x = np.concatenate([x, turns, [largest, -largest]])
+    x = np.resize(x, (len(x) // 8, 8))
     s, c, *_ = pair(x)
     with mp.workdps(50):
         exact = [(mp.sin(mp.mpf(a)), mp.cos(mp.mpf(a))) for a in x.ravel().tolist()]
@@ -94,13 +101,17 @@ def test_an_angle_does_not_matter_to_those_beside_it(short_pair, other):
         np.testing.assert_allclose(got[~hit], want[~hit], rtol=0, atol=1.2e-7)
 
 
-def test_the_short_parts_of_half_pi():
-    with mp.workdps(40):
-        assert abs(sum(map(mp.mpf, sincos.SHORT_HALF_PI)) - mp.pi / 2) < 2e-15
-    for part in sincos.SHORT_HALF_PI[:2]:
-        assert float(np.float32(part)) == part
-        mantissa = int(np.float32(part).view(np.int32)) & 0x7FFFFF
-        assert mantissa % 2**13 == 0, "more than 11 bits: a product with 13 bits of turns is not exact"
+@pytest.mark.parametrize("real", [DOUBLE, SINGLE], ids=["float64", "float32"])
+def test_parts_of_half_pi_for_near_angles(real):
+    limit, _, parts = sincos.NEAR[real]
+    turns = int(np.ceil(limit * 2 / np.pi))
+    mantissa = {"float64": 53, "float32": 24}[real.dtype]
+    with mp.workdps(60):
+        off = abs(sum(map(mp.mpf, parts)) - mp.pi / 2)
+        assert turns * off < mp.mpf(2) ** (-mantissa - 2)
+    for part in parts[:-1]:  # exact products, fused or not
+        digits = int(mp.mpf(part).man).bit_length()
+        assert digits + turns.bit_length() <= mantissa
 
 
 def test_small_angles_keep_their_relative_accuracy(pair):
