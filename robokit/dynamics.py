@@ -108,7 +108,7 @@ def forward_kinematics(
         try:
             short = robot.kernels["link poses"]
             poses = short(q)
-        except (AttributeError, KeyError):
+        except (AttributeError, KeyError, TypeError):  # not there yet, or no robot
             poses = None
         if poses is not None:
             return poses
