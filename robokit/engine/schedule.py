@@ -140,17 +140,20 @@ def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_ru
     weight = Counter(r for row in program.results for r in row if type(r) is int and not bundled)
     chunks = cut(program, order, [1 + STORE * weight[n] for n in order], size)
     home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
-    last = dict(home)
+    # Inputs, sines and cosines are there before the first chunk (-1), and free once they are read for good.
+    last = home | dict.fromkeys(slot, -1)
     for n, k in home.items():
         for operand in nodes[n][1:]:
             if operand in last and last[operand] < k:
                 last[operand] = k
     stored = {n for n in home if n in kept or last[n] > home[n]}
+    ending: list[list[int]] = [[] for _ in range(len(chunks) + 1)]
+    for n, k in slot.items():
+        if n not in kept:
+            ending[last[n]].append(k)
     free: list[int] = []
-    ending: list[list[int]] = [[] for _ in chunks]
     for k, chunk in enumerate(chunks):
-        if k:
-            free += ending[k - 1]
+        free += ending[k - 1]  # the first time, the last: what no chunk reads
         for n in chunk:
             if n in stored:
                 if free:

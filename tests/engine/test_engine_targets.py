@@ -125,7 +125,7 @@ def test_shared_steps_are_vectors_too_and_need_nothing(target, monkeypatch):
     monkeypatch.setattr(steps, "WORTH", 0)
     monkeypatch.setattr(steps, "LEAST", 2)
     triple, cpu, width, multiply, fused, _ = TARGETS[target]
-    graph, quaternions = program("aba", equal_links(40))
+    graph, quaternions = program("aba", equal_links(60))
     shared = steps.stepped(graph, CHUNK)
     assert shared is not None and shared.written < len(graph.order) / 4
     ir, _ = batch_module(graph, width, "k", quaternions, True, DOUBLE, shared)
