@@ -19,7 +19,7 @@ from robokit.engine.compile import CompilerMissing, Loaded
 from robokit.engine.fuse import fused
 from robokit.engine.graph import Program, TraceTooLarge
 from robokit.engine.single import single_module
-from robokit.engine.steps import WORTH, Stepped, stepped
+from robokit.engine.steps import PIECE, WORTH, Stepped, stepped
 from robokit.engine.text import DOUBLE, Real
 from robokit.engine.tiles import batch_module
 from robokit.errors import UnknownName
@@ -128,10 +128,10 @@ class Maker:
         """
         if self._plan is None:
             program = self.program()
-            shared = stepped(program, text.CHUNK)
+            shared = stepped(program, PIECE)
             if shared is None and len(program.order) > LONG:
                 other = self._record(signed=True)
-                shared = stepped(other, text.CHUNK)
+                shared = stepped(other, PIECE)
                 program = other if shared else program
             written = shared.written if shared else len(program.order)
             if written > CODE_BUDGET:
@@ -174,6 +174,7 @@ class Maker:
                 text.GROUP,
                 text.FITS,
                 WORTH,
+                PIECE,
                 NODE_BUDGET,
                 CODE_BUDGET,
             )

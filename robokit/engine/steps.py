@@ -22,6 +22,9 @@ from robokit.engine.schedule import Places, Schedule, cut, fixed_places
 WORTH = 18_000
 """Nodes from which on shared code is looked for: a shorter line is faster as it is (7 % at this length)."""
 
+PIECE = 350
+"""Nodes per chunk of what is not shared: mostly loads and stores, of which long lines compile slowly."""
+
 LEAST = 3
 """Pieces that must be equal to share a function."""
 

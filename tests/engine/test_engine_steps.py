@@ -100,7 +100,7 @@ def planned(n: int) -> steps.Stepped:
     robot, row = chain(n), KERNELS["aba"]
     inputs = [(m, SIZES[m](robot)) for m in row.inputs]
     program = trace(lambda *flat: row.text(robot, *flat), inputs, row.outputs(robot))
-    plan = steps.stepped(program, 350)
+    plan = steps.stepped(program, steps.PIECE)
     assert plan is not None
     return plan
 
@@ -115,7 +115,9 @@ def test_constants_of_any_sign_share_code_once_their_signs_are_kept(eager):
     robot, row = forks(40), KERNELS["aba"]
     inputs = [(m, SIZES[m](robot)) for m in row.inputs]
     plans = [
-        steps.stepped(trace(lambda *f: row.text(robot, *f), inputs, row.outputs(robot), signed=s), 350)
+        steps.stepped(
+            trace(lambda *f: row.text(robot, *f), inputs, row.outputs(robot), signed=s), steps.PIECE
+        )
         for s in (False, True)
     ]
     assert plans[0] is None

@@ -15,7 +15,7 @@ import pytest
 
 from robokit.engine import compile, steps
 from robokit.engine.single import single_module
-from robokit.engine.text import CHUNK, DOUBLE, SINGLE
+from robokit.engine.text import DOUBLE, SINGLE
 from robokit.engine.tiles import batch_module
 from robokit.engine.trace import trace
 from robokit.kernels import KERNELS, SIZES, quaternion_offsets
@@ -125,8 +125,8 @@ def test_shared_steps_are_vectors_too_and_need_nothing(target, monkeypatch):
     monkeypatch.setattr(steps, "WORTH", 0)
     monkeypatch.setattr(steps, "LEAST", 2)
     triple, cpu, width, multiply, fused, _ = TARGETS[target]
-    graph, quaternions = program("aba", equal_links(60))
-    shared = steps.stepped(graph, CHUNK)
+    graph, quaternions = program("aba", equal_links(40))
+    shared = steps.stepped(graph, steps.PIECE)
     assert shared is not None and shared.written < len(graph.order) / 4
     ir, _ = batch_module(graph, width, "k", quaternions, True, DOUBLE, shared)
     assembly, code = compile.cross(ir, triple, cpu)
