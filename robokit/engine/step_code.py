@@ -52,7 +52,8 @@ class StepWriter(ChunkWriter):
         body = "\n  ".join(entry + self.lines)
         parameters = "ptr noalias %ws, ptr noalias %row, ptr noalias %values"
         # Spilled vectors must not lie across two lines; stages are called so that they do not (tiles.PAD).
-        return f"define internal void @step{index}({parameters}) #0 alignstack(64) {{\n  {body}\n  ret void\n}}\n"
+        head = f"define internal void @step{index}({parameters}) #0 alignstack(64)"
+        return f"{head} {{\n  {body}\n  ret void\n}}\n"
 
     def _address(self, number: int, name: str) -> None:
         column, position = self.kind.place[number]
