@@ -103,20 +103,6 @@ def check_robot(robot: Any) -> None:
         raise not_a_robot(robot)
 
 
-def check_mass(robot: Robot) -> None:
-    """Raise SingularInertia where nothing that moves has mass: there is no centre of mass."""
-    try:
-        mass = robot.total_mass if robot.parameters is None else np.min(robot.total_mass, initial=np.inf)
-        if mass > 0.0:
-            return
-    except (AttributeError, TypeError):  # TypeError: the class Robot instead of a robot
-        raise not_a_robot(robot) from None
-    raise SingularInertia(
-        f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
-        robot.joint_names[0] if robot.joints else "",
-    )
-
-
 def accelerations(
     robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, q: Any, *others: Any
 ) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any
 
 from robokit.engine.graph import TraceTooLarge
 from robokit.errors import SingularInertia, UnknownName
-from robokit.kernels import kernel
+from robokit.kernels import KERNELS, kernel
 from robokit.model.robot import Robot
 from robokit.model.sparsity import dof_depths, ltdl_counts
 
@@ -198,9 +198,9 @@ def _row(robot: Robot, name: str, formula: dict[str, int] | None) -> AlgorithmCo
     except TraceTooLarge as error:
         note = f"not counted, {error} to record"
     except SingularInertia as error:
-        note = f"not defined, joint {error.joint!r} moves no inertia"
-    except ZeroDivisionError:
-        note = "not defined, nothing that moves has mass"
+        massless = KERNELS[name].massive
+        why = "nothing that moves has mass" if massless else f"joint {error.joint!r} moves no inertia"
+        note = f"not defined, {why}"
     finally:
         if fresh:  # recorded for its counts only: a humanoid's graphs would hold some ten megabytes
             robot.kernels.pop(name, None)

@@ -23,7 +23,6 @@ from robokit.arrays import real_array
 from robokit.calls import (
     accelerations,
     body_forces,
-    check_mass,
     check_mass_matrix,
     check_robot,
     dtype_name,
@@ -422,7 +421,6 @@ def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None, dtype: An
     Returns:
         p_G [m], (3,) or (B, 3).
     """
-    check_mass(robot)
     return run(robot, "center_of_mass", None, engine, dtype, q)
 
 
@@ -470,7 +468,6 @@ def centroidal_momentum_matrix(
     Returns:
         A_G, (6, nv) or (B, 6, nv).
     """
-    check_mass(robot)
     return run(robot, "centroidal_momentum_matrix", out, engine, dtype, q)
 
 
@@ -488,7 +485,6 @@ def centroidal_momentum(
     Returns:
         h_G [N m s; N s], (6,) or (B, 6).
     """
-    check_mass(robot)
     return run(robot, "centroidal_momentum", None, engine, dtype, q, v)
 
 
@@ -506,7 +502,6 @@ def centroidal_momentum_bias(
     Returns:
         [N m; N], (6,) or (B, 6).
     """
-    check_mass(robot)
     return run(robot, "centroidal_momentum_bias", None, engine, dtype, q, v)
 
 

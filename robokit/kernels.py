@@ -36,7 +36,7 @@ from robokit.algorithms.rnea import rnea
 from robokit.engine import Bound, Kernel
 from robokit.model.parameters import COUNT, inertias
 from robokit.model.robot import Robot
-from robokit.singular import check_inertia
+from robokit.singular import check_inertia, check_mass
 from robokit.spatial import Force, Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
 
@@ -54,6 +54,7 @@ class Row:
         quaternions: whether the first input is a configuration with quaternions to check.
         finite: whether the outputs are checked too.
         inertial: whether the inertias matter.
+        massive: whether there is no answer where nothing that moves has mass.
     """
 
     inputs: tuple[str, ...]
@@ -62,6 +63,7 @@ class Row:
     quaternions: bool = True
     finite: bool = False
     inertial: bool = True
+    massive: bool = False
 
 
 SIZES: dict[str, Callable[[Robot], int]] = {
@@ -195,15 +197,17 @@ KERNELS: dict[str, Row] = {
     "forward_dynamics_f_ext": Row(
         ("q", "v", "tau", "f_ext"), _nv("a"), _of_v(forward_dynamics, True), finite=True
     ),
-    "center_of_mass": Row(("q",), lambda r: [("p_G", (3,))], _spatial(center_of_mass)),
+    "center_of_mass": Row(("q",), lambda r: [("p_G", (3,))], _spatial(center_of_mass), massive=True),
     "kinetic_energy": Row(("q", "v"), lambda r: [("T", ())], _spatial(kinetic_energy, True)),
     "potential_energy": Row(("q",), lambda r: [("V", ())], _spatial(potential_energy, True)),
     "centroidal_momentum_matrix": Row(
-        ("q",), lambda r: [("A_G", (6, r.nv))], _of_v(centroidal_momentum_matrix)
+        ("q",), lambda r: [("A_G", (6, r.nv))], _of_v(centroidal_momentum_matrix), massive=True
     ),
-    "centroidal_momentum": Row(("q", "v"), lambda r: [("h_G", (6,))], _spatial(centroidal_momentum)),
+    "centroidal_momentum": Row(
+        ("q", "v"), lambda r: [("h_G", (6,))], _spatial(centroidal_momentum), massive=True
+    ),
     "centroidal_momentum_bias": Row(
-        ("q", "v"), lambda r: [("rate", (6,))], _spatial(centroidal_momentum_bias)
+        ("q", "v"), lambda r: [("rate", (6,))], _spatial(centroidal_momentum_bias), massive=True
     ),
     "wrenches_in_bodies": Row(
         ("q", "f_ext"), lambda r: [("f", (r.nbodies + 1, 6))], _wrenches_in_bodies, inertial=False
@@ -228,6 +232,8 @@ def kernel(robot: Robot, name: str, dtype: str = "float64") -> Kernel | Bound:
         row = KERNELS[name]
         if row.finite:
             check_inertia(robot)
+        if row.massive:
+            check_mass(robot)
         if robot.parameters is None:
             found = _build(name, row, robot, lambda *flat: row.text(robot, *flat), robot.fingerprint, dtype)
         else:

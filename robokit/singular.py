@@ -81,6 +81,17 @@ def _is_pivot(D: Sequence[Sequence[float]], H: Sequence[float]) -> bool:
     return bool(np.linalg.eigvalsh(scale[:, None] * np.array(D) * scale).min() > RELATIVE)
 
 
+def check_mass(robot: Robot) -> None:
+    """Raise SingularInertia where nothing that moves has mass: there is no centre of mass."""
+    mass = robot.total_mass if robot.parameters is None else np.min(robot.total_mass, initial=np.inf)
+    if mass > 0.0:
+        return
+    raise SingularInertia(
+        f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
+        robot.joint_names[0] if robot.joints else "",
+    )
+
+
 def check_inertia(robot: Robot) -> None:
     """Raise SingularInertia where some joint moves no inertia, whatever the configuration."""
     if "_regular" in robot.__dict__:  # looked at before; a robot does not change
