@@ -4,16 +4,17 @@ A call to libm would take each lane apart and would leave a symbol that neither 
 WebAssembly can resolve, so the engine brings its own:
 
 1. k = round(x 2/pi) by adding and subtracting 1.5 * 2^52; the low bits of the sum are k modulo 4.
-2. r = x - k P1 - k P2 - k P3 with pi/2 = P1 + P2 + P3 (Cody and Waite). P1 and P2 have 23 bits, so their
-   products with |k| < 2^30 are exact even where the processor has no fused multiply-add. Where all angles of
-   a round are of at most 2^20 radians, two parts do, P1 of 33 bits, and no angle need be refused.
+2. r = x - k P1 - k P2 with pi/2 = P1 + P2 (Cody and Waite). P1 has 33 bits, so that its product with k is exact
+   up to 2^20 radians even where the processor has no fused multiply-add. Beyond that there are three parts, of
+   23, 23 and 53 bits. Only rounds with such an angle look at each number by itself, and what a number gives
+   never depends on those beside it.
 3. sin r = r + r^3 S(r^2) and cos r = 1 - r^2/2 + r^4 C(r^2) for |r| <= pi/4. S and C are the minimax
    polynomials of degree 5 found by Remez exchange in 60 digits (tests/engine/test_sincos.py finds them
    again); their errors, 3.4e-18 relative and 4.7e-20 absolute, are far below rounding.
 4. The quadrant k swaps the two and sets the signs.
 
-In single precision the polynomials are of degree 2, with errors of 3.6e-9 and 9.6e-11. Up to 8192 radians P1
-and P2 have 11 bits; beyond that steps 1 and 2 are done in doubles, because 24 bits lose the remainder.
+In single precision the polynomials are of degree 2, with errors of 3.6e-9 and 9.6e-11. Up to 8192 radians
+there are parts of 11, 11 and 24 bits; beyond that steps 1 and 2 are done in doubles: 24 bits lose the remainder.
 
 Error measured against 50 digits: 1.6e-16 absolute for |x| <= 2^30, 1e-7 in single precision. Beyond that,
 and for NaN and infinities, the answer is NaN: an angle of 10^9 rad is a mistake, and a wrong number would
@@ -29,12 +30,14 @@ from robokit.engine.text import DOUBLE, SINGLE, Lines, Real, constant, suffix, v
 LIMIT = float(2**30)
 MAGIC = 1.5 * 2.0**52
 TWO_OVER_PI = 0.6366197723675814
-HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302858158119e-15)
-NEAR = {
+Way = tuple[float, float, tuple[float, ...]]
+"""Largest angle, the number that rounds, and the parts of pi/2."""
+
+FAR: Way = (LIMIT, MAGIC, (1.570796251296997, 7.549789415861596e-08, 5.390302858158119e-15))
+NEAR: dict[Real, Way] = {
     DOUBLE: (2.0**20, MAGIC, (1.5707963267341256, 6.077100506506192e-11)),
     SINGLE: (8192.0, 1.5 * 2.0**23, (1.5703125, 0.0004837512969970703, 7.549790126404332e-08)),
 }
-"""Largest angle for which the parts of pi/2 do, the number that rounds, and the parts."""
 
 SIN = (
     -0.16666666666666632,
@@ -67,8 +70,7 @@ def body(lanes: int, x: str, z: str = "z", real: Real = DOUBLE, near: bool = Fal
         near: whether no number is NaN or larger than NEAR says.
     """
     t, i = vector(lanes, real.kind), vector(lanes, f"i{8 * real.bytes}")
-    reduced = t if near else vector(lanes)
-    truth, wide = vector(lanes, "i1"), vector(lanes, "i64")
+    truth = vector(lanes, "i1")
 
     def n(value: int) -> str:
         return str(value) if lanes == 1 else f"splat (i{8 * real.bytes} {value})"
@@ -87,24 +89,35 @@ def body(lanes: int, x: str, z: str = "z", real: Real = DOUBLE, near: bool = Fal
         product = let(name + "p", f"fmul contract {kind} {a}, {b}")
         return let(name, f"{sign} contract {kind} {sum_}, {product}")
 
-    if near:
-        r, reducing, (_, magic, parts) = x, real, NEAR[real]
-    else:
-        reducing, magic, parts = DOUBLE, MAGIC, HALF_PI
+    def reduced(name: str, kind: Real, way: Way) -> tuple[str, str]:
+        """r and the low bits of k, computed in the given kind of numbers."""
+        (_, magic, parts), w = way, vector(lanes, kind.kind)
+        r = x if kind is real else let(f"{name}x", f"fpext {t} {x} to {w}")
+        shift = constant(lanes, magic, kind)
+        m = fma(f"{name}m", r, constant(lanes, TWO_OVER_PI, kind), shift, kind=w)
+        k = let(f"{name}k", f"fsub {w} {m}, {shift}")
+        for j, part in enumerate(parts):
+            r = fma(f"{name}r{j}", k, constant(lanes, part, kind), r, "fsub", w)
+        whole = vector(lanes, f"i{8 * kind.bytes}")
+        bits = let(f"{name}bits", f"bitcast {w} {m} to {whole}")
+        if kind is real:
+            return r, bits
+        return (
+            let(f"{name}short", f"fptrunc {w} {r} to {t}"),
+            let(f"{name}low", f"trunc {whole} {bits} to {i}"),
+        )
+
+    r, bits = reduced("n", real, NEAR[real])
+    if not near:
+        # Each number as if it stood alone: what it gives must not depend on those beside it.
+        far, far_bits = reduced("f", DOUBLE, FAR)
         size = let("abs", f"call {t} @llvm.fabs.{suffix(lanes, real)}({t} {x})")
-        small = let("ok", f"fcmp ole {t} {size}, {constant(lanes, LIMIT, real)}")
-        r = let("in", f"select {truth} {small}, {t} {x}, {t} {constant(lanes, float('nan'), real)}")
-        if real is SINGLE:
-            r = let("wide", f"fpext {t} {r} to {reduced}")
-    shift = constant(lanes, magic, reducing)
-    m = fma("m", r, constant(lanes, TWO_OVER_PI, reducing), shift, kind=reduced)
-    k = let("k", f"fsub {reduced} {m}, {shift}")
-    for j, part in enumerate(parts):
-        r = fma(f"r{j}", k, constant(lanes, part, reducing), r, "fsub", reduced)
-    bits = let("bits", f"bitcast {reduced} {m} to {i if near else wide}")
-    if real is SINGLE and not near:
-        r = let("short", f"fptrunc {reduced} {r} to {t}")
-        bits = let("low", f"trunc {wide} {bits} to {i}")
+        is_near = let("isnear", f"fcmp ole {t} {size}, {constant(lanes, NEAR[real][0], real)}")
+        is_far = let("isfar", f"fcmp ole {t} {size}, {constant(lanes, LIMIT, real)}")
+        nan = constant(lanes, float("nan"), real)
+        far = let("far", f"select {truth} {is_far}, {t} {far}, {t} {nan}")
+        r = let("r", f"select {truth} {is_near}, {t} {r}, {t} {far}")
+        bits = let("bits", f"select {truth} {is_near}, {i} {bits}, {i} {far_bits}")
     r2 = mul("rr", r, r)
     r4 = mul("rrrr", r2, r2)
 

@@ -76,6 +76,20 @@ def test_single_precision_up_to_where_it_changes_to_doubles(short_pair):
     np.testing.assert_allclose(c.ravel(), np.cos(x.astype(float)), rtol=0, atol=1.2e-7)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_an_angle_gives_does_not_depend_on_those_beside_it(dtype, pair, short_pair):
+    kernel = pair if dtype == "float64" else short_pair
+    x = np.tile(np.random.default_rng(6).uniform(-8000, 8000, 8).astype(dtype), (24, 1))
+    alone = kernel(x)
+    for other in (1e5, 2e6, -5e8):
+        x[5, 3], x[17, 6] = other, -other
+        for before, after in zip(alone, kernel(x), strict=True):
+            changed = before != after
+            assert changed.sum() <= 2 and (changed == ((x == other) | (x == -other)) & changed).all()
+    for k, row in enumerate(x.astype(float)[:6] if dtype == "float64" else ()):
+        np.testing.assert_array_equal(kernel(row)[2], kernel(x)[2][k])
+
+
 @pytest.mark.parametrize("other", [1e5, -1e8, 2.0**31, np.nan, np.inf])
 def test_an_angle_does_not_matter_to_those_beside_it(short_pair, other):
     x = np.tile(np.linspace(-3, 3, 8, dtype=np.float32), (24, 1))
