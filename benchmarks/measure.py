@@ -14,6 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TextIO
 
+# Before any peer is loaded: threads of its pool that wait actively would slow down whoever is measured next.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 _bar: Any = None  # the progress bar that is shown
 
 

@@ -4,17 +4,18 @@ A call to libm would take each lane apart and would leave a symbol that neither 
 WebAssembly can resolve, so the engine brings its own:
 
 1. k = round(x 2/pi) by adding and subtracting 1.5 * 2^52; the low bits of the sum are k modulo 4.
-2. r = x - k P1 - k P2 with pi/2 = P1 + P2 (Cody and Waite). P1 has 33 bits, so that its product with k is exact
-   up to 2^20 radians even where the processor has no fused multiply-add. Beyond that there are three parts, of
-   23, 23 and 53 bits. Only rounds with such an angle look at each number by itself, and what a number gives
-   never depends on those beside it.
+2. r = x - k P1 - k P2 with pi/2 = P1 + P2 (Cody and Waite). P1 has 33 bits, so that its product with k is
+   exact up to 2^20 radians even where the processor has no fused multiply-add. Beyond that there are three
+   parts, of 23, 23 and 53 bits. Only rounds with such an angle look at each number by itself, and what a
+   number gives never depends on those beside it.
 3. sin r = r + r^3 S(r^2) and cos r = 1 - r^2/2 + r^4 C(r^2) for |r| <= pi/4. S and C are the minimax
    polynomials of degree 5 found by Remez exchange in 60 digits (tests/engine/test_sincos.py finds them
    again); their errors, 3.4e-18 relative and 4.7e-20 absolute, are far below rounding.
 4. The quadrant k swaps the two and sets the signs.
 
 In single precision the polynomials are of degree 2, with errors of 3.6e-9 and 9.6e-11. Up to 8192 radians
-there are parts of 11, 11 and 24 bits; beyond that steps 1 and 2 are done in doubles: 24 bits lose the remainder.
+there are parts of 11, 11 and 24 bits; beyond that steps 1 and 2 are done in doubles: 24 bits lose the
+remainder.
 
 Error measured against 50 digits: 1.6e-16 absolute for |x| <= 2^30, 1e-7 in single precision. Beyond that,
 and for NaN and infinities, the answer is NaN: an angle of 10^9 rad is a mistake, and a wrong number would
