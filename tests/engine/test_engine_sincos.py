@@ -81,13 +81,12 @@ def test_what_an_angle_gives_does_not_depend_on_those_beside_it(dtype, pair, sho
     kernel = pair if dtype == "float64" else short_pair
     x = np.tile(np.random.default_rng(6).uniform(-8000, 8000, 8).astype(dtype), (24, 1))
     alone = kernel(x)
+    beside = np.ones(x.shape, bool)
+    beside[5, 3] = beside[17, 6] = False
     for other in (1e5, 2e6, -5e8):
         x[5, 3], x[17, 6] = other, -other
         for before, after in zip(alone, kernel(x), strict=True):
-            changed = before != after
-            assert changed.sum() <= 2 and (changed == ((x == other) | (x == -other)) & changed).all()
-    for k, row in enumerate(x.astype(float)[:6] if dtype == "float64" else ()):
-        np.testing.assert_array_equal(kernel(row)[2], kernel(x)[2][k])
+            np.testing.assert_array_equal(after[beside], before[beside])
 
 
 @pytest.mark.parametrize("other", [1e5, -1e8, 2.0**31, np.nan, np.inf])
