@@ -9,7 +9,7 @@ WebAssembly can resolve, so the engine brings its own:
    parts, of 23, 23 and 53 bits. Only rounds with such an angle look at each number by itself, and what a
    number gives never depends on those beside it.
 3. sin r = r + r^3 S(r^2) and cos r = 1 - r^2/2 + r^4 C(r^2) for |r| <= pi/4. S and C are the minimax
-   polynomials of degree 5 found by Remez exchange in 60 digits (tests/engine/test_sincos.py finds them
+   polynomials of degree 5 found by Remez exchange in 60 digits (test_engine_sincos.py finds them
    again); their errors, 3.4e-18 relative and 4.7e-20 absolute, are far below rounding.
 4. The quadrant k swaps the two and sets the signs.
 
