@@ -165,3 +165,22 @@ def test_single_states_are_scalars(target, rnea):
     triple, cpu, width, *_ = TARGETS[target]
     ir, _ = single_module(rnea[0], width, "k", rnea[1])
     assert scalar(compile.cross(ir, triple, cpu)[0]) > 0
+
+
+@pytest.mark.parametrize(
+    ("target", "past", "fence"),
+    [
+        ("ARM64", r"\bstnp\b", r"\bdmb\b"),
+        ("AVX2", r"vmovntp[sd]\s+%ymm", r"\block\b|\bmfence\b"),
+        ("AVX-512", r"vmovntp[sd]\s+%zmm", r"\block\b|\bmfence\b"),
+        ("SSE2", r"movntp[sd]\s+%xmm", r"\block\b|\bmfence\b"),
+    ],
+)
+def test_stores_past_the_caches_are_there_before_the_driver_returns(target, past, fence):
+    triple, cpu, width, *_ = TARGETS[target]
+    graph, quaternions = program("crba", ladder.chain(8, base="floating"))
+    ir, _ = batch_module(graph, width, "k", quaternions)
+    assembly, code = compile.cross(ir, triple, cpu)
+    driver = assembly[assembly.index("\nk_batch:") :]
+    assert re.search(past, assembly) and re.search(fence, driver[: driver.index("\tret")])
+    assert defined_and_needed(code)[1] <= {"_GLOBAL_OFFSET_TABLE_"}
