@@ -113,10 +113,9 @@ def forward_kinematics(
             return poses
     if out is None:
         matrices = run(robot, "forward_kinematics", None, engine, dtype, q)
-        if matrices.ndim == 3 and engine is None and dtype is None:
-            robot.kernels["link poses"] = kernel(robot, "forward_kinematics").held(
-                LinkPoses, robot.link_index
-            )
+        if matrices.ndim == 3 and engine is None and dtype is None and "link poses" not in robot.kernels:
+            ready = kernel(robot, "forward_kinematics")
+            robot.kernels["link poses"] = ready.held(LinkPoses, robot.link_index)
         return LinkPoses(robot.link_index, matrices)
     if not isinstance(out, LinkPoses):
         raise TypeError(

@@ -17,8 +17,8 @@ import numpy as np
 
 MOST_ARGUMENTS = 24
 MOST_DIMENSIONS = 4
-WORDS = 7
-"""Of a description, before the addresses."""
+FIRST_WORDS = 7
+"""Words of a description before the addresses."""
 
 ROWS = -1
 """Stands for the number of states, the first dimension of all arguments of a batch."""
@@ -384,12 +384,12 @@ def text() -> str:
     """The module with @entry, and with @probe, a kernel to try it on; it is the same in every process."""
     loads = []
     for k, name in enumerate(ADDRESSES):
-        loads.append(f"  %pat_{name} = getelementptr i64, ptr %spec, i64 {WORDS + k}")
+        loads.append(f"  %pat_{name} = getelementptr i64, ptr %spec, i64 {FIRST_WORDS + k}")
         loads.append(f"  %at_{name} = load ptr, ptr %pat_{name}")
     return _TEXT.format(
         MOST=MOST_ARGUMENTS,
         STRIDES=MOST_ARGUMENTS + 1,
-        HEAD=WORDS + len(ADDRESSES),
+        HEAD=FIRST_WORDS + len(ADDRESSES),
         addresses="\n".join(loads),
         TYPE=_TYPE,
         DATA=_DATA,

@@ -148,7 +148,7 @@ def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_ru
                 last[operand] = k
     stored = {n for n in home if n in kept or last[n] > home[n]}
     ending: list[list[int]] = [[] for _ in range(len(chunks) + 1)]
-    results = {r for row in program.results for r in row}
+    results = {r for row in program.results for r in row if type(r) is int}
     for n, k in slot.items():
         if n not in results:  # a sine may be an output as it is
             ending[last[n]].append(k)

@@ -71,6 +71,16 @@ def test_no_object_is_lost_or_kept(kernel):
     assert len(gc.get_objects()) < before + 50
 
 
+def test_the_short_way_is_made_once():
+    robot = rk.load_urdf(rk.find_robot("arm"))
+    q = robot.neutral()
+    rk.forward_kinematics(robot, q)
+    made = robot.kernels["link poses"]
+    for other in (q.tolist(), q.astype(np.float32), q):
+        rk.forward_kinematics(robot, other)
+    assert robot.kernels["link poses"] is made
+
+
 def test_poses_outlive_their_robot_and_know_their_links():
     robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
     q = robot.neutral()

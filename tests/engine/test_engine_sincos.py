@@ -41,7 +41,7 @@ def angles() -> np.ndarray:
 def test_error_stays_below_2e_16(pair, largest):
     x = angles().ravel()
     x = x[abs(x) <= largest]
-    if largest == 2.0**20:  # of the rounds that mix both, none is left
+    if largest == 2.0**20:  # only rounds that look at no number by itself
         turns = np.rint(np.random.default_rng(5).uniform(-667_000, 667_000, 1600)) * (np.pi / 2)
         x = np.concatenate([x, turns, [largest, -largest]])
     x = np.resize(x, (len(x) // 8, 8))
