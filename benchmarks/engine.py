@@ -25,9 +25,10 @@ from models import G1, chain, random_tree, states
 from sparse import sparsity
 
 import robokit as rk
-from robokit.engine import compile, sincos
-from robokit.engine.batch import processors
-from robokit.kernels import kernel
+from robokit.dynamics.build import kernel
+from robokit.engine.emit import sincos
+from robokit.engine.run.batch_calls import processors
+from robokit.engine.target import llvm as compile
 
 
 @contextmanager

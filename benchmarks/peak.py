@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from measure import minima
 
-from robokit.engine import compile
+from robokit.engine.target import llvm as compile
 
 CHAINS = 12
 ROUNDS = 100_000

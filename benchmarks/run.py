@@ -25,7 +25,8 @@ import targets
 import throughput
 from measure import ROOT, commit, machine, one_core, progress, step
 
-from robokit.engine import compile, processor
+from robokit.engine.target import cpu as processor
+from robokit.engine.target import llvm as compile
 
 NAMES = {name.split(":")[-1]: (name, base) for name, base in dynamics.DEFAULT}
 PARTS = ["dynamics", "peers", "loading", *engine.PARTS]

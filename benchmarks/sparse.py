@@ -14,8 +14,8 @@ from models import G1, chain, states
 
 import robokit as rk
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
+from robokit.dynamics.build import kernel
 from robokit.engine import Kernel
-from robokit.kernels import kernel
 
 ROBOTS = (
     *(("humanoid", "floating"), (G1, "floating"), ("example-robot-data:talos", "floating")),

@@ -21,9 +21,9 @@ from measure import machine, minima, one_core
 from simulation import frictionless
 
 import robokit as rk
-from robokit.engine.batch import processors
+from robokit.dynamics.build import kernel
+from robokit.engine.run.batch_calls import processors
 from robokit.interop import MujocoAdapter, PinocchioAdapter
-from robokit.kernels import kernel
 
 BATCH, ROWS, STEPS, DT = 4096, 256, 20, 1e-3
 Calls = dict[str, dict[str, Callable[[], Any]]]  # by row ("inverse dynamics") and way ("Pinocchio, loop")

@@ -9,8 +9,6 @@ Angular first, quaternions wxyz, SI units; everything else in robokit.convention
 
 from typing import TYPE_CHECKING, Any
 
-from robokit.catalog import find_robot
-from robokit.diagnostics import Diagnostic
 from robokit.dynamics import (
     LinkPoses,
     LTDLFactor,
@@ -33,6 +31,7 @@ from robokit.dynamics import (
     rnea,
 )
 from robokit.errors import (
+    Diagnostic,
     MissingDependency,
     ModelError,
     RobokitError,
@@ -44,6 +43,7 @@ from robokit.errors import (
     WrongType,
 )
 from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree
+from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ def robots(draw: Any, most: int = 5, kinds: tuple[str, ...] = ladder.ALL_KINDS) 
 
 
 def arguments(robot: Robot, names: tuple[str, ...], rows: int, seed: int) -> list[np.ndarray]:
-    """Arguments of a kernel of robokit.kernels by name, (rows, n) each: states, and their matrices."""
+    """Arguments of a kernel of robokit.dynamics.build by name, (rows, n) each: states, and their matrices."""
     rng = np.random.default_rng(seed)
     n = robot.nv
     q = np.array([robot.random_configuration(rng) for _ in range(rows)]).reshape(rows, robot.nq)

@@ -10,11 +10,11 @@ from sphinx.application import Sphinx
 
 import robokit as rk
 from robokit.algorithms.rnea import rnea
-from robokit.engine import compile
-from robokit.engine.graph import ADD, CONST, COS, INPUT, MUL, SIN, SUB, Program
-from robokit.engine.tiles import batch_module
-from robokit.engine.trace import trace
-from robokit.kernels import KERNELS, SIZES
+from robokit.dynamics.build import KERNELS, SIZES
+from robokit.engine.emit.batch_module import batch_module
+from robokit.engine.target import llvm as compile
+from robokit.engine.trace.graph import ADD, CONST, COS, INPUT, MUL, SIN, SUB, Program
+from robokit.engine.trace.scalar import trace
 from robokit.model import ModelBuilder
 
 SIGNS = {ADD: "+", SUB: "-", MUL: "*"}

@@ -20,7 +20,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from robokit.cli.arguments import make_parser
+from robokit.cli.parser import make_parser
 from robokit.cli.plumbing import fail, show_warning
 from robokit.errors import RobokitError
 

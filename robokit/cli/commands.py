@@ -117,7 +117,7 @@ def view(arguments: argparse.Namespace) -> int:
 
 def info(arguments: argparse.Namespace) -> int:
     """The numbered tree, the masses and the joints."""
-    from robokit.report import describe
+    from robokit.cli.robot_report import describe
 
     for line in describe(load(arguments.robot, arguments.base, arguments.mimic)):
         print(line)
@@ -128,8 +128,8 @@ def check(arguments: argparse.Namespace) -> int:
     """What the importer finds in files and folders, for people and for CI."""
     import json
 
-    from robokit.urdf.lint import as_json, check_files, exit_status
-    from robokit.urdf.listing import Paint, listing, wants_colour
+    from robokit.urdf.lint.files import as_json, check_files, exit_status
+    from robokit.urdf.lint.lines import Paint, listing, wants_colour
 
     files, problems = named_files(arguments.files)
     if arguments.page is not None:
@@ -224,7 +224,7 @@ def mjcf(arguments: argparse.Namespace) -> int:
 
 def sparsity(arguments: argparse.Namespace) -> int:
     """The pattern of H and of its factors as a picture, with exact operation counts."""
-    from robokit.report import sparsity_lines
+    from robokit.cli.robot_report import sparsity_lines
     from robokit.viewer import draw_sparsity
 
     robot = load(arguments.robot, arguments.base, arguments.mimic)
@@ -250,8 +250,8 @@ def cost(arguments: argparse.Namespace) -> int:
 
 def cache(arguments: argparse.Namespace) -> int:
     """The folder of compiled code: what is in it, or empty it."""
-    from robokit.engine import cache as files
-    from robokit.report import cache_lines, cache_room
+    from robokit import disk_cache as files
+    from robokit.cli.robot_report import cache_lines, cache_room
 
     if arguments.clear:
         print(f"{files.folder()}: removed {cache_room(files.clear())}")
@@ -263,8 +263,8 @@ def cache(arguments: argparse.Namespace) -> int:
 
 def robots(_: argparse.Namespace) -> int:
     """Names that ROBOT may take."""
-    from robokit.catalog import EXAMPLES, example_robots, own_robots
-    from robokit.report import wrapped
+    from robokit.cli.robot_report import wrapped
+    from robokit.robot_names import EXAMPLES, example_robots, own_robots
 
     print("Robots of our own:")
     for line in wrapped(own_robots()):

@@ -41,8 +41,8 @@ def load(name: str, base: str, mimic: str | None = None) -> Any:
 
 def named_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Files that arguments mean, and a line for each that means none; EXAMPLES alone means all its robots."""
-    from robokit.catalog import EXAMPLES, example_files, find_robot
-    from robokit.urdf.lint import urdf_files
+    from robokit.robot_names import EXAMPLES, example_files, find_robot
+    from robokit.urdf.lint.files import urdf_files
 
     all_names: list[str] = []
     for name in names:

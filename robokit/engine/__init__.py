@@ -19,6 +19,6 @@ The engine knows no robots: it sees a text, the sizes of its inputs and outputs,
 """
 
 from robokit.engine.kernel import Bound, Kernel, NotFinite
-from robokit.engine.make import ENGINES
+from robokit.engine.maker import ENGINES
 
 __all__ = ["ENGINES", "Bound", "Kernel", "NotFinite"]

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine import arguments as check
-from robokit.engine import compile
-from robokit.engine import text as words
-from robokit.engine.batch import BLOCK_SECONDS, BatchRunner
-from robokit.engine.call import aligned, declined, fast_call
-from robokit.engine.graph import Program
-from robokit.engine.make import MAKING, Code, Maker, Text
-from robokit.engine.text import DOUBLE, SINGLE
+from robokit import arguments as check
+from robokit.engine.emit import ir as words
+from robokit.engine.emit.ir import DOUBLE, SINGLE
+from robokit.engine.maker import MAKING, Code, Maker, Text
+from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
+from robokit.engine.run.single_calls import aligned, declined, fast_call
+from robokit.engine.target import llvm as compile
+from robokit.engine.trace.graph import Program
 
 PLAIN_SECONDS = 1e-5
 """A guess of the time per state of the text on NumPy arrays."""

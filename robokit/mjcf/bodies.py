@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.conventions import MUJOCO_PARTS
 from robokit.errors import ModelError
-from robokit.mjcf.text import numbers
+from robokit.mjcf.attributes import numbers
 from robokit.model.geometry import Placement
 from robokit.model.joints import plane_axes
 from robokit.model.parts import Joint

@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from robokit.mjcf.attributes import numbers
 from robokit.mjcf.bodies import Names
-from robokit.mjcf.text import numbers
-from robokit.model.coupling import NONE, couple
 from robokit.model.geometry import Placement
+from robokit.model.mimic_coupling import NONE, couple
 from robokit.model.parts import LoopJoint
 from robokit.model.robot import Robot
 

@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from robokit.mjcf.attributes import numbers, pose
 from robokit.mjcf.bodies import Names, add_inertial, add_joint
 from robokit.mjcf.constraints import add_loops, add_mimics
-from robokit.mjcf.shapes import Shapes
-from robokit.mjcf.text import numbers, pose
+from robokit.mjcf.geoms import Shapes
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
 

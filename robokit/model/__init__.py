@@ -14,9 +14,9 @@ sparsity   patterns and operation counts of H and its factors
 """
 
 from robokit.model.builder import ModelBuilder
-from robokit.model.coupling import Coupling, couple
 from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
+from robokit.model.mimic_coupling import Coupling, couple
 from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree, plain_tree

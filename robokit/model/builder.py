@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE, SNAP, WORLD
-from robokit.diagnostics import Diagnostic
-from robokit.errors import ModelError, UnknownName
-from robokit.model.checks import checked_name, checked_placement, finite, finite_number, limit, limits
+from robokit.errors import Diagnostic, ModelError, UnknownName
+from robokit.model.builder_arguments import (
+    checked_name,
+    checked_placement,
+    finite,
+    finite_number,
+    limit,
+    limits,
+)
 from robokit.model.geometry import Placement, Shape
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
@@ -382,7 +388,7 @@ class ModelBuilder:
 
         The joint of a floating base is not in it; ``build`` adds it.
         """
-        from robokit.model.drafts import to_builder
+        from robokit.model.unbuild import to_builder
 
         return to_builder(robot)
 

@@ -16,12 +16,12 @@ import numpy as np
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import ModelError
 from robokit.model.builder import ModelBuilder
-from robokit.model.checks import checked_placement, finite
-from robokit.model.coupling import couple
-from robokit.model.drafts import arranged, children, is_base, outward, subtree, to_builder
+from robokit.model.builder_arguments import checked_placement, finite
 from robokit.model.geometry import Placement
+from robokit.model.mimic_coupling import couple
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
+from robokit.model.unbuild import arranged, children, is_base, outward, subtree, to_builder
 
 Inertial = tuple[float, Sequence[float], Any]
 """Mass [kg], centre of mass in the link frame [m], (3, 3) inertia about it in link axes [kg m^2]."""

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robokit.arrays import real_array
+from robokit.arguments import real_array
 from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
-from robokit.diagnostics import Diagnostic
-from robokit.errors import ShapeError, UnknownName, WrongType
-from robokit.model import parameters as inertial
-from robokit.model.coupling import Coupling
+from robokit.errors import Diagnostic, ShapeError, UnknownName, WrongType
+from robokit.model import inertial_parameters as inertial
 from robokit.model.geometry import Placement
+from robokit.model.mimic_coupling import Coupling
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.sparsity import inertia_pattern
 from robokit.model.tree import Tree
 
 if TYPE_CHECKING:
-    from robokit.cost import Cost
+    from robokit.dynamics.cost import Cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,7 +408,7 @@ class Robot:
 
     def cost(self) -> Cost:
         """Exact operation counts of the algorithms on this robot, a table by name; ``print`` shows it."""
-        from robokit.cost import cost
+        from robokit.dynamics.cost import cost
 
         return cost(self)
 

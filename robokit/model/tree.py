@@ -16,8 +16,8 @@ from typing import Any
 
 from robokit.conventions import GRAVITY
 from robokit.errors import ModelError
-from robokit.model.coupling import Coupling
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
+from robokit.model.mimic_coupling import Coupling
 from robokit.spatial import RigidInertia, Transform, Vector3
 from robokit.spatial.scalars import Scalar, iterations
 

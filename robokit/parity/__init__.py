@@ -6,9 +6,9 @@ robokit.interop. What the engines are known to read differently is said beside t
 
 from robokit.parity.compare import QUANTITIES, TOLERANCE, Comparison, compare, installed, relative_error
 from robokit.parity.engines import ENGINES
-from robokit.parity.files import FileComparison, compare_files
-from robokit.parity.listing import files_table, no_engine, table
+from robokit.parity.many_robots import FileComparison, compare_files
 from robokit.parity.reading import plain_text
+from robokit.parity.tables import files_table, no_engine, table
 
 __all__ = [
     "ENGINES",

@@ -20,13 +20,13 @@ from robokit.dynamics import (
     forward_kinematics,
     rnea,
 )
-from robokit.model.drafts import to_builder
+from robokit.dynamics.singular import singular_joint
 from robokit.model.robot import Robot
+from robokit.model.unbuild import to_builder
 from robokit.parity import engines
 from robokit.parity.notes import known_differences
 from robokit.parity.reading import robot_text
 from robokit.parity.state import Answering, Answers, State, one_line
-from robokit.singular import singular_joint
 
 TOLERANCE = 1e-10
 """Relative error up to which engines agree."""

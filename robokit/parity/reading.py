@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from robokit.urdf.xacro import expand_xacro, is_xacro
+from robokit.urdf.read.xacro import expand_xacro, is_xacro
 
 LEFT_OUT = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
 

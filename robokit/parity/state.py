@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robokit.model.drafts import is_base
 from robokit.model.robot import Robot
+from robokit.model.unbuild import is_base
 from robokit.parity.reading import THEIR_WORLD
 
 Answers = dict[str, np.ndarray]

@@ -18,11 +18,11 @@ records      energies, momenta and contact forces of recorded states
 program      the step as a kernel
 """
 
+from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
-from robokit.sim.points import ContactPoints, contact_points
-from robokit.sim.pose import standing_configuration, standing_height
-from robokit.sim.rollouts import Rollout, rollout
-from robokit.sim.simulator import simulate
+from robokit.sim.rollout import Rollout, rollout
+from robokit.sim.simulate import simulate
+from robokit.sim.standing import standing_configuration, standing_height
 from robokit.sim.trajectory import Contacts, Energy, Trajectory
 
 __all__ = [

@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from robokit.dynamics.singular import check_inertia
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
-from robokit.sim.checks import check_times
 from robokit.sim.ground import Ground
-from robokit.sim.integrators import method
-from robokit.sim.passive import joint_law
-from robokit.sim.program import Program
-from robokit.singular import check_inertia
+from robokit.sim.run_arguments import check_times
+from robokit.sim.step.integrators import method
+from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.step_kernel import Program
 
 FALL_DAMPING = 0.1
 """Joint damping in falls where the description gives none [N m s/rad | N s/m]."""

@@ -20,7 +20,7 @@ from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 
 if TYPE_CHECKING:
-    from robokit.sim.program import Program
+    from robokit.sim.step.step_kernel import Program
 
 FORMAT = 1
 
@@ -111,7 +111,7 @@ class Trajectory:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
         if self.program is None or self.program.points is None:
             return None
-        from robokit.sim.records import contact_forces
+        from robokit.sim.recorded import contact_forces
 
         points, forces = contact_forces(self.program, self.q, self.v, self.tau, self.summary["dt"])
         return Contacts(points, forces, self.program.points.link)

@@ -13,11 +13,11 @@ folders                   which files of a folder are robots
 describe, write, dump     a robot to its description, to text
 """
 
-from robokit.urdf.codes import CODES, Code
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.dump import dump
+from robokit.urdf.judge.codes import CODES, Code
 from robokit.urdf.load import build, check_urdf, from_yourdfpy, load_urdf, loads_urdf
-from robokit.urdf.xacro import expand_xacro
+from robokit.urdf.read.xacro import expand_xacro
+from robokit.urdf.write.dump import dump
 
 __all__ = [
     "CODES",

@@ -13,22 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE
-from robokit.diagnostics import Diagnostic
-from robokit.errors import UnknownName, WrongType
+from robokit.errors import Diagnostic, UnknownName, WrongType
 from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder, unit_axis
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.parts import Calibration, Mimic, Safety
-from robokit.urdf.check import check, fixed_base_name
 from robokit.urdf.description import (
     InertialDescription,
     JointDescription,
     RobotDescription,
     ShapeDescription,
 )
-from robokit.urdf.parse import parse_path, parse_text
-from robokit.urdf.report import Report, refusal
-from robokit.urdf.resolve import Resolver
-from robokit.urdf.xacro import expanded, is_xacro
+from robokit.urdf.judge.all import check, fixed_base_name
+from robokit.urdf.judge.findings import Report, refusal
+from robokit.urdf.read.mesh_files import Resolver
+from robokit.urdf.read.parse import parse_path, parse_text
+from robokit.urdf.read.xacro import expanded, is_xacro
 
 if TYPE_CHECKING:
     from robokit.model.robot import Robot
@@ -220,7 +219,7 @@ def _robot(
     assert description is not None  # a missing description is an error above
     robot = build(description, base, resolver, found)
     if mimic == "couple":
-        from robokit.model.coupling import couple
+        from robokit.model.mimic_coupling import couple
 
         return couple(robot)
     return robot

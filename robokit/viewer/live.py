@@ -21,8 +21,8 @@ import numpy as np
 
 from robokit.errors import ShapeError
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
-from robokit.viewer.motion import body_poses, bounds, frame_indices, rotate
 from robokit.viewer.payload import ground_height
+from robokit.viewer.poses import body_poses, bounds, frame_indices, rotate
 from robokit.viewer.scene import Drawable, Node, Triangles, scene
 
 SHOWN = {"visual": True, "collision": False, "inertia": False, "axis": False}

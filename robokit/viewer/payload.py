@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
-from robokit.viewer.motion import body_poses, bounds, frame_indices, pose_numbers
-from robokit.viewer.pictures import data_uri
+from robokit.viewer.poses import body_poses, bounds, frame_indices, pose_numbers
 from robokit.viewer.scene import Drawable, Node, Triangles, robot_size, scene
+from robokit.viewer.textures import data_uri
 
 MAX_CURVE_POINTS = 1600
 
@@ -237,11 +237,11 @@ def _optional_frames(trajectory: Any, chosen: np.ndarray) -> dict[str, Any]:
 
 def _centres_of_mass(robot: Any, q: np.ndarray) -> np.ndarray:
     """Centre of mass at each configuration, (T, 3) [m]; NaN for a robot without mass."""
-    import robokit
+    from robokit.dynamics import center_of_mass
 
     if not robot.total_mass > 0:
         return np.full((len(q), 3), np.nan)
-    return np.asarray(robokit.center_of_mass(robot, q)).reshape(len(q), 3)
+    return np.asarray(center_of_mass(robot, q)).reshape(len(q), 3)
 
 
 def _joints(robot: Any) -> list[dict[str, Any]]:
@@ -276,7 +276,7 @@ def _joints(robot: Any) -> list[dict[str, Any]]:
 
 def _relative(parent: np.ndarray, child: np.ndarray) -> list[float]:
     """Pose of a child in its parent from the world poses of both, seven numbers."""
-    from robokit.viewer.motion import rotate
+    from robokit.viewer.poses import rotate
 
     inverse = parent[3:] * np.array([-1.0, -1.0, -1.0, 1.0])
     position = rotate(inverse, child[:3] - parent[:3])

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from robokit.meshes.read_mesh import Picture
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
-from robokit.model.meshes import Picture
 
 Role = Literal["visual", "collision", "inertia", "axis"]
 
@@ -153,7 +153,7 @@ def rotation_from_z(axis: np.ndarray) -> np.ndarray:
 
 def robot_size(robot: Any) -> float:
     """A length that overlays are scaled by: of the order of half the robot's extent [m]."""
-    from robokit.viewer.motion import body_poses
+    from robokit.viewer.poses import body_poses
 
     poses = body_poses(robot, robot.neutral()[None])[0]
     extent = np.ptp(poses[1:, :3], axis=0) if len(poses) > 1 else np.zeros(3)
@@ -223,7 +223,7 @@ def _drawables(
     """The geometry itself, or the parts of its mesh file with the colours the file gives them."""
     if not isinstance(geometry, Mesh):
         return [(geometry, None)]
-    from robokit.viewer.meshes import load_mesh
+    from robokit.viewer.display_meshes import load_mesh
 
     try:
         if geometry.path is None:

@@ -11,9 +11,9 @@ from ladder import OWN, ROBOTS, pendulum, random_tree
 
 import robokit as rk
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
-from robokit.cost import GROWTH, OPERATIONS
-from robokit.engine import make
-from robokit.kernels import kernel
+from robokit.dynamics.build import kernel
+from robokit.dynamics.cost import GROWTH, OPERATIONS
+from robokit.engine import maker as make
 from robokit.model.sparsity import dof_depths, inertia_pattern
 
 FORMULA = ("mul", "add", "div")
@@ -110,7 +110,9 @@ def test_factorisation_costs_what_featherstones_formulas_say(name, base):
 
 
 def test_a_long_chain_factorises_at_the_formulas_cost(monkeypatch):
-    monkeypatch.setattr("robokit.cost.GROWTH", {name: GROWTH[name] for name in ("ltdl", "ltdl_solve")})
+    monkeypatch.setattr(
+        "robokit.dynamics.cost.GROWTH", {name: GROWTH[name] for name in ("ltdl", "ltdl_solve")}
+    )
     robot = rk.load_urdf(ROBOTS / "chain.urdf", base="fixed")
     cost = robot.cost()
     factored, solved = factor_and_solve_counts(robot.tree.dof_parent)
@@ -121,7 +123,7 @@ def test_a_long_chain_factorises_at_the_formulas_cost(monkeypatch):
 
 
 def test_random_trees_factorise_at_the_formulas_cost(monkeypatch):
-    monkeypatch.setattr("robokit.cost.GROWTH", {"ltdl": GROWTH["ltdl"]})
+    monkeypatch.setattr("robokit.dynamics.cost.GROWTH", {"ltdl": GROWTH["ltdl"]})
     for seed in range(3):
         row = random_tree(seed, "floating").cost()["ltdl"]
         assert row.formula == {o: getattr(row, o) for o in FORMULA}

@@ -13,8 +13,8 @@ import pytest
 
 from robokit.cli import main
 from robokit.urdf import CODES
-from robokit.urdf.lint import urdf_files
-from robokit.urdf.listing import Paint, wants_colour
+from robokit.urdf.lint.files import urdf_files
+from robokit.urdf.lint.lines import Paint, wants_colour
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN = '<robot name="clean"><link name="a"/></robot>'
@@ -77,7 +77,7 @@ def test_exit_status(folder, capsys, argv, status):
 
 def test_an_unreadable_file_is_status_2(folder, capsys, monkeypatch):
     monkeypatch.setattr(
-        "robokit.urdf.source.Path.read_bytes", lambda self: (_ for _ in ()).throw(OSError(5, "broken"))
+        "robokit.urdf.read.source.Path.read_bytes", lambda self: (_ for _ in ()).throw(OSError(5, "broken"))
     )
     status, out, _ = run(capsys, "clean.urdf")
     assert status == 2 and "file-unreadable" in out and "broken" in out

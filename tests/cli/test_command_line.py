@@ -130,7 +130,7 @@ def test_bad_input_is_one_clear_error(capsys, argv, said):
 
 
 def test_a_defect_of_ours_is_a_line_too(capsys, monkeypatch):
-    monkeypatch.setattr("robokit.catalog.own_robots", lambda: 1 / 0)
+    monkeypatch.setattr("robokit.robot_names.own_robots", lambda: 1 / 0)
     status, _, err = run(capsys, "robots")
     assert status == 1 and "internal error: ZeroDivisionError" in err[0] and "ROBOKIT_DEBUG=1" in err[0]
     monkeypatch.setenv("ROBOKIT_DEBUG", "1")

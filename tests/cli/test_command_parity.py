@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit import catalog
+from robokit import robot_names as catalog
 from robokit.cli import main
 from robokit.parity import QUANTITIES, compare, engines, plain_text
 from robokit.parity.engines import Engine

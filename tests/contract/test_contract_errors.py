@@ -127,7 +127,7 @@ def test_singular_inertia_names_the_joint():
 
 def test_an_overflow_in_a_large_batch_names_its_state_without_looking_at_all(robot, monkeypatch):
     looked = []
-    monkeypatch.setattr("robokit.calls.singular_joint", lambda robot, q: looked.append(q))
+    monkeypatch.setattr("robokit.dynamics.run.singular_joint", lambda robot, q: looked.append(q))
     s = State(robot)
     v = np.tile(s.v, (500, 1))
     for rows, message in (

@@ -1,4 +1,4 @@
-"""The source itself: import directions, light imports, citations."""
+"""The source itself: light imports, citations, docstrings."""
 
 from __future__ import annotations
 
@@ -13,26 +13,6 @@ import pytest
 import robokit
 
 ROOT = Path(robokit.__file__).resolve().parent
-# Each layer may import itself and the layers before it; layers on one line never import each other.
-LAYERS = [
-    ("errors", "conventions", "diagnostics"),
-    ("spatial", "arrays", "catalog"),
-    ("model",),
-    ("urdf", "algorithms", "interop", "mjcf"),
-    ("engine", "singular"),
-    ("kernels",),
-    ("large",),
-    ("calls",),
-    ("dynamics", "cost"),
-    ("sim",),
-    ("viewer", "report", "parity"),
-    ("cli",),
-    ("__main__",),
-]
-RANK = {name: k for k, layer in enumerate(LAYERS) for name in layer}
-WITHIN = {("diagnostics", "errors"), ("report", "viewer")}
-# trajectory.to_html and robot.cost, promised by the public API: inside the function only
-LATER = {("sim", "viewer"), ("model", "cost")}
 HEAVY = (
     "lxml",
     "trimesh",
@@ -51,10 +31,6 @@ HEAVY = (
 )
 FILES = sorted(ROOT.rglob("*.py"))
 ALGORITHMS = sorted(p for p in (ROOT / "algorithms").glob("*.py") if p.stem != "__init__")
-
-
-def layer_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
 def imports(path: Path):
@@ -82,40 +58,9 @@ def _typing_only(node: ast.AST) -> bool:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_go_one_way(path):
-    layer = layer_of(path)
-    if layer == "__init__":
-        return  # the public names come from everywhere
-    assert layer in RANK, f"{layer} has no place among the layers"
-    for module, line, at_import in imports(path):
-        parts = module.split(".")
-        if parts[0] != "robokit":
-            continue
-        other = parts[1] if len(parts) > 1 and parts[1] in RANK else None
-        if other is None:
-            # `from robokit import X`, `import robokit`: the public names, for what stands above them.
-            assert RANK[layer] > RANK["dynamics"], f"{path}:{line}: {layer} imports the whole of robokit"
-            continue
-        fine = other == layer or RANK[other] < RANK[layer] or (layer, other) in WITHIN
-        fine = fine or ((layer, other) in LATER and not at_import)
-        assert fine, f"{path.relative_to(ROOT)}:{line}: {layer} imports {other}"
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_heavy_packages_are_imported_where_they_are_used(path):
     for module, line, at_import in imports(path):
         assert not (at_import and module.split(".")[0] in HEAVY), f"{path.relative_to(ROOT)}:{line}: {module}"
-
-
-def test_the_layer_test_sees_imports():
-    # It walks real files: these three edges exist and would be refused the other way round.
-    found = {
-        (layer_of(p), m.split(".")[1]) for p in FILES for m, _, _ in imports(p) if m.startswith("robokit.")
-    }
-    assert {("model", "spatial"), ("algorithms", "model"), ("dynamics", "kernels")} <= found
-    assert (
-        RANK["spatial"] < RANK["model"] < RANK["algorithms"] < RANK["engine"] < RANK["dynamics"] < RANK["sim"]
-    )
 
 
 def test_import_robokit_is_light():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from robokit.engine import call
+from robokit.engine.run import single_calls as call
 
 sys.path.insert(0, str(Path(__file__).parent))
 

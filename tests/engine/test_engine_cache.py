@@ -14,8 +14,9 @@ import llvmlite
 import numpy as np
 import pytest
 
-from robokit.engine import cache, compile
+from robokit import disk_cache as cache
 from robokit.engine.kernel import Kernel
+from robokit.engine.target import llvm as compile
 
 
 @pytest.fixture
@@ -125,7 +126,7 @@ def test_a_folder_that_refuses_files_costs_only_time(folder, compiled, monkeypat
 
 
 def test_a_text_too_long_is_remembered(folder, monkeypatch):
-    from robokit.engine import make as module
+    from robokit.engine import maker as module
 
     monkeypatch.setattr(module, "NODE_BUDGET", 10)
     traced: list = []
@@ -153,7 +154,7 @@ print(repr(single.tolist()))
 def test_processes_that_race_all_get_it_right(folder, tmp_path):
     script = tmp_path / "race.py"
     script.write_text(RACE)
-    root = str(Path(cache.__file__).resolve().parents[2])
+    root = str(Path(cache.__file__).resolve().parents[1])
     env = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(folder)}
     runs = [
         subprocess.Popen([sys.executable, script], env=env, stdout=subprocess.PIPE, text=True)
@@ -229,7 +230,7 @@ def test_a_read_only_folder_is_read(folder, compiled, monkeypatch):
 FULL = """
 import os, resource
 import numpy as np
-from robokit.engine import cache
+from robokit import disk_cache as cache
 from robokit.engine.kernel import Kernel
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))  # a write stops in the middle
 def text(x):
@@ -249,7 +250,7 @@ print(len(list(cache.folder().iterdir())))
 
 def python(script: str, folder: Path, **options) -> str:
     """Output of a script in a process of its own."""
-    root = str(Path(cache.__file__).resolve().parents[2])
+    root = str(Path(cache.__file__).resolve().parents[1])
     env = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(folder)}
     done = subprocess.run(
         [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60, **options
@@ -266,7 +267,8 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_file_costs_only_time(folder):
 UMASK = """
 import os
 import numpy as np
-from robokit.engine import cache, compile
+from robokit import disk_cache as cache
+from robokit.engine.target import llvm as compile
 from robokit.engine.kernel import Kernel
 made = []
 real = compile.assemble

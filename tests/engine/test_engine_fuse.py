@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robokit.engine.fuse import fused
-from robokit.engine.graph import ADD, MUL, SUB, Program
-from robokit.engine.trace import trace
+from robokit.engine.passes.multiply_add import fused
+from robokit.engine.trace.graph import ADD, MUL, SUB, Program
+from robokit.engine.trace.scalar import trace
 
 SIGNED = (operator.add, operator.sub)
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.engine import call, entry
+from robokit.engine.emit import python_entry as entry
 from robokit.engine.kernel import Kernel
+from robokit.engine.run import single_calls as call
 from robokit.errors import UnknownName
 
 pytestmark = pytest.mark.skipif(

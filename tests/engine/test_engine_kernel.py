@@ -10,9 +10,11 @@ from engine_cases import chain, follow, recipes, states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robokit.engine import call, entry, text
+from robokit.engine.emit import ir as text
+from robokit.engine.emit import python_entry as entry
 from robokit.engine.kernel import Kernel, NotFinite
-from robokit.engine.trace import trace
+from robokit.engine.run import single_calls as call
+from robokit.engine.trace.scalar import trace
 from robokit.errors import ShapeError
 from robokit.spatial.scalars import sin, sqrt
 
@@ -159,7 +161,7 @@ def test_a_number_is_an_input_of_one_scalar():
 
 
 def test_threads_agree_with_one(kernel, monkeypatch):
-    from robokit.engine import batch
+    from robokit.engine.run import batch_calls as batch
 
     monkeypatch.setattr(batch, "PAYS_SECONDS", 1e-9)
     monkeypatch.setattr(batch, "BLOCK_SECONDS", 1e-5)
@@ -223,7 +225,7 @@ def test_the_text_on_plain_numbers_agrees(kernel):
 
 
 def test_a_text_too_long_to_record_runs_on_plain_numbers(kernel, monkeypatch):
-    from robokit.engine import make as module
+    from robokit.engine import maker as module
 
     monkeypatch.setattr(module, "NODE_BUDGET", 20)
     program, inputs, outputs = chain(9)
@@ -235,7 +237,7 @@ def test_a_text_too_long_to_record_runs_on_plain_numbers(kernel, monkeypatch):
 
 
 def test_without_a_compiler_the_text_runs_on_plain_numbers(kernel, monkeypatch):
-    from robokit.engine import compile
+    from robokit.engine.target import llvm as compile
 
     def missing(*_):
         raise compile.CompilerMissing("none")

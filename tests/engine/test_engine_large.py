@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit import large
+from robokit.dynamics import long_robots as large
 
 JOINTS = 9
 

@@ -13,9 +13,12 @@ import ladder
 import numpy as np
 import pytest
 
-from robokit import kernels
-from robokit.engine import compile, link, processor, shares
+from robokit.dynamics import build as kernels
 from robokit.engine.kernel import Kernel
+from robokit.engine.target import cpu as processor
+from robokit.engine.target import elf as link
+from robokit.engine.target import llvm as compile
+from robokit.engine.target import split as shares
 
 pytestmark = pytest.mark.skipif(not link.possible(), reason="images are for Linux on x86-64")
 
@@ -205,7 +208,7 @@ print("llvmlite.binding" in sys.modules)
 
 
 def test_a_kernel_from_the_cache_does_not_wait_for_llvm(tmp_path):
-    root = str(Path(link.__file__).resolve().parents[2])
+    root = str(Path(link.__file__).resolve().parents[3])
     environment = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(tmp_path)}
     for expected in ("True", "False"):
         done = subprocess.run(

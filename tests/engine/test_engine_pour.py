@@ -5,10 +5,13 @@ import ctypes
 import numpy as np
 import pytest
 
-from robokit.engine import batch, compile, pour, text
-from robokit.engine.call import aligned
-from robokit.engine.text import DOUBLE, SINGLE
-from robokit.kernels import kernel
+from robokit.dynamics.build import kernel
+from robokit.engine.emit import aligned_stores as pour
+from robokit.engine.emit import ir as text
+from robokit.engine.emit.ir import DOUBLE, SINGLE
+from robokit.engine.run import batch_calls as batch
+from robokit.engine.run.single_calls import aligned
+from robokit.engine.target import llvm as compile
 
 SIZES = (32, 33, 34, 35, 37, 64, 101, 127)
 

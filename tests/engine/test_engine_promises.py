@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 from strategies import LAYOUTS, arguments, robots
 
 import robokit as rk
-from robokit.engine import batch, compile, processor
+from robokit.dynamics.build import KERNELS, kernel
 from robokit.engine.kernel import Kernel
-from robokit.kernels import KERNELS, kernel
+from robokit.engine.run import batch_calls as batch
+from robokit.engine.target import cpu as processor
+from robokit.engine.target import llvm as compile
 
 ROOT = Path(rk.__file__).resolve().parents[1]
 
@@ -48,7 +50,7 @@ def test_batches_have_the_lanes_of_the_processor(monkeypatch, features, lanes, d
     monkeypatch.setattr(processor, "described", lambda: said)
     monkeypatch.setattr(compile, "host", lambda: ("", features))
     monkeypatch.setattr(compile, "assemble", assemble)
-    monkeypatch.setattr("robokit.engine.cache.load", lambda name: None)
+    monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)
     compile.vector_width.cache_clear()
     try:
         fresh(dtype)(*states(np.random.default_rng(0), [9, 9], 33))

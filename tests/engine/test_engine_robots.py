@@ -12,9 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import LAYOUTS, arguments, robots
 
+from robokit.dynamics.build import KERNELS, kernel
 from robokit.engine import NotFinite
 from robokit.errors import ShapeError
-from robokit.kernels import KERNELS, kernel
 
 EXAMPLES = 3
 ROWS = (0, 1, 3, 4, 5, 17, 33)

@@ -17,10 +17,11 @@ import pytest
 from engine_cases import chain, states
 
 import robokit as rk
-from robokit.engine import batch, cache
+from robokit import disk_cache as cache
 from robokit.engine.kernel import Kernel
+from robokit.engine.run import batch_calls as batch
 
-ROOT = Path(cache.__file__).resolve().parents[2]
+ROOT = Path(cache.__file__).resolve().parents[1]
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork and no such signals")
 
 
@@ -59,7 +60,7 @@ CHILDREN = """
 import multiprocessing, sys
 import numpy as np
 import robokit as rk
-from robokit.engine import batch
+from robokit.engine.run import batch_calls as batch
 
 batch.PAYS_SECONDS, batch.processors = 1e-9, lambda: 3
 
@@ -98,7 +99,7 @@ def test_children_compute_what_their_parent_does(tmp_path, method):
 FORK = """
 import os, sys, threading, time
 import numpy as np
-from robokit.engine import compile
+from robokit.engine.target import llvm as compile
 from robokit.engine.kernel import Kernel
 
 slow = threading.Event()
@@ -269,7 +270,7 @@ INTERRUPT = """
 import sys, time
 import numpy as np
 import robokit as rk
-from robokit.engine import batch
+from robokit.engine.run import batch_calls as batch
 
 robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
 rows = 200_000_000  # half a minute, of one state and memory that is touched as it goes

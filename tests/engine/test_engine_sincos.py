@@ -6,9 +6,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from robokit.engine import sincos
+from robokit.engine.emit import sincos
+from robokit.engine.emit.ir import DOUBLE, SINGLE
 from robokit.engine.kernel import Kernel
-from robokit.engine.text import DOUBLE, SINGLE
 from robokit.spatial.scalars import cos, sin
 
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.engine import Kernel, make, steps
-from robokit.engine.trace import trace
-from robokit.kernels import KERNELS, SIZES, quaternion_offsets
+from robokit.dynamics.build import KERNELS, SIZES, quaternion_offsets
+from robokit.engine import Kernel
+from robokit.engine import maker as make
+from robokit.engine.passes import repeats as steps
+from robokit.engine.trace.scalar import trace
 from robokit.model import ModelBuilder, Placement
 
 # Factorisations walk no tree of bodies, so their lines are never cut.

@@ -13,12 +13,13 @@ import ladder
 import numpy as np
 import pytest
 
-from robokit.engine import compile, steps
-from robokit.engine.single import single_module
-from robokit.engine.text import DOUBLE, SINGLE
-from robokit.engine.tiles import batch_module
-from robokit.engine.trace import trace
-from robokit.kernels import KERNELS, SIZES, quaternion_offsets
+from robokit.dynamics.build import KERNELS, SIZES, quaternion_offsets
+from robokit.engine.emit.batch_module import batch_module
+from robokit.engine.emit.ir import DOUBLE, SINGLE
+from robokit.engine.emit.single_module import single_module
+from robokit.engine.passes import repeats as steps
+from robokit.engine.target import llvm as compile
+from robokit.engine.trace.scalar import trace
 from robokit.model import ModelBuilder, Placement
 
 # triple, cpu, doubles a vector, a vector's multiplication, a fused one, registers that the target has not

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robokit.engine.graph import TraceTooLarge
-from robokit.engine.trace import Scalar, trace
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.engine.trace.scalar import Scalar, trace
 from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
 

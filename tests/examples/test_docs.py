@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import robokit as rk
-from robokit.cli.arguments import make_parser
+from robokit.cli.parser import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

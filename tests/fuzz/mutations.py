@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import ladder
 
 import robokit as rk
-from robokit.catalog import example_robots
+from robokit.robot_names import example_robots
 from robokit.urdf import dump
 
 LARGEST = 12_000  # characters of a file to start from: larger ones only take longer

@@ -11,8 +11,8 @@ import pytest
 from ladder import relative
 
 import robokit as rk
-from robokit.engine import compile
-from robokit.kernels import KERNELS
+from robokit.dynamics.build import KERNELS
+from robokit.engine.target import llvm as compile
 
 SAMPLES = 5
 I = np.eye(3)
@@ -149,8 +149,8 @@ def test_the_second_set_does_not_compile(monkeypatch):
     made: list[str] = []
     assemble = compile.assemble
     monkeypatch.setattr(compile, "assemble", lambda ir: made.append(ir) or assemble(ir))
-    monkeypatch.setattr("robokit.engine.cache.load", lambda name: None)
-    monkeypatch.setattr("robokit.engine.cache.store", lambda *given: None)
+    monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)
+    monkeypatch.setattr("robokit.disk_cache.store", lambda *given: None)
     q, v, a, _ = state(robot)
     rk.rnea(robot.with_inertias(robot.inertial_parameters), q, v, a)
     assert made
@@ -270,7 +270,7 @@ def test_the_engines_agree(rows):
 
 def test_python_compiles_nothing(monkeypatch):
     monkeypatch.setattr(compile, "assemble", lambda ir: pytest.fail("compiled"))
-    monkeypatch.setattr("robokit.engine.cache.load", lambda name: None)
+    monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)
     robot = rebuilt("fixed", {})
     expected = everything(robot, *state(robot), engine="python")
     monkeypatch.setenv("ROBOKIT_ENGINE", "python")

@@ -13,7 +13,7 @@ import pytest
 import trimesh
 from PIL import Image
 
-from robokit.model.meshes import Surface, companion, read_mesh
+from robokit.meshes.read_mesh import Surface, companion, read_mesh
 
 SOLID = trimesh.creation.box((1.0, 2.0, 3.0))
 AREA, VOLUME = 22.0, 6.0
@@ -295,10 +295,10 @@ def test_factors_of_gltf_are_linear(tmp_path):
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("robokit.model.meshes.LARGEST", 100)
+    monkeypatch.setattr("robokit.meshes.read_mesh.LARGEST", 100)
     with pytest.raises(ValueError, match="at most"):
         list(read_mesh(write(tmp_path, "a.stl")))
     monkeypatch.undo()
-    monkeypatch.setattr("robokit.model.meshes.MOST_TRIANGLES", 11)
+    monkeypatch.setattr("robokit.meshes.read_mesh.MOST_TRIANGLES", 11)
     with pytest.raises(ValueError, match="more than 11 triangles"):
         list(read_mesh(write(tmp_path, "a.stl")))

@@ -17,7 +17,7 @@ from collections import Counter
 from importlib import metadata
 from pathlib import Path
 
-from robokit.catalog import EXAMPLES, example_robots
+from robokit.robot_names import EXAMPLES, example_robots
 from robokit.urdf import CODES, check_urdf
 
 FROZEN = Path(__file__).with_suffix(".json")

@@ -6,7 +6,7 @@ from importlib import metadata
 import pytest
 from check_examples import FROZEN, counts
 
-from robokit.catalog import EXAMPLES, own_robots
+from robokit.robot_names import EXAMPLES, own_robots
 from robokit.urdf import CODES, check_urdf
 
 pytestmark = pytest.mark.parity

@@ -13,20 +13,20 @@ import pytest
 from public import error
 
 import robokit as rk
-import robokit.catalog
+from robokit import robot_names
 from robokit.algorithms.aba import aba
 from robokit.algorithms.bias import bias_forces
 from robokit.algorithms.centroidal import centroidal_momentum_matrix
 from robokit.algorithms.crba import crba
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.rnea import rnea
-from robokit.singular import singular_joint
+from robokit.dynamics.singular import singular_joint
 
 pytestmark = pytest.mark.parity
 
 TOLERANCE = 1e-10
 STATES = 2
-ALL = {path: name for name, path in sorted(rk.catalog.example_robots().items(), reverse=True)}
+ALL = {path: name for name, path in sorted(robot_names.example_robots().items(), reverse=True)}
 """File to name: several names may lead to one file."""
 
 REFUSED = {

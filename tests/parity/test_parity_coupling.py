@@ -7,7 +7,7 @@ import pytest
 from public import error
 
 import robokit as rk
-import robokit.catalog
+from robokit import robot_names
 
 pytestmark = pytest.mark.parity
 
@@ -19,7 +19,7 @@ ROBOTS = ("baxter", "panda", "pr2", "tiago_pro")
 def test_projection_of_pinocchio(name, base, record_error):
     from peers import PinocchioPeer
 
-    path = rk.catalog.example_robots()[name]
+    path = robot_names.example_robots()[name]
     full, robot = rk.load_urdf(path, base=base), rk.load_urdf(path, base=base, mimic="couple")
     assert robot.nv < full.nv
     peer = PinocchioPeer(full, path)
@@ -47,7 +47,7 @@ def test_projection_of_pinocchio(name, base, record_error):
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_hands_without_mass_are_singular_coupled_or_not(base):
     """romeo's hands: no link behind LHand and RHand has a mass, so their rows of H_r are zero."""
-    robot = rk.load_urdf(rk.catalog.example_robots()["romeo"], base=base, mimic="couple")
+    robot = rk.load_urdf(robot_names.example_robots()["romeo"], base=base, mimic="couple")
     q, v = robot.random_configuration(0), np.zeros(robot.nv)
     H = rk.crba(robot, q)
     zero = [name for name in robot.joint_names if not H[robot.joint(name).v_slice].any()]

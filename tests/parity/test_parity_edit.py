@@ -51,7 +51,7 @@ def test_pinocchio_reads_what_is_written(name, base, tmp_path):
 
 
 def test_every_example_is_read_again():
-    from robokit.catalog import example_robots
+    from robokit.robot_names import example_robots
 
     count = 0
     for path in sorted(set(example_robots().values())):

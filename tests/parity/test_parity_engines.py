@@ -7,8 +7,8 @@ import pytest
 from public import error
 
 import robokit as rk
-from robokit.catalog import own_robots
 from robokit.parity import ENGINES, QUANTITIES, TOLERANCE, compare
+from robokit.robot_names import own_robots
 
 pytestmark = pytest.mark.parity
 

@@ -10,17 +10,17 @@ import pytest
 from public import error
 
 import robokit as rk
-import robokit.catalog
+from robokit import robot_names
+from robokit.dynamics.singular import singular_joint
 from robokit.interop import MujocoAdapter
 from robokit.mjcf import to_mjcf
 from robokit.parity.compare import own_answers
 from robokit.parity.state import State
 from robokit.parity.with_mujoco import answering
-from robokit.singular import singular_joint
 
 pytestmark = pytest.mark.parity
 
-FILES = {path: name for name, path in sorted(rk.catalog.example_robots().items(), reverse=True)}
+FILES = {path: name for name, path in sorted(robot_names.example_robots().items(), reverse=True)}
 FILES |= {ladder.ROBOTS / f"{name}.urdf": name for name in ladder.OWN}
 
 NO_ROBOT = {"alex_psyonic_hands.urdf", "ur3.urdf"}
@@ -172,7 +172,7 @@ def test_the_four_bar_closes():
 
 
 def robot_of(name: str, base: str) -> rk.Robot:
-    return rk.load_urdf(rk.catalog.example_robots()[name], base=base)
+    return rk.load_urdf(robot_names.example_robots()[name], base=base)
 
 
 def test_mimic_is_a_constraint():

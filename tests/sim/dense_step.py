@@ -14,8 +14,8 @@ from dense import Dense, skew
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
-from robokit.sim.passive import FADE, JointLaw
-from robokit.sim.points import contact_points
+from robokit.sim.contact_points import contact_points
+from robokit.sim.step.joint_forces import FADE, JointLaw
 
 UP = np.array([0.0, 0.0, 1.0])
 

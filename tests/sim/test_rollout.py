@@ -10,9 +10,9 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.engine.make import Maker
-from robokit.engine.rollout import Passes
-from robokit.sim import rows as rows_module
+from robokit.engine.maker import Maker
+from robokit.engine.run.rollout_calls import Passes
+from robokit.sim import rollout_batch as rows_module
 
 
 def starts(robot, B, seed=0, speed=0.3):

@@ -10,8 +10,8 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.engine import compile
-from robokit.sim.points import contact_points
+from robokit.engine.target import llvm as compile
+from robokit.sim.contact_points import contact_points
 
 B = 3
 GROUND = rk.Ground()
@@ -56,8 +56,8 @@ def made(monkeypatch):
     found = []
     assemble = compile.assemble
     monkeypatch.setattr(compile, "assemble", lambda ir: found.append(ir) or assemble(ir))
-    monkeypatch.setattr("robokit.engine.cache.load", lambda name: None)
-    monkeypatch.setattr("robokit.engine.cache.store", lambda *given: None)
+    monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)
+    monkeypatch.setattr("robokit.disk_cache.store", lambda *given: None)
     return found
 
 

@@ -5,7 +5,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.engine.make import Maker
+from robokit.engine.maker import Maker
 
 EPS = float(np.finfo(np.float32).eps)
 SINGLE = {"dtype": "float32"}

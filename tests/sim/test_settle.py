@@ -9,12 +9,12 @@ from ladder import relative
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
-from robokit.sim import ledger
-from robokit.sim.contact import settle
-from robokit.sim.integrators import METHODS, acceleration, along
-from robokit.sim.passive import joint_law
-from robokit.sim.pose import standing_configuration
-from robokit.sim.program import Program
+from robokit.sim.standing import standing_configuration
+from robokit.sim.step import ledger
+from robokit.sim.step.contact import settle
+from robokit.sim.step.integrators import METHODS, acceleration, along
+from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.step_kernel import Program
 
 DT = 1e-3
 GROUND = rk.Ground(friction=0.6, height=0.25)

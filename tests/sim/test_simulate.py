@@ -8,10 +8,10 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import ModelBuilder
-from robokit.sim import ledger
-from robokit.sim.integrators import METHODS
-from robokit.sim.passive import joint_law
-from robokit.sim.program import Program
+from robokit.sim.step import ledger
+from robokit.sim.step.integrators import METHODS
+from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.step_kernel import Program
 
 
 def test_records():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from robokit.catalog import example_robots
+from robokit.robot_names import example_robots
 from robokit.urdf import check_urdf
 
 pytestmark = pytest.mark.parity

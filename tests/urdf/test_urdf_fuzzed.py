@@ -7,8 +7,8 @@ import pytest
 from urdf_cases import LIMIT, inertial, joint, link
 
 from robokit.urdf import check_urdf, loads_urdf
-from robokit.urdf.lint import Checked, as_json
-from robokit.urdf.listing import Paint, listing
+from robokit.urdf.lint.files import Checked, as_json
+from robokit.urdf.lint.lines import Paint, listing
 
 BEYOND = {
     "an inertia that overflows where it is turned": (

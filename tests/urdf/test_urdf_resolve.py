@@ -5,7 +5,7 @@ from urdf_cases import visual
 
 from robokit.errors import UrdfError
 from robokit.urdf import check_urdf, load_urdf, loads_urdf
-from robokit.urdf.resolve import Resolver
+from robokit.urdf.read.mesh_files import Resolver
 
 NAME = "package://my_robot/meshes/a.STL"
 

@@ -10,10 +10,10 @@ import pytest
 from test_viewer_browser import LIT, Watch, until
 from viewer_cases import EVIL, pendulum
 
-from robokit.diagnostics import Diagnostic
+from robokit.errors import Diagnostic
 from robokit.urdf import CODES
 from robokit.viewer import write_check_page
-from robokit.viewer.findings import ODD, ODD_COLOUR, check_payload
+from robokit.viewer.check_page import ODD, ODD_COLOUR, check_payload
 from robokit.viewer.payload import pose_payload
 
 

@@ -10,13 +10,13 @@ import pytest
 import trimesh
 from PIL import Image
 
-from robokit.engine import cache
+from robokit import disk_cache as cache
+from robokit.meshes.read_mesh import Surface
 from robokit.model import Box, Mesh, ModelBuilder, Shape
-from robokit.model.meshes import Surface
-from robokit.viewer import meshes
+from robokit.viewer import display_meshes as meshes
 from robokit.viewer.payload import pose_payload
-from robokit.viewer.pictures import data_uri
 from robokit.viewer.scene import WHITE, scene
+from robokit.viewer.textures import data_uri
 
 
 def sphere_in_colours(tmp_path):
@@ -120,6 +120,6 @@ def test_what_is_no_picture_is_left_out_with_a_warning(tmp_path, monkeypatch):
     with pytest.warns(UserWarning, match=r"skin.png' of link 'l' is left out: cannot identify") as caught:
         payload = pose_payload(robot(*shapes))
     assert len(caught) == 1 and payload["pictures"] == []
-    monkeypatch.setattr("robokit.viewer.pictures.MOST", 10)
+    monkeypatch.setattr("robokit.viewer.textures.MOST", 10)
     with pytest.raises(ValueError, match="4 x 4 pixels; at most 10"):
         data_uri(Image.new("RGB", (4, 4)))

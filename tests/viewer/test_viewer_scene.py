@@ -9,11 +9,11 @@ import pytest
 from viewer_cases import pendulum
 
 import robokit as rk
+from robokit.meshes.collada import read_collada
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
-from robokit.model.collada import read_collada
+from robokit.viewer.display_meshes import cluster, load_mesh, simplify
 from robokit.viewer.live import capsule_triangles
-from robokit.viewer.meshes import cluster, load_mesh, simplify
-from robokit.viewer.motion import body_poses, bounds, frame_indices, quaternions_xyzw, rotate
+from robokit.viewer.poses import body_poses, bounds, frame_indices, quaternions_xyzw, rotate
 from robokit.viewer.scene import MISSING_COLOUR, Triangles, inertia_node, scene
 
 TRIANGLE_DAE = """<?xml version="1.0"?>

@@ -7,7 +7,7 @@ import pytest
 from viewer_cases import pendulum
 
 from robokit.viewer import draw_sparsity, sparsity_figure
-from robokit.viewer.sparsity import count_lines, tree_layout
+from robokit.viewer.mass_matrix_figure import count_lines, tree_layout
 
 START = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 

@@ -1,0 +1,167 @@
+"""Checks of array arguments: what was given, what is accepted, in the words of the caller.
+
+Only the slow way comes through here: a call whose arguments are already contiguous float64 arrays of the
+right shape is checked by machine code (call.py, single.py, tiles.py) and comes here when that refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.errors import ShapeError
+
+_KINDS = {"c": "complex numbers", "O": "objects", "b": "booleans", "U": "text", "S": "bytes"}
+
+
+def real_array(
+    name: str,
+    value: Any,
+    accepted: str | tuple[int, ...],
+    error: type[Exception] = ShapeError,
+    dtype: str = "float64",
+) -> np.ndarray:
+    """An array of any shape, without a copy where none is needed.
+
+    Args:
+        name: of the argument, for messages.
+        value: array, nested sequences or a number.
+        accepted: the shapes that the caller takes, for messages: "(7,) or (B, 7)".
+        error: class to raise.
+        dtype: of the array that is returned.
+
+    Raises:
+        ShapeError, or the class given: not real numbers, masked, or a ragged sequence.
+    """
+    if isinstance(value, np.ndarray) and hasattr(value, "mask") and hasattr(value, "filled"):
+        raise error(
+            f"{name}: expected real numbers of shape {accepted}, got a masked array; "
+            "fill it first, for example with .filled(0.0)"
+        )
+    try:
+        array = np.asarray(value)
+    except ValueError as problem:
+        raise error(f"{name}: expected {accepted}, got a ragged sequence ({problem})") from None
+    except TypeError as problem:
+        raise error(f"{name}: expected {accepted}, got no array ({problem})") from None
+    if array.dtype.kind not in "fiu":
+        got = "None" if value is None else _KINDS.get(array.dtype.kind, str(array.dtype))
+        if array.dtype.kind in "USO" and array.ndim == 0 and value is not None:
+            got = f"{got}: {_short(value)}"
+        raise error(f"{name}: expected real numbers of shape {accepted}, got {got}")
+    if array.dtype == dtype:
+        return array
+    with np.errstate(over="ignore"):  # too large for single precision is infinite, and refused as such
+        return array.astype(dtype, copy=False)
+
+
+def _short(value: Any) -> str:
+    words = repr(value)
+    return words if len(words) <= 60 else f"{words[:57]}..."
+
+
+def argument(name: str, value: Any, size: int, dtype: str = "float64") -> np.ndarray:
+    """An array (size,) or (B, size) with contiguous rows.
+
+    Args:
+        name: of the argument, for messages.
+        value: array, list or number (where size is 1).
+        size: scalars of one state.
+        dtype: of the array that is returned.
+
+    Raises:
+        ShapeError: not numbers, or another shape.
+    """
+    accepted = f"({size},) or (B, {size})"
+    array = real_array(name, value, accepted, dtype=dtype)
+    if array.ndim == 0 and size == 1:
+        array = array.reshape(1)
+    if array.ndim not in (1, 2) or array.shape[-1] != size:
+        raise ShapeError(f"{name}: expected shape {accepted}, got {array.shape}")
+    # Rows may be far apart (a slice of a wider array) or the same (broadcast); their scalars may not.
+    apart = array.strides[-1] != array.itemsize
+    if apart or not array.flags.aligned or (array.ndim == 2 and array.strides[0] < 0):
+        array = array.copy()
+    return array
+
+
+def is_single(value: Any) -> bool:
+    """Whether a value is one state at most; what is no array at all is left to :func:`argument`."""
+    try:
+        return np.ndim(value) <= 1
+    except ValueError:
+        return False
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """The same memory as machine code knows it: ndarray itself, and the one float64 (not a pickled one)."""
+    return np.asarray(array).view(np.float64)
+
+
+def batch_size(names: Sequence[str], arrays: Sequence[np.ndarray]) -> int | None:
+    """Common batch size B, None if every argument is a single state.
+
+    Raises:
+        ShapeError: two arguments have different B.
+    """
+    found: tuple[str, int] | None = None
+    for name, array in zip(names, arrays, strict=True):
+        if array.ndim == 2:
+            if found is not None and found[1] != len(array):
+                raise ShapeError(f"{name}: expected a batch of {found[1]} like {found[0]}, got {len(array)}")
+            found = name, len(array)
+    return None if found is None else found[1]
+
+
+def check_values(
+    names: Sequence[str], arrays: Sequence[np.ndarray], quaternions: Sequence[tuple[int, int]]
+) -> None:
+    """Find what made a kernel refuse.
+
+    Args:
+        names: of the arguments.
+        arrays: as :func:`argument` made them.
+        quaternions: (argument, offset) of each unit quaternion.
+
+    Raises:
+        ShapeError: an argument holds NaN or infinity, or a quaternion is not of unit length.
+    """
+    for name, array in zip(names, arrays, strict=True):
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            where = tuple(int(k) for k in bad[0])
+            more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+            place = ", ".join(map(str, where))
+            raise ShapeError(f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}")
+    for k, offset in quaternions:
+        part = arrays[k][..., offset : offset + 4]
+        square = np.einsum("...i,...i", part, part)
+        bad = np.argwhere(np.abs(square - 1.0) > UNIT_QUATERNION_TOLERANCE)
+        if len(bad):
+            row = tuple(int(i) for i in bad[0])
+            place = "".join(f"{i}, " for i in row) + f"{offset}:{offset + 4}"
+            raise ShapeError(
+                f"{names[k]}: expected a unit quaternion (quat_wxyz) at {names[k]}[{place}], "
+                f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; "
+                "divide it by its norm"
+            )
+
+
+def output(name: str, out: Any, shape: tuple[int, ...], dtype: str = "float64") -> np.ndarray:
+    """An array given to be written to.
+
+    Raises:
+        ShapeError: not a writable contiguous array of that shape and type.
+    """
+    if not isinstance(out, np.ndarray):
+        raise ShapeError(f"{name}: expected a {dtype} array of shape {shape}, got {type(out).__name__}")
+    if hasattr(out, "mask") and hasattr(out, "filled"):
+        raise ShapeError(f"{name}: expected a {dtype} array, got a masked array; write to its .data")
+    if out.shape != shape or out.dtype != dtype:
+        raise ShapeError(f"{name}: expected {dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
+    if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):
+        raise ShapeError(f"{name}: expected a writable C-contiguous array to write to")
+    return out

@@ -1,0 +1,262 @@
+"""Compiled code, and what was computed of meshes, on disk: content-addressed, verified, and never needed.
+
+A file is named by the hash of everything that its content depends on, so it is never out of date, only
+unused. It carries the hash of its own bytes: a torn or foreign file is ignored and written anew. Files
+appear by an atomic rename, so any number of processes may race; the losers overwrite with the same. A
+folder that is missing, full or read-only costs compile time and nothing else.
+
+The folder is $ROBOKIT_CACHE_DIR, else robokit under the platform's folder for caches of the user. It
+holds machine code that will be run: give it to nobody else to write. Files of other users are not used,
+except root's and those of the folder's owner, and nobody else may write to the ones made here, whatever
+the umask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_MAGIC = b"robokit1"
+_START = len(_MAGIC) + 32
+_LIMIT_BYTES = 1 << 29
+_NAME = re.compile(r"[0-9a-f]{64}\.(bin|\d+\.[0-9a-f]{12}\.tmp)")
+_ABANDONED_SECONDS = 3600.0
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write line ends otherwise
+_LOADED = time.time() - 1.0  # a second for coarse clocks, and for what was imported before this file
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of the cache.
+
+    Attributes:
+        path: of the file.
+        size: [bytes].
+        used: when it was last used [s since the epoch].
+        kernel: name of the kernel, "" where the file does not say.
+        part: "single", "batch" or "mesh", "" where the file does not say.
+    """
+
+    path: Path
+    size: int
+    used: float
+    kernel: str
+    part: str
+
+
+def folder() -> Path:
+    """Where the files are; it may not exist."""
+    chosen = os.environ.get("ROBOKIT_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "robokit"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "robokit"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "robokit"
+
+
+@cache
+def source_digest() -> bytes:
+    """Hash of robokit's own source: what a kernel computes may depend on any line of it.
+
+    Empty where the files are not the source of the code that runs: there are none (a zipped or frozen
+    program), or some were edited or upgraded after they were imported.
+    """
+    root = os.path.dirname(os.path.realpath(__file__))
+    total = hashlib.sha256()
+    paths = sorted(
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(root)
+        for name in names
+        if name.endswith(".py")
+    )
+    for path in paths:
+        content = source_file(path)
+        if content is None:
+            return b""
+        total.update(f"{path[len(root) :]}\0{len(content)}\0".encode())
+        total.update(content)
+    return total.digest() if paths else b""
+
+
+def source_file(path: str | Path) -> bytes | None:
+    """Content of a source file, None if it is gone or may be newer than what this process runs."""
+    try:
+        with open(path, "rb") as file:
+            state = os.fstat(file.fileno())
+            return None if max(state.st_mtime, state.st_ctime) > _LOADED else file.read()
+    except OSError:
+        return None
+
+
+def digest(*parts: Any) -> str:
+    """Name of a file from all that its content depends on (bytes, or values with an exact repr)."""
+    total = hashlib.sha256()
+    for part in parts:
+        content = part if isinstance(part, bytes) else repr(part).encode()
+        total.update(len(content).to_bytes(8, "little"))
+        total.update(content)
+    return total.hexdigest()
+
+
+def load(name: str) -> tuple[dict[str, Any], bytes] | None:
+    """Metadata and code stored under that name; None if there is no such file or it is damaged."""
+    try:
+        path = folder() / f"{name}.bin"
+        with open(path, "rb") as file:
+            if not _trusted(os.fstat(file.fileno()), path.parent.stat()):
+                _log.info("ignored cache file %s of another user", path)
+                return None
+            content = file.read()
+        with contextlib.suppress(OSError):
+            os.utime(path)  # the oldest are removed first
+    except (OSError, RuntimeError):
+        return None
+    try:
+        if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : _START] != _hash(content[_START:]):
+            raise ValueError("hash differs")
+        meta, end = _metadata(content)
+        if meta.pop("name") != name:
+            raise ValueError("renamed")
+        return meta, content[end:]
+    except (ValueError, KeyError) as error:
+        _log.info("ignored damaged cache file %s: %s", path, error)
+        return None
+
+
+def store(name: str, meta: dict[str, Any], code: bytes) -> None:
+    """Keep metadata and code under a name; failure is not an error."""
+    header = json.dumps({**meta, "name": name}).encode()
+    content = len(header).to_bytes(4, "little") + header + code
+    temporary = None
+    try:
+        where = folder()
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _prune(where)
+        temporary = where / f"{name}.{os.getpid()}.{os.urandom(6).hex()}.tmp"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o644)
+        with open(descriptor, "wb") as file:
+            file.write(_MAGIC + _hash(content) + content)
+        os.replace(temporary, where / f"{name}.bin")
+        temporary = None
+    except (OSError, RuntimeError) as error:
+        _log.info("compiled code was not kept: %s", error)
+    finally:  # after Ctrl-C too
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+
+def arrays(label: str, key: Sequence[Any], make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """Arrays that take long to compute, from the folder or made now and kept there.
+
+    Args:
+        label: for ``robokit cache``.
+        key: all that they depend on besides robokit's own source, as for :func:`digest`.
+        make: computes them.
+    """
+    source = source_digest()
+    name = digest("arrays", source, *key)
+    found = load(name) if source else None
+    if found is not None:
+        with np.load(io.BytesIO(found[1]), allow_pickle=False) as file:
+            return [file[k] for k in file.files]
+    made = [np.asarray(each) for each in make()]
+    if source:
+        content = io.BytesIO()
+        np.savez(content, *made)
+        store(name, {"kernel": label, "part": "mesh"}, content.getvalue())
+    return made
+
+
+def entries() -> list[Entry]:
+    """The cache's files, those used last first; none if there is no folder.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    found = []
+    for path, state in _files(folder()):
+        kernel = part = ""
+        try:
+            with open(path, "rb") as file:
+                meta, _ = _metadata(file.read(1 << 16))
+            kernel, part = str(meta.get("kernel", "")), str(meta.get("part", ""))
+        except (OSError, ValueError):  # damaged, or another user's: it still takes its room
+            pass
+        found.append(Entry(path, state.st_size, state.st_mtime, kernel, part))
+    return sorted(found, key=lambda entry: -entry.used)
+
+
+def clear() -> list[Entry]:
+    """Remove the cache's files, and nothing else that may lie in the folder.
+
+    Programs that run are not disturbed: they compile again what they look for next.
+
+    Returns:
+        what was removed.
+
+    Raises:
+        OSError: the folder cannot be read, or a file cannot be removed.
+    """
+    removed = entries()
+    for entry in removed:
+        entry.path.unlink(missing_ok=True)
+    return removed
+
+
+def _hash(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _metadata(content: bytes) -> tuple[dict[str, Any], int]:
+    """A file's metadata, and where its code begins."""
+    end = _START + 4 + int.from_bytes(content[_START : _START + 4], "little")
+    meta = json.loads(content[_START + 4 : end])
+    if not isinstance(meta, dict):
+        raise ValueError("no metadata")
+    return meta, end
+
+
+def _trusted(file: os.stat_result, where: os.stat_result) -> bool:
+    """Whether code may be run: who else could write it could write anything into this process."""
+    return not hasattr(os, "geteuid") or file.st_uid in (os.geteuid(), 0, where.st_uid)
+
+
+def _files(where: Path) -> list[tuple[Path, os.stat_result]]:
+    """The files that are the cache's own, by their names."""
+    found = []
+    with contextlib.suppress(FileNotFoundError), os.scandir(where) as every:
+        for entry in every:
+            if _NAME.fullmatch(entry.name):
+                with contextlib.suppress(OSError):  # another process was faster
+                    found.append((Path(entry.path), entry.stat()))
+    return found
+
+
+def _prune(where: Path) -> None:
+    """Remove what killed processes left, and the files unused for longest once there is half a gigabyte."""
+    files = sorted(((s.st_mtime, s.st_size, path) for path, s in _files(where)), key=lambda each: each[0])
+    total = sum(size for _, size, _ in files)
+    for used, size, path in files:
+        if total >= _LIMIT_BYTES or (path.suffix == ".tmp" and used < time.time() - _ABANDONED_SECONDS):
+            with contextlib.suppress(OSError):
+                path.unlink()
+            total -= size

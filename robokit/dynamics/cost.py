@@ -1,0 +1,211 @@
+"""What the algorithms cost on a robot: exact operation counts, beside their textbook growth.
+
+The counts are those of the recorded graph, which is what the machine code computes: after folding what
+depends on the robot alone, dropping what no output needs and computing equal operations once. A fused
+multiply-add counts as two. Sines and cosines come in pairs and are counted apart.
+
+Source: RBDA 6.5 for the formulas of the factorisation H = L^T D L and of its solve.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from robokit.dynamics.build import KERNELS, kernel
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.errors import SingularInertia, UnknownName
+from robokit.model.robot import Robot
+from robokit.model.sparsity import dof_depths, ltdl_counts
+
+GROWTH = {
+    "forward_kinematics": "O(n)",
+    "rnea": "O(n)",
+    "bias_forces": "O(n)",
+    "gravity_forces": "O(n)",
+    "crba": "O(n d)",
+    "ltdl": "O(n d^2)",
+    "ltdl_solve": "O(n d)",
+    "aba": "O(n)",
+    "forward_dynamics": "O(n d^2)",
+    "center_of_mass": "O(n)",
+    "kinetic_energy": "O(n)",
+    "potential_energy": "O(n)",
+    "centroidal_momentum_matrix": "O(n)",
+    "centroidal_momentum": "O(n)",
+    "centroidal_momentum_bias": "O(n)",
+}
+"""Kernels that are counted, and the growth that the sources state; forward_dynamics is method="crba"."""
+
+OPERATIONS = ("mul", "add", "div", "sqrt", "sincos")
+
+
+@dataclass(frozen=True)
+class AlgorithmCost:
+    """Operations of one algorithm on one state.
+
+    Attributes:
+        algorithm: name of the public function; "ltdl_solve" is ``LTDLFactor.solve``, "forward_dynamics" its
+            method "crba".
+        growth: with n bodies (n degrees of freedom for ltdl) and depth d, as the sources state it.
+        mul: multiplications, None where they are not known.
+        add: additions and subtractions, or None.
+        div: divisions, or None.
+        sqrt: square roots, or None.
+        sincos: pairs of a sine and a cosine, or None.
+        formula: mul, add and div by Featherstone's formulas, where there are some.
+        note: why there are no counts; "" where there are.
+    """
+
+    algorithm: str
+    growth: str
+    mul: int | None = None
+    add: int | None = None
+    div: int | None = None
+    sqrt: int | None = None
+    sincos: int | None = None
+    formula: dict[str, int] | None = None
+    note: str = ""
+
+    @property
+    def flops(self) -> int | None:
+        """Multiplications, additions, divisions and square roots; None where they are not known."""
+        if self.mul is None or self.add is None or self.div is None or self.sqrt is None:
+            return None
+        return self.mul + self.add + self.div + self.sqrt
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields and flops, of plain types only."""
+        return {**dataclasses.asdict(self), "flops": self.flops}
+
+
+@dataclass(frozen=True)
+class Cost(Mapping[str, AlgorithmCost]):
+    """Operation counts of a robot's algorithms: ``cost["aba"].flops``; ``print(cost)`` shows the table.
+
+    Attributes:
+        robot: its name.
+        base: "fixed" or "floating".
+        n: degrees of freedom.
+        nbodies: moving bodies.
+        depth: most degrees of freedom from the base to a tip.
+        D1: sum of d_i - 1 over the degrees of freedom, d_i their depths.
+        D2: sum of d_i (d_i - 1) / 2.
+        dense: multiply-adds of a dense factorisation, (n^3 - n) / 6, and of the solves with it, n^2 - n.
+        rows: one an algorithm.
+    """
+
+    robot: str
+    base: str
+    n: int
+    nbodies: int
+    depth: int
+    D1: int
+    D2: int
+    dense: tuple[int, int]
+    rows: tuple[AlgorithmCost, ...]
+
+    def __getitem__(self, algorithm: str) -> AlgorithmCost:
+        for row in self.rows:
+            if row.algorithm == algorithm:
+                return row
+        raise UnknownName("algorithm", str(algorithm), tuple(self))
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.algorithm for row in self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, of plain types only: for JSON."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "rows"}
+        return {
+            **fields,
+            "dense": list(self.dense),
+            "algorithms": {k: row.as_dict() for k, row in self.items()},
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The table, at most 80 columns wide up to a million operations."""
+        yield f"{self.robot}, {self.base} base: {self.nbodies} bodies, n = {self.n}, d = {self.depth}"
+        yield ""
+        shown = [name for name in OPERATIONS if name != "sqrt" or any(row.sqrt for row in self.rows)]
+        head = ["algorithm", *shown, "flops", "growth"]
+        cells = [
+            [row.algorithm, *(_cell(getattr(row, name)) for name in (*shown, "flops")), row.growth]
+            for row in self.rows
+        ]
+        widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+        for line in [head, *cells]:
+            numbers = (cell.rjust(w) for cell, w in zip(line[1:-1], widths[1:-1], strict=True))
+            yield "  ".join([line[0].ljust(widths[0]), *numbers, line[-1]])
+        yield ""
+        for row in self.rows:
+            if row.note:
+                yield f"{row.algorithm}: {row.note}"
+        yield "For one state, after folding; flops are mul + add + div + sqrt; forward_dynamics"
+        yield 'is its method "crba". The growth is in bodies n and depth d, for ltdl in degrees'
+        yield "of freedom, each of depth d_i. Its formulas (RBDA 6.5) in multiply-adds:"
+        yield f"  D1 = sum (d_i - 1) = {self.D1}, D2 = sum d_i (d_i - 1)/2 = {self.D2}"
+        yield f"  ltdl        D2 = {self.D2} and D1 quotients, each a product with a reciprocal;"
+        yield f"              a dense matrix takes (n^3 - n)/6 = {self.dense[0]}"
+        yield f"  ltdl_solve  2 D1 = {2 * self.D1} and n quotients; a dense matrix takes {self.dense[1]}"
+
+
+def cost(robot: Robot) -> Cost:
+    """Exact operation counts of the robot's algorithms; nothing is compiled.
+
+    Source: the recorded graphs; RBDA 6.5 for the formulas.  Cost: O(n d^2), seconds for hundreds of bodies.
+
+    Args:
+        robot: the robot.
+
+    Returns:
+        the table.
+    """
+    depth = dof_depths(robot.dof_parent)
+    counts = ltdl_counts(robot.dof_parent)
+    D1, D2, n = int(counts["divisions"]), int(counts["factorise"]), robot.nv
+    formulas = {
+        "ltdl": {"mul": D2 + D1, "add": D2, "div": int((depth > 1).sum())},
+        "ltdl_solve": {"mul": 2 * D1, "add": 2 * D1, "div": n},
+    }
+    return Cost(
+        robot=robot.name,
+        base=robot.base,
+        n=n,
+        nbodies=robot.nbodies,
+        depth=int(depth.max(initial=0)),
+        D1=D1,
+        D2=D2,
+        dense=(int(counts["factorise_dense"]), int(counts["solve_dense"])),
+        rows=tuple(_row(robot, name, formulas.get(name)) for name in GROWTH),
+    )
+
+
+def _row(robot: Robot, name: str, formula: dict[str, int] | None) -> AlgorithmCost:
+    fresh = name not in robot.kernels
+    try:
+        counts = kernel(robot, name).counts
+        numbers: Any = {k: counts[k] for k in OPERATIONS}
+        return AlgorithmCost(name, GROWTH[name], formula=formula, **numbers)
+    except TraceTooLarge as error:
+        note = f"not counted, {error} to record"
+    except SingularInertia as error:
+        massless = KERNELS[name].massive
+        why = "nothing that moves has mass" if massless else f"joint {error.joint!r} moves no inertia"
+        note = f"not defined, {why}"
+    finally:
+        if fresh:  # recorded for its counts only: a humanoid's graphs would hold some ten megabytes
+            robot.kernels.pop(name, None)
+    return AlgorithmCost(name, GROWTH[name], formula=formula, note=note)
+
+
+def _cell(value: int | None) -> str:
+    return "-" if value is None else str(value)

@@ -1,0 +1,89 @@
+"""Inverse dynamics: the joint forces of a motion, of velocities alone, and of gravity alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robokit.dynamics.run import FExt, body_forces, run
+from robokit.model.robot import Robot
+
+
+def rnea(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    f_ext: FExt = None,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """Inverse dynamics by the recursive Newton-Euler algorithm: tau = H(q) a + C(q, v, f_ext).
+
+    Source: RBDA table 5.1; seeds 001.  Differs: gravity enters as a_0 = -a_g.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q: configuration [rad | m | unit quaternion wxyz], (nq,) or (B, nq).
+        v: velocity [rad/s | m/s], (nv,) or (B, nv); a floating base's is [omega; v] in base axes.
+        a: acceleration [rad/s^2 | m/s^2], (nv,) or (B, nv).
+        f_ext: forces on the bodies [N m; N]: {link: [n; f] in world axes about the world origin, (6,) or
+            (B, 6)}, or an array (nbodies + 1, 6) or (B, nbodies + 1, 6) in body coordinates.
+        out: array to write to, of the result's shape; it may share memory with an argument.
+        engine: "llvm", machine code, which is what None means where there can be any, or "python", the text
+            as it stands: for one-off calls and for looking inside with a debugger.
+        dtype: "float64" (None) or "float32": of the result and of the computation. Batches then take about
+            half the time and memory; errors are some 1e-6 of the largest terms. Arguments are converted.
+
+    Returns:
+        joint forces [N m | N], (nv,) or (B, nv).
+    """
+    if f_ext is None:
+        return run(robot, "rnea", out, engine, dtype, q, v, a)
+    return run(robot, "rnea_f_ext", out, engine, dtype, q, v, a, body_forces(robot, q, f_ext, engine))
+
+
+def bias_forces(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    f_ext: FExt = None,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """C(q, v, f_ext): the joint forces that give zero acceleration, gravity included.
+
+    Source: seeds 000, step 1; dynamics notes eq. 13.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, v, f_ext, out, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        joint forces [N m | N], (nv,) or (B, nv).
+    """
+    if f_ext is None:
+        return run(robot, "bias_forces", out, engine, dtype, q, v)
+    return run(robot, "bias_forces_f_ext", out, engine, dtype, q, v, body_forces(robot, q, f_ext, engine))
+
+
+def gravity_forces(
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
+) -> np.ndarray:
+    """G(q): the joint forces that hold the robot still against gravity.
+
+    Source: dynamics notes eq. 14.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, out, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        joint forces [N m | N], (nv,) or (B, nv).
+    """
+    return run(robot, "gravity_forces", out, engine, dtype, q)

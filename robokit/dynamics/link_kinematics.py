@@ -1,0 +1,99 @@
+"""Where the links are: poses in the world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from robokit.dynamics.build import kernel
+from robokit.dynamics.run import run
+from robokit.errors import UnknownName
+from robokit.model.robot import Robot
+
+
+class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
+    """World poses of all links: ``poses[link] = (R, p)``, x_world = R x_link + p.
+
+    Attributes:
+        matrices: [R p], (n, 3, 4) or (B, n, 3, 4), in link_names order; the others are views of it.
+    """
+
+    __slots__ = ("_links", "matrices")
+
+    def __init__(self, links: Mapping[str, int], matrices: np.ndarray) -> None:
+        self._links, self.matrices = links, matrices
+
+    @property
+    def rotation(self) -> np.ndarray:
+        """(n, 3, 3) or (B, n, 3, 3)."""
+        return self.matrices[..., :3]
+
+    @property
+    def position(self) -> np.ndarray:
+        """(n, 3) or (B, n, 3) [m]."""
+        return self.matrices[..., 3]
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """The n names."""
+        return tuple(self._links)
+
+    def __getitem__(self, link: str) -> tuple[np.ndarray, np.ndarray]:
+        k = self._links.get(link)
+        if k is None:
+            raise UnknownName("link", link, self.link_names)
+        pose = self.matrices[..., k, :, :]
+        return pose[..., :3], pose[..., 3]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._links)
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def __repr__(self) -> str:
+        return f"<LinkPoses of {len(self)} links, rotation {self.rotation.shape}>"
+
+
+def forward_kinematics(
+    robot: Robot,
+    q: Any,
+    *,
+    out: LinkPoses | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> LinkPoses:
+    """World poses of all links.
+
+    Source: RBDA section 4.4.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, engine, dtype: as in :func:`rnea`.
+        out: poses of an earlier call with as many states, to write to.
+
+    Returns:
+        ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation, .position and .matrices.
+    """
+    if out is None and engine is None and dtype is None:  # the short way: machine code makes the object too
+        try:
+            short = robot.kernels["link poses"]
+            poses = short(q)
+        except (AttributeError, KeyError, TypeError):  # not there yet, or no robot
+            poses = None
+        if poses is not None:
+            return poses
+    if out is None:
+        matrices = run(robot, "forward_kinematics", None, engine, dtype, q)
+        if matrices.ndim == 3 and engine is None and dtype is None and "link poses" not in robot.kernels:
+            ready = kernel(robot, "forward_kinematics")
+            robot.kernels["link poses"] = ready.held(LinkPoses, robot.link_index)
+        return LinkPoses(robot.link_index, matrices)
+    if not isinstance(out, LinkPoses):
+        raise TypeError(
+            f"out: expected LinkPoses, as forward_kinematics returns them, got {type(out).__name__}"
+        )
+    run(robot, "forward_kinematics", out.matrices, engine, dtype, q)
+    return out

@@ -1,0 +1,152 @@
+"""Robots too long for a straight line: H by columns, factors through LAPACK.
+
+H of a chain of a thousand joints has half a million entries, and its factorisation 1e8 operations: neither
+can be written out as straight-line code. Above :data:`MOST` operations
+
+- H comes from one batch of inverse dynamics, H e_k = ID(q, 0, e_k) without gravity (dynamics notes eq. 15);
+- L and D come from LAPACK. With P the permutation that reverses the order, P H P = (P L^T P) (P D P) (P L P)
+  and P L^T P is a lower triangle: the factors of H = L^T D L are the reversed LDL^T ones of P H P. No entry
+  outside the tree's pattern fills in, because RBDA 6.5 eliminates in that very order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from robokit import arguments as check
+from robokit.dynamics.build import kernel, lower_entries
+from robokit.engine import NotFinite
+from robokit.model.robot import Robot
+from robokit.model.sparsity import dof_depths
+
+MOST = 200_000
+"""Operations that are written out."""
+
+
+def long_way(robot: Robot, name: str, dtype: str = "float64") -> Callable[..., Any] | None:
+    """What stands for a kernel of too many operations; None where its straight line will do.
+
+    Args:
+        robot: the robot.
+        name: of the kernel. What is returned takes its arguments, and ``out``.
+        dtype: of the result; the computation is in double precision all the same.
+    """
+    if name not in WAYS or robot.parameters is not None:
+        return None
+    cost = robot.__dict__.get("_long_costs")
+    if cost is None:
+        cost = robot.__dict__["_long_costs"] = _costs(robot)
+    needs, way = WAYS[name]
+    if cost[needs] <= MOST:
+        return None
+
+    def run(*arguments: Any, out: Any = None) -> Any:
+        result = way(robot, *arguments)
+        if out is None:
+            return result if dtype == "float64" else result.astype(dtype)
+        check.output("out", out, result.shape, dtype)[...] = result
+        return out
+
+    return run
+
+
+def _costs(robot: Robot) -> dict[str, int]:
+    """Operations, roughly: some 12 an entry of H, RBDA 6.5 for the factors, 4 an entry for a solution."""
+    depth = dof_depths(robot.dof_parent)
+    entries = int(depth.sum())
+    return {"H": 12 * entries, "factors": int((depth * (depth - 1)).sum()), "solution": 4 * entries}
+
+
+def mass_matrix(robot: Robot, q: Any) -> np.ndarray:
+    """H by columns, (nv, nv) or (B, nv, nv).
+
+    Args:
+        robot: the robot.
+        q: configuration, (nq,) or (B, nq).
+    """
+    q = check.argument("q", q, robot.nq)
+    run = kernel(robot.with_gravity((0.0, 0.0, 0.0)), "rnea")
+    rest, unit = np.zeros(robot.nv), np.eye(robot.nv)
+    H = np.empty((len(np.atleast_2d(q)), robot.nv, robot.nv))
+    for state, columns in zip(np.atleast_2d(q), H, strict=True):
+        run(state, rest, unit, out=columns)
+    # Equal up to rounding; made equal, and exactly 0 where no path is.
+    H = 0.5 * (H + np.swapaxes(H, -1, -2)) * robot.inertia_pattern
+    return H if q.ndim == 2 else H[0]
+
+
+def factors(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """L (..., n, n) and D (..., n) of H = L^T D L; NaN where H is not positive definite."""
+    from scipy.linalg import LinAlgError, cholesky
+
+    L, D = np.zeros_like(H), np.empty(H.shape[:-1])
+    for place in np.ndindex(H.shape[:-2]):
+        try:
+            C = cholesky(H[place][::-1, ::-1], lower=True, check_finite=False)
+        except LinAlgError:
+            L[place], D[place] = np.nan, np.nan
+            continue
+        diagonal = np.diagonal(C)
+        L[place] = (C / diagonal)[::-1, ::-1].T
+        D[place] = diagonal[::-1] ** 2
+    return L, D
+
+
+def solution(L: np.ndarray, D: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """x of L^T D L x = b, (..., n)."""
+    from scipy.linalg import solve_triangular
+
+    batch = np.broadcast_shapes(L.shape[:-2], b.shape[:-1])
+    L, D = np.broadcast_to(L, (*batch, *L.shape[-2:])), np.broadcast_to(D, (*batch, D.shape[-1]))
+    b = np.broadcast_to(b, (*batch, D.shape[-1]))
+    x = np.empty(b.shape)
+    how = {"lower": True, "unit_diagonal": True, "check_finite": False}
+    for place in np.ndindex(batch):
+        y = solve_triangular(L[place], b[place], trans="T", **how)
+        x[place] = solve_triangular(L[place], y / D[place], **how)
+    return x
+
+
+def _entries(robot: Robot, q: Any) -> np.ndarray:
+    rows, columns = np.array(lower_entries(robot)).T
+    return mass_matrix(robot, q)[..., rows, columns]
+
+
+def _square(robot: Robot, name: str, flat: Any) -> np.ndarray:
+    flat = check.argument(name, flat, robot.nv**2)
+    check.check_values([name], [flat], ())
+    return flat.reshape(*flat.shape[:-1], robot.nv, robot.nv)
+
+
+def _factors(robot: Robot, H: Any) -> tuple[np.ndarray, np.ndarray]:
+    return factors(_square(robot, "H", H))
+
+
+def _solution(robot: Robot, L: Any, D: Any, b: Any) -> np.ndarray:
+    given = [check.argument(name, x, robot.nv) for name, x in (("D", D), ("b", b))]
+    check.check_values(["D", "b"], given, ())
+    return solution(_square(robot, "L", L), *given)
+
+
+def _accelerations(robot: Robot, q: Any, v: Any, tau: Any, *f_ext: Any) -> np.ndarray:
+    tau = check.argument("tau", tau, robot.nv)
+    check.check_values(["tau"], [tau], ())
+    C = kernel(robot, "bias_forces_f_ext" if f_ext else "bias_forces")(q, v, *f_ext)
+    a = solution(*factors(mass_matrix(robot, q)), tau - C)
+    if not np.isfinite(a).all():
+        raise NotFinite("forward_dynamics", a)
+    return a
+
+
+WAYS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "crba": ("H", mass_matrix),
+    "crba_nonzeros": ("H", _entries),
+    "ltdl": ("factors", _factors),
+    "ltdl_solve": ("solution", _solution),
+    "forward_dynamics": ("factors", _accelerations),
+    "forward_dynamics_f_ext": ("factors", _accelerations),
+}
+"""For each kernel what may make it too long, and the other way."""

@@ -1,0 +1,144 @@
+"""How the public functions run their kernels: the short way in, what is checked, who is blamed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import batch_size, real_array
+from robokit.dynamics.build import kernel
+from robokit.dynamics.long_robots import long_way
+from robokit.dynamics.singular import refuse, singular_joint
+from robokit.engine import ENGINES
+from robokit.errors import ShapeError, SingularInertia, UnknownName
+from robokit.model.builder_arguments import not_a_robot
+from robokit.model.robot import Robot
+
+FExt = Mapping[str, Any] | np.ndarray | None
+"""External forces: by link in world axes, or an array in body coordinates; see :func:`body_forces`."""
+
+LOOKS = 32
+"""States whose accelerations are not finite that are searched for a joint to blame."""
+
+DTYPES = ("float64", "float32")
+
+
+def run(
+    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
+) -> Any:
+    """Run a kernel; the short way to machine code for single states comes first."""
+    if out is None and engine is None and dtype is None:
+        try:
+            fast = robot.kernels[name].fast  # a name of its own: twice as quick to call as an attribute
+        except KeyError:
+            pass
+        except (AttributeError, TypeError):
+            raise not_a_robot(robot) from None
+        else:
+            result = fast(*arguments)
+            if result is not None:
+                return result
+    check_robot(robot)
+    dtype = "float64" if dtype is None else dtype_name(dtype)
+    if engine == "python":
+        return kernel(robot, name, dtype).python(*arguments, out=out)
+    if engine is not None and engine != "llvm":
+        raise UnknownName("engine", str(engine), ENGINES)
+    slow = long_way(robot, name, dtype) or kernel(robot, name, dtype)
+    return slow(*arguments, out=out)
+
+
+def dtype_name(given: Any) -> str:
+    """Name of a kernel's dtype, of what names a dtype for NumPy.
+
+    Raises:
+        UnknownName: neither float64 nor float32.
+    """
+    try:
+        name = np.dtype(given).name
+    except TypeError:
+        name = str(given)
+    if name not in DTYPES:
+        raise UnknownName("dtype", name, DTYPES)
+    return name
+
+
+def body_forces(
+    robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray, engine: str | None
+) -> np.ndarray:
+    """f_ext as the kernels take it: 6 (N + 1) numbers in body coordinates, single or batch."""
+    check_robot(robot)
+    rows = robot.nbodies + 1
+    if not isinstance(f_ext, Mapping):
+        accepted = f"({rows}, 6) or (B, {rows}, 6), or {{link: wrench (6,)}}"
+        array = np.ascontiguousarray(real_array("f_ext", f_ext, accepted))
+        if array.ndim not in (2, 3) or array.shape[-2:] != (rows, 6):
+            raise ShapeError(
+                f"f_ext: expected {{link: wrench (6,)}} or an array ({rows}, 6) or (B, {rows}, 6) in body "
+                f"coordinates (row 0 is the reference body), got shape {np.shape(f_ext)}"
+            )
+        return array.reshape(*array.shape[:-2], rows * 6)
+    wrenches = {}
+    for link, wrench in f_ext.items():
+        body = robot.link(link).body
+        value = real_array(f"f_ext[{link!r}]", wrench, "(6,) or (B, 6)")
+        if value.ndim not in (1, 2) or value.shape[-1] != 6:
+            raise ShapeError(
+                f"f_ext[{link!r}]: expected [n; f] of shape (6,) or (B, 6) in world axes about the world "
+                f"origin, got shape {np.shape(wrench)}"
+            )
+        wrenches[link] = (body, value)
+    batch_size([f"f_ext[{link!r}]" for link in wrenches], [value for _, value in wrenches.values()])
+    batch = np.broadcast_shapes(*(value.shape[:-1] for _, value in wrenches.values()))
+    world = np.zeros((*batch, rows, 6))
+    for body, value in wrenches.values():
+        world[..., body, :] += value
+    local = run(robot, "wrenches_in_bodies", None, engine, None, q, world.reshape(*batch, rows * 6))
+    return local.reshape(*local.shape[:-2], rows * 6)
+
+
+def check_robot(robot: Any) -> None:
+    """Raise WrongType for what is no robot."""
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
+
+
+def accelerations(
+    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, q: Any, *others: Any
+) -> np.ndarray:
+    """Run a forward dynamics kernel; SingularInertia with the joint that moves no inertia.
+
+    What is singular whatever q is was found when the kernel was built; here are the configurations
+    that happen to be, whose accelerations machine code finds not finite.
+    """
+    try:
+        return run(robot, name, out, engine, dtype, q, *others)
+    except ArithmeticError as error:
+        if isinstance(error, SingularInertia):
+            raise
+        result = np.atleast_2d(getattr(error, "result", np.nan))
+        states = np.atleast_2d(np.asarray(q, dtype=float))
+        bad = np.flatnonzero(~np.isfinite(result).all(axis=-1))
+        # A look takes milliseconds: not at every state of a large batch.
+        for k in bad[:LOOKS]:
+            each = robot if robot.samples is None else robot.sample(int(k))
+            joint = singular_joint(each, states[k % len(states)])
+            if joint is not None:
+                refuse(robot, joint, "it moves no inertia of its own in this configuration")
+        where = f" of state {bad[0]} (and {len(bad) - 1} more)" if len(states) > 1 else ""
+        raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error
+
+
+def check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
+    """The factorisation reads one triangle in the tree's pattern: what it would not see is an error."""
+    scale = 1e-9 * float(np.abs(H).max(initial=0.0))
+    if np.abs(H - np.swapaxes(H, -1, -2)).max(initial=0.0) > scale:
+        raise ShapeError("H: expected a symmetric matrix, with both halves filled as rk.crba returns it")
+    outside = np.abs(H[..., ~robot.inertia_pattern]).max(initial=0.0)
+    if outside > scale:
+        raise ShapeError(
+            f"H: an entry of {outside:.3g} stands where the tree of robot {robot.name!r} has no path between "
+            "two joints (see rk.inertia_sparsity); a matrix of another form needs a dense solver"
+        )

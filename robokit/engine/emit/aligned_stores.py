@@ -1,0 +1,144 @@
+"""Writes long outputs in whole aligned vectors; where no cache can hold them, past the caches to memory.
+
+A humanoid's rows begin anywhere, and every second vector of a row that is not aligned lies across two lines
+of memory. The rows of a tile, one after the other, begin and end aligned, though: their lanes are skewed
+before they are turned into rows, each lane by as many columns as its row lies off. The few vectors that
+hold the end of one row and the beginning of the next are put together singly.
+
+A line that is written the usual way is first fetched, and later pushes out another: of what the caches
+cannot hold, each byte travels twice. Stores past the caches, which must be aligned, make one way of it
+(the dense mass matrix of 4096 humanoids takes half the time), and the caches keep what they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from robokit.engine.emit.ir import Lines, Real, vector
+
+LEAST = 32
+"""Scalars of the shortest row that is worth it."""
+
+
+def worth(size: int, lanes: int) -> bool:
+    """Whether rows of that size are written so."""
+    return lanes > 1 and size >= max(LEAST, 4 * lanes)
+
+
+class Pour:
+    """Writes a function `void @name(ptr ws, ptr to)` for one output: a tile's rows to an aligned place.
+
+    Attributes:
+        tables: constants that it needs.
+    """
+
+    def __init__(self, name: str, slots: Sequence[int], lanes: int, real: Real, past: bool) -> None:
+        """What to write.
+
+        Args:
+            name: of the function.
+            slots: of the row's scalars in the workspace.
+            lanes: rows of a tile, a power of two.
+            real: of the scalars.
+            past: whether to write past the caches.
+        """
+        self.name, self.slots, self.w, self.real = name, slots, lanes, real
+        self.hint = ", !nontemporal !{i32 1}" if past else ""
+        self.t, self.align = vector(lanes, real.kind), real.bytes * lanes
+        self.size = len(slots)
+        self.off = [lane * self.size % lanes for lane in range(lanes)]
+        self.first, self.last = 1, self.size // lanes - 1
+        self.tables: list[str] = []
+
+    def function(self) -> str:
+        """The function."""
+        out, w = Lines(self.real), self.w
+        self.out = out
+        starts = [self._place(lane * self.size - self.off[lane]) for lane in range(w)]
+        history = self._skewed([self._load(slot) for slot in self.slots[:w]], None)[1]
+        blocks = range(self.first, self.last)
+        places = [slot * self.align for slot in self.slots[self.first * w : self.last * w]]
+        self.tables.append(
+            f"@{self.name}places = internal constant [{len(places)} x i32] "
+            f"[{', '.join(f'i32 {place}' for place in places)}]\n"
+        )
+        out.do("br label %block")
+        out.do("block:")
+        out.do("%b = phi i64 [0, %entry], [%next, %block]")
+        phis = len(out.lines)
+        names = [f"%h{k}" for k in range(len(history))]
+        out.lines += [""] * len(names)
+        row = out.pointer(f"@{self.name}places", out(f"mul i64 %b, {w}"), "i32")
+        values = []
+        for column in range(w):
+            word = out(f"load i32, ptr {out.pointer(row, column, 'i32')}, align 4")
+            place = out.pointer("%ws", out(f"zext i32 {word} to i64"), "i8")
+            values.append(out(f"load {self.t}, ptr {place}, align {self.align}"))
+        columns, after = self._skewed(values, names)
+        at = out(f"mul i64 {out(f'add i64 %b, {self.first}')}, {w}")
+        for start, value in zip(starts, out.transposed(columns), strict=True):
+            self._store(value, out.pointer(start, at))
+        for k, (name, before, now) in enumerate(zip(names, history, after, strict=True)):
+            out.lines[phis + k] = f"{name} = phi {self.t} [{before}, %entry], [{now}, %block]"
+        out.do("%next = add i64 %b, 1")
+        out.do(f"br i1 {out(f'icmp ult i64 %next, {len(blocks)}')}, label %block, label %seams")
+        out.do("seams:")
+        for element in self._seams():
+            self._store(self._gathered(element), self._place(element))
+        return (
+            f"define internal void @{self.name}(ptr noalias %ws, ptr noalias %to) #0 {{\n"
+            f"entry:\n{out.text()}\n  ret void\n}}\n"
+        )
+
+    def _seams(self) -> list[int]:
+        """First elements of the aligned vectors that no block holds, neighbours one after the other."""
+        w, done = self.w, set()
+        for lane, off in enumerate(self.off):
+            start = lane * self.size - off
+            done |= {start + w * b for b in range(self.first, self.last)}
+        return [element for element in range(0, w * self.size, w) if element not in done]
+
+    def _skewed(self, values: list[str], history: list[str] | None) -> tuple[list[str], list[str]]:
+        """Columns with each lane taken so many columns earlier as its row lies off, by binary digits.
+
+        Args:
+            values: w columns.
+            history: what the block before left, None where there is none.
+
+        Returns:
+            the w skewed columns, and what the next block needs.
+        """
+        left, given, digit = [], list(history or ()), 1
+        while digit < self.w:
+            moved = [bool(off & digit) for off in self.off]
+            if any(moved):
+                earlier = given[:digit] if history is not None else values[:digit]
+                del given[:digit]
+                mask = ", ".join(f"i32 {k + self.w * m}" for k, m in enumerate(moved))
+                both = zip(values, [*earlier, *values], strict=False)
+                left += values[-digit:]
+                values = [
+                    self.out(f"shufflevector {self.t} {a}, {self.t} {b}, <{self.w} x i32> <{mask}>")
+                    for a, b in both
+                ]
+            digit *= 2
+        return values, left
+
+    def _gathered(self, element: int) -> str:
+        """A vector of elements of the tile's rows, one by one."""
+        value, out = "undef", self.out
+        for k in range(self.w):
+            lane, column = divmod(element + k, self.size)
+            place = out.pointer("%ws", self.slots[column] * self.w + lane)
+            x = out(f"load {self.real.kind}, ptr {place}, align {self.real.bytes}")
+            value = out(f"insertelement {self.t} {value}, {self.real.kind} {x}, i32 {k}")
+        return value
+
+    def _load(self, slot: int) -> str:
+        return self.out(f"load {self.t}, ptr {self.out.pointer('%ws', slot * self.w)}, align {self.align}")
+
+    def _place(self, element: int) -> str:
+        return self.out.pointer("%to", element)
+
+    def _store(self, value: str, place: str) -> None:
+        self.out.do(f"store {self.t} {value}, ptr {place}, align {self.align}{self.hint}")

@@ -1,0 +1,167 @@
+"""Writes the module of batches: rows become vectors of lanes, and back.
+
+    i64 batch(ptr args, ptr strides, ptr ws, i64 start, i64 stop)
+
+runs rows start..stop and returns the status of all of them together (single.py says what it means).
+args holds one pointer per input, then one per output; strides holds the bytes between their rows, 0 to
+use one row for the whole batch, and last whether to write past the caches (pour.py). Rows themselves are
+contiguous.
+
+A tile is as many rows as a value has lanes. The stages (read, the chunks, write) take one tile each; a
+group of tiles goes through a stage before the next stage begins, because the code of a humanoid's kernel
+does not fit in the first-level cache; a short kernel takes its tiles one by one. Rows are turned into
+vectors and back by shuffles in registers: NumPy's transpose would cost half of an inverse dynamics. A tile
+past the end repeats the last row: those lanes compute and store the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from robokit.engine.emit import ir as text
+from robokit.engine.emit import rollout_driver as passes
+from robokit.engine.emit import sincos
+from robokit.engine.emit.ir import DOUBLE, Real
+from robokit.engine.emit.lanes import STAGE, Pairs, Rows
+from robokit.engine.emit.repeat_code import StepWriter
+from robokit.engine.emit.straight_line import ChunkWriter
+from robokit.engine.passes.chunks import schedule
+from robokit.engine.passes.repeats import Stepped
+from robokit.engine.trace.graph import Program
+
+
+def batch_module(
+    program: Program,
+    lanes: int,
+    name: str,
+    quaternions: Pairs = (),
+    finite: bool = False,
+    real: Real = DOUBLE,
+    shared: Stepped | None = None,
+    width: int = 0,
+) -> tuple[str, int]:
+    """Module with the batch driver.
+
+    Args:
+        program: what to compute.
+        lanes: states per tile: numbers in a machine vector.
+        name: prefix of the symbols.
+        quaternions: (input, offset) of each quaternion to check.
+        finite: whether outputs are checked too.
+        real: of all numbers, arguments included.
+        shared: the plan of a large program.
+        width: numbers per machine vector, where lanes are fewer.
+
+    Returns:
+        the module's text and the size of its workspace [doubles].
+    """
+    if shared:
+        shared = replace(shared, lanes=lanes)
+    plan = shared or schedule(program, lanes=lanes, bundled=True, size=text.CHUNK, shortest_run=1)
+    chunks = ChunkWriter(program, plan, direct=False, real=real).functions()
+    rows = Rows(program, plan, quaternions, finite, real)
+    group = 1 if len(program.order) <= text.FITS else text.GROUP
+    # One state's angles lie side by side and can be taken several at a time.
+    together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
+    parts = [sincos.function(lanes, real), sincos.run_function(together, real), *chunks]
+    stages = [f"chunk{k}" for k in range(len(chunks))]
+    if shared:
+        group = 1  # their code is short, and their values are many
+        parts += StepWriter(program, shared, real).functions()
+        stages = []
+        for item in shared.sequence:
+            stages.append(f"run{item.start}" if isinstance(item, range) else f"chunk{item}")
+            if isinstance(item, range):
+                call = f"call void @steps(ptr %ws, i64 {item.start}, i64 {item.stop})"
+                parts.append(
+                    f"define internal void @run{item.start}({STAGE}) #0 {{\n  {call}\n  ret void\n}}\n"
+                )
+    parts += [rows.reader(), rows.writer(), *rows.tables]
+    parts.append(_driver(rows, name, group, ["read", *stages, "write"]))
+    return text.module(parts, {lanes, together}), -(-rows.stride * lanes * group * real.bytes // 8)
+
+
+PAD = 48
+"""Bytes below an aligned stack at which stages are called: what they put there then lies aligned.
+
+The code generator lays values that find no register 16 bytes off a stage's frame, wherever the stack
+happens to be. Half of all stacks would have half of them across two lines, which costs a humanoid's ABA
+4 % always and 30 % with bad luck. Aligning the stack of each stage by itself costs more than it saves.
+"""
+
+_DRIVER = """
+define internal void @each(ptr %stage, ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop, i64 %tiles)
+    #0 alignstack(64) {{
+entry:
+  br label %align
+align:
+  %pad = alloca [{pad} x i8], align 16
+  store volatile i8 0, ptr %pad
+  br label %tile
+tile:
+  %k = phi i64 [0, %align], [%k1, %tile]
+  %row = phi i64 [%t, %align], [%row1, %tile]
+  %place = mul i64 %k, {size}
+  %here = getelementptr i8, ptr %ws, i64 %place
+  call void %stage(ptr %here, ptr %args, ptr %strides, i64 %row, i64 %stop)
+  %k1 = add i64 %k, 1
+  %row1 = add i64 %row, {lanes}
+  %more = icmp ult i64 %k1, %tiles
+  br i1 %more, label %tile, label %done
+done:
+  ret void
+}}
+define internal void @prepare(ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop) #0 {{
+{prepare}
+  ret void
+}}
+define i64 @{name}_batch(ptr %args, ptr %strides, ptr %ws, i64 %start, i64 %stop) #0 {{
+entry:
+  call void @each(ptr @prepare, ptr %ws, ptr %args, ptr %strides, i64 0, i64 0, i64 {group})
+  br label %group
+group:
+  %t = phi i64 [%start, %entry], [%next, %group]
+  %left = sub i64 %stop, %t
+  %up = add i64 %left, {lanes_less_1}
+  %need = sdiv i64 %up, {lanes}
+  %few = icmp slt i64 %need, {group}
+  %tiles = select i1 %few, i64 %need, i64 {group}
+{calls}
+  %next = add i64 %t, {rows}
+  %more = icmp slt i64 %next, %stop
+  br i1 %more, label %group, label %check
+check:
+  %k = phi i64 [0, %group], [%k1, %check]
+  %before = phi i64 [0, %group], [%status, %check]
+  %place = mul i64 %k, {size}
+  %here = getelementptr i8, ptr %ws, i64 %place
+{check}
+  %k1 = add i64 %k, 1
+  %again = icmp ult i64 %k1, {group}
+  br i1 %again, label %check, label %done
+done:
+  {fence}
+  ret i64 %status
+}}
+"""
+
+
+def _driver(rows: Rows, name: str, group: int, stages: Sequence[str]) -> str:
+    """The functions that callers see."""
+    call = "  call void @each(ptr @{}, ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop, i64 %tiles)"
+    numbers: dict[str, str | int] = {
+        "name": name,
+        "size": rows.stride * rows.align,
+        "lanes": rows.w,
+        "lanes_less_1": rows.w - 1,
+        "group": group,
+        "pad": PAD,
+        "rows": group * rows.w,
+        "prepare": rows.prepared(),
+        "calls": "\n".join(map(call.format, stages)),
+        "check": rows.checked(),
+        # What went past the caches is there before another thread is told that it is.
+        "fence": "fence seq_cst" if rows.pours else "",
+    }
+    return _DRIVER.format(**numbers) + passes.driver(rows.count, numbers)

@@ -1,0 +1,110 @@
+"""Writes what steps.py planned: a function for each kind of piece, the table of steps, and what runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from robokit.engine.emit.ir import Real, number, vector
+from robokit.engine.emit.straight_line import ChunkWriter
+from robokit.engine.passes.repeats import Kind, Stepped
+from robokit.engine.trace.graph import Program
+
+
+class StepWriter(ChunkWriter):
+    """Writes the shared functions and their table.
+
+    step<kind>(ptr ws, ptr row, ptr values)    row: i32 slots of the bundles
+    steps(ptr ws, i64 first, i64 last)         runs steps first..last-1
+    """
+
+    plan: Stepped
+
+    def __init__(self, program: Program, plan: Stepped, real: Real) -> None:
+        super().__init__(program, plan, direct=False, real=real)
+
+    def functions(self) -> list[str]:
+        """The functions of all kinds, the tables, and @steps."""
+        texts = [self._step(k, kind) for k, kind in enumerate(self.plan.kinds)]
+        places: list[int] = []
+        values: list[float] = []
+        table: list[int] = []
+        for kind, row, constants in self.plan.steps:
+            table += kind, len(places), len(values)
+            places += row
+            values += constants
+        names = ", ".join(f"ptr @step{k}" for k in range(len(self.plan.kinds)))
+        texts.append(f"@kinds = internal constant [{len(self.plan.kinds)} x ptr] [{names}]\n")
+        texts.append(_table("steptable", "i32", map(str, table)))
+        texts.append(_table("places", "i32", map(str, places)))
+        texts.append(_table("values", self.real.kind, [number(x, self.real) for x in values or [0.0]]))
+        texts.append(_STEPS.format(real=self.real.kind))
+        return texts
+
+    def _step(self, index: int, kind: Kind) -> str:
+        self.kind = kind
+        self._line(kind.nodes)
+        entry = []
+        for c in range(kind.bundles):
+            entry.append(f"%ra{c} = getelementptr i32, ptr %row, i64 {c}")
+            entry.append(f"%rs{c} = load i32, ptr %ra{c}, align 4")
+            entry.append(f"%ri{c} = zext i32 %rs{c} to i64")
+            entry.append(f"%r{c} = getelementptr {self.t}, ptr %ws, i64 %ri{c}")
+        body = "\n  ".join(entry + self.lines)
+        parameters = "ptr noalias %ws, ptr noalias %row, ptr noalias %values"
+        # Spilled vectors must not lie across two lines; stages are called so that they do not (tiles.PAD).
+        head = f"define internal void @step{index}({parameters}) #0 alignstack(64)"
+        return f"{head} {{\n  {body}\n  ret void\n}}\n"
+
+    def _address(self, number: int, name: str) -> None:
+        column, position = self.kind.place[number]
+        self.lines.append(f"{name} = getelementptr {self.t}, ptr %r{column}, i64 {position}")
+
+    def _value(self, number: int) -> str:
+        place = self.kind.values.get(number)
+        if place is None or number in self.known:
+            return super()._value(number) if place is None else f"%v{number}"
+        self.known.add(number)
+        add, real, lanes = self.lines.append, self.real, self.plan.lanes
+        scalar = f"%v{number}" if lanes == 1 else f"%s{number}"
+        add(f"%a{number} = getelementptr {real.kind}, ptr %values, i64 {place}")
+        add(f"{scalar} = load {real.kind}, ptr %a{number}, align {real.bytes}")
+        if lanes > 1:
+            add(f"%i{number} = insertelement {self.t} poison, {real.kind} {scalar}, i64 0")
+            zeros = vector(lanes, "i32")
+            add(f"%v{number} = shufflevector {self.t} %i{number}, {self.t} poison, {zeros} zeroinitializer")
+        return f"%v{number}"
+
+
+def _table(name: str, kind: str, words: Iterable[str]) -> str:
+    content = [f"{kind} {word}" for word in words]
+    return f"@{name} = internal constant [{len(content)} x {kind}] [{', '.join(content)}]\n"
+
+
+_STEPS = """
+define internal void @steps(ptr %ws, i64 %first, i64 %last) #0 {{
+entry:
+  br label %step
+step:
+  %k = phi i64 [%first, %entry], [%next, %step]
+  %place = mul i64 %k, 12
+  %line = getelementptr i8, ptr @steptable, i64 %place
+  %kind = load i32, ptr %line, align 4
+  %rowat = getelementptr i8, ptr %line, i64 4
+  %row32 = load i32, ptr %rowat, align 4
+  %valueat = getelementptr i8, ptr %line, i64 8
+  %value32 = load i32, ptr %valueat, align 4
+  %kind64 = zext i32 %kind to i64
+  %row64 = zext i32 %row32 to i64
+  %value64 = zext i32 %value32 to i64
+  %functionat = getelementptr ptr, ptr @kinds, i64 %kind64
+  %function = load ptr, ptr %functionat, align 8
+  %row = getelementptr i32, ptr @places, i64 %row64
+  %values = getelementptr {real}, ptr @values, i64 %value64
+  call void %function(ptr %ws, ptr %row, ptr %values)
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, %last
+  br i1 %more, label %step, label %done
+done:
+  ret void
+}}
+"""

@@ -1,0 +1,156 @@
+"""Writes the module of single calls: check, sines, chunks, all on the caller's own arrays.
+
+    i64 single(ptr args, ptr ws)                  one state; returns a status
+    i64 iterate(ptr args, ptr ws, i64 steps)      outputs fed back into inputs; returns the steps done
+
+args holds one pointer per input, then one per output. The status is the sum of 1 (an input is NaN or
+infinite), 2 (a quaternion is not of unit length) and, where that is asked for, 4 (an output is NaN or
+infinite). With status 1 or 2 nothing has been computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.engine.emit import ir as text
+from robokit.engine.emit import sincos
+from robokit.engine.emit.batch_module import batch_module
+from robokit.engine.emit.ir import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, constant, number, vector
+from robokit.engine.emit.straight_line import ChunkWriter
+from robokit.engine.passes.chunks import schedule
+from robokit.engine.passes.repeats import Stepped
+from robokit.engine.trace.graph import Program
+
+Pairs = Sequence[tuple[int, int]]
+
+
+def single_module(
+    program: Program,
+    width: int,
+    name: str,
+    quaternions: Pairs = (),
+    feedback: Pairs = (),
+    finite: bool = False,
+    shared: Stepped | None = None,
+) -> tuple[str, int]:
+    """Module with the single and iterate drivers.
+
+    Args:
+        program: what to compute.
+        width: doubles per machine vector.
+        name: prefix of the symbols.
+        quaternions: (input, offset) of each quaternion to check.
+        feedback: (output, input) pairs: where iterate copies.
+        finite: whether outputs are checked too.
+        shared: the plan of a large program, whose code is the batch's with one lane.
+
+    Returns:
+        the module's text and the size of its workspace [doubles].
+    """
+    out = Lines()
+    inputs = [out.argument(k) for k in range(len(program.inputs))]
+    bad = _not_finite(out, width, [(p, size) for p, (_, size) in zip(inputs, program.inputs, strict=True)])
+    status = out(f"select i1 {bad}, i64 {NOT_FINITE}, i64 0")
+    for k, offset in quaternions:
+        parts = [out(f"load double, ptr {out.pointer(inputs[k], offset + j)}, align 8") for j in range(4)]
+        off = out(f"fcmp ogt double {out.norm_error(1, parts)}, {number(UNIT_QUATERNION_TOLERANCE)}")
+        status = out(f"or i64 {status}, {out(f'select i1 {off}, i64 {NOT_UNIT}, i64 0')}")
+    good = out(f"icmp eq i64 {status}, 0")
+    out.do(f"br i1 {good}, label %run, label %refuse")
+    out.do("run:")
+    parts = []
+    if shared is not None:
+        module, workspace = batch_module(program, 1, name, quaternions, finite, shared=shared, width=width)
+        result = out(f"call i64 @{name}_batch(ptr %args, ptr @one_row, ptr %ws, i64 0, i64 1)")
+        zeros = len(program.inputs) + len(program.outputs)
+        parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
+    else:
+        module, workspace, result = _straight(out, program, width, finite)
+    out.do(f"ret i64 {result}")
+    out.do("refuse:")
+    out.do(f"ret i64 {status}")
+    driver = f"define i64 @{name}_single(ptr %args, ptr noalias %ws) #0 {{\nentry:\n{out.text()}\n}}\n"
+    parts.append(driver)
+    if feedback:
+        parts.append(_iterate(program, width, name, feedback))
+    return "\n".join([module, *parts]), workspace
+
+
+def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[str, int, str]:
+    """Call the chunks, which read and write the caller's arrays; their module, workspace and status."""
+    plan = schedule(program, lanes=1, bundled=False, size=text.CHUNK, shortest_run=width)
+    functions = ChunkWriter(program, plan, direct=True).functions()
+    for run in plan.angles:
+        source = out.pointer(out.argument(run.input), run.offset)
+        sins, coss = (out.pointer("%ws", slot) for slot in (run.sin_slot, run.cos_slot))
+        out.do(f"call void @sincos_run(ptr {source}, ptr {sins}, ptr {coss}, i64 {run.count})")
+    for k in range(len(functions)):
+        out.do(f"call void @chunk{k}(ptr %ws, ptr %args)")
+    result = "0"
+    if finite:
+        first = len(program.inputs)
+        sizes = [math.prod(shape) for _, shape in program.outputs]
+        bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
+        result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
+    parts = [sincos.function(1), sincos.run_function(width), *functions]
+    return text.module(parts, {width}), max(1, plan.slots), result
+
+
+def _not_finite(out: Lines, width: int, arrays: Sequence[tuple[str, int]]) -> str:
+    """Whether one of the arrays (pointer, size) holds NaN or infinity: x*0 shows both."""
+    t = vector(width)
+    sums, turn = [constant(width, 0.0)] * 4, 0  # four, so that they do not wait for each other
+    rest = number(0.0)
+    for pointer, size in arrays:
+        for place in _vector_places(size, width):
+            x = out(f"load {t}, ptr {out.pointer(pointer, place)}, align 8")
+            zero = out(f"fmul contract {t} {x}, {constant(width, 0.0)}")
+            sums[turn % 4] = out(f"fadd contract {t} {sums[turn % 4]}, {zero}")
+            turn += 1
+        for place in range(size if size < width else 0):
+            x = out(f"load double, ptr {out.pointer(pointer, place)}, align 8")
+            rest = out(f"fadd contract double {rest}, {out(f'fmul contract double {x}, {number(0.0)}')}")
+    pairs = [out(f"fadd {t} {sums[k]}, {sums[k + 1]}") for k in (0, 2)]
+    total = out(f"fadd {t} {pairs[0]}, {pairs[1]}")
+    first = out.any(width, out(f"fcmp uno {t} {total}, {total}"))
+    return out(f"or i1 {first}, {out(f'fcmp uno double {rest}, {rest}')}")
+
+
+def _iterate(program: Program, width: int, name: str, feedback: Pairs) -> str:
+    out = Lines()
+    for output, source in feedback:
+        size = program.inputs[source][1]
+        to, given = out.argument(source), out.argument(len(program.inputs) + output)
+        places = [(p, width) for p in _vector_places(size, width)] or [(p, 1) for p in range(size)]
+        for place, lanes in places:
+            x = out(f"load {vector(lanes)}, ptr {out.pointer(given, place)}, align 8")
+            out.do(f"store {vector(lanes)} {x}, ptr {out.pointer(to, place)}, align 8")
+    return f"""define i64 @{name}_iterate(ptr %args, ptr %ws, i64 %steps) #0 {{
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [0, %entry], [%next, %copy]
+  %status = call i64 @{name}_single(ptr %args, ptr %ws)
+  %broken = and i64 %status, {NOT_FINITE}
+  %stop = icmp ne i64 %broken, 0
+  br i1 %stop, label %done, label %copy
+copy:
+  %next = add i64 %k, 1
+{out.text()}
+  %more = icmp ult i64 %next, %steps
+  br i1 %more, label %loop, label %done
+done:
+  %result = phi i64 [%k, %loop], [%next, %copy]
+  ret i64 %result
+}}
+"""
+
+
+def _vector_places(size: int, width: int) -> list[int]:
+    """Where vectors begin that together cover `size` doubles; the last may overlap the one before."""
+    if size < width:
+        return []
+    places = list(range(0, size - width + 1, width))
+    return places if size % width == 0 else [*places, size - width]

@@ -1,0 +1,214 @@
+"""Cuts a program's straight line into chunks and gives places in memory to what must outlive one.
+
+One giant basic block compiles 10 to 30 times slower than functions of some hundred nodes and runs no
+faster, so the line is cut where few values are alive. A value that crosses a cut gets a slot of the
+workspace; slots are used again once their last reader's chunk is over.
+
+Sines and cosines of consecutive inputs (the joint angles) are taken out of the line: one loop computes
+them before the first chunk, at full vector width even where the line itself has one lane.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+
+from robokit.engine.trace.graph import CONST, COS, INPUT, SIN, Program
+
+STORE = 2
+"""Weight of an output's store in a chunk, in operations: LLVM's time grows faster than their number."""
+
+
+@dataclass
+class Angles:
+    """A run of consecutive scalars of one input whose sine and cosine are needed."""
+
+    input: int
+    offset: int
+    count: int
+    sin_slot: int
+    cos_slot: int
+
+
+@dataclass
+class Schedule:
+    """Where and when everything happens.
+
+    Attributes:
+        lanes: doubles per value.
+        chunks: node numbers of each chunk, in order.
+        slot: workspace slot (of `lanes` doubles) of each node that lives in memory.
+        stored: nodes of chunks that are written to their slot.
+        angles: the sine and cosine runs.
+        constants: slot of each constant that is an output (only with `bundled`).
+        slot_of_input: slot of each input's scalars by (input, offset) (only with `bundled`).
+        slots: slots in all.
+    """
+
+    lanes: int
+    chunks: list[list[int]]
+    slot: dict[int, int]
+    stored: set[int]
+    angles: list[Angles]
+    constants: dict[float, int]
+    slot_of_input: dict[tuple[int, int], int]
+    slots: int
+
+
+@dataclass
+class Places:
+    """What has its place before anything is cut.
+
+    Attributes:
+        slot: of inputs (only with `bundled`), sines and cosines of inputs.
+        angles: the sine and cosine runs.
+        constants: slot of each constant that is an output (only with `bundled`).
+        kept: nodes that are outputs (only with `bundled`).
+        slots: slots so far.
+    """
+
+    slot: dict[int, int]
+    angles: list[Angles]
+    constants: dict[float, int]
+    kept: set[int]
+    slots: int
+
+    def inputs(self, program: Program) -> dict[tuple[int, int], int]:
+        """Slot of each input's scalars by (input, offset)."""
+        nodes = program.nodes
+        return {nodes[n][1:]: k for n, k in self.slot.items() if nodes[n][0] == INPUT}
+
+
+def fixed_places(program: Program, bundled: bool, shortest_run: int) -> Places:
+    """Places of inputs, of sines and cosines of inputs, and of constant outputs; as :func:`schedule`."""
+    nodes = program.nodes
+    slot: dict[int, int] = {}
+    slots = 0
+    by_place = {n[1:]: k for k, n in enumerate(nodes) if n[0] == INPUT}
+    if bundled:
+        for k, (_, count) in enumerate(program.inputs):
+            for offset in range(count):
+                slot[by_place[(k, offset)]] = slots
+                slots += 1
+
+    angles = []
+    trig: dict[int, dict[int, int]] = {}
+    for number in program.order:
+        op = nodes[number][0]
+        if op in (SIN, COS) and nodes[nodes[number][1]][0] == INPUT:
+            trig.setdefault(nodes[number][1], {})[op] = number
+    for run in _runs(sorted(nodes[k][1:] for k in trig)):
+        if len(run) >= shortest_run:
+            angles.append(Angles(*run[0], len(run), slots, slots + len(run)))
+            for k, place in enumerate(run):
+                found = trig[by_place[place]]
+                slot[found.get(SIN, -1)] = slots + k
+                slot[found.get(COS, -1)] = slots + len(run) + k
+            slots += 2 * len(run)
+    slot.pop(-1, None)
+
+    constants: dict[float, int] = {}
+    kept: set[int] = set()
+    if bundled:
+        for row in program.results:
+            for r in row:
+                if type(r) is int:
+                    kept.add(r)
+                elif r not in constants:
+                    constants[r] = slots
+                    slots += 1
+    return Places(slot, angles, constants, kept, slots)
+
+
+def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> Schedule:
+    """Plan a program.
+
+    Args:
+        program: what to compute.
+        lanes: doubles per value.
+        bundled: inputs and outputs live in the workspace (batches) instead of the caller's arrays.
+        size: nodes per chunk, about.
+        shortest_run: fewest consecutive angles that are worth the vector loop.
+    """
+    nodes = program.nodes
+    places = fixed_places(program, bundled, shortest_run)
+    slot, kept, slots = dict(places.slot), places.kept, places.slots
+    order = [n for n in program.order if n not in slot]
+    weight = Counter(r for row in program.results for r in row if type(r) is int and not bundled)
+    chunks = cut(program, order, [1 + STORE * weight[n] for n in order], size)
+    home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
+    # Inputs, sines and cosines are there before the first chunk (-1), and free once they are read for good.
+    last = home | dict.fromkeys(slot, -1)
+    for n, k in home.items():
+        for operand in nodes[n][1:]:
+            if operand in last and last[operand] < k:
+                last[operand] = k
+    stored = {n for n in home if n in kept or last[n] > home[n]}
+    ending: list[list[int]] = [[] for _ in range(len(chunks) + 1)]
+    results = {r for row in program.results for r in row if type(r) is int}
+    for n, k in slot.items():
+        if n not in results:  # a sine may be an output as it is
+            ending[last[n]].append(k)
+    free: list[int] = []
+    for k, chunk in enumerate(chunks):
+        free += ending[k - 1]  # the first time, the last: what no chunk reads
+        for n in chunk:
+            if n in stored:
+                if free:
+                    slot[n] = free.pop()
+                else:
+                    slot[n] = slots
+                    slots += 1
+                if n not in kept:
+                    ending[last[n]].append(slot[n])
+    return Schedule(
+        lanes, chunks, slot, stored, places.angles, places.constants, places.inputs(program), slots
+    )
+
+
+def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Groups of consecutive places (input, offset)."""
+    runs: list[list[tuple[int, int]]] = []
+    for place in places:
+        if runs and runs[-1][-1] == (place[0], place[1] - 1):
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def cut(program: Program, order: list[int], weight: list[int], size: int) -> list[list[int]]:
+    """Chunks of 0.6 to 1.2 times the size in weight, each cut at the position fewest values cross."""
+    position = {n: p for p, n in enumerate(order)}
+    last = list(range(len(order)))
+    for p, n in enumerate(order):
+        node = program.nodes[n]
+        if node[0] > CONST:
+            for operand in node[1:]:
+                q = position.get(operand)
+                if q is not None:
+                    last[q] = p
+    change = [0] * (len(order) + 2)
+    for p, end in enumerate(last):
+        change[p + 1] += 1
+        change[end + 1] -= 1
+    crossing, alive = [], 0
+    for step in change:
+        alive += step
+        crossing.append(alive)
+    reached = [0, *accumulate(weight)]
+    chunks, start = [], 0
+    while start < len(order):
+        done = reached[start]
+        if reached[-1] - done <= size * 5 // 4:
+            stop = len(order)
+        else:
+            first = max(start + 1, bisect_left(reached, done + size * 3 // 5))
+            end = max(first + 1, bisect_right(reached, done + size * 6 // 5))
+            stop = min(range(first, end), key=crossing.__getitem__)
+        chunks.append(order[start:stop])
+        start = stop
+    return chunks

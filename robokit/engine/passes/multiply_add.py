@@ -1,0 +1,135 @@
+"""Sums take up their products one by one, so that each multiplication is half of a fused multiply-add.
+
+The code generator fuses x + a b into one instruction. In x + (a b + c d), as the text of a force shifted and
+added to another has it, it can fuse one of the products; in (x + a b) + c d both. Such sums are written
+the second way where x is known before the products are: no value waits longer than it did. The result
+differs by rounding, in either direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from robokit.engine.trace.graph import ADD, CONST, MUL, SUB, Node, Program
+
+
+def fused(program: Program) -> Program:
+    """The same program with its sums of products in the order that fuses best; nodes are renumbered."""
+    nodes = program.nodes
+    uses = [0] * len(nodes)
+    for row in program.results:
+        for r in row:
+            if type(r) is int:
+                uses[r] += 1
+    for number in program.order:
+        for operand in nodes[number][1:]:
+            uses[operand] += 1
+    product, inner = bytearray(len(nodes)), bytearray(len(nodes))  # used once: products, sums
+    for number in program.order:
+        if uses[number] == 1:
+            op = nodes[number][0]
+            product[number] = op == MUL
+            inner[number] = op in (ADD, SUB)
+
+    def products(number: int) -> list[tuple[int, int, int]]:
+        """A sum of products and nothing else, from its first: (node, product, sign of it), else []."""
+        chain: list[tuple[int, int, int]] = []
+        sign = 1
+        while inner[number]:
+            op, a, b = nodes[number]
+            other = sign if op == ADD else -sign
+            if product[a] and product[b]:
+                return [(number, a, sign), (number, b, other), *reversed(chain)]
+            if product[b]:
+                chain.append((number, b, other))
+                number = a
+            elif product[a]:
+                chain.append((number, a, sign))
+                number, sign = b, other
+            else:
+                break
+        return []
+
+    begins: dict[int, tuple[int, list[tuple[int, int]]]] = {}
+    follows: dict[int, tuple[int, int]] = {}
+    same: dict[int, int] = {}
+    taken: set[int] = set()
+    for number in program.order:
+        op, *operands = nodes[number]
+        if op not in (ADD, SUB):
+            continue
+        choices = []
+        for k in (0, 1):
+            total, x = operands[k], operands[1 - k]
+            chain = products(total) if inner[total] and not product[x] else []
+            if chain and x < chain[0][0] and not any(node in taken for node, *_ in chain):
+                choices.append((chain[0][0], k, chain))
+        if not choices:
+            continue
+        first, k, chain = max(choices)
+        sign = -1 if op == SUB and k == 1 else 1
+        sign_x = -1 if op == SUB and k == 0 else 1
+        start = [(term, sign * s) for _, term, s in chain[:2]]
+        if sign_x < 0:
+            start.sort(key=lambda each: -each[1])
+            if start[0][1] < 0:
+                continue  # minus x minus a b - c d: nothing to begin with
+        begins[first] = (sign_x * operands[1 - k], start)
+        for node, term, s in chain[2:]:
+            follows[node] = (term, sign * s)
+        taken.update(node for node, *_ in chain)
+        taken.add(number)
+        same[number] = operands[k]
+
+    return _written(program, begins, follows, same)
+
+
+def _written(
+    program: Program,
+    begins: dict[int, tuple[int, list[tuple[int, int]]]],
+    follows: dict[int, tuple[int, int]],
+    same: dict[int, int],
+) -> Program:
+    """The program with some sums rewritten.
+
+    Args:
+        program: as recorded.
+        begins: nodes that become ± x + first + second product, as (signed x, [(product, sign), ...]).
+        follows: nodes that become the sum so far and one product, as (product, sign).
+        same: nodes whose value another then has.
+    """
+    nodes = program.nodes
+    fresh: list[Node] = [nodes[0]]
+    at = [0] * len(nodes)
+    order: list[int] = []
+
+    def put(number: int, node: Node) -> None:
+        at[number] = len(fresh)
+        order.append(len(fresh))
+        fresh.append(node)
+
+    for number, node in enumerate(nodes):
+        if number and node[0] <= CONST:
+            at[number] = len(fresh)
+            fresh.append(node)
+    for number in program.order:
+        node = nodes[number]
+        if number in same:
+            at[number] = at[same[number]]
+        elif number in begins:
+            x, ((first, sign), (second, other)) = begins[number]
+            if x > 0:
+                put(number, (ADD if sign > 0 else SUB, at[x], at[first]))
+            else:
+                put(number, (SUB, at[first], at[-x]))
+            put(number, (ADD if other > 0 else SUB, at[number], at[second]))
+        elif number in follows:
+            term, sign = follows[number]
+            before = node[2] if node[1] == term else node[1]
+            put(number, (ADD if sign > 0 else SUB, at[before], at[term]))
+        elif len(node) == 3:
+            put(number, (node[0], at[node[1]], at[node[2]]))
+        else:
+            put(number, (node[0], *(at[operand] for operand in node[1:])))
+    results = [[at[r] if type(r) is int else r for r in row] for row in program.results]
+    return replace(program, nodes=fresh, order=order, results=results, marks=[])

@@ -1,0 +1,171 @@
+"""Many states through many steps of a kernel with feedback: threads, records, Ctrl-C.
+
+The machine code (passes.py) takes many steps of many rows in one call, without the GIL. Rows are divided
+among threads; each thread goes from record to record with its own rows and waits for no other. Rows are
+independent, so the result does not depend on the division.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+from robokit.engine.emit import ir as text
+from robokit.engine.kernel import Kernel
+from robokit.engine.run import batch_calls as batch
+from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, processors
+from robokit.engine.run.single_calls import aligned
+from robokit.engine.target import llvm as compile
+
+Record = Callable[[int, int, int], None]
+"""(number of the record, first row, last row + 1): called when these rows have come to a record."""
+
+
+class Passes:
+    """A kernel whose every output is fed back, on many states in place.
+
+    Its inputs are arrays (steps or 1, rows or 1, n) of the kernel's dtype with contiguous rows: what changes
+    from step to step, or from row to row, has that axis. The fed-back ones are (1, rows, n) and are
+    overwritten.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        if len(kernel.feedback) != len(kernel.outputs):
+            raise ValueError(f"{kernel.name}: every output must be fed back")
+        self.kernel = kernel
+        self.lanes = 1
+        self._code, self.seconds = kernel.batch_code()
+        if self._code is not None:
+            self.lanes = compile.vector_width() * 8 // np.dtype(kernel.dtype).itemsize
+            self._run = ctypes.CFUNCTYPE(
+                ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p
+            )(self._code.address("passes"))
+
+    def workspace(self) -> np.ndarray | None:
+        """Memory that one thread needs for :meth:`run`."""
+        return None if self._code is None else aligned(self._code.workspace)
+
+    def run(
+        self, arrays: Sequence[np.ndarray], memory: np.ndarray | None, rows: range, step: int, steps: int
+    ) -> None:
+        """Take steps in place.
+
+        Args:
+            arrays: the inputs.
+            memory: from :meth:`workspace`, of this thread.
+            rows: which.
+            step: number of the first step, where inputs change from step to step.
+            steps: how many.
+        """
+        if memory is None:
+            for k in range(step, step + steps):
+                self._text(arrays, rows, k)
+            return
+        moves = [a.strides[0] if len(a) > 1 else 0 for a in arrays]
+        strides = [a.strides[1] if a.shape[1] > 1 else 0 for a in arrays]
+        places = [a.__array_interface__["data"][0] + step * m for a, m in zip(arrays, moves, strict=True)]
+        for _, k in sorted(self.kernel.feedback):  # an output has the address of its input
+            for words in (moves, strides, places):
+                words.append(words[k])
+        strides.append(0)  # nothing is written past the caches: the next step reads it
+        args, gaps, jumps = ((ctypes.c_int64 * len(words))(*words) for words in (places, strides, moves))
+        self._run(
+            ctypes.addressof(args),
+            ctypes.addressof(gaps),
+            memory.__array_interface__["data"][0],
+            rows.start,
+            rows.stop,
+            steps,
+            ctypes.addressof(jumps),
+        )
+
+    def _text(self, arrays: Sequence[np.ndarray], rows: range, step: int) -> None:
+        """One step of the plain text."""
+        part = slice(rows.start, rows.stop)
+        now = [a[step if len(a) > 1 else 0] for a in arrays]
+        now = [a[part] if len(a) > 1 else a[0] for a in now]
+        outs = self.kernel.plain(now, len(rows))
+        for output, k in self.kernel.feedback:
+            arrays[k][0, part] = outs[output]
+
+    def roll(
+        self,
+        arrays: Sequence[np.ndarray],
+        rows: int,
+        marks: Sequence[int],
+        record: Record,
+        threads: int | None = None,
+        progress: Callable[[int], Any] | None = None,
+    ) -> tuple[int, bool]:
+        """Take all rows from mark to mark.
+
+        Args:
+            arrays: the inputs.
+            rows: how many.
+            marks: step numbers of the records, ascending from 0.
+            record: called for every mark after the first.
+            threads: so many; None for as many as pay.
+            progress: called with the steps that were taken since the call before.
+
+        Returns:
+            the marks that all rows have passed, and whether Ctrl-C ended it early.
+        """
+        work = rows * marks[-1] * self.seconds
+        shares = threads or max(1, min(processors(), int(work / PAYS_SECONDS)))
+        share = max(1, -(-rows // (shares * self.lanes))) * self.lanes
+        starts = range(0, rows, share)
+        done = [1] * len(starts)
+        stop = threading.Event()
+        memory = [self.workspace() for _ in starts]
+
+        def go(number: int, tell: Callable[[int], Any] | None) -> None:
+            own = range(starts[number], min(starts[number] + share, rows))
+            for k in range(1, len(marks)):
+                for part, step, steps in self._blocks(own, marks[k - 1], marks[k]):
+                    if stop.is_set():
+                        return
+                    self.run(arrays, memory[number], part, step, steps)
+                record(k, own.start, own.stop)
+                done[number] = k + 1
+                if tell is not None:
+                    tell(marks[k] - marks[k - 1])
+
+        interrupted = False
+        futures: list[Future[None]] = []
+        own = [0]
+        try:
+            for k in range(1, len(starts)):
+                try:
+                    futures.append(batch._threads().submit(go, k, None))
+                except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
+                    own.extend(range(k, len(starts)))
+                    break
+            for k in own:
+                go(k, progress if k == 0 else None)
+            for future in futures:
+                future.result()
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:  # threads that still write must not outlive the call
+            stop.set()
+            for future in futures:
+                future.cancel() or future.exception()
+        return min(done, default=len(marks)), interrupted
+
+    def _blocks(self, rows: range, first: int, last: int) -> list[tuple[range, int, int]]:
+        """(rows, step, steps) from step first to last, none longer than a wait for Ctrl-C may be."""
+        wanted = int(BLOCK_SECONDS / (self.seconds * (last - first)))
+        size = max(text.GROUP * self.lanes, wanted // self.lanes * self.lanes)
+        steps = max(1, min(last - first, int(BLOCK_SECONDS / (self.seconds * min(size, len(rows))))))
+        if self._code is None:  # NumPy arrays as scalars: the more rows the better
+            size, steps = len(rows), 1
+        return [
+            (range(start, min(start + size, rows.stop)), step, min(steps, last - step))
+            for start in range(rows.start, rows.stop, size)
+            for step in range(first, last, steps)
+        ]

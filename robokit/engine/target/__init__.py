@@ -1,0 +1,7 @@
+"""From IR to code that runs on this processor.
+
+llvm   LLVM through llvmlite's binding
+split  one module as several, compiled side by side
+elf    object files to an image in memory
+cpu    what the processor can do
+"""

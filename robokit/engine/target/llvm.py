@@ -1,0 +1,192 @@
+"""From LLVM IR to machine code, through llvmlite's binding only.
+
+Code is made and loaded in two steps, so that the first can be skipped when the cache has the bytes; where
+link.py can load them, LLVM is not even imported. LLVM's mid-level passes are not run: they gain nothing on
+straight lines that were already folded. The code refers to no symbol outside its own module.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from robokit.engine.target import cpu as processor
+from robokit.engine.target import elf as link
+from robokit.engine.target.split import divided
+
+OLDEST = (0, 45)
+"""First llvmlite whose IR has `ptr` and `splat` (LLVM 20)."""
+
+OPTIMISATION = 2
+"""Of code generation."""
+
+
+class CompilerMissing(ImportError):
+    """llvmlite is not there, too old, or knows no code for this processor."""
+
+
+@functools.cache
+def _release() -> str:
+    """Version of llvmlite, and the size of its library: the same version may be built with another LLVM."""
+    try:
+        import llvmlite
+        from llvmlite.utils import get_library_name
+    except ImportError as error:
+        raise CompilerMissing(f"llvmlite cannot be imported: {error}") from error
+    version = tuple(int(part) for part in llvmlite.__version__.split(".")[:2])
+    if version < OLDEST:
+        raise CompilerMissing(f"llvmlite {llvmlite.__version__} is older than {OLDEST[0]}.{OLDEST[1]}")
+    library = os.path.join(os.path.dirname(llvmlite.__file__), "binding", get_library_name())
+    return f"{llvmlite.__version__} ({os.path.getsize(library) if os.path.exists(library) else ''})"
+
+
+@functools.cache
+def _binding() -> Any:
+    _release()
+    try:
+        import llvmlite.binding as llvm
+    except (ImportError, OSError) as error:
+        raise CompilerMissing(f"llvmlite cannot be imported: {error}") from error
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@functools.cache
+def host() -> tuple[str, str]:
+    """Name and features of this processor, in LLVM's words."""
+    llvm = _binding()
+    try:
+        features = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # LLVM cannot ask every system
+        features = ""
+    return llvm.get_host_cpu_name(), features
+
+
+@functools.cache
+def identity() -> str:
+    """What machine code depends on besides its IR."""
+    kind = processor.described() or "|".join(host())
+    return "|".join((_release(), sys.platform, platform.machine(), kind, str(OPTIMISATION)))
+
+
+@functools.cache
+def vector_width() -> int:
+    """Doubles in one vector register of this processor."""
+    features = processor.flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
+    return 8 if "avx512f" in features else 4 if "avx2" in features else 2
+
+
+def _target_machine() -> Any:
+    cpu, features = host()
+    target = _binding().Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=OPTIMISATION, reloc="pic", codemodel="small", jit=True
+    )
+
+
+def assemble(text: str) -> bytes:
+    """Machine code of a module's text: an image if link.py can make one, else an object file."""
+    if not link.possible():
+        return _object(text)
+    try:
+        return link.image(_objects(divided(text, processor.processors())))
+    except link.NotLinked:
+        return _object(text)
+
+
+def _objects(texts: list[str]) -> list[bytes]:
+    """Object files of modules, compiled side by side."""
+    with ThreadPoolExecutor(len(texts)) as pool:
+        try:
+            others = [pool.submit(_object, text) for text in texts[1:]]
+        except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
+            return [_object(text) for text in texts]
+        return [_object(texts[0]), *(other.result() for other in others)]
+
+
+def _object(text: str) -> bytes:
+    """Object file of a module's text.
+
+    llvmlite lets one thread at a time into LLVM. Code generation, nine tenths of the time, is called past
+    that lock: the module, its context and the target machine are this call's own.
+    """
+    llvm = _binding()
+    context = llvm.create_context()  # of its own: the global one would keep every module's constants
+    module = llvm.parse_assembly(text, context=context)
+    machine = _target_machine()
+    library = llvm.ffi.lib
+    generate = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
+    if generate is None:  # another llvmlite
+        return machine.emit_object(module)
+    with llvm.ffi.OutputString() as problem:
+        buffer = generate(machine, module, 1, problem)
+        if not buffer:
+            raise RuntimeError(str(problem))
+    try:
+        return ctypes.string_at(library.LLVMPY_GetBufferStart(buffer), library.LLVMPY_GetBufferSize(buffer))
+    finally:
+        library.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[str, bytes]:
+    """Assembly and object code of a module's text for another processor: to be looked at, not to be run.
+
+    Args:
+        text: of the module.
+        triple: of the target, for example "aarch64-linux-gnu".
+        cpu: the processor's name in LLVM's words; its baseline if empty.
+        features: of the processor, "+name,-name".
+
+    Raises:
+        CompilerMissing: this llvmlite was built without that target.
+    """
+    llvm = _binding()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    try:
+        target = llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        raise CompilerMissing(f"llvmlite has no code for {triple}: {error}") from error
+    machine = target.create_target_machine(
+        cpu=cpu, features=features, opt=OPTIMISATION, reloc="pic", codemodel="small"
+    )
+    context = llvm.create_context()
+    module = llvm.parse_assembly(text, context=context)
+    module.triple, module.data_layout = triple, str(machine.target_data)
+    return machine.emit_assembly(module), machine.emit_object(module)
+
+
+@functools.cache
+def _loading_context() -> Any:
+    """Context of the empty modules that loaders need: it must outlive them, whatever is collected first."""
+    return _binding().create_context()
+
+
+class Loaded:
+    """Machine code in memory; keep it alive as long as its addresses are in use."""
+
+    def __init__(self, code: bytes) -> None:
+        """Load what :func:`assemble` made.
+
+        Raises:
+            CompilerMissing: the system lets this process run no new code.
+        """
+        if code.startswith(link.MAGIC):
+            try:
+                self.address: Callable[[str], int] = link.Image(code).address
+            except OSError as error:
+                raise CompilerMissing(str(error)) from error
+            return
+        llvm = _binding()
+        module = llvm.parse_assembly("", context=_loading_context())
+        engine = llvm.create_mcjit_compiler(module, _target_machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        self.address = engine.get_function_address

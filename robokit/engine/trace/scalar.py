@@ -1,0 +1,309 @@
+"""The tracer's scalars: they record operations instead of computing them.
+
+Constants stay plain Python floats, and an operation on two floats never reaches this file, so folding is
+what Python does anyway; here only the mixed cases are simplified: x*0 = 0, x*1 = x, x+0 = x, x-x = 0 and
+their like. x*0 = 0 holds for finite x, which is all that a kernel lets in.
+
+Sums and products are stored with the smaller node first and without signs (see graph.py), so a*b, b*a and
+(-a)*(-b) are one node.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+from robokit.engine.trace.graph import (
+    ABS,
+    ADD,
+    AND,
+    COS,
+    DIV,
+    EQ,
+    INPUT,
+    LE,
+    LT,
+    MUL,
+    NOT,
+    OR,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    Graph,
+    Program,
+)
+from robokit.spatial.scalars import register, telling
+
+
+def trace(
+    text: Callable[..., Sequence[Sequence[Any]]],
+    inputs: Sequence[tuple[str, int]],
+    outputs: Sequence[tuple[str, tuple[int, ...]]],
+    budget: int = 400_000,
+    signed: bool = False,
+) -> Program:
+    """Record what a text computes.
+
+    Args:
+        text: called with one list of scalars per input; returns one flat, row-major sequence of scalars
+            (traced or plain numbers) per output.
+        inputs: (name, number of scalars) of each input.
+        outputs: (name, shape) of each output.
+        budget: most nodes to record.
+        signed: whether constants keep their sign (see :class:`Graph`).
+
+    Raises:
+        TraceTooLarge: the text records more than budget nodes.
+        ValueError: the text returns other sizes than declared.
+    """
+    graph = Graph(budget, signed)
+    arguments = [
+        [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
+        for k, (_, size) in enumerate(inputs)
+    ]
+    collecting = gc.isenabled()
+    gc.disable()  # half the time of a trace would go into looking for cycles among nodes; there are none
+    try:
+        with telling(graph.mark):
+            returned = [list(row) for row in text(*arguments)]
+    finally:
+        if collecting:
+            gc.enable()
+    sizes = [math.prod(shape) for _, shape in outputs]
+    if [len(row) for row in returned] != sizes:
+        raise ValueError(f"the text returned {[len(row) for row in returned]} scalars, declared are {sizes}")
+    results = [[x.ref if type(x) is Scalar else float(x) for x in row] for row in returned]
+    return Program.finish(graph, inputs, outputs, results)
+
+
+class Scalar:
+    """A number that is known only when the kernel runs: a graph and a signed reference into it."""
+
+    __slots__ = ("graph", "ref")
+    __array_ufunc__ = None  # NumPy's numbers leave the operation to us
+    __hash__ = None  # type: ignore[assignment]  # == records a comparison, so no hash can agree with it
+
+    def __init__(self, graph: Graph, ref: int) -> None:
+        self.graph, self.ref = graph, ref
+
+    def __repr__(self) -> str:
+        return f"Scalar({'-' if self.ref < 0 else ''}#{abs(self.ref)})"
+
+    def __add__(self, other: Any) -> Any:
+        graph = self.graph
+        if other.__class__ is Scalar:
+            return _sum(graph, self.ref, other.ref)
+        other = float(other)
+        return self if other == 0.0 else _sum(graph, self.ref, graph.constant(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        graph = self.graph
+        if other.__class__ is Scalar:
+            return _sum(graph, self.ref, -other.ref)
+        other = float(other)
+        return self if other == 0.0 else _sum(graph, self.ref, graph.constant(-other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return Scalar(self.graph, -self.ref) + other
+
+    def __mul__(self, other: Any) -> Any:
+        graph, a = self.graph, self.ref
+        if other.__class__ is Scalar:
+            b = other.ref
+        else:
+            other = float(other)
+            if other == 0.0:
+                return 0.0
+            if other == 1.0:
+                return self
+            if other == -1.0:
+                return Scalar(graph, -a)
+            b = graph.constant(other)
+        sign = 1
+        if a < 0:
+            a, sign = -a, -1
+        if b < 0:
+            b, sign = -b, -sign
+        node = (MUL, a, b) if a < b else (MUL, b, a)
+        number = graph.index.get(node) or graph.add(node)  # a call less where it is known: tracing is hot
+        return Scalar(graph, number if sign > 0 else -number)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if other.__class__ is Scalar:
+            return _quotient(self.graph, self.ref, other.ref)
+        # One rounding more than a division by a constant, at a fifth of its cost.
+        return self * (1.0 / float(other))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        other = float(other)
+        return 0.0 if other == 0.0 else _quotient(self.graph, self.graph.constant(other), self.ref)
+
+    def __neg__(self) -> Scalar:
+        return Scalar(self.graph, -self.ref)
+
+    def __pos__(self) -> Scalar:
+        return self
+
+    def __abs__(self) -> Scalar:
+        return Scalar(self.graph, self.graph.add((ABS, abs(self.ref))))
+
+    def __pow__(self, power: Any) -> Any:
+        if power == 0.5:
+            return sqrt(self)
+        if power != int(power):
+            raise TypeError(f"x**{power}: only whole powers and 0.5 can be traced")
+        result: Any = 1.0
+        for _ in range(abs(int(power))):
+            result = result * self
+        return result if power >= 0 else 1.0 / result
+
+    def __lt__(self, other: Any) -> Truth:
+        return _compare(LT, self, other)
+
+    def __le__(self, other: Any) -> Truth:
+        return _compare(LE, self, other)
+
+    def __gt__(self, other: Any) -> Truth:
+        return _compare(LT, other, self)
+
+    def __ge__(self, other: Any) -> Truth:
+        return _compare(LE, other, self)
+
+    def __eq__(self, other: object) -> Truth:  # type: ignore[override]
+        return _compare(EQ, self, other)
+
+    def __ne__(self, other: object) -> Truth:  # type: ignore[override]
+        return ~_compare(EQ, self, other)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("no branch on a scalar's value: use where(condition, a, b)")
+
+    def __float__(self) -> NoReturn:
+        raise TypeError("a traced scalar has no value yet: use the functions of robokit.spatial.scalars")
+
+
+class Truth:
+    """Outcome of a comparison, known only when the kernel runs; made for where()."""
+
+    __slots__ = ("graph", "number")
+
+    def __init__(self, graph: Graph, number: int) -> None:
+        self.graph, self.number = graph, number
+
+    def __and__(self, other: Truth | bool) -> Truth | bool:
+        if not isinstance(other, Truth):
+            return self if other else False
+        return Truth(self.graph, self.graph.add((AND, *sorted((self.number, other.number)))))
+
+    def __or__(self, other: Truth | bool) -> Truth | bool:
+        if not isinstance(other, Truth):
+            return True if other else self
+        return Truth(self.graph, self.graph.add((OR, *sorted((self.number, other.number)))))
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> Truth:
+        return Truth(self.graph, self.graph.add((NOT, self.number)))
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("no branch on a scalar's value: use where(condition, a, b)")
+
+
+def _sum(graph: Graph, a: int, b: int) -> Any:
+    """Sum of signed references; one node for a+b, b+a and their negatives."""
+    if a == -b:
+        return 0.0
+    if (a > 0) == (b > 0):
+        sign = 1
+        if a < 0:
+            a, b, sign = -a, -b, -1
+        node = (ADD, a, b) if a < b else (ADD, b, a)
+    else:
+        if a < 0:
+            a, b = b, -a
+        else:
+            b = -b
+        node, sign = ((SUB, a, b), 1) if a < b else ((SUB, b, a), -1)
+    number = graph.index.get(node) or graph.add(node)
+    return Scalar(graph, number if sign > 0 else -number)
+
+
+def _quotient(graph: Graph, a: int, b: int) -> Any:
+    if a == b:
+        return 1.0
+    if a == -b:
+        return -1.0
+    number = graph.add((DIV, abs(a), abs(b)))
+    return Scalar(graph, number if (a < 0) == (b < 0) else -number)
+
+
+def _number(graph: Graph, x: Any) -> int:
+    """Node that holds a traced or plain number as it is."""
+    return graph.plain(x.ref if type(x) is Scalar else graph.constant(float(x)))
+
+
+def _compare(op: int, a: Any, b: Any) -> Truth:
+    graph = a.graph if type(a) is Scalar else b.graph
+    return Truth(graph, graph.add((op, _number(graph, a), _number(graph, b))))
+
+
+def sqrt(x: Any) -> Any:
+    """Square root of a traced scalar; NaN below 0."""
+    return Scalar(x.graph, x.graph.add((SQRT, x.graph.plain(x.ref))))
+
+
+def sin(x: Scalar) -> Scalar:
+    """Sine [x in rad]."""
+    number = x.graph.add((SIN, abs(x.ref)))
+    x.graph.add((COS, abs(x.ref)))  # its neighbour: the pair shares one range reduction
+    return Scalar(x.graph, number if x.ref > 0 else -number)
+
+
+def cos(x: Scalar) -> Scalar:
+    """Cosine [x in rad]."""
+    x.graph.add((SIN, abs(x.ref)))
+    return Scalar(x.graph, x.graph.add((COS, abs(x.ref))))
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """The first where the condition holds, else the second; both are computed."""
+    if not isinstance(condition, Truth):
+        return a if condition else b
+    graph = condition.graph
+    first, second = (x.ref if type(x) is Scalar else graph.constant(float(x)) for x in (a, b))
+    if first == second:
+        return a
+    if first < 0 and second < 0:
+        return Scalar(graph, -graph.add((SELECT, condition.number, -first, -second)))
+    return Scalar(graph, graph.add((SELECT, condition.number, graph.plain(first), graph.plain(second))))
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger of the two."""
+    return where(_compare(LT, a, b), b, a)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller of the two."""
+    return where(_compare(LT, b, a), b, a)
+
+
+def atan2(y: Any, x: Any) -> NoReturn:
+    """Not recorded: no kernel needs it, and `difference` runs in NumPy."""
+    raise NotImplementedError("atan2 is not recorded by the tracer")
+
+
+FUNCTIONS = SimpleNamespace(
+    sin=sin, cos=cos, sqrt=sqrt, where=where, maximum=maximum, minimum=minimum, atan2=atan2
+)
+
+for _type in (Scalar, Truth):
+    register(_type, FUNCTIONS)

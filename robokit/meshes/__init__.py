@@ -1,0 +1,5 @@
+"""Mesh files, for pictures, contact points and plausibility.
+
+read_mesh  the one reader
+collada    COLLADA
+"""

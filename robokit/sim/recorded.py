@@ -1,0 +1,107 @@
+"""Energies, momenta and contact forces of recorded states.
+
+The algorithms' own texts run here with one NumPy array per scalar, all states at once: nothing is
+compiled for figures that are needed once per recorded state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.algorithms.centroidal import centroidal_momentum
+from robokit.algorithms.energy import kinetic_energy, potential_energy
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.model.robot import Robot
+from robokit.sim.step.contact import settle, verticals
+from robokit.sim.step.integrators import acceleration, along
+from robokit.sim.step.step_kernel import Program
+from robokit.spatial import Vector3
+
+BLOCK = 2048
+"""States at a time: arrays of this length stay in the cache."""
+
+
+def _blocks(text: Callable[..., Sequence[Any]], width: int, *arrays: np.ndarray) -> np.ndarray:
+    """text(columns of each array, ...) -> width scalars, for all rows: (T, width)."""
+    T = len(arrays[0])
+    out = np.zeros((T, width))
+    for start in range(0, T, BLOCK):
+        part = slice(start, min(start + BLOCK, T))
+        for k, x in enumerate(text(*(list(a[part].T) for a in arrays))):
+            out[part, k] = x
+    return out
+
+
+def energies(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Kinetic and potential energy [J], (T,) each."""
+    tree = robot.tree
+
+    def text(qs: Any, vs: Any) -> Sequence[Any]:
+        rows = robot.split_q(qs)
+        return [kinetic_energy(tree, rows, robot.split_v(vs)), potential_energy(tree, rows)]
+
+    both = _blocks(text, 2, q, v)
+    return both[:, 0], both[:, 1]
+
+
+def momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Centroidal momentum [angular; linear], world axes, (T, 6) [N m s; N s]; zero where nothing moves."""
+    tree = robot.tree
+    if robot.total_mass == 0.0:
+        return np.zeros((len(q), 6))
+    return _blocks(
+        lambda qs, vs: list(centroidal_momentum(tree, robot.split_q(qs), robot.split_v(vs))), 6, q, v
+    )
+
+
+def contact_forces(
+    program: Program, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, dt: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """World positions [m] and forces [N] of the contact points in the step after each state, (T, K, 3)."""
+    robot, points = program.robot, program.points
+    assert points is not None
+    tree, K = robot.tree, len(points)
+    parameters = [float(x) for x in program.parameters(dt)]
+    order = points.order(tree.n)
+
+    def text(qs: Any, vs: Any, taus: Any) -> Sequence[Any]:
+        rows, speeds, efforts = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
+        p = program.problem(parameters)
+        v_star = along(speeds, dt, acceleration(tree, rows, speeds, efforts))
+        X = tree.transforms(rows)
+        done = settle(tree, X, rows, speeds, v_star, dt, p.joints, p.points, p.ground, p.iterations)
+        X0 = forward_kinematics(tree, rows)
+        at: list[Any] = []
+        for body in done.contacts:
+            pose = X0[body.i]
+            for place, force in zip(body.p, body.point_forces(done.V[body.i]), strict=True):
+                at.append((pose.point(place), pose.E.transpose_apply(force)))
+        scalars: list[Any] = [None] * (6 * K)
+        for number, (where, force) in zip(order, at, strict=True):
+            scalars[6 * number : 6 * number + 6] = [*where, *force]
+        return scalars
+
+    zero = np.zeros((len(q), robot.nv)) if tau is None else tau
+    both = _blocks(text, 6 * K, q, v, zero).reshape(len(q), K, 6)
+    return both[..., :3], both[..., 3:]
+
+
+def heights(robot: Robot, q: Sequence[float], body: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """Height over the world origin of points given in body coordinates, (K,) [m]; (B, K) of (B, K, 3)."""
+    X0 = forward_kinematics(robot.tree, robot.split_q(list(q)))
+    z = [X0[i].point(Vector3(*position[..., k, :].T)).z for k, i in enumerate(body)]
+    return np.stack(z, axis=-1) if z else np.zeros(0)
+
+
+def row_heights(robot: Robot, q: np.ndarray, body: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """The same for every row of q (B, nq), B up to BLOCK, of points (K, 3) or (B, K, 3): (B, K) [m]."""
+    tree = robot.tree
+
+    def text(qs: Any) -> Sequence[Any]:
+        n, z = verticals(tree, tree.transforms(robot.split_q(qs)), 0.0)
+        return [n[i].dot(Vector3(*position[..., k, :].T)) + z[i] for k, i in enumerate(body)]
+
+    return _blocks(text, len(body), q)

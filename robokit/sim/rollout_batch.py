@@ -1,0 +1,141 @@
+"""The rows of a rollout on their way: their records, and which of them do not stay finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from robokit.arguments import output
+from robokit.engine.run.rollout_calls import Passes
+from robokit.errors import ShapeError
+from robokit.sim.simulate import progress_bar
+from robokit.sim.step import ledger
+from robokit.sim.step.step_kernel import Program
+
+LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
+"""Entries of the ledger that are largest values, not sums."""
+
+
+class Batch:
+    """Rows on their way, and their records.
+
+    Attributes:
+        q, v: records, (T, rows, nq) and (T, rows, nv).
+        entries: records of what is kept of the ledger, (T, rows, ...), in double precision.
+        arrays: inputs of the step's kernel, the state among them.
+        state: q, v and ledger as they are now, (rows, ...) each.
+        books: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
+        reached: the step of that record, (rows,).
+        failed_at: step after which a row was not finite, (rows,); -1 where none.
+        finished: records that all rows have reached.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        q: np.ndarray,
+        v: np.ndarray,
+        tau: np.ndarray | None,
+        dt: float,
+        marks: Sequence[int],
+        keep: slice,
+        out: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
+        rows, T, dtype = len(q), len(marks), program.dtype
+        shapes = [(T, rows, q.shape[1]), (T, rows, v.shape[1])]
+        if out is None:
+            self.q, self.v = (np.empty(shape, dtype) for shape in shapes)
+        elif not isinstance(out, tuple | list) or len(out) != 2:
+            raise ShapeError(f"out: expected two arrays, for q and v, got {type(out).__name__}")
+        else:
+            self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
+        self.passes = Passes(program.kernel())
+        parameters = program.parameters(dt).astype(dtype, copy=False)
+        with np.errstate(over="ignore"):  # such rows fail
+            starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
+        self.arrays = [
+            *starts,
+            np.zeros((1, 1, program.robot.nv), dtype) if tau is None else tau,
+            np.zeros((1, rows, ledger.SIZE), dtype),
+            parameters[None] if parameters.ndim == 2 else parameters[None, None],
+        ]
+        self.state = [self.arrays[k][0] for k in (0, 1, 3)]
+        self.books, self.reached = np.zeros((rows, ledger.SIZE)), np.zeros(rows, int)
+        self.failed_at = np.full(rows, -1)
+        self.entries = np.empty((T, rows, len(range(ledger.SIZE)[keep])))
+        self.finished = 1
+
+    def go(self, threads: int | None, progress: bool) -> bool:
+        """Take the steps; whether Ctrl-C came."""
+        rows, bar = len(self.failed_at), None
+        self.record(0, 0, rows)
+        if progress:
+            bar = progress_bar(self.marks[-1])
+        try:
+            self.finished, interrupted = self.passes.roll(
+                self.arrays, rows, self.marks, self.record, threads, bar.update if bar is not None else None
+            )
+        finally:
+            if bar is not None:
+                bar.close()
+        return interrupted
+
+    def record(self, k: int, first: int, last: int) -> None:
+        """Note the states of rows first..last as record k, and which of them are not finite any more."""
+        part = slice(first, last)
+        q, v, since = (x[part] for x in self.state)
+        entries = self.books[part]
+        if since.dtype == entries.dtype:
+            entries[:] = since
+        else:  # sums over thousands of steps would lose digits in single precision: they are made here
+            top = np.maximum(entries[:, LARGEST], since[:, LARGEST])
+            with np.errstate(all="ignore"):
+                entries += since
+            entries[:, LARGEST] = top
+            since[:] = 0.0
+        failed = self.failed_at[part]
+        broken = np.flatnonzero(_not_finite(q, v, entries) & (failed < 0))
+        if len(broken):
+            failed[broken] = self._when(k, broken + first)
+        gone = failed >= 0
+        if gone.any():
+            for x in (q, v, since, entries):
+                x[gone] = np.nan
+        self.reached[part] = self.marks[k]
+        self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
+
+    def _when(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """The step after which each of these rows is not finite: they go from the last record once more."""
+        found = np.full(len(rows), self.marks[k])
+        if k == 0:
+            return found
+        first, last = self.marks[k - 1], self.marks[k]
+        _, _, tau, books, parameters = self.arrays
+        tau = tau[first:last] if len(tau) > 1 else tau
+        again = [
+            self.q[k - 1][rows][None],
+            self.v[k - 1][rows][None],
+            *(np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x) for x in (tau, books, parameters)),
+        ]
+        again[3] = np.zeros_like(again[3])
+        memory, waiting = self.passes.workspace(), np.ones(len(rows), bool)
+        for step in range(last - first):
+            self.passes.run(again, memory, range(len(rows)), step, 1)
+            now = waiting & _not_finite(*(again[j][0] for j in (0, 1, 3)))
+            found[now], waiting[now] = first + step + 1, False
+            if not waiting.any():
+                break
+        return found
+
+
+def _not_finite(*arrays: np.ndarray) -> np.ndarray:
+    """Which rows hold NaN or infinity."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(sum(x.sum() for x in arrays)):  # almost always, and quicker
+            return np.zeros(len(arrays[0]), bool)
+        suspect = ~np.isfinite(sum(x.sum(axis=1) for x in arrays))
+    if suspect.any():  # large numbers may have a sum that is not finite
+        suspect[suspect] = [not all(np.isfinite(x[k]).all() for x in arrays) for k in np.flatnonzero(suspect)]
+    return suspect

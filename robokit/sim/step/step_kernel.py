@@ -1,0 +1,168 @@
+"""The time step of a robot as a kernel, and what goes into it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from robokit.dynamics.build import without_inertias
+from robokit.engine import Kernel
+from robokit.model.inertial_parameters import inertias
+from robokit.model.robot import Robot
+from robokit.sim.contact_points import ContactPoints, contact_points
+from robokit.sim.ground import Ground
+from robokit.sim.step import ledger
+from robokit.sim.step.contact import BodyPoint, GroundLaw
+from robokit.sim.step.integrators import Method, Problem
+from robokit.sim.step.joint_forces import JointLaw
+
+
+@dataclass
+class Program:
+    """A robot's step with everything but the state.
+
+    Attributes:
+        robot: the robot.
+        name: of the method.
+        method: row of the table of methods.
+        joints: damping, friction and limits.
+        ground: the ground, or None.
+        iterations: solves a step.
+        dtype: of the numbers that the kernel computes with, "float64" or "float32".
+        points: contact points, or None without a ground.
+        by_body: the same by body.
+        open: whether inertias, and what follows from them, are an input of the step, not constants.
+    """
+
+    robot: Robot
+    name: str
+    method: Method
+    joints: JointLaw
+    ground: Ground | None
+    iterations: int
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        n = self.robot.nbodies
+        self.open = self.robot.parameters is not None
+        self.points: ContactPoints | None = None
+        self.by_body: list[list[BodyPoint]] = [[] for _ in range(n + 1)]
+        self.corners: list[tuple[int, int]] = []
+        """(body, place in its list) of the points that move with the inertia."""
+        if self.ground is not None:
+            self.points = contact_points(self.robot, self.ground.max_points)
+            self.by_body = self.points.by_body(n)
+            flags = [self.points.of_inertia[self.points.body == i] for i in range(n + 1)]
+            self.corners = [(i, int(k)) for i, row in enumerate(flags) for k in np.flatnonzero(row)]
+        self.touching = [i for i in range(1, n + 1) if self.by_body[i]]
+
+    def parameters(self, dt: float) -> np.ndarray:
+        """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
+
+        They are dt; height, k, d, slip and friction by body of the ground; and where inertias are an input,
+        the gains of the stops, the corners of inertias' boxes and the inertial parameters.
+        """
+        numbers: list[Any] = [dt]
+        if self.ground is not None and self.points is not None:
+            k, d = self.ground.gains(self.robot)
+            bodies, links = self.points.body[::-1], self.points.link[::-1]
+            first = {int(i): link for i, link in zip(bodies, links, strict=True)}
+            mu = [self.ground.coefficient(first[i]) for i in self.touching]
+            numbers += [self.ground.height, k, d, self.ground.slip, *mu]
+        if self.open:
+            numbers += self.joints.gains
+        parts = [np.stack(np.broadcast_arrays(*numbers), axis=-1)]
+        if not self.open:
+            return parts[0]
+        if self.points is not None:
+            moved = [k for k in self.points.order(self.robot.nbodies) if self.points.of_inertia[k]]
+            parts.append(self.points.position[..., moved, :].reshape(*self.points.position.shape[:-2], -1))
+        inertial = self.robot.inertial_parameters
+        parts.append(inertial.reshape(*inertial.shape[:-2], -1))
+        samples = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+        rows = [np.broadcast_to(part, (*samples, part.shape[-1])) for part in parts]
+        return np.concatenate(rows, axis=-1, dtype=float)
+
+    def problem(self, parameters: Sequence[Any]) -> Problem:
+        """The step's problem for these parameters, plain numbers or scalars of a kernel."""
+        rest = iter(parameters[1:])
+        law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
+        if self.ground is not None:
+            height, k, d, slip = islice(rest, 4)
+            law = GroundLaw(height, k, d, slip, list(islice(rest, len(self.touching))))
+        if self.open:
+            joints = joints.with_gains(list(islice(rest, len(joints.gains))))
+            points = [list(row) for row in points]
+            for i, place in self.corners:
+                x, y, z = islice(rest, 3)
+                points[i][place] = ((x, y, z), 0.0)
+            tree = replace(tree, I=inertias(list(rest)))
+        return Problem(tree, joints, points, law, self.iterations)
+
+    def text(self, q: Any, v: Any, tau: Any, entries: Any, parameters: Any) -> list[list[Any]]:
+        """One step: the next q, v and ledger."""
+        robot = self.robot
+        books = ledger.Ledger(entries)
+        q1, v1 = self.method.step(
+            self.problem(parameters),
+            robot.split_q(q),
+            robot.split_v(v),
+            robot.split_tau(tau),
+            parameters[0],
+            books,
+        )
+        return [robot.join_q(q1), robot.join_v(v1), books.entries]
+
+    def kernel(self) -> Kernel:
+        """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
+        robot, kernels = self.robot, self.robot.kernels
+        described = (self.name, self.iterations, self.joints, self.by_body, self.ground is None)
+        key, text = robot.fingerprint, self.text
+        if self.open:
+            bare = self._bare()
+            kernels, text = robot.shared_kernels, bare.text
+            described = (*described[:2], bare.joints, bare.by_body, described[-1])
+            key = robot.fingerprint_without_inertias + b"inertial parameters"
+        key += repr(described).encode()
+        name = f"step_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}"
+        if name not in kernels:
+            built = Kernel.build(
+                "step",
+                inputs=[
+                    ("q", robot.nq),
+                    ("v", robot.nv),
+                    ("tau", robot.nv),
+                    ("ledger", ledger.SIZE),
+                    ("parameters", self.parameters(1.0).shape[-1]),
+                ],
+                outputs=[("q_next", (robot.nq,)), ("v_next", (robot.nv,)), ("ledger_next", (ledger.SIZE,))],
+                text=text,
+                key=key,
+                feedback={"q_next": "q", "v_next": "v", "ledger_next": "ledger"},
+                dtype=self.dtype,
+            )
+            kernels.setdefault(name, built)
+        return kernels[name]
+
+    def sample(self, k: int) -> Program:
+        """The same step for row k alone: its sample of the robot and its ground."""
+        robot = self.robot if self.robot.samples is None else self.robot.sample(k)
+        gains = [gain[k] if np.ndim(gain) else gain for gain in self.joints.gains]
+        ground = self.ground and self.ground.row(k)
+        return replace(self, robot=robot, joints=self.joints.with_gains(gains), ground=ground)
+
+    def _bare(self) -> Program:
+        """The same step without the inertias and what follows from them: all that the text may look at."""
+        bare = copy(self)
+        bare.robot, bare.points = without_inertias(self.robot), None
+        bare.joints = self.joints.with_gains([0.0] * len(self.joints.gains))
+        bare.by_body = [list(row) for row in self.by_body]
+        for i, place in self.corners:
+            bare.by_body[i][place] = ((0.0, 0.0, 0.0), 0.0)
+        return bare

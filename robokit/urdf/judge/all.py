@@ -1,0 +1,98 @@
+"""All verdicts on a parsed description, in one call."""
+
+from __future__ import annotations
+
+from robokit.conventions import FLOATING_BASE
+from robokit.urdf.description import RobotDescription
+from robokit.urdf.judge.extent import MeshBox
+from robokit.urdf.judge.findings import Report
+from robokit.urdf.judge.loops import check_loops
+from robokit.urdf.judge.physics import check_inertias, check_joints, check_masses
+from robokit.urdf.judge.plausible import check_plausible, check_zero
+from robokit.urdf.judge.structure import check_dropped_mimics, check_structure
+from robokit.urdf.read.mesh_files import Resolver, check_files, mesh_boxes
+
+
+def check(
+    robot: RobotDescription,
+    report: Report,
+    resolver: Resolver,
+    base: str = "fixed",
+    plausible: bool = False,
+    meshes: bool = False,
+    mimic: str | None = None,
+) -> None:
+    """Checks a description; every finding goes to the report.
+
+    Args:
+        robot: the description.
+        report: the findings so far, those of the parser, and those to come.
+        resolver: finds meshes and textures.
+        base: "fixed" or "floating": decides which massless parts make H singular. "either" judges a
+            fixed base and notes what would be singular with a floating one.
+        plausible: whether to look beyond what loading needs: masses beside shapes, zero outside limits.
+        meshes: whether meshes are read for that, for their size.
+        mimic: "independent" warns of mimic joints, whose coupling is dropped.
+    """
+    if report.has("xacro-unexpanded"):
+        return  # its names are templates: whatever followed would be noise
+    if not robot.name.strip():
+        report.add("robot-name-empty", "robot", robot.line, "has no name")
+    check_inertias(robot, report)
+    check_joints(robot, report)
+    _check_materials(robot, report)
+    if base == "floating":
+        _check_base_name(robot, report)
+    check_files(robot, resolver, report)
+    if not robot.links:
+        return
+    tree = check_structure(robot, report)
+    check_loops(robot, report)
+    if mimic == "independent":
+        check_dropped_mimics(robot, report)
+    mesh_box: MeshBox | None = mesh_boxes(robot, resolver, report) if plausible and meshes else None
+    if plausible:
+        check_zero(robot, report)
+    # Judging masses needs a tree, and numbers that could all be read.
+    if tree is not None and not report.failed:
+        check_masses(robot, tree, base, report)
+        if plausible:
+            check_plausible(robot, tree, report, mesh_box)
+
+
+def _check_base_name(robot: RobotDescription, report: Report) -> None:
+    for joint in robot.joints:
+        if joint.name != FLOATING_BASE:
+            continue
+        where = f"joint {joint.name!r}"
+        if joint.moves:
+            message = (
+                f"moves, and base='floating' adds a joint of the same name before it (type={joint.type!r})"
+            )
+            report.add("base-floats-twice", where, joint.line, message)
+        else:
+            message = (
+                f"is fixed and becomes {fixed_base_name(robot)!r}: base='floating' adds a joint of its name"
+            )
+            report.add("joint-renamed", where, joint.line, message)
+        return
+
+
+def fixed_base_name(robot: RobotDescription) -> str:
+    """A free name for a fixed joint that has the floating base's name."""
+    taken = {joint.name for joint in robot.joints}
+    name = f"{FLOATING_BASE}_fixed"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _check_materials(robot: RobotDescription, report: Report) -> None:
+    table = robot.material_table()
+    for link in robot.links:
+        for visual in link.visuals:
+            material = visual.material
+            if material is not None and not material.defined and material.name and material.name not in table:
+                where = f"link {link.name!r} visual"
+                message = f"material {material.name!r} is defined nowhere: default colour"
+                report.once("material-undefined", material.name, where, material.line, message)

@@ -1,0 +1,205 @@
+"""Every verdict the importer can give: code, severity, meaning, usual fix. Codes never change.
+
+Errors are files that have no single physical reading; warnings are files that load as written although
+a careful reader would look twice; notes are things that were left out on purpose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from robokit.errors import Severity
+
+
+@dataclass(frozen=True)
+class Code:
+    """One row of the table.
+
+    Attributes:
+        severity: "error", "warning" or "note".
+        meaning: what the code says about the file.
+        fix: what to do about it; the default hint of its diagnostics.
+    """
+
+    severity: Severity
+    meaning: str
+    fix: str
+
+
+def _rows(severity: Severity, *rows: tuple[str, str, str]) -> dict[str, Code]:
+    return {code: Code(severity, meaning, fix) for code, meaning, fix in rows}
+
+
+_ERRORS = _rows(
+    "error",
+    ("file-missing", "there is no such file", "check the path"),
+    ("file-not-regular", "a directory or a device, not a file", "name the .urdf file itself"),
+    ("file-unreadable", "the system refuses to read the file", "check the file's permissions"),
+    ("file-too-large", "more than 64 MiB of text", "keep meshes in files of their own"),
+    ("file-empty", "the file holds nothing", "write the URDF again"),
+    ("file-compressed", "a compressed archive", "unpack it first"),
+    ("file-binary", "not text", "name a .urdf file"),
+    ("file-encoding", "the bytes are not text in the encoding they claim", "save the file as UTF-8"),
+    ("xml-doctype", "a DOCTYPE, which can define entities", "delete the DOCTYPE: URDF has no use for one"),
+    ("xml-syntax", "not well-formed XML", "correct the XML at this line"),
+    ("root-not-robot", "the outermost element is not <robot>", "give a URDF, whose root is <robot name=...>"),
+    ("xacro-unexpanded", "a xacro macro file that was not expanded", "expand it: xacro in.xacro > out.urdf"),
+    ("xacro-missing", "a .xacro file, and xacro is not installed", 'pip install "robokit[xacro]"'),
+    ("xacro-failed", "xacro cannot expand the file", "correct what xacro says, or run xacro by hand"),
+    ("no-links", "no <link> at all", "a robot needs at least one <link name=...>"),
+    (
+        "base-floats-twice",
+        "a moving joint has the name of the joint that base='floating' adds",
+        "load with base='fixed' if this joint is the free one, or rename it",
+    ),
+    ("name-missing", "a link or joint without a name", "give it a name"),
+    ("link-duplicate", "two links of one name", "rename one of them"),
+    ("joint-duplicate", "two joints of one name", "rename one of them"),
+    ("joint-type-missing", "a joint without a type", "add type=..."),
+    ("joint-type-unknown", "a joint type that URDF does not have", "use one of URDF's types"),
+    ("joint-parent-missing", "a joint without a parent", 'add <parent link="..."/>'),
+    ("joint-child-missing", "a joint without a child", 'add <child link="..."/>'),
+    ("link-undefined", "a joint's parent or child that is no link", "define the link or correct the name"),
+    ("joint-self", "a joint from a link to itself", "name two different links"),
+    (
+        "link-two-parents",
+        "a link that is the child of two joints",
+        "URDF is a tree: close the loop with a <loop_joint>",
+    ),
+    ("loop-end-missing", "a <loop_joint> without a predecessor or successor", "name the link of each end"),
+    ("tree-cycle", "joints that close a circle", "break the circle: one link must have no parent"),
+    ("tree-two-roots", "parts that no joint connects", "connect each root to the robot with a fixed joint"),
+    ("attribute-missing", "an attribute without which there is no number to use", "add the attribute"),
+    ("orientation-twice", "both rpy and quat_xyzw", "keep one of the two"),
+    ("number-invalid", "not a number", "write decimals with a point, separated by spaces"),
+    ("number-not-finite", "not a finite number", "write a finite number or leave the attribute out"),
+    ("number-count", "too few or too many numbers", "write as many numbers as the attribute takes"),
+    ("mass-missing", "an <inertial> without <mass>", 'add <mass value="..."/> or delete the <inertial>'),
+    ("mass-negative", "a mass below zero", "masses are positive, or zero for frames"),
+    ("axis-zero", "a moving joint with a zero axis", "give the axis a direction, or make the joint fixed"),
+    ("limit-inverted", "a lower limit above the upper one", "exchange them"),
+    ("mimic-unknown", "a mimic of a joint that does not exist", "correct the name"),
+    ("mimic-self", "a joint that mimics itself", "name another joint"),
+    ("mimic-cycle", "joints that mimic one another in a circle", "let one of them move on its own"),
+)
+
+_WARNINGS = _rows(
+    "warning",
+    ("robot-name-empty", "the robot has no name", "add name=... to <robot>"),
+    ("element-repeated", "an element given twice where one counts", "delete all but one"),
+    (
+        "inertia-not-psd",
+        "a rotational inertia with a negative principal moment",
+        "export the inertia again; mind the signs of ixy, ixz, iyz",
+    ),
+    (
+        "inertia-triangle",
+        "a principal moment above the sum of the other two, which no body has",
+        "export the inertia about the centre of mass, in kg m^2",
+    ),
+    ("inertia-zero", "a mass without rotational inertia", "give the inertia of the link's shape"),
+    ("inertia-incomplete", "products of inertia left out, taken as 0", "write all six numbers"),
+    (
+        "massless-subtree",
+        "a joint that moves no inertia: H is singular",
+        "give a link it moves a mass and an inertia, or make the joint fixed",
+    ),
+    ("limit-missing", "a revolute or prismatic joint without <limit>", 'add <limit>, or type="continuous"'),
+    ("limit-range-missing", "a <limit> without lower and upper", "add lower and upper"),
+    ("limit-incomplete", "a <limit> without effort or velocity", "add effort and velocity"),
+    (
+        "safety-incomplete",
+        "a <safety_controller> without k_velocity, which other readers refuse",
+        "add k_velocity",
+    ),
+    ("limit-effort-negative", "an effort limit below zero", "effort is a magnitude"),
+    ("limit-velocity-negative", "a velocity limit below zero", "velocity is a magnitude"),
+    ("damping-negative", "a damping that feeds energy in", "damping is zero or positive"),
+    ("friction-negative", "a friction that feeds energy in", "friction is zero or positive"),
+    ("axis-not-unit", "an axis far from unit length, which was normalised", "write a unit vector"),
+    (
+        "mimic-independent",
+        "mimic joints that move on their own (asked for with mimic='independent' only)",
+        "mimic='couple' keeps the coupling",
+    ),
+    ("mesh-unresolved", "a mesh file that was not found", "pass package_dirs=[the folder above the package]"),
+    (
+        "mesh-unreadable",
+        "a mesh file that cannot be read (asked only with --meshes)",
+        "export the mesh again",
+    ),
+    ("texture-unresolved", "a texture file that was not found", "pass package_dirs=[...]"),
+    ("geometry-missing", "a visual or collision without a usable shape", "add a shape or delete the element"),
+    ("geometry-negative", "a shape of negative size", "sizes are positive"),
+)
+
+_NOTES = _rows(
+    "note",
+    (
+        "physics-ignored",
+        "a tag for another program that can change the physics there",
+        "nothing to do, unless the robot moves by what it says",
+    ),
+    ("tag-unknown", "a tag that URDF does not have, ignored", "correct its spelling, or delete it"),
+    (
+        "attribute-unknown",
+        "an attribute that URDF does not have, ignored",
+        "correct its spelling, or delete it",
+    ),
+    (
+        "xacro-leftover",
+        "xacro tags left in an expanded file, ignored",
+        "expand the macro file again, or delete the tag",
+    ),
+    (
+        "material-undefined",
+        "a material that is named but nowhere defined",
+        "give the material a <color>, here or at the top of the file",
+    ),
+    ("geometry-zero-size", "a shape of size zero", "give the shape a size, or delete it"),
+    (
+        "limit-on-continuous",
+        "position limits on a continuous joint, ignored",
+        'delete them, or write type="revolute"',
+    ),
+    (
+        "limit-locked",
+        "a joint whose lower and upper limit are equal",
+        "widen the limits, or make the joint fixed",
+    ),
+    (
+        "limit-excludes-zero",
+        "position zero lies outside a joint's limits: the neutral configuration breaks them",
+        "start from a configuration inside the limits",
+    ),
+    (
+        "base-massless",
+        "a root without inertia that carries one joint: with base='floating' H is singular",
+        "give the root link a mass and an inertia before the base floats",
+    ),
+    (
+        "density-implausible",
+        "a mass that no material explains in the volume of the link's shapes",
+        "mind the units: kg and metres; or correct the shape",
+    ),
+    (
+        "com-outside",
+        "a centre of mass far outside the bounding box of the link's shapes",
+        "give <inertial><origin> in the link's frame, in metres",
+    ),
+    (
+        "inertia-implausible",
+        "an inertia that the mass cannot have inside the link's shapes, or hardly any",
+        "mind the units: kg m^2, about the centre of mass",
+    ),
+    ("inertia-without-mass", "a rotational inertia on a link of zero mass, kept", "give the mass too"),
+    (
+        "joint-renamed",
+        "a fixed joint has the name of the joint that base='floating' adds",
+        "rename the joint",
+    ),
+    ("mimic-of-fixed", "a mimic of, or on, a joint that does not move", "delete the mimic"),
+)
+
+CODES: dict[str, Code] = {**_ERRORS, **_WARNINGS, **_NOTES}
+"""All codes, errors first: code -> (severity, meaning, fix)."""

@@ -1,0 +1,92 @@
+"""Collects findings, so that one run tells all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from robokit.errors import Diagnostic, Severity, UrdfError
+from robokit.urdf.judge.codes import CODES
+
+_ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
+_SHOWN = 200  # lines of an error message; the rest is in .diagnostics
+
+
+class Report:
+    """The findings about one file.
+
+    Attributes:
+        file: the file's name in every diagnostic.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._found: list[Diagnostic] = []
+        self._codes: set[str] = set()
+        self._repeated: dict[tuple[str, str], tuple[str, int, str, int, str | None]] = {}
+
+    def add(self, code: str, element: str, line: int, message: str, hint: str | None = None) -> None:
+        """One finding; the hint defaults to the code's usual fix."""
+        self._codes.add(code)
+        self._found.append(self._diagnostic(code, element, line, message, hint))
+
+    def once(
+        self, code: str, kind: str, element: str, line: int, message: str, hint: str | None = None
+    ) -> None:
+        """A finding that is told once for all its repetitions of the same kind, with their number."""
+        self._codes.add(code)
+        first = self._repeated.get((code, kind))
+        if first is None:
+            self._repeated[code, kind] = (element, line, message, 1, hint)
+        else:
+            self._repeated[code, kind] = (*first[:3], first[3] + 1, first[4])
+
+    @property
+    def failed(self) -> bool:
+        """Whether any finding is an error."""
+        return any(CODES[code].severity == "error" for code in self._codes)
+
+    def has(self, code: str) -> bool:
+        """Whether there is a finding of this code."""
+        return code in self._codes
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """All findings: errors, warnings, notes; each in the file's order."""
+        out = list(self._found)
+        for (code, _), (element, line, message, count, hint) in self._repeated.items():
+            if count > 1:
+                message = f"{message} ({count} times; first here)"
+            out.append(self._diagnostic(code, element, line, message, hint))
+        return sorted(out, key=lambda d: (_ORDER[d.severity], d.line))
+
+    def _diagnostic(self, code: str, element: str, line: int, message: str, hint: str | None) -> Diagnostic:
+        row = CODES[code]
+        return Diagnostic(
+            row.severity, code, element, self.file, line, message, row.fix if hint is None else hint
+        )
+
+
+def refusal(file: str, diagnostics: Iterable[Diagnostic], strict: bool = False) -> UrdfError | None:
+    """The error that these findings amount to, or None where the file can be loaded.
+
+    Args:
+        file: name for the first line of the message.
+        diagnostics: the findings.
+        strict: whether warnings refuse the file too.
+    """
+    diagnostics = list(diagnostics)
+    errors = [d for d in diagnostics if d.severity == "error"]
+    warnings = [d for d in diagnostics if d.severity == "warning"] if strict else []
+    told = errors + warnings
+    if not told:
+        return None
+    counts = [_count(len(errors), "error")] if errors else []
+    if warnings:
+        counts.append(_count(len(warnings), "warning") + " (refused by strict=True)")
+    lines = [f"{file}: {' and '.join(counts)}", *(f"  {d}" for d in told[:_SHOWN])]
+    if len(told) > _SHOWN:
+        lines.append(f"  and {len(told) - _SHOWN} more, all in .diagnostics")
+    return UrdfError("\n".join(lines), diagnostics)
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n} {word}" + ("s" if n != 1 else "")

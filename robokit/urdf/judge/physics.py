@@ -1,0 +1,263 @@
+"""Physical verdicts: masses, inertias, axes, limits, and joints that move nothing.
+
+Values are never corrected. Tolerances are relative, wide enough for numbers printed with few digits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robokit.conventions import FLOATING_BASE
+from robokit.urdf.description import InertialDescription, JointDescription, LinkDescription, RobotDescription
+from robokit.urdf.judge.findings import Report
+from robokit.urdf.judge.structure import LinkTree
+
+INERTIA_TOLERANCE = 1e-3
+"""Violation of an inertia's inequalities that rounding explains, relative to its largest moment."""
+
+ZERO_GYRATION = 1e-12
+"""Inertia per mass [m^2] below which it is a zero with rounding noise: a body of a micrometre."""
+
+AXIS_TOLERANCE = 1e-3
+"""Deviation of an axis' length from 1 that rounding explains."""
+
+
+def check_inertias(robot: RobotDescription, report: Report) -> None:
+    """Signs, positive definiteness and the triangle inequality of every link's inertia."""
+    regular: list[tuple[LinkDescription, InertialDescription]] = []
+    for link in robot.links:
+        inertial = link.inertial
+        if inertial is None:
+            continue
+        where = f"link {link.name!r} inertial"
+        if inertial.mass < 0:
+            report.add("mass-negative", where, inertial.line, f"mass {inertial.mass:g} kg is below zero")
+        largest = max(map(abs, inertial.inertia))
+        reach = sum(x * x for x in inertial.origin.xyz)
+        if not math.isfinite(9.0 * largest + abs(inertial.mass) * reach):  # what turning and moving can give
+            message = "the inertia about the link's origin is beyond the largest double, 1.8e308"
+            report.add("number-not-finite", where, inertial.line, message, "mind the units: kg and metres")
+            continue
+        if largest <= ZERO_GYRATION * inertial.mass:
+            if inertial.mass > 0:
+                noise = f" (at most {largest:.1g} kg m^2)" if largest else ""
+                message = f"mass {inertial.mass:g} kg but rotational inertia zero{noise}"
+                report.add("inertia-zero", where, inertial.line, message)
+            continue
+        if largest == 0:  # beside a negative mass
+            continue
+        if inertial.mass == 0:
+            report.once("inertia-without-mass", "", where, inertial.line, "rotational inertia but mass zero")
+        regular.append((link, inertial))
+    if not regular:
+        return
+    table = np.array([inertial.inertia for _, inertial in regular])
+    scale = np.abs(table).max(axis=1)
+    # Scaled to order one, so that no size of robot overflows or vanishes.
+    moments = np.linalg.eigvalsh((table / scale[:, None])[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3))
+    slack = INERTIA_TOLERANCE * np.abs(moments).max(axis=1)
+    not_psd = moments[:, 0] < -slack
+    triangle = ~not_psd & (moments[:, 0] + moments[:, 1] < moments[:, 2] - slack)
+    for k in np.flatnonzero(not_psd | triangle):
+        link, inertial = regular[k]
+        shown = ", ".join(f"{m * scale[k]:.4g}" if abs(m) > 1e-12 else "0" for m in moments[k])
+        if not_psd[k]:
+            code, what = "inertia-not-psd", "one is negative, which no body has"
+        else:
+            code, what = "inertia-triangle", "the largest exceeds the sum of the other two, which no body has"
+        message = f"principal moments {shown} kg m^2: {what}; taken as written"
+        report.add(code, f"link {link.name!r} inertial", inertial.line, message)
+
+
+def check_joints(robot: RobotDescription, report: Report) -> None:
+    """Axes, limits and dynamics of every joint."""
+    for joint in robot.joints:
+        if joint.has_axis:
+            _check_axis(joint, report)
+        if joint.moves:
+            _check_limit(joint, report)
+        dynamics = joint.dynamics
+        if dynamics is None or not joint.moves:
+            continue
+        for name, value in (("damping", dynamics.damping), ("friction", dynamics.friction)):
+            if value < 0:
+                message = f"{name} {value:g} is below zero: it feeds energy in"
+                report.add(f"{name}-negative", f"joint {joint.name!r} dynamics", dynamics.line, message)
+
+
+def _check_axis(joint: JointDescription, report: Report) -> None:
+    length = math.hypot(*joint.axis)
+    if abs(length - 1) <= AXIS_TOLERANCE:
+        return
+    where = f"joint {joint.name!r} axis"
+    shown = " ".join(f"{x:g}" for x in joint.axis)
+    if length == 0:
+        message = f"the axis of this {joint.type} joint is {shown}: it has no direction"
+        report.add("axis-zero", where, joint.axis_line, message)
+    else:
+        message = f"({shown}) has length {length:.4g}; it was normalised"
+        report.add("axis-not-unit", where, joint.axis_line, message)
+
+
+def _check_limit(joint: JointDescription, report: Report) -> None:
+    limit, where = joint.limit, f"joint {joint.name!r} limit"
+    ranged = joint.type in ("revolute", "prismatic")
+    if limit is None:
+        if ranged:
+            message = f"this {joint.type} joint has no <limit>: it is loaded without limits"
+            report.add("limit-missing", f"joint {joint.name!r}", joint.line, message)
+        return
+    if ranged:
+        _check_range(joint, report)
+    elif joint.type == "continuous" and (limit.lower or limit.upper):
+        message = "position limits on a continuous joint are ignored"
+        report.once("limit-on-continuous", "", where, limit.line, message)
+    bounds = {"effort": limit.effort, "velocity": limit.velocity}
+    missing = [name for name, value in bounds.items() if value is None]
+    if missing and joint.type in ("revolute", "prismatic", "continuous"):
+        message = f"<limit> says no {' and no '.join(missing)}: loaded without"
+        report.add("limit-incomplete", where, limit.line, message, f"add {' and '.join(missing)}")
+    for name, value in bounds.items():
+        if value is not None and value < 0:
+            report.add(f"limit-{name}-negative", where, limit.line, f"{name} {value:g} is below zero")
+
+
+def _check_range(joint: JointDescription, report: Report) -> None:
+    limit, where = joint.limit, f"joint {joint.name!r} limit"
+    assert limit is not None
+    if limit.range is None:
+        message = "<limit> has neither lower nor upper: the joint is loaded without a range"
+        report.add("limit-range-missing", where, limit.line, message)
+        return
+    lower, upper = limit.range
+    if lower > upper:
+        absent = "; lower is left out, which means 0" if limit.lower is None else ""
+        absent = "; upper is left out, which means 0" if limit.upper is None else absent
+        message = f"lower {lower:g} is above upper {upper:g}{absent}"
+        report.add("limit-inverted", where, limit.line, message)
+    elif lower == upper:
+        message = f"lower and upper are both {lower:g}: the joint cannot move"
+        report.once("limit-locked", "", where, limit.line, message)
+
+
+def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Report) -> None:
+    """Joints that move no inertia, which make H singular.
+
+    A joint is told when its whole subtree lacks what it needs: mass for a shift, mass or rotational
+    inertia for a turn; and when the one rigid body it turns has its point masses on the axis. Of nested
+    such joints only the outermost is told.
+    """
+    links = {link.name: link for link in robot.links}
+    inertials = [links[name].inertial for name in tree.order]
+    own_mass = [i is not None and i.mass > 0 for i in inertials]
+    own_turn = [i is not None and any(i.inertia) for i in inertials]
+    mass, turn = _accumulated(own_mass, tree), _accumulated(own_turn, tree)
+    joints: list[JointDescription | None] = [tree.incoming.get(name) for name in tree.order]
+    moving = [k for k, joint in enumerate(joints) if joint is not None and joint.moves]
+    if not mass[0] and not turn[0]:
+        names = [joints[k].name for k in moving]  # type: ignore[union-attr]
+        if base == "floating":
+            names.insert(0, FLOATING_BASE)
+        if names:
+            shown = ", ".join(map(repr, names[:4])) + (
+                f" and {len(names) - 4} more" if len(names) > 4 else ""
+            )
+            message = f"no link has a mass, so joint {shown} moves no inertia: kinematics only, H is zero"
+            report.add("massless-subtree", "robot", robot.line, message)
+        return
+    covered = 0
+    for k in moving:
+        joint = joints[k]
+        assert joint is not None
+        if k < covered:
+            continue
+        lacks = _lacks(joint, k, mass, turn)
+        if lacks is None and not turn[k] and joint.type in ("revolute", "continuous"):
+            lacks = _on_axis(k, joint, tree, links, own_mass)
+        if lacks is None:
+            continue
+        inner = sum(1 for m in moving if k < m < tree.end[k]) if not mass[k] and not turn[k] else 0
+        if not mass[k] and not turn[k]:
+            covered = tree.end[k]
+        more = f", like the {inner} beyond it" if inner else ""
+        message = f"moves {lacks}{more}: H is singular"
+        report.add("massless-subtree", f"joint {joint.name!r}", joint.line, message)
+    if base != "fixed":
+        told = _moves_what_the_base_moves(tree, joints, own_mass, own_turn, mass)
+        if told is not None and base == "floating":
+            message = (
+                f"the floating base carries no inertia of its own and moves the same body as joint "
+                f"{told.name!r}: H is singular"
+            )
+            report.add("massless-subtree", f"joint {FLOATING_BASE!r}", robot.line, message)
+        elif told is not None:
+            message = (
+                f"has no inertia and carries nothing but joint {told.name!r}: with base='floating' "
+                "both would move the same body, and H would be singular"
+            )
+            report.add("base-massless", f"link {tree.order[0]!r}", links[tree.order[0]].line, message)
+
+
+def _accumulated(own: list[bool], tree: LinkTree) -> list[bool]:
+    total = list(own)
+    for k in range(len(total) - 1, 0, -1):
+        if total[k] and tree.parent[k] >= 0:
+            total[tree.parent[k]] = True
+    return total
+
+
+def _lacks(joint: JointDescription, k: int, mass: list[bool], turn: list[bool]) -> str | None:
+    if not mass[k] and not turn[k]:
+        return "links without mass and inertia only"
+    if not mass[k] and joint.type in ("prismatic", "planar", "floating"):
+        return "links without mass only"
+    return None
+
+
+def _on_axis(
+    k: int, joint: JointDescription, tree: LinkTree, links: dict[str, LinkDescription], own_mass: list[bool]
+) -> str | None:
+    """Whether the point masses of the one rigid body that the joint turns all lie on its axis."""
+    axis = np.array([x / math.hypot(*joint.axis) for x in joint.axis])
+    pose = {k: (np.eye(3), np.zeros(3))}
+    for m in range(k, tree.end[k]):
+        name = tree.order[m]
+        if m != k:
+            above = pose.get(tree.parent[m])
+            carrier = tree.incoming[name]
+            if above is None or carrier.moves:
+                if own_mass[m]:
+                    return None
+                continue
+            R, p = above
+            pose[m] = (R @ carrier.origin.rotation(), R @ np.array(carrier.origin.xyz) + p)
+        if own_mass[m]:
+            inertial = links[name].inertial
+            assert inertial is not None
+            R, p = pose[m]
+            com = R @ np.array(inertial.origin.xyz) + p
+            if np.linalg.norm(np.cross(axis, com)) > 1e-9 * (1.0 + np.linalg.norm(com)):
+                return None
+    return "point masses on its own axis only"
+
+
+def _moves_what_the_base_moves(
+    tree: LinkTree,
+    joints: list[JointDescription | None],
+    own_mass: list[bool],
+    own_turn: list[bool],
+    mass: list[bool],
+) -> JointDescription | None:
+    """The one joint that a root without inertia carries: a floating base would move the same body."""
+    on_base = [True] * len(joints)
+    carried: list[JointDescription] = []
+    for k, joint in enumerate(joints):
+        if joint is not None:
+            on_base[k] = on_base[tree.parent[k]] and not joint.moves
+            if joint.moves and on_base[tree.parent[k]] and mass[k]:
+                carried.append(joint)
+        if on_base[k] and (own_mass[k] or own_turn[k]):
+            return None
+    return carried[0] if len(carried) == 1 else None

@@ -1,0 +1,6 @@
+"""Many files judged as one: ``robokit check``.
+
+folders  which files are robots
+files    what was found in each
+lines    the findings for a terminal
+"""

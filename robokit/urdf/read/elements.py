@@ -1,0 +1,190 @@
+"""Reads attributes and child elements, and tells everything that is odd about them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from robokit.urdf.description import Origin, Triple
+from robokit.urdf.judge.findings import Report
+from robokit.urdf.read.numbers import NumberError, parse_numbers, shorten
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+_PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco"))
+
+
+class Reader:
+    """Access to one XML tree; every problem goes to the report, with the element's line.
+
+    Attributes:
+        report: where findings go.
+    """
+
+    def __init__(self, root: etree._Element, lines: dict[etree._Element, int], report: Report) -> None:
+        self.report = report
+        self._lines = lines
+        self._names: dict[str, str] = {}
+        self._read: dict[tuple[str, int], tuple[float, ...]] = {}  # "0 0 0" comes a thousand times
+        self._namespace = root.tag[1:].partition("}")[0] if root.tag.startswith("{") else None
+
+    def line(self, element: etree._Element) -> int:
+        """Line of the element's start tag."""
+        return self._lines[element]
+
+    def tag(self, element: etree._Element) -> str:
+        """The tag without the document's own namespace; other namespaces show as "prefix:name"."""
+        tag = element.tag
+        name = self._names.get(tag)
+        if name is None:
+            name = tag
+            if tag.startswith("{"):
+                namespace, _, local = tag[1:].partition("}")
+                prefix = "xacro" if "xacro" in namespace else element.prefix
+                name = local if namespace == self._namespace or not prefix else f"{prefix}:{local}"
+            self._names[tag] = name
+        return name
+
+    def children(
+        self, element: etree._Element, where: str, known: frozenset[str]
+    ) -> Iterator[tuple[str, etree._Element]]:
+        """(tag, child) of the known children; the others are noted once per kind."""
+        for child in element:
+            tag = self._names.get(child.tag) or self.tag(child)
+            if tag in known:
+                yield tag, child
+            else:
+                self._ignored(tag, element, where, self.line(child))
+
+    def parts(self, element: etree._Element, where: str, known: frozenset[str]) -> dict[str, etree._Element]:
+        """Known children by tag where each may come once; a second is a warning."""
+        found: dict[str, etree._Element] = {}
+        for child in element:
+            tag = self._names.get(child.tag) or self.tag(child)
+            if tag not in known:
+                self._ignored(tag, element, where, self.line(child))
+            elif tag in found:
+                self.repeated(tag, child, where)
+            else:
+                found[tag] = child
+        return found
+
+    def repeated(self, tag: str, element: etree._Element, where: str) -> None:
+        """Warns of a second element of a kind that may come once."""
+        message = f"has a second <{tag}>; the first one counts"
+        self.report.add("element-repeated", where, self.line(element), message)
+
+    def _ignored(self, tag: str, within: etree._Element, where: str, line: int) -> None:
+        parent = self.tag(within)
+        if tag.startswith("xacro:"):
+            self.report.once(
+                "xacro-leftover", "", where, line, f"<{tag}> is left over from xacro and ignored"
+            )
+        elif tag.rpartition(":")[2] in _PHYSICS or tag.partition(":")[0] in ("drake", "mujoco"):
+            message = f"<{tag}> is ignored; what it says about the physics does not apply here"
+            self.report.once("physics-ignored", f"{parent}/{tag}", where, line, message)
+        else:
+            message = f"<{tag}> inside <{parent}> is not URDF and is ignored"
+            self.report.once("tag-unknown", f"{parent}/{tag}", where, line, message)
+
+    def attributes(self, element: etree._Element, where: str, known: tuple[str, ...]) -> None:
+        """Notes attributes that URDF does not have: a misspelt one would be lost silently."""
+        for name in element.keys():  # noqa: SIM118
+            if name not in known:
+                self._unknown(element, str(name), where, known)
+
+    def _unknown(self, element: etree._Element, name: str, where: str, known: tuple[str, ...]) -> None:
+        if name.startswith("{") or ":" in name:
+            return
+        tag = self.tag(element)
+        free = [k for k in known if element.get(k) is None]
+        near = difflib.get_close_matches(name, free, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
+        self.report.once("attribute-unknown", f"{tag}/{name}", where, self.line(element), message, hint)
+
+    def text(self, element: etree._Element, attribute: str, where: str) -> str | None:
+        """An attribute's text verbatim, None where it is absent; unexpanded xacro is an error."""
+        value = element.get(attribute)
+        if value is not None and "$" in value and ("${" in value or "$(" in value):
+            self._unexpanded(element, attribute, where, value)
+        return value
+
+    def _unexpanded(self, element: etree._Element, attribute: str, where: str, value: str) -> None:
+        message = f"{attribute}={shorten(value)} is a xacro expression: this is a macro file, not yet a URDF"
+        self.report.once("xacro-unexpanded", "", where, self.line(element), message)
+
+    def numbers(
+        self, element: etree._Element, attribute: str, count: int, where: str
+    ) -> tuple[float, ...] | Literal[False] | None:
+        """The attribute's numbers; None where it is absent, False where it is bad (and reported)."""
+        value = element.get(attribute)
+        if value is None:
+            return None
+        known = self._read.get((value, count))
+        return known or self._parsed(value, count, element, attribute, where)
+
+    def _parsed(
+        self, value: str, count: int, element: etree._Element, attribute: str, where: str
+    ) -> tuple[float, ...] | Literal[False]:
+        if "${" in value or "$(" in value:
+            self._unexpanded(element, attribute, where, value)
+            return False
+        try:
+            found = self._read[value, count] = parse_numbers(value, count)
+            return found
+        except NumberError as problem:
+            text = f"<{self.tag(element)}> {attribute}={shorten(value)}: {problem}"
+            if count == 1 and problem.code != "number-count":
+                text = f"<{self.tag(element)}> {attribute}: {problem}"
+            self.report.add(problem.code, where, self.line(element), text, problem.hint)
+            return False
+
+    def number(
+        self, element: etree._Element, attribute: str, where: str, absent: float | None, bad: float | None
+    ) -> float | None:
+        """One number, ``absent`` where there is none and ``bad`` where it is unreadable (and reported)."""
+        values = self.numbers(element, attribute, 1, where)
+        if values:
+            return values[0]
+        return absent if values is None else bad
+
+    def triple(self, element: etree._Element, attribute: str, where: str, default: Triple) -> Triple:
+        """Three numbers, the default where they are absent or bad (and reported)."""
+        values = self.numbers(element, attribute, 3, where)
+        return values or default  # type: ignore[return-value]
+
+    def required(
+        self, element: etree._Element, attribute: str, count: int, where: str
+    ) -> tuple[float, ...] | None:
+        """Numbers that must be there; None where they are not (and reported)."""
+        values = self.numbers(element, attribute, count, where)
+        if values is None:
+            self.missing(element, attribute, where)
+        return values or None
+
+    def missing(self, element: etree._Element, attribute: str, where: str) -> None:
+        """Reports an attribute that must be there and is not."""
+        message = f"<{self.tag(element)}> has no {attribute}"
+        self.report.add("attribute-missing", where, self.line(element), message, f'add {attribute}="..."')
+
+    def origin(self, element: etree._Element, where: str) -> Origin:
+        """An ``<origin>``."""
+        self.attributes(element, where, ("xyz", "rpy", "quat_xyzw"))
+        zero = (0.0, 0.0, 0.0)
+        line = self.line(element)
+        quat = self.numbers(element, "quat_xyzw", 4, where)
+        if quat:
+            if "rpy" in element.keys():  # noqa: SIM118
+                self.report.add("orientation-twice", where, line, "<origin> has both rpy and quat_xyzw")
+            if not any(quat):
+                self.report.add("number-invalid", where, line, "<origin> quat_xyzw: zero is no rotation")
+                quat = None
+        return Origin(
+            self.triple(element, "xyz", where, zero),
+            self.triple(element, "rpy", where, zero),
+            quat or None,  # type: ignore[arg-type]
+            line,
+        )

@@ -1,0 +1,222 @@
+"""Where mesh and texture files are: package://, model://, file://, absolute and relative names.
+
+``package://name/rest`` is looked for in ``package_dirs``, then ROS_PACKAGE_PATH, then AMENT_PREFIX_PATH
+(with share/), then the parent folders of the URDF file. In each folder ``name/rest`` is tried, and
+``rest`` where the folder itself is called ``name``. No ``..`` leads out of a package or, for relative
+names, out of the URDF's own package. Nothing is fetched from a network.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+
+from robokit.model.geometry import Mesh
+from robokit.urdf.description import RobotDescription
+from robokit.urdf.judge.extent import MeshBox
+from robokit.urdf.judge.findings import Report
+
+_LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Where a name leads.
+
+    Attributes:
+        path: the file, or None.
+        tried: where the name may lead, in order, if it leads nowhere.
+        package: package that was found nowhere, or None.
+        reason: why nothing was tried, or "".
+    """
+
+    path: Path | None = None
+    tried: tuple[str, ...] = ()
+    package: str | None = None
+    reason: str = ""
+
+
+@dataclass
+class Resolver:
+    """Finds the files that a URDF names.
+
+    Attributes:
+        folder: folder of the URDF file, or None for a text.
+        package_dirs: folders to search first.
+        environ: environment variables; the process' own by default.
+    """
+
+    folder: Path | None = None
+    package_dirs: Sequence[str | os.PathLike[str]] = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def __post_init__(self) -> None:
+        self._known: dict[str, Resolution] = {}
+        self._roots = list(self._search_roots())
+        self._packages: dict[str, list[str]] = {}
+        self._present: dict[str, list[str]] = {}
+
+    def __call__(self, filename: str) -> Resolution:
+        """Where the file is; every name is looked up once."""
+        if filename not in self._known:
+            self._known[filename] = self._find(filename)
+        return self._known[filename]
+
+    def _search_roots(self) -> Iterator[str]:
+        for folder in self.package_dirs:
+            yield os.path.abspath(os.path.expanduser(folder))
+        for folder in self.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
+            if folder:
+                yield os.path.abspath(folder)
+        for folder in self.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+            if folder:
+                yield os.path.join(os.path.abspath(folder), "share")
+        if self.folder is not None:
+            here = Path(os.path.abspath(self.folder))
+            yield from map(str, (here, *here.parents))
+
+    def _find(self, filename: str) -> Resolution:
+        scheme, mark, rest = filename.partition("://")
+        if not mark:
+            return self._relative(filename.removeprefix("file:"))
+        if scheme in ("package", "model"):
+            return self._package(rest.lstrip("/"))
+        if scheme == "file":
+            return self._relative(unquote(rest))
+        return Resolution(reason=f"{scheme}:// is not supported and nothing is fetched from a network")
+
+    def _package(self, name_and_rest: str) -> Resolution:
+        name, _, rest = name_and_rest.replace("\\", "/").partition("/")
+        inside = os.path.normpath(rest or ".")
+        if name in ("", ".", "..") or _leaves(inside):
+            return Resolution(reason="the path leaves its package by '..'")
+        folders = self.package_folders(name)
+        if name not in self._present:
+            self._present[name] = [folder for folder in folders if os.path.isdir(folder)]
+        for folder in self._present[name]:
+            path = os.path.join(folder, inside)
+            if os.path.isfile(path):
+                return Resolution(Path(path), (path,))
+        tried = tuple(os.path.join(folder, inside) for folder in folders)
+        return Resolution(None, tried, package=None if self._present[name] else name)
+
+    def package_folders(self, name: str) -> list[str]:
+        """Where a package of this name may be, in the order of search."""
+        if name not in self._packages:
+            folders: dict[str, None] = {}
+            for root in self._roots:
+                if os.path.basename(root) == name:
+                    folders[root] = None
+                folders[os.path.join(root, name)] = None
+            self._packages[name] = list(folders)
+        return self._packages[name]
+
+    def _relative(self, filename: str) -> Resolution:
+        name = filename.replace("\\", "/") if "/" not in filename else filename
+        if os.path.isabs(name):
+            path = os.path.normpath(name)
+            return Resolution(Path(path) if os.path.isfile(path) else None, (path,))
+        bases = ([str(self.folder)] if self.folder is not None else []) + [str(d) for d in self.package_dirs]
+        if not bases:
+            return Resolution(reason="a text has no folder that a relative name could start from")
+        allowed = self._allowed()
+        tried, left = [], False
+        for base in bases:
+            path = os.path.normpath(os.path.join(os.path.abspath(base), name))
+            if not any(os.path.commonpath((root, path)) == root for root in allowed):
+                left = True
+                continue
+            tried.append(path)
+            if os.path.isfile(path):
+                return Resolution(Path(path), tuple(tried))
+        reason = "the path leaves the URDF's package by '..'" if left and not tried else ""
+        return Resolution(None, tuple(tried), reason=reason)
+
+    def _allowed(self) -> list[str]:
+        """Folders that a relative name may end in."""
+        if self.folder is None:
+            return [os.path.abspath(d) for d in self.package_dirs]
+        here = Path(os.path.abspath(self.folder))
+        above = [here, *here.parents]
+        package = next((p for p in above if (p / "package.xml").is_file()), None)
+        level = above[min(_LEVELS, max(len(above) - 2, 0))]
+        return [str(level), *([str(package)] if package else []), *map(os.path.abspath, self.package_dirs)]
+
+
+def _leaves(relative: str) -> bool:
+    return relative == ".." or relative.startswith("../") or os.path.isabs(relative)
+
+
+def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> None:
+    """Warns of meshes and textures that are not there: once a file, once a package that is nowhere."""
+    for link in robot.links:
+        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
+            for shape in shapes:
+                if isinstance(shape.geometry, Mesh):
+                    where = f"link {link.name!r} {kind}"
+                    _check_file(shape.geometry.filename, "mesh", where, shape.line, resolver, report)
+    for material in robot.material_table().values():
+        if material.texture:
+            where = f"material {material.name!r}"
+            _check_file(material.texture, "texture", where, material.line, resolver, report)
+
+
+def mesh_boxes(robot: RobotDescription, resolver: Resolver, report: Report) -> MeshBox:
+    """Reads every mesh once; warns of those that cannot be read.
+
+    Returns:
+        File name as written -> lowest and highest corner (3,) in the file's own frame and unit, None where
+        there is no such box.
+    """
+    boxes: dict[str, tuple[np.ndarray, np.ndarray] | None] = {}
+    for link in robot.links:
+        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
+            for shape in shapes:
+                if isinstance(shape.geometry, Mesh) and shape.geometry.filename not in boxes:
+                    name = shape.geometry.filename
+                    boxes[name], problem = _mesh_box(resolver(name).path)
+                    if problem:
+                        where = f"link {link.name!r} {kind}"
+                        message = f"mesh {name!r} cannot be read: {problem}"
+                        report.add("mesh-unreadable", where, shape.line, message)
+    return boxes.get
+
+
+def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, str]:
+    """The box of a mesh file, and why there is none."""
+    if path is None:  # which is told elsewhere
+        return None, ""
+    from robokit.meshes.read_mesh import read_mesh
+
+    try:
+        points = [surface.vertices for surface in read_mesh(path) if len(surface.vertices)]
+    except Exception as problem:  # each reader fails in its own way, and none may stop the check
+        return None, f"{type(problem).__name__}: {str(problem).strip() or 'the reader says no more'}"
+    if not points:
+        return None, "it holds no triangles"
+    corners = np.concatenate(points)
+    return (corners.min(axis=0), corners.max(axis=0)), ""
+
+
+def _check_file(filename: str, what: str, where: str, line: int, resolver: Resolver, report: Report) -> None:
+    found = resolver(filename)
+    if found.path is not None:
+        return
+    tried = "; tried " + ", ".join(found.tried) if found.tried else ""
+    if found.reason:
+        tried = f": {found.reason}{tried}"
+    if found.package is not None:
+        message = f"{what} {filename!r} was not found: there is no package {found.package!r}"
+        kind = f"package {found.package}"
+        hint = f"pass package_dirs=[the folder that holds {found.package!r}]"
+        report.once(f"{what}-unresolved", kind, where, line, message + tried, hint)
+    else:
+        packaged = filename.startswith(("package:", "model:"))
+        advice = None if packaged else "correct the name; dynamics do not need it"
+        message = f"{what} {filename!r} was not found{tried}"
+        report.once(f"{what}-unresolved", filename, where, line, message, advice)

@@ -1,0 +1,269 @@
+"""From a path or a text to an XML tree, safely.
+
+No DOCTYPE, so no entities; no network; nesting and attribute sizes bounded by the XML library; the
+encoding is decoded here, strictly, and only encodings of plain text are known.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from robokit.robot_names import EXAMPLES, own_robots
+from robokit.urdf.judge.findings import Report
+from robokit.urdf.read.numbers import shorten
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+MAX_BYTES = 64 * 2**20
+"""Largest accepted file [bytes]."""
+
+_LONGEST = 300  # characters of the XML library's message
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16: its mark begins with UTF-16's
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_ENCODINGS = re.compile(
+    r"utf-(8|16|32)(-[lb]e|-sig)?|ascii|iso8859-\d+|cp\d+|mac-\w+|koi8-[rut]|gb2312|gbk|gb18030|big5(hkscs)?"
+    r"|shift_jis\w*|euc_\w+|tis-620"
+)
+_DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
+_DECLARED = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
+_PROLOGUE = re.compile(r"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_SKIPPED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
+_PREFIX = re.compile(rb"[<\s]([A-Za-z_][A-Za-z0-9_.-]*):")
+_NOT_XML_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
+
+
+def read_file(path: str | os.PathLike[str], report: Report) -> bytes | None:
+    """The bytes of a regular file, or None with an error in the report."""
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            urdfs = sorted(p.name for p in Path(path).glob("*.urdf"))[:5]
+            hint = f"it holds {', '.join(urdfs)}" if urdfs else None
+            report.add("file-not-regular", "file", 0, "is a directory, not a URDF file", hint)
+        elif not stat.S_ISREG(mode):
+            report.add("file-not-regular", "file", 0, "is a device or a pipe, not a file")
+        elif os.path.getsize(path) > MAX_BYTES:
+            report.add(
+                "file-too-large",
+                "file",
+                0,
+                f"has {os.path.getsize(path)} bytes, at most {MAX_BYTES} are read",
+            )
+        else:
+            return Path(path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        report.add("file-missing", "file", 0, "there is no such file", _missing_hint(path))
+    except (OSError, ValueError) as problem:  # ValueError: a NUL character in the path
+        report.add(
+            "file-unreadable", "file", 0, f"cannot be read: {getattr(problem, 'strerror', None) or problem}"
+        )
+    return None
+
+
+def _missing_hint(path: str | os.PathLike[str]) -> str:
+    if str(path).lstrip()[:1] == "<":
+        return "this looks like the text of a URDF: use loads_urdf"
+    name = os.fspath(path)
+    if isinstance(name, str) and name in own_robots():
+        return f"this is the name of a robot: use load_urdf(find_robot({name!r}))"
+    if isinstance(name, str) and name.startswith(f"{EXAMPLES}:"):
+        return f"this is the name of a robot in {EXAMPLES}: use load_urdf(find_robot({name!r}))"
+    return f"looked in {Path(path).absolute().parent}"
+
+
+def decode(data: bytes, report: Report) -> str | None:
+    """The text of a file by its byte order mark, its declaration, or UTF-8."""
+    if not data.strip(b" \t\r\n\0"):
+        report.add("file-empty", "file", 0, f"is empty ({len(data)} bytes)")
+        return None
+    for magic, name in _ARCHIVES:
+        if data.startswith(magic):
+            report.add(
+                "file-compressed", "file", 0, f"is a {name} archive, not XML", f"unpack it first ({name})"
+            )
+            return None
+    encoding = _encoding(data)
+    if encoding == "utf-8" and b"\0" in data[:4096]:
+        report.add("file-binary", "file", 0, "holds NUL bytes: it is not text")
+        return None
+    try:
+        name = codecs.lookup(encoding).name
+        if not _ENCODINGS.fullmatch(name):
+            raise LookupError
+        return data.decode(encoding)
+    except LookupError:
+        report.add("file-encoding", "file", 1, f"declares the encoding {encoding!r}, which is not known here")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        if _looks_binary(data) and not encoding.startswith(("utf-16", "utf-32")):
+            report.add("file-binary", "file", 0, "is not text")
+        else:
+            report.add(
+                "file-encoding",
+                "file",
+                line,
+                f"byte {problem.start} (0x{data[problem.start]:02x}) is not {encoding}",
+                'save it as UTF-8, or declare its encoding: <?xml version="1.0" encoding="iso-8859-1"?>',
+            )
+    return None
+
+
+def _encoding(data: bytes) -> str:
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            return encoding
+    # UTF-16 without a mark shows as a NUL beside "<".
+    if data[:2] == b"<\0":
+        return "utf-16-le"
+    if data[:2] == b"\0<":
+        return "utf-16-be"
+    declared = _DECLARED.match(data)
+    if not declared:
+        return "utf-8"
+    name = declared[1].decode("ascii").lower()
+    # A declaration that could be read as ASCII cannot be in a wide encoding, whatever it claims.
+    return "utf-8" if name.startswith(("utf-16", "utf16", "utf-32", "utf32")) else name
+
+
+def _looks_binary(data: bytes) -> bool:
+    head = data[:4096]
+    odd = sum(1 for b in head if b < 9 or 13 < b < 32)
+    return odd > len(head) // 50
+
+
+def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._Element, int]] | None:
+    """The root element of a text and every element's line, or None with errors in the report."""
+    from lxml import etree
+
+    if not text.strip():
+        report.add("file-empty", "file", 0, "is empty")
+        return None
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    declaration = _DECLARATION.match(text)
+    # The text is decoded, so its declaration no longer holds; its line breaks stay.
+    body = "\n" * declaration[0].count("\n") + text[declaration.end() :] if declaration else text
+    if refused(body, report):
+        return None
+    data = body.encode("utf-8", "surrogatepass")
+    if len(data) > MAX_BYTES:
+        report.add("file-too-large", "file", 0, f"has {len(data)} bytes, at most {MAX_BYTES} are read")
+        return None
+    parser = _parser()
+    try:
+        try:
+            root = etree.fromstring(data, parser)
+        except etree.XMLSyntaxError:
+            if any(e.type_name != "NS_ERR_UNDEFINED_NAMESPACE" for e in parser.error_log):
+                raise
+            # A leftover xacro: prefix that nobody declared harms nothing else.
+            root = etree.fromstring(_with_prefixes(data), _parser())
+        return root, _line_table(data, root)
+    except etree.XMLSyntaxError as problem:
+        line = problem.lineno or 0
+        # It can quote white space by the thousand: made short before any pattern looks at it.
+        message = " ".join(str(problem.msg).split())[:_LONGEST]
+        message = re.sub(r"(, line \d+, column \d+)?( \(<string>, line \d+\))?$", "", message)
+        message = message.replace(", use XML_PARSE_HUGE option", "").replace(", try XML_PARSE_HUGE", "")
+        report.add(
+            "xml-syntax", "file", line, f"is not well-formed XML: {message.strip()}", _syntax_hint(body)
+        )
+    return None
+
+
+def _with_prefixes(data: bytes) -> bytes:
+    """The text with every prefix declared that is used and not declared, so that all else is judged."""
+    from lxml import etree
+
+    declared = etree.fromstring(data, _parser(recover=True)).nsmap
+    used = {prefix.decode() for prefix in _PREFIX.findall(data)} - {"xml", "xmlns"} - declared.keys()
+    blank = _SKIPPED.sub(lambda m: b" " * len(m[0]), data)
+    start = re.search(rb"<[^\s/>]+", blank)
+    assert start is not None  # it has a root
+    names = "".join(f' xmlns:{prefix}="undeclared:{prefix}"' for prefix in sorted(used))
+    return data[: start.end()] + names.encode() + data[start.end() :]
+
+
+def _parser(recover: bool = False) -> etree.XMLParser:
+    from lxml import etree
+
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        recover=recover,
+        encoding="utf-8",
+    )
+
+
+def refused(text: str, report: Report) -> bool:
+    """Whether the text begins with a DOCTYPE or holds what XML cannot; the error goes to the report."""
+    at = 0
+    while match := _PROLOGUE.match(text, at):
+        at = match.end()
+    line = text.count("\n", 0, at) + 1
+    if text[at : at + 15].lower().startswith("<!doctype html"):
+        report.add(
+            "root-not-robot", "file", line, "is an HTML page", "a download page was saved, not its file"
+        )
+        return True
+    if text.startswith("<!DOCTYPE", at):
+        report.add(
+            "xml-doctype", "file", line, "has a DOCTYPE; it is refused because entities can come with it"
+        )
+        return True
+    odd = _NOT_XML_TEXT.search(text)
+    if odd:
+        line = text.count("\n", 0, odd.start()) + 1
+        what = f"holds the control character U+{ord(odd[0]):04X}, which XML does not allow"
+        code = "file-binary" if text.lstrip()[:1] != "<" else "xml-syntax"
+        report.add(code, "file", line, what)
+        return True
+    return False
+
+
+def _syntax_hint(text: str) -> str | None:
+    head = text.lstrip()
+    if head.startswith("version https://git-lfs"):
+        return "this is a Git LFS pointer: fetch the file with git lfs pull"
+    if head[:1] != "<":
+        single = "\n" not in head.strip()
+        if single and head.strip().lower().endswith((".urdf", ".xml", ".xacro")):
+            return "this looks like a path: use load_urdf"
+        return f"it begins with {shorten(head[:20])}; a URDF begins with <robot> or <?xml ...?>"
+    if "</robot>" not in head and "<robot" in head:
+        return "the closing </robot> is missing: the file may be cut off"
+    return None
+
+
+def _line_table(data: bytes, root: etree._Element) -> dict[etree._Element, int]:
+    """Line of each element's start tag.
+
+    The XML library gives the line where a start tag ends and loses count after 65,535 lines; start tags
+    come in document order, so counting them in the text is exact.
+    """
+    if b"<!" in data or b"<?" in data:
+        data = _SKIPPED.sub(lambda m: b"\n" * m[0].count(b"\n"), data)
+    text = np.frombuffer(data, dtype=np.uint8)
+    starts = np.flatnonzero(text == ord("<"))
+    starts = starts[text[starts + 1] != ord("/")]
+    lines = (np.searchsorted(np.flatnonzero(text == ord("\n")), starts) + 1).tolist()
+    return dict(zip(root.iter(), lines, strict=True))

@@ -1,0 +1,172 @@
+"""Mesh files as triangles for display: scaled, mirrored where the scale is negative, thinned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from robokit import disk_cache as cache
+from robokit.meshes.read_mesh import Surface, read_mesh
+from robokit.model.geometry import RGBA
+from robokit.viewer.scene import Triangles
+
+SAME_PIECE = 0.05
+"""Largest distance in a picture between two estimates of a corner's place in the same piece of it."""
+
+
+@lru_cache(maxsize=512)
+def load_mesh(
+    path: Path, scale: tuple[float, float, float], max_triangles: int
+) -> tuple[tuple[tuple[Triangles, RGBA | None], ...], tuple[str, ...]]:
+    """The parts of a mesh file, each with the colour that the file gives it (None: no colour).
+
+    Args:
+        path: the file; any format that trimesh reads, and COLLADA.
+        scale: factors along x, y, z; an odd number of negative ones turns the winding round.
+        max_triangles: the whole file is thinned to about this many.
+
+    Returns:
+        Pairs of triangles and colour, at least one; and the names of pictures that were not found.
+
+    Raises:
+        ValueError: a file without triangles; and whatever the reader raises.
+    """
+    parts = [part for part in read_mesh(Path(path)) if len(part.faces)]
+    total = sum(len(part.faces) for part in parts)
+    if not total:
+        raise ValueError("the file holds no triangles")
+    result = []
+    for part in parts:
+        budget = max(24, int(max_triangles * len(part.faces) / total))
+        shown = thinned(part, budget) if len(part.faces) > budget else part
+        faces, uv = np.ascontiguousarray(shown.faces, dtype=np.int64), shown.uv
+        if np.prod(np.sign(scale)) < 0:
+            faces, uv = faces[:, ::-1], None if uv is None else uv[:, ::-1]
+        if len(faces):
+            vertices = np.asarray(shown.vertices, dtype=float) * np.asarray(scale, dtype=float)
+            result.append((Triangles(vertices, faces, shown.colours, uv, shown.picture), part.rgba))
+    if not result:
+        raise ValueError("nothing is left of the mesh after thinning")
+    return tuple(result), tuple(sorted({part.missing for part in parts} - {""}))
+
+
+def thinned(surface: Surface, budget: int) -> Surface:
+    """The same surface with about `budget` triangles; its looks come from what was nearest before.
+
+    Args:
+        surface: with more triangles.
+        budget: wanted number of triangles.
+    """
+    vertices, faces = simplify(surface.vertices, surface.faces, budget)
+    colours, uv = None, None
+    if len(faces) and (surface.colours is not None or surface.uv is not None):
+        from scipy.spatial import KDTree
+
+        if surface.colours is not None:
+            colours = surface.colours[KDTree(surface.vertices).query(vertices)[1]]
+        if surface.uv is not None:
+            uv = _carried(surface.vertices[surface.faces], surface.uv, vertices[faces])
+    return replace(surface, vertices=vertices, faces=faces, colours=colours, uv=uv)
+
+
+def _carried(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Picture coordinates of new faces from those of the faces that were there.
+
+    Each face is continued from one old face, so that it stays in one piece of the picture; its corners are
+    then looked up where they are, unless that is another piece.
+
+    Args:
+        before, uv: (n, 3, 3) corners and (n, 3, 2) picture coordinates of the old faces.
+        corners: (m, 3, 3) of the new ones.
+    """
+    from scipy.spatial import KDTree
+
+    tree, points = KDTree(before.mean(axis=1)), corners.reshape(-1, 3)
+    middle = corners.mean(axis=1, keepdims=True)
+    at_face = np.repeat(tree.query(middle[:, 0])[1], 3)
+    at_corner = tree.query((corners + 0.1 * (middle - corners)).reshape(-1, 3))[1]
+    rough, fine = (_continued(before[k], uv[k], points) for k in (at_face, at_corner))
+    same = np.abs(fine - rough).max(axis=1, keepdims=True) < SAME_PIECE
+    return np.where(same, fine, rough).reshape(-1, 3, 2)
+
+
+def _continued(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Picture coordinates of points in the planes of triangles that have some, a little beyond their edges.
+
+    Args:
+        triangles: (m, 3, 3) corners.
+        uv: (m, 3, 2) their picture coordinates.
+        points: (m, 3), one for each.
+    """
+    origin, first, second = (
+        triangles[:, 0],
+        triangles[:, 1] - triangles[:, 0],
+        triangles[:, 2] - triangles[:, 0],
+    )
+    aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((first, first), (first, second), (second, second)))
+    pa, pb = (np.sum((points - origin) * x, axis=-1) for x in (first, second))
+    along = np.stack([bb * pa - ab * pb, aa * pb - ab * pa]) / np.maximum(aa * bb - ab * ab, 1e-30)
+    s, t = np.clip(along, -30.0, 31.0)[..., None]
+    return uv[:, 0] + s * (uv[:, 1] - uv[:, 0]) + t * (uv[:, 2] - uv[:, 0])
+
+
+def simplify(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
+    """About `budget` triangles of the same surface.
+
+    Quadric edge collapse where the fast_simplification package is installed, vertex clustering otherwise.
+
+    Args:
+        vertices: (n, 3).
+        faces: (m, 3).
+        budget: wanted number of triangles.
+
+    Returns:
+        Vertices and faces.
+    """
+    try:
+        import fast_simplification
+    except ImportError:
+        return cluster(vertices, faces, budget)
+    before = np.asarray(vertices, dtype=np.float32), np.asarray(faces, dtype=np.int32)
+    points, triangles = cache.arrays(
+        "thinned mesh",
+        ("thinned", *(a.tobytes() for a in before), budget),
+        lambda: fast_simplification.simplify(*before, target_count=budget),
+    )
+    return np.asarray(points, dtype=float), triangles
+
+
+def cluster(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
+    """Merge vertices that share a cell of a grid, with the finest grid that keeps to the budget.
+
+    Args:
+        vertices: (n, 3).
+        faces: (m, 3).
+        budget: wanted number of triangles.
+
+    Returns:
+        Vertices and faces.
+    """
+    low = vertices.min(axis=0)
+    extent = max(float(np.ptp(vertices, axis=0).max()), 1e-12)
+    best: tuple[np.ndarray, np.ndarray] | None = None
+    coarse, fine = 2, 512
+    while coarse <= fine:
+        cells = (coarse + fine) // 2
+        keys = np.floor((vertices - low) * (cells / extent)).astype(np.int64)
+        _, first, merged = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        merged = merged.reshape(-1)
+        triangles = merged[faces]
+        whole = (triangles[:, 0] != triangles[:, 1]) & (triangles[:, 1] != triangles[:, 2])
+        triangles = np.unique(triangles[whole & (triangles[:, 0] != triangles[:, 2])], axis=0)
+        if len(triangles) <= budget:
+            count = np.bincount(merged, minlength=len(first))[:, None]
+            middle = np.zeros((len(first), 3))
+            np.add.at(middle, merged, vertices)
+            best, coarse = (middle / count, triangles), cells + 1
+        else:
+            fine = cells - 1
+    return best if best is not None else (vertices, faces)

@@ -1,0 +1,150 @@
+"""Motion as numbers to draw: body poses, frames at display rate, the box that holds it all.
+
+A pose is seven numbers: position x y z [m], then quaternion x y z w (the order of the page's 3D library).
+This is the only module of the viewer that calls the dynamics.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robokit.viewer.scene import Node, local_box
+
+MAX_FPS = 60.0
+MAX_FRAMES = 1200
+
+
+def body_poses(robot: Any, q: np.ndarray) -> np.ndarray:
+    """World poses of all bodies.
+
+    Args:
+        robot: the Robot.
+        q: configurations, (T, nq).
+
+    Returns:
+        Poses of bodies 0 to nbodies, (T, nbodies + 1, 7) [m, unit quaternion xyzw].
+    """
+    from robokit.dynamics import forward_kinematics
+
+    q = np.ascontiguousarray(np.atleast_2d(np.asarray(q, dtype=float)))
+    poses = forward_kinematics(robot, q)
+    rotation = np.asarray(poses.rotation).reshape(len(q), -1, 3, 3)
+    position = np.asarray(poses.position).reshape(len(q), -1, 3)
+    result = np.zeros((len(q), len(robot.tree.parent), 7))
+    result[:, :, 6] = 1.0
+    done: set[int] = set()
+    for k, link in enumerate(robot.links):
+        if link.body in done:
+            continue
+        done.add(link.body)
+        body_in_link = link.placement.inverse()
+        result[:, link.body, :3] = position[:, k] + rotation[:, k] @ body_in_link.position
+        result[:, link.body, 3:] = quaternions_xyzw(rotation[:, k] @ body_in_link.rotation)
+    return result
+
+
+def pose_numbers(placement: Any) -> list[float]:
+    """A placement as seven numbers, rounded to a micrometre and a microradian."""
+    quat = quaternions_xyzw(np.asarray(placement.rotation, dtype=float)[None])[0]
+    numbers = [*np.asarray(placement.position, dtype=float), *quat]
+    return [round(float(number), 7) for number in numbers]
+
+
+def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
+    """Unit quaternions of rotation matrices, without jumps of sign along the first axis.
+
+    Source: the largest-component method (Shepperd 1978).
+
+    Args:
+        rotation: (T, 3, 3).
+
+    Returns:
+        (T, 4), scalar last.
+    """
+    R = np.asarray(rotation, dtype=float)
+    trace = R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2]
+    x, y, z = R[:, 0, 0], R[:, 1, 1], R[:, 2, 2]
+    # Four ways to say 4 q_k q, each exact; the one with the largest q_k is well conditioned.
+    yz, zx, xy = R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]
+    YZ, ZX, XY = R[:, 2, 1] + R[:, 1, 2], R[:, 0, 2] + R[:, 2, 0], R[:, 1, 0] + R[:, 0, 1]
+    candidates = np.stack(
+        [
+            np.stack([1 + x - y - z, XY, ZX, yz], axis=1),
+            np.stack([XY, 1 - x + y - z, YZ, zx], axis=1),
+            np.stack([ZX, YZ, 1 - x - y + z, xy], axis=1),
+            np.stack([yz, zx, xy, 1 + trace], axis=1),
+        ],
+        axis=1,
+    )
+    best = np.argmax(np.stack([x, y, z, trace], axis=1), axis=1)
+    quat = candidates[np.arange(len(R)), best]
+    quat /= np.linalg.norm(quat, axis=1, keepdims=True)
+    if len(quat) > 1:
+        turned = np.sum(quat[1:] * quat[:-1], axis=1) < 0
+        quat[1:] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
+    return quat
+
+
+def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS, max_frames: int = MAX_FRAMES) -> np.ndarray:
+    """Which samples of a trajectory become frames.
+
+    Args:
+        t: sample times, increasing, (T,) [s].
+        max_fps: frames per second at most.
+        max_frames: frames at most; the page interpolates between them.
+
+    Returns:
+        Increasing indices that hold the first and the last sample.
+    """
+    t = np.asarray(t, dtype=float)
+    if len(t) < 2:
+        return np.arange(len(t))
+    duration = t[-1] - t[0]
+    count = int(min(max_frames, np.ceil(duration * max_fps) + 1))
+    if count >= len(t):
+        return np.arange(len(t))
+    wanted = np.linspace(t[0], t[-1], max(count, 2))
+    right = np.clip(np.searchsorted(t, wanted), 1, len(t) - 1)
+    nearest = np.where(wanted - t[right - 1] < t[right] - wanted, right - 1, right)
+    return np.unique(np.concatenate([[0], nearest, [len(t) - 1]]))
+
+
+def bounds(nodes: list[Node], poses: np.ndarray) -> np.ndarray:
+    """The box that holds the robot over a whole motion.
+
+    Args:
+        nodes: what is drawn.
+        poses: body poses, (T, nbodies + 1, 7).
+
+    Returns:
+        Lowest and highest corner, (2, 3) [m]; a unit box about the origin where nothing is drawn.
+    """
+    corners: dict[int, list[np.ndarray]] = {}
+    for node in nodes:
+        if node.role != "visual":
+            continue
+        box = np.array(local_box(node.geometry))
+        eight = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+        corners.setdefault(node.body, []).append(eight @ node.placement.rotation.T + node.placement.position)
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    for body, points in corners.items():
+        cloud = np.concatenate(points)
+        low_body, high_body = cloud.min(axis=0), cloud.max(axis=0)
+        ends = np.stack([low_body, high_body])
+        cloud = np.array(
+            [[ends[i, 0], ends[j, 1], ends[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+        )
+        world = rotate(poses[:, body, None, 3:], cloud[None]) + poses[:, body, None, :3]
+        low, high = np.minimum(low, world.min(axis=(0, 1))), np.maximum(high, world.max(axis=(0, 1)))
+    if not np.all(np.isfinite(low)):
+        return np.array([[-0.5] * 3, [0.5] * 3])
+    return np.stack([low, high])
+
+
+def rotate(quat_xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Vectors turned by unit quaternions, broadcast over leading axes, (..., 3)."""
+    imaginary, real = quat_xyzw[..., :3], quat_xyzw[..., 3:]
+    twice = 2.0 * np.cross(imaginary, vectors)
+    return vectors + real * twice + np.cross(imaginary, twice)

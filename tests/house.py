@@ -1,0 +1,150 @@
+"""The floors of robokit, and which module imports which: read by the tests and drawn in the manual."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = "robokit"
+
+FLOORS: dict[str, list[tuple[str, ...]]] = {
+    # Each part imports from the floors before its own; neighbours on one floor never import each other.
+    "": [
+        ("errors", "conventions", "spatial", "disk_cache", "hooks"),
+        ("arguments", "robot_names"),
+        ("model", "engine"),
+        ("algorithms", "meshes", "interop", "mjcf"),
+        ("dynamics", "urdf"),
+        ("sim", "parity"),
+        ("viewer",),
+        ("__init__",),
+        ("cli",),
+        ("__main__",),
+    ],
+    # The same inside the folders that have folders of their own.
+    "engine": [
+        ("trace",),
+        ("passes",),
+        ("emit",),
+        ("target",),
+        ("run",),
+        ("maker",),
+        ("kernel",),
+        ("__init__",),
+    ],
+    "sim": [
+        ("ground", "rollout_forces"),
+        ("contact_points",),
+        ("step",),
+        ("recorded",),
+        ("run_arguments", "trajectory"),
+        ("standing", "setup"),
+        ("simulate",),
+        ("rollout_batch",),
+        ("rollout",),
+        ("__init__",),
+    ],
+    "urdf": [
+        ("description",),
+        ("read", "judge", "write"),
+        ("load",),
+        ("lint",),
+        ("__init__",),
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a module of robokit by another, wherever it stands in the text.
+
+    Attributes:
+        source: dotted name of the module that imports, without "robokit.".
+        target: dotted name of the module that is imported; "__init__" for the package itself.
+        line: of the import.
+    """
+
+    source: str
+    target: str
+    line: int
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Dotted name without "robokit." -> file; a folder's own file goes by the folder's name."""
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = list(path.relative_to(root).with_suffix("").parts)
+        if parts[-1] == "__init__" and len(parts) > 1:
+            parts.pop()
+        found[".".join(parts)] = path
+    return found
+
+
+def imports(root: Path) -> Iterator[Import]:
+    """Every import of robokit's own modules: at the top, inside functions, and for types alone."""
+    known = modules(root)
+    for name, path in known.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for target in _targets(node, known):
+                yield Import(name, target, node.lineno)  # type: ignore[attr-defined]
+
+
+def _targets(node: ast.AST, known: dict[str, Path]) -> Iterator[str]:
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"line {node.lineno}: relative import"
+        if (node.module or "").partition(".")[0] == PACKAGE:
+            module = (node.module or "").partition(".")[2]
+            for alias in node.names:
+                full = f"{module}.{alias.name}" if module else alias.name
+                yield full if full in known else module or "__init__"
+    elif isinstance(node, ast.Import):
+        for alias in node.names:
+            package, _, module = alias.name.partition(".")
+            if package == PACKAGE:
+                yield module if module in known else "__init__"
+
+
+def place(module: str, folder: str = "") -> str:
+    """The part of a folder that a module belongs to: engine.emit.ir is engine's in "", emit's in "engine"."""
+    rest = module[len(folder) + 1 :] if folder and module != folder else module
+    return "__init__" if module == folder else rest.split(".")[0]
+
+
+def floor(part: str, folder: str = "") -> int:
+    """Number of the floor that a part stands on, from 0.
+
+    Raises:
+        LookupError: it has none.
+    """
+    for k, parts in enumerate(FLOORS[folder]):
+        if part in parts:
+            return k
+    raise LookupError(f"{folder or PACKAGE}: {part} stands on no floor; give it one in tests/house.py")
+
+
+def circles(edges: set[tuple[str, str]]) -> list[list[str]]:
+    """Groups of modules that import each other, directly or through others."""
+    after: dict[str, set[str]] = {}
+    for source, target in edges:
+        after.setdefault(source, set()).add(target)
+        after.setdefault(target, set())
+
+    def reachable(start: str) -> set[str]:
+        seen: set[str] = set()
+        todo = list(after[start])
+        while todo:
+            node = todo.pop()
+            if node not in seen:
+                seen.add(node)
+                todo += after[node]
+        return seen
+
+    reach = {node: reachable(node) for node in after}
+    groups = {
+        tuple(sorted(other for other in reach[node] if node in reach[other]))
+        for node in after
+        if node in reach[node]
+    }
+    return [list(group) for group in sorted(groups)]
