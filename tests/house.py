@@ -41,9 +41,9 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("recorded",),
         ("run_arguments", "trajectory"),
         ("standing", "setup"),
-        ("simulate",),
+        ("simulator",),
         ("rollout_batch",),
-        ("rollout",),
+        ("rollouts",),
         ("__init__",),
     ],
     "urdf": [

@@ -20,8 +20,8 @@ program      the step as a kernel
 
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
-from robokit.sim.rollout import Rollout, rollout
-from robokit.sim.simulate import simulate
+from robokit.sim.rollouts import Rollout, rollout
+from robokit.sim.simulator import simulate
 from robokit.sim.standing import standing_configuration, standing_height
 from robokit.sim.trajectory import Contacts, Energy, Trajectory
 

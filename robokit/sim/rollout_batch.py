@@ -9,7 +9,7 @@ import numpy as np
 from robokit.arguments import output
 from robokit.engine.run.rollout_calls import Passes
 from robokit.errors import ShapeError
-from robokit.sim.simulate import progress_bar
+from robokit.sim.simulator import progress_bar
 from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 

@@ -18,7 +18,7 @@ from robokit.sim.rollout_batch import Batch
 from robokit.sim.rollout_forces import controls
 from robokit.sim.run_arguments import check_count, check_quaternions, check_starts, states, warn_of_rows
 from robokit.sim.setup import set_up
-from robokit.sim.simulate import Run
+from robokit.sim.simulator import Run
 from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
