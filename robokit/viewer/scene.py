@@ -9,11 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from robokit.meshes.read_mesh import Picture
+from robokit.meshes.surface import Picture
+from robokit.meshes.thin import thinned_mesh
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 
 Role = Literal["visual", "collision", "inertia", "axis"]
@@ -223,12 +226,10 @@ def _drawables(
     """The geometry itself, or the parts of its mesh file with the colours the file gives them."""
     if not isinstance(geometry, Mesh):
         return [(geometry, None)]
-    from robokit.viewer.display_meshes import load_mesh
-
     try:
         if geometry.path is None:
             raise FileNotFoundError("the file was not found")
-        parts, missing = load_mesh(geometry.path, tuple(geometry.scale), max_triangles)
+        parts, missing = _mesh_parts(geometry.path, tuple(geometry.scale), max_triangles)
         for name in missing:
             if (geometry.filename, name) not in seen:
                 seen.add((geometry.filename, name))
@@ -245,6 +246,18 @@ def _drawables(
                 f"mesh {geometry.filename!r} is drawn as a box of {MISSING_SIZE} m: {problem}", stacklevel=4
             )
         return [(Box((MISSING_SIZE,) * 3), MISSING_COLOUR)]
+
+
+@lru_cache(maxsize=512)
+def _mesh_parts(
+    path: Path, scale: tuple[float, float, float], max_triangles: int
+) -> tuple[list[tuple[Triangles, RGBA | None]], tuple[str, ...]]:
+    """The parts of a mesh file with their colours, and names of pictures that were not found.
+
+    Kept, so that a file which many shapes show is one geometry of the page.
+    """
+    surfaces, missing = thinned_mesh(path, scale, max_triangles)
+    return [(Triangles(s.vertices, s.faces, s.colours, s.uv, s.picture), s.rgba) for s in surfaces], missing
 
 
 def _stand_ins(nodes: list[Node]) -> list[Node]:
