@@ -11,7 +11,7 @@ import numpy as np
 from robokit import disk_cache as cache
 from robokit.meshes.read_mesh import Surface, read_mesh
 from robokit.model.geometry import RGBA
-from robokit.viewer.scene import Triangles
+from robokit.viewer.nodes import Triangles
 
 SAME_PIECE = 0.05
 """Largest distance in a picture between two estimates of a corner's place in the same piece of it."""
