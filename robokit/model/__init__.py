@@ -9,6 +9,7 @@ coupling   mimic joints without coordinates of their own: couple(robot)
 drafts     a robot back to its builder
 edit       lock joints, remove and graft subtrees, merge links, replace inertias
 geometry   shapes and placements
+inertia_box  the box of even density with a mass and an inertia
 parameters inertial parameters as arrays
 sparsity   patterns and operation counts of H and its factors
 """
