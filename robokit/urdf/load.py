@@ -14,7 +14,8 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic, UnknownName, WrongType
-from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder, unit_axis
+from robokit.model.builder import ModelBuilder
+from robokit.model.drafts import JointDraft, LinkDraft, unit_axis
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.parts import Calibration, Mimic, Safety
 from robokit.urdf.description import (
@@ -219,7 +220,7 @@ def _robot(
     assert description is not None  # a missing description is an error above
     robot = build(description, base, resolver, found)
     if mimic == "couple":
-        from robokit.model.mimic_coupling import couple
+        from robokit.model.mimics import couple
 
         return couple(robot)
     return robot
