@@ -14,9 +14,10 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic, UnknownName, WrongType
-from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder, unit_axis
+from robokit.model.builder import ModelBuilder
+from robokit.model.drafts import JointDraft, LinkDraft, unit_axis
 from robokit.model.geometry import Mesh, Shape
-from robokit.model.mimic_coupling import couple
+from robokit.model.mimics import couple
 from robokit.model.parts import Calibration, Mimic, Safety
 from robokit.model.robot import Robot
 from robokit.urdf.description import (
