@@ -13,8 +13,9 @@ from robokit.meshes.collada import read_collada
 from robokit.meshes.thin import cluster, simplify, thinned_mesh
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
 from robokit.viewer.live import capsule_triangles
+from robokit.viewer.nodes import Triangles
 from robokit.viewer.poses import body_poses, bounds, frame_indices, quaternions_xyzw, rotate
-from robokit.viewer.scene import MISSING_COLOUR, Triangles, inertia_node, scene
+from robokit.viewer.scene import MISSING_COLOUR, inertia_box, scene
 
 TRIANGLE_DAE = """<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
@@ -62,12 +63,12 @@ def test_visuals_are_the_robot_where_there_are_some(shapes):
 
 def test_the_inertia_box_has_the_links_inertia():
     link = pendulum().link("upper")
-    node = inertia_node(link)
-    a, b, c = node.geometry.size
+    box, placement = inertia_box(link)
+    a, b, c = box.size
     moments = link.mass / 12.0 * np.array([b**2 + c**2, a**2 + c**2, a**2 + b**2])
-    rotation = node.placement.rotation
+    rotation = placement.rotation
     assert np.allclose(rotation @ np.diag(moments) @ rotation.T, link.inertia, atol=1e-9)
-    assert np.allclose(node.placement.position, link.com)
+    assert np.allclose(placement.position, link.com)
 
 
 def test_links_behind_fixed_joints_ride_on_their_body():
