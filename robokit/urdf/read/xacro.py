@@ -16,7 +16,7 @@ from typing import Any
 
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.read.mesh_files import Resolver
-from robokit.urdf.read.source import decode, read_file, refused
+from robokit.urdf.read.source import decode, read_file, refused, without_declaration
 
 INSTALL = 'pip install "robokit[xacro]"'
 _LOCK = threading.Lock()  # xacro keeps its state in its module
@@ -61,7 +61,7 @@ def expanded(
     """The expanded text, or None with an error in the report, whose file becomes "... (expanded)"."""
     data = read_file(path, report)
     text = None if data is None else decode(data, report)
-    if text is None or refused(text.removeprefix("\ufeff"), report):
+    if text is None or refused(without_declaration(text), report):
         return None
     try:
         import xacro
