@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from robokit.derived import cached_attribute
 from robokit.errors import ModelError, UnknownName
 from robokit.model.sparsity import inertia_pattern
 
@@ -61,7 +61,7 @@ class Coupling:
             full[at] = tau[k]
         return full
 
-    @cached_property
+    @cached_attribute
     def G(self) -> np.ndarray:
         """The coupling matrix, (full nv, nv)."""
         G = np.zeros((len(self.v_from), self.nv))
