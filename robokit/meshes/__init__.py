@@ -2,4 +2,5 @@
 
 read_mesh  the one reader
 collada    COLLADA
+hull       corners of the convex hull of a mesh file
 """
