@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robokit import hooks
 from robokit.arguments import real_array
 from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
 from robokit.errors import Diagnostic, ShapeError, UnknownName, WrongType
@@ -21,9 +22,6 @@ from robokit.model.mimic_coupling import Coupling
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.sparsity import inertia_pattern
 from robokit.model.tree import Tree
-
-if TYPE_CHECKING:
-    from robokit.dynamics.cost import Cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,7 +383,10 @@ class Robot:
                 against the triangle inequality); names the link.
             UnknownName: no such link.
         """
-        parameters, links = inertial.changed(self, inertias)
+        bodies = inertial.Bodies(
+            self.name, self.links, self.tree.name, self.base == "floating", self.inertial_parameters
+        )
+        parameters, links = inertial.changed(bodies, inertias)
         return self._with_parameters(parameters, links)
 
     def sample(self, k: int) -> Robot:
@@ -406,11 +407,9 @@ class Robot:
     def _by_gravity(self) -> dict[tuple[float, ...], Robot]:
         return {}
 
-    def cost(self) -> Cost:
-        """Exact operation counts of the algorithms on this robot, a table by name; ``print`` shows it."""
-        from robokit.dynamics.cost import cost
-
-        return cost(self)
+    def cost(self) -> Any:
+        """Exact operation counts of the algorithms on this robot: :func:`robokit.cost`."""
+        return hooks.call("cost", self)
 
     @cached_property
     def kernels(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit import hooks
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
@@ -238,9 +239,7 @@ class Trajectory:
         """
         if self.robot is None:
             raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
-        from robokit.viewer import write_page
-
-        return write_page(self, Path(path), **options)
+        return hooks.call("write_page", self, Path(path), **options)
 
 
 def _source_text(source: Any) -> str | None:
