@@ -7,10 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from robokit import hooks
 from robokit.arguments import real_array
 from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
 from robokit.derived import Derived, cached_attribute
@@ -21,9 +22,6 @@ from robokit.model.mimic_coupling import Coupling
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.sparsity import inertia_pattern
 from robokit.model.tree import Tree
-
-if TYPE_CHECKING:
-    from robokit.dynamics.cost import Cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,7 +384,10 @@ class Robot:
                 against the triangle inequality); names the link.
             UnknownName: no such link.
         """
-        parameters, links = inertial.changed(self, inertias)
+        bodies = inertial.Bodies(
+            self.name, self.links, self.tree.name, self.base == "floating", self.inertial_parameters
+        )
+        parameters, links = inertial.changed(bodies, inertias)
         return self._with_parameters(parameters, links)
 
     def sample(self, k: int) -> Robot:
@@ -407,11 +408,9 @@ class Robot:
     def _by_gravity(self) -> dict[tuple[float, ...], Robot]:
         return {}
 
-    def cost(self) -> Cost:
-        """Exact operation counts of the algorithms on this robot, a table by name; ``print`` shows it."""
-        from robokit.dynamics.cost import cost
-
-        return cost(self)
+    def cost(self) -> Any:
+        """Exact operation counts of the algorithms on this robot: :func:`robokit.cost`."""
+        return hooks.call("cost", self)
 
     @cached_attribute
     def kernels(self) -> dict[str, Any]:
