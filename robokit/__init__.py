@@ -9,6 +9,7 @@ Angular first, quaternions wxyz, SI units; everything else in robokit.convention
 
 from typing import TYPE_CHECKING, Any
 
+from robokit import hooks
 from robokit.dynamics import (
     LinkPoses,
     LTDLFactor,
@@ -18,6 +19,7 @@ from robokit.dynamics import (
     centroidal_momentum,
     centroidal_momentum_bias,
     centroidal_momentum_matrix,
+    cost,
     crba,
     crba_nonzeros,
     forward_dynamics,
@@ -98,6 +100,7 @@ __all__ = [
     "centroidal_momentum",
     "centroidal_momentum_bias",
     "centroidal_momentum_matrix",
+    "cost",
     "crba",
     "crba_nonzeros",
     "find_robot",
@@ -128,3 +131,13 @@ def __getattr__(name: str) -> Any:
 
     globals().update({public: getattr(sim, public) for public in _SIM})
     return globals()[name]
+
+
+def _write_page(*arguments: Any, **options: Any) -> Any:
+    from robokit.viewer import write_page
+
+    return write_page(*arguments, **options)
+
+
+hooks.provide("cost", cost)
+hooks.provide("write_page", _write_page)

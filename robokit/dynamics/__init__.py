@@ -11,6 +11,7 @@ message names the argument), WrongType where the robot is none, and, given names
 UnknownName.
 """
 
+from robokit.dynamics.cost import cost
 from robokit.dynamics.forward import aba, forward_dynamics
 from robokit.dynamics.inverse import bias_forces, gravity_forces, rnea
 from robokit.dynamics.link_kinematics import LinkPoses, forward_kinematics
@@ -40,6 +41,7 @@ __all__ = [
     "centroidal_momentum",
     "centroidal_momentum_bias",
     "centroidal_momentum_matrix",
+    "cost",
     "crba",
     "crba_nonzeros",
     "forward_dynamics",

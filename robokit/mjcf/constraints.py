@@ -10,7 +10,8 @@ import numpy as np
 from robokit.mjcf.attributes import numbers
 from robokit.mjcf.bodies import Names
 from robokit.model.geometry import Placement
-from robokit.model.mimic_coupling import NONE, couple
+from robokit.model.mimic_coupling import NONE
+from robokit.model.mimics import couple
 from robokit.model.parts import LoopJoint
 from robokit.model.robot import Robot
 

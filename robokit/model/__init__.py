@@ -1,22 +1,28 @@
 """The model: numbered tree, joint table, robot with names, and the builder.
 
-tree       Tree: lambda, mu, nu, kappa, p, s
-joints     the joint table
-parts      Link, Joint, LoopJoint, Mimic, Safety, Calibration
-robot      Robot
-builder    ModelBuilder: robots in code
-coupling   mimic joints without coordinates of their own: couple(robot)
-drafts     a robot back to its builder
-edit       lock joints, remove and graft subtrees, merge links, replace inertias
-geometry   shapes and placements
-parameters inertial parameters as arrays
-sparsity   patterns and operation counts of H and its factors
+tree                 Tree: lambda, mu, nu, kappa, p, s
+joints               the joint table
+parts                Link, Joint, LoopJoint, Mimic, Safety, Calibration
+geometry             shapes and placements
+inertia_box          the box of even density with a mass and an inertia
+robot                Robot: names on top of the tree
+inertial_parameters  inertial parameters as arrays
+sparsity             patterns and operation counts of H and its factors
+mimic_coupling       Coupling: q_full = G q + offset
+mimics               couple(robot): mimic joints lose their coordinates
+builder              ModelBuilder: robots in code
+builder_arguments    what it asks of its arguments
+drafts               links and joints until they are numbered
+assemble             drafts become a numbered robot
+walks                a robot's links and joints in their order, by name
+edit                 lock joints, remove and graft subtrees, merge links, replace inertias
 """
 
 from robokit.model.builder import ModelBuilder
 from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
-from robokit.model.mimic_coupling import Coupling, couple
+from robokit.model.mimic_coupling import Coupling
+from robokit.model.mimics import couple
 from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree, plain_tree

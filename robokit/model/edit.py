@@ -18,10 +18,10 @@ from robokit.errors import ModelError
 from robokit.model.builder import ModelBuilder
 from robokit.model.builder_arguments import checked_placement, finite
 from robokit.model.geometry import Placement
-from robokit.model.mimic_coupling import couple
+from robokit.model.mimics import couple
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
-from robokit.model.unbuild import arranged, children, is_base, outward, subtree, to_builder
+from robokit.model.walks import arranged, children, is_base, outward, subtree
 
 Inertial = tuple[float, Sequence[float], Any]
 """Mass [kg], centre of mass in the link frame [m], (3, 3) inertia about it in link axes [kg m^2]."""
@@ -46,7 +46,7 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
         if robot.joint(name).kind == "fixed":
             raise ModelError(f"joint {name!r} of robot {robot.name!r} is fixed already")
     q = robot.configuration(joints=positions)
-    builder = to_builder(robot)
+    builder = ModelBuilder.from_robot(robot)
     base = robot.base
     for name in positions:
         joint = robot.joint(name)
@@ -95,7 +95,7 @@ def remove_subtree(robot: Robot, link: str) -> Robot:
     if link == outward(robot, below)[0]:
         raise ModelError(f"link {link!r} is the root of robot {robot.name!r}: nothing would be left")
     gone = set(subtree(link, below))
-    builder = to_builder(robot)
+    builder = ModelBuilder.from_robot(robot)
     removed = {name for name, d in builder._joints.items() if d.child in gone}
     builder._links = {name: d for name, d in builder._links.items() if name not in gone}
     builder._joints = {name: d for name, d in builder._joints.items() if name not in removed}
@@ -135,7 +135,7 @@ def graft(
     """
     robot.link(link)
     placement = checked_placement("placement of the graft", placement)
-    builder, added = to_builder(robot), to_builder(other)
+    builder, added = ModelBuilder.from_robot(robot), ModelBuilder.from_robot(other)
     root = outward(other, children(other))[0]
     taken = {*builder._joints, *builder._loops}
     new = [prefix + name for name in (*added._joints, *added._loops)]
@@ -183,7 +183,7 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
         if name not in fixed:
             raise ModelError(f"link {name!r} is not behind a fixed joint; lock_joints makes a joint fixed")
     below = children(robot)
-    builder = to_builder(robot)
+    builder = ModelBuilder.from_robot(robot)
     # Where each link's frame stands, and on which link of those that stay.
     host: dict[str, tuple[str, Placement | None]] = {}
     parts: dict[str, list[tuple[Link, Placement]]] = {}
@@ -241,7 +241,7 @@ def replace_inertia(robot: Robot, inertials: Mapping[str, Inertial]) -> Robot:
         UnknownName: no such link.
         ModelError: an entry that is no such triple, or a mass, centre or inertia that cannot be.
     """
-    builder = to_builder(robot)
+    builder = ModelBuilder.from_robot(robot)
     for name, inertial in inertials.items():
         draft = builder._links[robot.link(name).name]
         try:

@@ -12,18 +12,15 @@ A row of scalars is either of floats or, for a batch of bodies, of NumPy arrays 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from robokit.errors import ModelError
+from robokit.errors import ModelError, UnknownName
+from robokit.model.geometry import Placement
+from robokit.model.parts import Link
 from robokit.spatial import RigidInertia, Symmetric3, Vector3
-
-if TYPE_CHECKING:
-    from robokit.model.geometry import Placement
-    from robokit.model.parts import Link
-    from robokit.model.robot import Robot
 
 COUNT = 10
 
@@ -55,11 +52,30 @@ def columns(parameters: np.ndarray) -> list[Any]:
     return list(parameters.reshape(len(parameters), -1).T)
 
 
-def changed(robot: Robot, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
+@dataclass(frozen=True)
+class Bodies:
+    """What the parameters of a robot's bodies are changed beside.
+
+    Attributes:
+        robot: its name, for messages.
+        links: all links, in document order.
+        names: of bodies 0..N.
+        floating: whether body 0 is the world under a floating base.
+        parameters: inertial parameters, (N + 1, 10) or (B, N + 1, 10).
+    """
+
+    robot: str
+    links: tuple[Link, ...]
+    names: tuple[str, ...]
+    floating: bool
+    parameters: np.ndarray
+
+
+def changed(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
     """Parameters of all bodies and the links that go with them.
 
     Args:
-        robot: the robot.
+        bodies: as they are now.
         change: what :meth:`Robot.with_inertias` takes.
 
     Returns:
@@ -70,9 +86,9 @@ def changed(robot: Robot, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
         UnknownName: no such link.
     """
     if isinstance(change, Mapping):
-        parameters, links = _by_link(robot, change)
+        parameters, links = _by_link(bodies, change)
     else:
-        parameters, links = _by_body(robot, change)
+        parameters, links = _by_body(bodies, change)
     if not len(parameters):
         raise ModelError("inertias: expected at least one sample, got none (B = 0)")
     parameters = np.ascontiguousarray(parameters)
@@ -97,11 +113,14 @@ def _one(value: Any, ndim: int, k: int) -> Any:
     return value[k] if np.ndim(value) > ndim else value
 
 
-def _by_link(robot: Robot, change: Mapping[str, Any]) -> tuple[np.ndarray, tuple[Link, ...]]:
-    links = list(robot.links)
-    batches = [robot.inertial_parameters.shape[:-2]]
+def _by_link(bodies: Bodies, change: Mapping[str, Any]) -> tuple[np.ndarray, tuple[Link, ...]]:
+    links = list(bodies.links)
+    place = {link.name: k for k, link in enumerate(links)}
+    batches = [bodies.parameters.shape[:-2]]
     for name, given in change.items():
-        k = robot.links.index(robot.link(name))
+        k = place.get(name)
+        if k is None:
+            raise UnknownName("link", name, place, f"in robot {bodies.robot!r}")
         try:
             mass, com, inertia = given
         except (TypeError, ValueError):
@@ -126,9 +145,9 @@ def _by_link(robot: Robot, change: Mapping[str, Any]) -> tuple[np.ndarray, tuple
         batches.append(batch)
         _check([f"link {name!r}"], _link_row(m, np.zeros(3), I)[..., None, :])
         links[k] = replace(old, mass=_scalar(m), com=c, inertia=I)
-    touched = {links[robot.link_index[name]].body for name in change}
+    touched = {links[place[name]].body for name in change}
     batch = np.broadcast_shapes(*batches)
-    out = np.array(np.broadcast_to(robot.inertial_parameters, (*batch, robot.nbodies + 1, COUNT)))
+    out = np.array(np.broadcast_to(bodies.parameters, (*batch, len(bodies.names), COUNT)))
     for body in touched:
         out[..., body, :] = 0.0
     for link in links:  # in document order, as when the robot was built
@@ -151,8 +170,8 @@ def _link_row(m: np.ndarray, c: np.ndarray, I: np.ndarray) -> np.ndarray:
     return np.stack(np.broadcast_arrays(*values), axis=-1)
 
 
-def _by_body(robot: Robot, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
-    rows = robot.nbodies + 1
+def _by_body(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
+    rows = len(bodies.names)
     try:
         given = np.array(change, dtype=float)
     except (TypeError, ValueError):
@@ -163,20 +182,20 @@ def _by_body(robot: Robot, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
             f"(B, {rows}, {COUNT}) like robot.inertial_parameters (row 0 is the reference body), "
             f"got shape {np.shape(change) if given.size else type(change).__name__}"
         )
-    old = robot.inertial_parameters
-    if robot.base == "floating" and np.any(given[..., 0, :] != 0.0):
+    old = bodies.parameters
+    if bodies.floating and np.any(given[..., 0, :] != 0.0):
         raise ModelError("inertias: row 0 is the world under a floating base and must be zero")
     if old.ndim == 3 and given.ndim == 3 and len(old) != len(given):
         differs = list(range(rows))
     else:
         differs = [i for i in range(rows) if np.any(given[..., i, :] != old[..., i, :])]
     rows_of = given if len(differs) == rows else given[..., differs, :]
-    _check([f"link {robot.body_name(i)!r}" for i in differs], rows_of)
+    _check([f"link {bodies.names[i]!r}" for i in differs], rows_of)
     by_body = np.ascontiguousarray(np.moveaxis(given, 0, -1) if given.ndim == 3 else given)
     links = []
-    for link in robot.links:
+    for link in bodies.links:
         if link.body in differs:
-            if link.name == robot.body_name(link.body):
+            if link.name == bodies.names[link.body]:
                 m, c, I = _about_com(by_body[link.body])
                 link = replace(link, mass=_scalar(m), com=c, inertia=I)
             else:  # how much of the body it is, nobody knows

@@ -21,8 +21,8 @@ from robokit.dynamics import (
     rnea,
 )
 from robokit.dynamics.singular import singular_joint
+from robokit.model.builder import ModelBuilder
 from robokit.model.robot import Robot
-from robokit.model.unbuild import to_builder
 from robokit.parity import engines
 from robokit.parity.notes import known_differences
 from robokit.parity.reading import robot_text
@@ -94,7 +94,11 @@ def compare(
         one comparison for each installed engine; none where none is installed.
     """
     found: list[Comparison] = []
-    full = robot if robot.coupling is None else to_builder(robot).build(robot.base, (), tuple(robot.gravity))
+    full = (
+        robot
+        if robot.coupling is None
+        else ModelBuilder.from_robot(robot).build(robot.base, (), tuple(robot.gravity))
+    )
     singular = singular_joint(robot)
     text = robot_text(path)
     told = [(x, own_answers(robot, x, run)) for x in _states(robot, states, seed, singular is None)]

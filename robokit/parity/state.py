@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robokit.model.robot import Robot
-from robokit.model.unbuild import is_base
+from robokit.model.walks import is_base
 from robokit.parity.reading import THEIR_WORLD
 
 Answers = dict[str, np.ndarray]

@@ -7,13 +7,17 @@ B's axes from A's by the coordinate rotation E, B's origin at r in A; no 6 x 6 m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from robokit.spatial.scalars import Scalar
 from robokit.spatial.vector3 import Matrix3, Vector3
 
-if TYPE_CHECKING:
-    from robokit.spatial.inertia import ArticulatedInertia, RigidInertia
+
+class Inertia(Protocol):
+    """What stands between X^T and X: :mod:`robokit.spatial.inertia` has a rigid and an articulated one."""
+
+    def congruence(self, X: Transform) -> Any:
+        """X^T I X."""
 
 
 class Motion:
@@ -166,7 +170,7 @@ class _HalfCongruence:
 
     __slots__ = ("I", "X")
 
-    def __init__(self, X: Transform, I: RigidInertia | ArticulatedInertia) -> None:
+    def __init__(self, X: Transform, I: Inertia) -> None:
         self.X, self.I = X, I
 
     def __matmul__(self, X: Transform):

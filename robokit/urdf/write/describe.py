@@ -11,7 +11,7 @@ import numpy as np
 from robokit.model.geometry import Placement, Shape
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot
-from robokit.model.unbuild import joints_in_order
+from robokit.model.walks import joints_in_order
 from robokit.urdf.description import (
     JOINT_TYPES,
     CalibrationDescription,

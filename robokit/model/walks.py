@@ -1,4 +1,4 @@
-"""From a robot back to a builder, whose drafts can be changed, and walks over its links by name."""
+"""Walks over a robot's links and joints by name, and the order that a builder numbers as they are."""
 
 from __future__ import annotations
 
@@ -8,44 +8,8 @@ import math
 from collections.abc import Mapping
 
 from robokit.conventions import FLOATING_BASE
-from robokit.model.builder import ModelBuilder
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-
-
-def to_builder(robot: Robot) -> ModelBuilder:
-    """A builder with the robot's links and joints, whose ``build(robot.base)`` gives the same robot again.
-
-    The joint of a floating base is not in it; ``build`` adds it. Coupled mimic joints have coordinates of
-    their own in it; ``couple`` takes those away again.
-    """
-    builder = ModelBuilder(robot.name, robot.source)
-    for link in robot.links:
-        builder.link(link.name, link.mass, link.com, link.inertia, link.visuals, link.collisions)
-    for joint in joints_in_order(robot):
-        builder.joint(
-            joint.name,
-            joint.kind,
-            joint.parent_link,
-            joint.child_link,
-            joint.origin,
-            joint.axis,
-            joint.pitch,
-            joint.lower,
-            joint.upper,
-            joint.effort,
-            joint.velocity,
-            joint.damping,
-            joint.friction,
-            joint.mimic,
-            joint.safety,
-            joint.calibration,
-        )
-    for loop in robot.loop_joints:
-        ends = loop.predecessor, loop.successor
-        placements = loop.predecessor_placement, loop.successor_placement
-        builder.loop_joint(loop.name, loop.kind, *ends, *placements, loop.axis)
-    return builder
 
 
 def joints_in_order(robot: Robot) -> list[Joint]:

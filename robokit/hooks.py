@@ -1,0 +1,27 @@
+"""What a lower floor offers and a higher one does: filled in by ``robokit/__init__.py``.
+
+``trajectory.to_html(path)`` is asked of the simulator and done by the viewer, which stands above it;
+``robot.cost()`` is asked of the model and done by the dynamics. The lower module calls the hook by its name
+and imports nothing from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_HOOKS: dict[str, Callable[..., Any]] = {}
+
+
+def provide(name: str, function: Callable[..., Any]) -> None:
+    """Let the function do what is asked under the name."""
+    _HOOKS[name] = function
+
+
+def call(name: str, *arguments: Any, **options: Any) -> Any:
+    """Do what is asked under the name.
+
+    Raises:
+        LookupError: nothing above provides it, which ``import robokit`` always does.
+    """
+    return _HOOKS[name](*arguments, **options)

@@ -1,0 +1,78 @@
+"""Links and joints as the builder keeps them until the robot is numbered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robokit.conventions import SNAP
+from robokit.model.geometry import Placement, Shape
+from robokit.model.joints import JOINT_TABLE
+from robokit.model.parts import Calibration, Mimic, Safety
+
+
+@dataclass
+class LinkDraft:
+    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked."""
+
+    name: str
+    mass: float
+    com: np.ndarray
+    inertia: np.ndarray
+    visuals: tuple[Shape, ...]
+    collisions: tuple[Shape, ...]
+
+
+@dataclass
+class JointDraft:
+    """A joint as :class:`ModelBuilder` keeps it: the arguments of ``joint``, checked; inf for no limit."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Placement
+    axis: np.ndarray
+    pitch: float
+    lower: float
+    upper: float
+    effort: float
+    velocity: float
+    damping: float
+    friction: float
+    mimic: Mimic | None
+    safety: Safety | None = None
+    calibration: Calibration | None = None
+
+
+@dataclass
+class LoopDraft:
+    """A loop joint as :class:`ModelBuilder` keeps it: the arguments of ``loop_joint``, checked."""
+
+    name: str
+    kind: str
+    predecessor: str
+    successor: str
+    predecessor_placement: Placement
+    successor_placement: Placement
+    axis: np.ndarray
+
+
+def snapped(row: Iterable[float]) -> list[float]:
+    """Numbers within 1e-12 of 0 or +-1 made exactly that: zeros and ones are work that folds away."""
+    return [0.0 if abs(x) < SNAP else math.copysign(1.0, x) if abs(abs(x) - 1.0) < SNAP else x for x in row]
+
+
+def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
+    """The axis of a joint, not zero, at length 1, (3,); x where its kind has none."""
+    if not JOINT_TABLE[kind].has_axis:
+        return np.array([1.0, 0.0, 0.0])
+    norm = math.hypot(*axis)
+    if not 1e-300 < norm < math.inf:  # the length has lost its digits
+        largest = max(map(abs, axis))
+        return unit_axis(kind, [x / largest for x in axis])
+    # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
+    return np.array(snapped([x / norm for x in axis] if abs(norm - 1.0) > SNAP else axis))
