@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from robokit.meshes.read_mesh import Picture
+from robokit.meshes.surface import Picture
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Placement, Sphere
 
 Role = Literal["visual", "collision", "inertia", "axis"]

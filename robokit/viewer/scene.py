@@ -10,15 +10,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from robokit.meshes.read_mesh import Picture
+from robokit.meshes.surface import Picture
+from robokit.meshes.thin import thinned_mesh
 from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
 from robokit.model.inertia_box import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
-from robokit.viewer.display_meshes import load_mesh
 from robokit.viewer.nodes import Drawable, Node, Role, Triangles
 from robokit.viewer.poses import body_poses
 
@@ -159,7 +161,7 @@ def _drawables(
     try:
         if geometry.path is None:
             raise FileNotFoundError("the file was not found")
-        parts, missing = load_mesh(geometry.path, tuple(geometry.scale), max_triangles)
+        parts, missing = _mesh_parts(geometry.path, tuple(geometry.scale), max_triangles)
         for name in missing:
             if (geometry.filename, name) not in seen:
                 seen.add((geometry.filename, name))
@@ -176,6 +178,18 @@ def _drawables(
                 f"mesh {geometry.filename!r} is drawn as a box of {MISSING_SIZE} m: {problem}", stacklevel=4
             )
         return [(Box((MISSING_SIZE,) * 3), MISSING_COLOUR)]
+
+
+@lru_cache(maxsize=512)
+def _mesh_parts(
+    path: Path, scale: tuple[float, float, float], max_triangles: int
+) -> tuple[list[tuple[Triangles, RGBA | None]], tuple[str, ...]]:
+    """The parts of a mesh file with their colours, and names of pictures that were not found.
+
+    Kept, so that a file which many shapes show is one geometry of the page.
+    """
+    surfaces, missing = thinned_mesh(path, scale, max_triangles)
+    return [(Triangles(s.vertices, s.faces, s.colours, s.uv, s.picture), s.rgba) for s in surfaces], missing
 
 
 def _stand_ins(nodes: list[Node]) -> list[Node]:

@@ -10,8 +10,8 @@ from viewer_cases import pendulum
 
 import robokit as rk
 from robokit.meshes.collada import read_collada
+from robokit.meshes.thin import cluster, simplify, thinned_mesh
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
-from robokit.viewer.display_meshes import cluster, load_mesh, simplify
 from robokit.viewer.live import capsule_triangles
 from robokit.viewer.nodes import Triangles
 from robokit.viewer.poses import body_poses, bounds, frame_indices, quaternions_xyzw, rotate
@@ -95,7 +95,7 @@ def test_scaled_and_mirrored_meshes_keep_their_outside_out(tmp_path, scale):
     import trimesh
 
     trimesh.creation.box((1, 2, 3)).export(tmp_path / "box.stl")
-    ((triangles, _),), _ = load_mesh(tmp_path / "box.stl", scale, 1500)
+    (triangles,), _ = thinned_mesh(tmp_path / "box.stl", scale, 1500)
     assert volume(triangles) == pytest.approx(6.0 * abs(np.prod(scale)))
 
 
@@ -104,7 +104,7 @@ def test_meshes_are_thinned_for_display(tmp_path):
 
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
     ball.export(tmp_path / "ball.stl")
-    ((triangles, _),), _ = load_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
+    (triangles,), _ = thinned_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
     assert len(triangles.faces) <= 1500 < len(ball.faces)
     assert volume(triangles) == pytest.approx(4 / 3 * np.pi * 0.3**3, rel=0.03)
 
