@@ -12,7 +12,7 @@ PACKAGE = "robokit"
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     # Each part imports from the floors before its own; neighbours on one floor never import each other.
     "": [
-        ("errors", "conventions", "spatial", "disk_cache", "hooks"),
+        ("errors", "conventions", "derived", "spatial", "disk_cache", "hooks"),
         ("arguments", "robot_names"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop", "mjcf"),
@@ -35,14 +35,13 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("ground", "rollout_forces"),
+        ("ground", "rollout_forces", "run_warnings"),
         ("contact_points",),
         ("step",),
         ("recorded",),
-        ("run_arguments", "trajectory"),
-        ("standing", "setup"),
-        ("simulator",),
-        ("rollout_batch",),
+        ("run_arguments", "trajectory", "standing"),
+        ("run_loop",),
+        ("simulator", "rollout_batch"),
         ("rollouts",),
         ("__init__",),
     ],
