@@ -24,7 +24,7 @@ from robokit.meshes.collada_text import parse_collada, read_numbers
 from robokit.meshes.collada_triangles import Geometries, Triangles
 from robokit.meshes.companions import picture_beside
 from robokit.meshes.limits import Budget
-from robokit.meshes.surface import Picture, Surface
+from robokit.meshes.surface import Picture, Surface, compose
 from robokit.model.geometry import RGBA
 
 
@@ -49,12 +49,12 @@ class _Place:
 
     Attributes:
         matrix: (4, 4) of its frame in the frame above.
-        pieces: the triangles that it shows, with their looks.
+        instances: the geometries that it shows, each with its material of each symbol.
         below: the nodes in its frame.
     """
 
     matrix: np.ndarray
-    pieces: list[tuple[Triangles, _Looks]]
+    instances: list[tuple[Any, dict[str | None, Any]]]
     below: list[Any]
 
 
@@ -83,14 +83,12 @@ def read_collada(path: Path, content: bytes, budget: Budget) -> Iterator[Surface
     while todo:
         node, above = todo.pop()
         place = document.place(node)
-        matrix = above @ place.matrix
-        for triangles, looks in place.pieces:
-            budget.piece(len(triangles.faces))
-            picture = looks.picture if triangles.uv is not None else None
-            missing = looks.missing if triangles.uv is not None else ""
-            uv = triangles.uv if picture is not None else None
-            surface = Surface(triangles.vertices, triangles.faces, looks.rgba, None, uv, picture, missing)
-            yield surface.placed(matrix)
+        matrix = compose(above, place.matrix)
+        for geometry, materials in place.instances:
+            for triangles in document.triangles(geometry):
+                budget.piece(len(triangles.faces))
+                looks = document.looks(materials.get(triangles.material))
+                yield _surface(triangles, looks).placed(matrix)
         todo += [(child, matrix) for child in reversed(place.below)]
 
 
@@ -110,32 +108,44 @@ class _Document:
             instances = node.findall("instance_geometry")
             for _ in instances:
                 self._budget.place()
-            pieces = [piece for instance in instances for piece in self._pieces(instance)]
-            named = (_target(self._by_id, each.get("url")) for each in node.findall("instance_node"))
+            shown = [(self._target(instance), self._materials(instance)) for instance in instances]
+            named = map(self._target, node.findall("instance_node"))
             below = [target for target in named if target is not None] + node.findall("node")
-            self._places[node] = _Place(_transform(node), pieces, below)
+            self._places[node] = _Place(_transform(node), shown, below)
         return self._places[node]
 
-    def _pieces(self, instance: Any) -> Iterator[tuple[Triangles, _Looks]]:
-        geometry = _target(self._by_id, instance.get("url"))
-        if geometry is None:
-            return
-        materials = {
-            bound.get("symbol"): _target(self._by_id, bound.get("target"))
-            for bound in instance.iter("instance_material")
-        }
-        for triangles in self._geometries.triangles(geometry):
-            yield triangles, self._material(materials.get(triangles.material))
+    def triangles(self, geometry: Any) -> list[Triangles]:
+        """The triangles of a geometry element, none of None."""
+        return self._geometries.triangles(geometry) if geometry is not None else []
 
-    def _material(self, material: Any) -> _Looks:
+    def looks(self, material: Any) -> _Looks:
+        """How a material element looks; None is no material."""
         if material not in self._looks:
             instance = material.find("instance_effect")
-            effect = _target(self._by_id, instance.get("url")) if instance is not None else None
-            picture, missing = picture_beside(self._folder, _picture_name(effect, self._by_id))
-            self._looks[material] = _Looks(_diffuse(effect), picture, missing)
+            effect = self._target(instance) if instance is not None else None
+            if effect not in self._looks:
+                picture, missing = picture_beside(self._folder, _picture_name(effect, self._by_id))
+                self._looks[effect] = _Looks(_diffuse(effect), picture, missing)
+            self._looks[material] = self._looks[effect]
         return self._looks[material]
 
+    def _materials(self, instance: Any) -> dict[str | None, Any]:
+        bound = instance.iter("instance_material")
+        return {each.get("symbol"): _target(self._by_id, each.get("target")) for each in bound}
 
+    def _target(self, instance: Any) -> Any:
+        return _target(self._by_id, instance.get("url"))
+
+
+def _surface(triangles: Triangles, looks: _Looks) -> Surface:
+    """Triangles with their looks; pictures cover only what has places in them."""
+    if triangles.uv is None:
+        return Surface(triangles.vertices, triangles.faces, looks.rgba)
+    uv = triangles.uv if looks.picture is not None else None
+    return Surface(triangles.vertices, triangles.faces, looks.rgba, None, uv, looks.picture, looks.missing)
+
+
+@np.errstate(all="ignore")
 def _transform(node: Any) -> np.ndarray:
     """The product of a node's matrix, translate, rotate and scale elements, (4, 4)."""
     total = np.eye(4)

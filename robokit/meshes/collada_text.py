@@ -72,10 +72,16 @@ def read_numbers(element: Any, kind: type = float) -> np.ndarray:
         ValueError: something that is no number of that kind.
     """
     text = (element.text or "") if element is not None else ""
-    parts, start = [], 0
+    parts: list[np.ndarray] = []
+    start = 0
     while start < len(text):
         space = _SPACE.search(text, start + CHUNK)
         end = space.start() if space else len(text)
-        parts.append(np.array(text[start:end].split(), dtype=kind))
+        words = text[start:end].split()
+        try:
+            parts.append(np.array(words, dtype=kind))
+        except (ValueError, OverflowError) as problem:
+            accepted = "whole numbers" if kind is int else "numbers"
+            raise ValueError(f"<{element.tag}> holds something else than {accepted}: {problem}") from problem
         start = end
     return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)

@@ -50,7 +50,8 @@ class Geometries:
     def __init__(self, by_id: dict[str, Any], budget: Budget) -> None:
         self._by_id, self._budget = by_id, budget
         self._known: dict[Any, list[Triangles]] = {}
-        self._rows: dict[tuple[Any, int], np.ndarray] = {}
+        self._positions: dict[Any, np.ndarray] = {}
+        self._places: dict[Any, np.ndarray | None] = {}
 
     def triangles(self, geometry: Any) -> list[Triangles]:
         """The primitives of a geometry element that have triangles.
@@ -77,43 +78,47 @@ class Geometries:
                 elif kind == "polygons":
                     corners = corners[_fans(np.array([len(p) // stride for p in lists]), len(corners))]
                 elif len(corners) % 3:
-                    raise ValueError(
-                        f"a list of triangles has {len(corners):,} corners, no multiple of three"
-                    )
+                    raise ValueError(f"triangles have {len(corners):,} corners, no multiple of three")
                 self._budget.triangles(len(corners) // 3)
-                vertices = self._positions(inputs["VERTEX"])
+                vertices = self._vertices(self._source(inputs["VERTEX"]))
                 at = corners[:, _offset(inputs["VERTEX"])].reshape(-1, 3)
                 used, faces = used_vertices(at, len(vertices))
-                uv = self._places(inputs.get("TEXCOORD"), corners)
+                uv = self._in_picture(inputs.get("TEXCOORD"), corners)
                 if len(faces):
                     yield Triangles(vertices[used], faces, uv, primitive.get("material"))
 
-    def _positions(self, vertex: Any) -> np.ndarray:
-        """The POSITION source behind a VERTEX input, (n, 3)."""
-        vertices = self._source(vertex)
-        for given in vertices.findall("input") if vertices is not None else ():
-            source = self._source(given)
-            if given.get("semantic") == "POSITION" and source is not None:
-                return self._table(source, 3)
-        raise ValueError("a list of vertices has no positions")
+    def _vertices(self, vertices: Any) -> np.ndarray:
+        """The positions of a vertices element, (n, 3).
 
-    def _places(self, given: Any, corners: np.ndarray) -> np.ndarray | None:
+        Raises:
+            ValueError: it has none.
+        """
+        if vertices not in self._positions:
+            inputs = vertices.findall("input") if vertices is not None else []
+            source = next((self._source(i) for i in inputs if i.get("semantic") == "POSITION"), None)
+            if source is None:
+                raise ValueError("a list of triangles has no positions")
+            self._positions[vertices] = read_numbers(source.find("float_array")).reshape(-1, 3)
+        return self._positions[vertices]
+
+    def _in_picture(self, given: Any, corners: np.ndarray) -> np.ndarray | None:
         """Picture coordinates of corners (m, 3, 2), None where there are none that fit."""
-        source = self._source(given) if given is not None else None
-        if source is None or source.find("float_array") is None or not len(corners):
+        table = self._table(self._source(given)) if given is not None else None
+        if table is None or not len(corners):
             return None
-        accessor = source.find(".//accessor")
-        table = self._table(source, int(accessor.get("stride", "1")) if accessor is not None else 2)
         at = corners[:, _offset(given)]
         if table.shape[1] < 2 or not 0 <= at.min() <= at.max() < len(table):
             return None
         return table[at, :2].reshape(-1, 3, 2)
 
-    def _table(self, source: Any, columns: int) -> np.ndarray:
-        """The numbers of a source, one row each."""
-        if (source, columns) not in self._rows:
-            self._rows[source, columns] = read_numbers(source.find("float_array")).reshape(-1, columns)
-        return self._rows[source, columns]
+    def _table(self, source: Any) -> np.ndarray | None:
+        """The numbers of a source, one row each as its accessor says; None where there are none."""
+        if source not in self._places:
+            numbers = source.find("float_array") if source is not None else None
+            accessor = source.find(".//accessor") if source is not None else None
+            columns = int(accessor.get("stride", "1")) if accessor is not None else 2
+            self._places[source] = None if numbers is None else read_numbers(numbers).reshape(-1, columns)
+        return self._places[source]
 
     def _source(self, given: Any) -> Any:
         """The element that an input refers to, or None."""

@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from robokit.meshes.companions import picture_beside
-from robokit.meshes.gltf_data import GltfData, decoded_uri
+from robokit.meshes.gltf_data import GltfData
 from robokit.meshes.limits import Budget
-from robokit.meshes.surface import Picture, Surface, used_vertices
+from robokit.meshes.surface import Surface, compose, used_vertices
 from robokit.model.geometry import RGBA
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
@@ -55,7 +54,7 @@ def read_gltf(path: Path, content: bytes, budget: Budget) -> Iterator[Surface]:
                 budget.piece(len(surface.faces))
         else:
             primitives = data.item("meshes", mesh).get("primitives", [])
-            found = [_surface(data, primitive, path.parent, budget) for primitive in primitives]
+            found = [_surface(data, primitive, budget) for primitive in primitives]
             known[mesh] = [surface for surface in found if surface is not None]
         for surface in known[mesh]:
             yield surface.placed(matrix)
@@ -78,12 +77,13 @@ def _placed_meshes(data: GltfData, budget: Budget) -> Iterator[tuple[Any, np.nda
             raise ValueError(f"node {index} is placed twice; nodes must form a tree")
         seen.add(index)
         budget.place()
-        matrix = above @ _transform(node)
+        matrix = compose(above, _transform(node))
         if "mesh" in node:
             yield node["mesh"], matrix
         todo += [(child, matrix) for child in reversed(node.get("children", []))]
 
 
+@np.errstate(all="ignore")
 def _transform(node: dict[str, Any]) -> np.ndarray:
     """The matrix of a node, or the product of its translation, rotation and scale, (4, 4)."""
     if "matrix" in node:
@@ -100,7 +100,7 @@ def _transform(node: dict[str, Any]) -> np.ndarray:
     return total
 
 
-def _surface(data: GltfData, primitive: dict[str, Any], folder: Path, budget: Budget) -> Surface | None:
+def _surface(data: GltfData, primitive: dict[str, Any], budget: Budget) -> Surface | None:
     """A primitive in the frame of its mesh; None where it has no triangles."""
     attributes = primitive.get("attributes", {})
     mode = primitive.get("mode", TRIANGLES)
@@ -121,7 +121,7 @@ def _surface(data: GltfData, primitive: dict[str, Any], folder: Path, budget: Bu
     surface = Surface(positions, faces)
     if "material" in primitive:
         material = data.item("materials", primitive["material"])
-        return _painted(data, surface, material, attributes, used, folder)
+        return _painted(data, surface, material, attributes, used)
     if "COLOR_0" in attributes and data.count(attributes["COLOR_0"]) == count:
         return replace(surface, colours=_colours(data.array(attributes["COLOR_0"], used)))
     return surface
@@ -155,7 +155,6 @@ def _painted(
     material: dict[str, Any],
     attributes: dict[str, Any],
     used: np.ndarray,
-    folder: Path,
 ) -> Surface:
     """The surface with the colour or the picture of its material."""
     looks = material.get("pbrMetallicRoughness", {})
@@ -167,7 +166,7 @@ def _painted(
     places = attributes.get(f"TEXCOORD_{texture.get('texCoord', 0)}")
     if places is None:
         return surface
-    picture, missing = _picture(data, data.item("textures", texture.get("index")), folder)
+    picture, missing = data.picture(texture.get("index"))
     if picture is None:
         return replace(surface, missing=missing)
     uv = data.array(places, used).astype(float)
@@ -176,21 +175,6 @@ def _painted(
     corners = uv[surface.faces]
     corners[..., 1] = 1.0 - corners[..., 1]  # glTF counts from the upper left
     return replace(surface, uv=corners, picture=picture)
-
-
-def _picture(data: GltfData, texture: dict[str, Any], folder: Path) -> tuple[Picture | None, str]:
-    """The picture of a texture, and its name where it is not found."""
-    webp = texture.get("extensions", {}).get("EXT_texture_webp", {})
-    index = webp.get("source", texture.get("source"))
-    if index is None:
-        return None, ""
-    image = data.item("images", index)
-    uri = image.get("uri")
-    if uri is None:
-        return bytes(data.view(image.get("bufferView"))), ""
-    if uri.startswith("data:"):
-        return decoded_uri(uri), ""
-    return picture_beside(folder, uri)
 
 
 def _from_linear(factor: Any) -> RGBA:

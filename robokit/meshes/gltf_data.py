@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from robokit.meshes.companions import companion, read_file
+from robokit.meshes.companions import companion, picture_beside, read_file
 from robokit.meshes.limits import Budget, check_tags
+from robokit.meshes.surface import Picture
 
 _DTYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _COLUMNS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
@@ -43,15 +44,19 @@ class GltfData:
             raise ValueError("the file is no glTF 2.0")
         self.tree: dict[str, Any] = tree
         self._folder, self._budget = folder, budget
+        self._lists: dict[str, list[dict[str, Any]]] = {}
         self._files: dict[Path, bytes] = {}
+        self._pictures: dict[int, tuple[Picture | None, str]] = {}
         self._buffers = [self._buffer(buffer, stored) for buffer in self.items("buffers")]
 
     def items(self, name: str) -> list[dict[str, Any]]:
         """The objects of one kind ("meshes", "nodes", ...), an empty list where there are none."""
-        found = self.tree.get(name, [])
-        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-            raise ValueError(f"{name} is not a list of objects")
-        return found
+        if name not in self._lists:
+            found = self.tree.get(name, [])
+            if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+                raise ValueError(f"{name} is not a list of objects")
+            self._lists[name] = found
+        return self._lists[name]
 
     def item(self, name: str, index: Any) -> dict[str, Any]:
         """One object of a kind.
@@ -112,6 +117,24 @@ class GltfData:
             if given.get("normalized") is True and kind != "<f4":
                 values = np.maximum(values / np.iinfo(kind).max, -1.0)
         return values
+
+    def picture(self, texture: Any) -> tuple[Picture | None, str]:
+        """The picture of a texture of this number, read once; and its name where it is not found."""
+        given = self.item("textures", texture)
+        webp = given.get("extensions", {}).get("EXT_texture_webp", {})
+        index = webp.get("source", given.get("source"))
+        if index is None:
+            return None, ""
+        if index not in self._pictures:
+            image = self.item("images", index)
+            uri = image.get("uri")
+            if uri is not None and not uri.startswith("data:"):
+                self._pictures[index] = picture_beside(self._folder, uri)
+            else:
+                stored = self.view(image.get("bufferView")) if uri is None else decoded_uri(uri)
+                self._budget.copied(len(stored))
+                self._pictures[index] = bytes(stored), ""
+        return self._pictures[index]
 
     def _with_exceptions(self, values: np.ndarray, sparse: dict[str, Any]) -> np.ndarray:
         """A copy in which some rows are exchanged (3.6.2.3)."""

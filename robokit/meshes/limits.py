@@ -13,7 +13,7 @@ MOST_TRIANGLES, FREE_TRIANGLES, BYTES_A_TRIANGLE = 10_000_000, 100_000, 2
 """At most; in any file; and bytes for each triangle beyond. A mesh that is placed twice counts twice."""
 
 MOST_PIECES, MOST_PLACES, FREE_PLACES, BYTES_A_PLACE = 20_000, 50_000, 1_000, 20
-"""Pieces at most; nodes and instances of a scene at most; of either in any file; and bytes for each beyond."""
+"""Pieces at most, nodes and instances of a scene at most; either in any file; bytes for each beyond."""
 
 MOST_TAGS = 4_000_000
 """Elements of an XML text, or entries of a JSON text: each takes far more memory than its characters."""
@@ -28,7 +28,7 @@ class Budget:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._triangles = self._pieces = self._places = 0
+        self._triangles = self._pieces = self._places = self._copied = 0
 
     def read(self, size: int) -> None:
         """Count the bytes of another file that the mesh file names.
@@ -38,6 +38,16 @@ class Budget:
         """
         self._size += size
         check_size(self._size, "the file and those it names have")
+
+    def copied(self, size: int) -> None:
+        """Count the bytes of a picture that is stored in the file.
+
+        Raises:
+            ValueError: together they are more than the file has.
+        """
+        self._copied += size
+        if self._copied > self._size:
+            raise ValueError(f"its pictures have more bytes than the file, which has {self._size:,}")
 
     @property
     def most_triangles(self) -> int:
@@ -53,8 +63,9 @@ class Budget:
         self._triangles += count
         if self._triangles > self.most_triangles:
             raise ValueError(
-                f"it holds more than {self.most_triangles:,} triangles; accepted are {FREE_TRIANGLES:,}, one "
-                f"more for every {BYTES_A_TRIANGLE} of its {self._size:,} bytes, and at most {MOST_TRIANGLES:,}"
+                f"it holds more than {self.most_triangles:,} triangles; accepted are {FREE_TRIANGLES:,}, "
+                f"one more for every {BYTES_A_TRIANGLE} of its {self._size:,} bytes, and at most "
+                f"{MOST_TRIANGLES:,}"
             )
 
     def piece(self, triangles: int) -> None:

@@ -20,8 +20,12 @@ from robokit.meshes.limits import Budget
 from robokit.meshes.surface import Surface
 from robokit.model.geometry import RGBA
 
-MOST_OBJ_STEPS = 500_000_000
-"""Materials of an OBJ times its vertices: trimesh goes through all vertices for each material."""
+OBJ_STEPS, OBJ_STEPS_A_BYTE = 100_000_000, 20
+"""Materials of an OBJ times its vertices, in any file, and more for each of its bytes: trimesh goes through
+all vertices for each material."""
+
+MOST_SOLIDS = 100
+"""Solids of a text STL that are written so that they cannot be joined; trimesh compares all their names."""
 
 LONGEST_PLY_HEAD, MOST_PLY_PROPERTIES = 1 << 16, 64
 """Bytes of the head of a PLY; elements and properties that it describes."""
@@ -51,9 +55,9 @@ def read_with_trimesh(path: Path, content: bytes, budget: Budget) -> Iterator[Su
     kind = path.suffix.lower().lstrip(".")
     name = None
     if kind == "stl":
-        _check_stl(content, budget)
+        content = _checked_stl(content)
     elif kind == "obj":
-        _check_obj(content, budget)
+        content = _checked_obj(content, budget)
     else:
         content, name = _checked_ply(content)
     beside = _Materials(path.parent, budget)
@@ -108,27 +112,51 @@ class _Materials(Mapping[str, bytes]):
         return 0
 
 
-def _check_stl(content: bytes, budget: Budget) -> None:
-    """Raise ValueError for an STL with fewer or more triangles than its size allows."""
+def _checked_stl(content: bytes) -> bytes:
+    """An STL file, its solids joined to one.
+
+    Raises:
+        ValueError: it has fewer triangles than it says.
+    """
     count, room = int.from_bytes(content[80:84], "little"), max(0, (len(content) - 84) // 50)
-    if content[:512].lstrip()[:5].lower() == b"solid" and len(content) != 84 + 50 * count:  # text
-        for _ in range(content.count(b"endsolid")):
-            budget.place()
-    elif room < count:
-        raise ValueError(f"the STL says that it has {count:,} triangles, and there is room for {room:,}")
+    if content[:512].lstrip()[:5].lower() != b"solid":
+        if room < count:
+            raise ValueError(f"the STL says that it has {count:,} triangles, and there is room for {room:,}")
+        return content
+    if len(content) == 84 + 50 * count:  # binary all the same
+        return content
+    text = re.sub(rb"(?i)endsolid[^\n]{0,200}\n\s*solid[^\n]{0,200}\n", b"", _utf8(content))
+    solids = len(re.findall(rb"(?i)endsolid", text))
+    if solids > MOST_SOLIDS:
+        raise ValueError(
+            f"the STL has {solids:,} solids on lines with others; at most {MOST_SOLIDS} are read"
+        )
+    return text
 
 
-def _check_obj(content: bytes, budget: Budget) -> None:
-    """Raise ValueError for an OBJ that would cost far more than its size."""
-    materials = len(set(re.findall(rb"usemtl[ \t]+([^\r\n]*)", content)))
-    vertices = content.count(b"\nv ") + 1
-    if materials * vertices > MOST_OBJ_STEPS:
+def _checked_obj(content: bytes, budget: Budget) -> bytes:
+    """An OBJ file, its continued lines joined.
+
+    Raises:
+        ValueError: it would cost far more than its size.
+    """
+    text = _utf8(content).replace(b"\r\n", b"\n").replace(b"\\\n", b"")
+    materials = len(set(re.findall(rb"usemtl[ \t]+([^\r\n]*)", text)))
+    vertices = text.count(b"\nv ") + 1
+    most = OBJ_STEPS + OBJ_STEPS_A_BYTE * len(content)
+    if materials * vertices > most:
         raise ValueError(
             f"the OBJ has {materials:,} materials for {vertices:,} vertices; the product of both may be "
-            f"{MOST_OBJ_STEPS:,} at most"
+            f"{most:,} at most"
         )
     for _ in range(materials):
         budget.place()
+    return text
+
+
+def _utf8(content: bytes) -> bytes:
+    """A text in UTF-8, so that trimesh reads the same text that was counted here."""
+    return content if content.isascii() else content.decode("utf-8", errors="replace").encode()
 
 
 def _checked_ply(content: bytes) -> tuple[bytes, str | None]:
@@ -142,9 +170,7 @@ def _checked_ply(content: bytes) -> tuple[bytes, str | None]:
     while "end_header" not in (lines[-1].split() if lines else ()):
         start, end = end, content.find(b"\n", end) + 1
         if not 0 < end <= LONGEST_PLY_HEAD or not content.startswith(b"ply"):
-            raise ValueError(
-                f"the file does not begin with the head of a PLY of at most {LONGEST_PLY_HEAD} bytes"
-            )
+            raise ValueError(f"it does not begin with the head of a PLY, {LONGEST_PLY_HEAD} bytes at most")
         lines.append(content[start:end].decode("utf-8"))
     text = any(line.split()[:2] == ["format", "ascii"] for line in lines)
     name, needed, properties, elements, count = None, 0, 0, 0, 0
@@ -152,9 +178,7 @@ def _checked_ply(content: bytes) -> tuple[bytes, str | None]:
         words = line.split()
         if words[:1] == ["element"] and len(words) == 3:
             if not re.fullmatch(r"[0-9]{1,18}", words[2]):
-                raise ValueError(
-                    f"the PLY has a count {shortened(words[2])!r}; it must be a whole number from 0"
-                )
+                raise ValueError(f"the PLY has the count {shortened(words[2])!r}, not a whole number from 0")
             count, elements = int(words[2]), elements + 1
         elif words[:1] == ["property"] and len(words) > 2:
             properties += 1

@@ -50,6 +50,19 @@ class Surface:
         return replace(self, vertices=vertices, faces=faces, uv=uv)
 
 
+def compose(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    """The product of two transforms of a scene, (4, 4) each.
+
+    Raises:
+        ValueError: it is not finite.
+    """
+    with np.errstate(all="ignore"):
+        total = outer @ inner
+    if not np.isfinite(total).all():
+        raise ValueError("a transform of the scene is not finite")
+    return total
+
+
 def used_vertices(faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The vertices that faces use: lists of triangles often share the vertices of a whole file.
 
