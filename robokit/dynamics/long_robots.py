@@ -37,9 +37,7 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
     """
     if not isinstance(name, str) or name not in WAYS or robot.parameters is not None:
         return None
-    cost = robot.__dict__.get("_long_costs")
-    if cost is None:
-        cost = robot.__dict__["_long_costs"] = _costs(robot)
+    cost = robot.derived.get("costs written out", lambda: _costs(robot))
     needs, way = WAYS[name]
     if cost[needs] <= MOST:
         return None

@@ -4,6 +4,7 @@ tree                 Tree: lambda, mu, nu, kappa, p, s
 joints               the joint table
 parts                Link, Joint, LoopJoint, Mimic, Safety, Calibration
 geometry             shapes and placements
+inertia_box          the box of even density with a mass and an inertia
 robot                Robot: names on top of the tree
 inertial_parameters  inertial parameters as arrays
 sparsity             patterns and operation counts of H and its factors

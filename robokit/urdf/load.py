@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,21 +17,20 @@ from robokit.errors import Diagnostic, UnknownName, WrongType
 from robokit.model.builder import ModelBuilder
 from robokit.model.drafts import JointDraft, LinkDraft, unit_axis
 from robokit.model.geometry import Mesh, Shape
+from robokit.model.mimics import couple
 from robokit.model.parts import Calibration, Mimic, Safety
+from robokit.model.robot import Robot
 from robokit.urdf.description import (
     InertialDescription,
     JointDescription,
     RobotDescription,
     ShapeDescription,
 )
+from robokit.urdf.findings import Report, refusal
 from robokit.urdf.judge.all import check, fixed_base_name
-from robokit.urdf.judge.findings import Report, refusal
 from robokit.urdf.read.mesh_files import Resolver
 from robokit.urdf.read.parse import parse_path, parse_text
 from robokit.urdf.read.xacro import expanded, is_xacro
-
-if TYPE_CHECKING:
-    from robokit.model.robot import Robot
 
 BASES = ("fixed", "floating")
 NO_INERTIAL = InertialDescription(0.0, (0.0,) * 6)
@@ -220,8 +219,6 @@ def _robot(
     assert description is not None  # a missing description is an error above
     robot = build(description, base, resolver, found)
     if mimic == "couple":
-        from robokit.model.mimics import couple
-
         return couple(robot)
     return robot
 

@@ -1,22 +1,22 @@
-"""Motion as numbers to draw: body poses, frames at display rate, the box that holds it all.
+"""Motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion.
 
 A pose is seven numbers: position x y z [m], then quaternion x y z w (the order of the page's 3D library).
-This is the only module of the viewer that calls the dynamics.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from robokit.viewer.scene import Node, local_box
+from robokit.dynamics import forward_kinematics
+from robokit.model.geometry import Placement
+from robokit.model.robot import Robot
+from robokit.viewer.nodes import Node, local_box
 
 MAX_FPS = 60.0
 MAX_FRAMES = 1200
 
 
-def body_poses(robot: Any, q: np.ndarray) -> np.ndarray:
+def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
     """World poses of all bodies.
 
     Args:
@@ -26,8 +26,6 @@ def body_poses(robot: Any, q: np.ndarray) -> np.ndarray:
     Returns:
         Poses of bodies 0 to nbodies, (T, nbodies + 1, 7) [m, unit quaternion xyzw].
     """
-    from robokit.dynamics import forward_kinematics
-
     q = np.ascontiguousarray(np.atleast_2d(np.asarray(q, dtype=float)))
     poses = forward_kinematics(robot, q)
     rotation = np.asarray(poses.rotation).reshape(len(q), -1, 3, 3)
@@ -45,11 +43,20 @@ def body_poses(robot: Any, q: np.ndarray) -> np.ndarray:
     return result
 
 
-def pose_numbers(placement: Any) -> list[float]:
+def pose_numbers(placement: Placement) -> list[float]:
     """A placement as seven numbers, rounded to a micrometre and a microradian."""
     quat = quaternions_xyzw(np.asarray(placement.rotation, dtype=float)[None])[0]
     numbers = [*np.asarray(placement.position, dtype=float), *quat]
     return [round(float(number), 7) for number in numbers]
+
+
+def relative_pose(parent: np.ndarray, child: np.ndarray) -> list[float]:
+    """Pose of a child in its parent from the world poses of both, (7,) each."""
+    inverse = parent[3:] * np.array([-1.0, -1.0, -1.0, 1.0])
+    position = rotate(inverse, child[:3] - parent[:3])
+    a, b, s, t = inverse[:3], child[3:6], inverse[3], child[6]
+    quat = np.append(s * b + t * a + np.cross(a, b), s * t - a @ b)
+    return [round(float(x), 9) for x in (*position, *quat)]
 
 
 def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
@@ -66,7 +73,7 @@ def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
     R = np.asarray(rotation, dtype=float)
     trace = R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2]
     x, y, z = R[:, 0, 0], R[:, 1, 1], R[:, 2, 2]
-    # Four ways to say 4 q_k q, each exact; the one with the largest q_k is well conditioned.
+    # Each row is 4 q_k q for one component q_k; the row of the largest component is well conditioned.
     yz, zx, xy = R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]
     YZ, ZX, XY = R[:, 2, 1] + R[:, 1, 2], R[:, 0, 2] + R[:, 2, 0], R[:, 1, 0] + R[:, 0, 1]
     candidates = np.stack(

@@ -11,7 +11,7 @@ from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel
 from robokit.engine import maker as make
 from robokit.engine.passes import repeats as steps
-from robokit.engine.trace.scalar import trace
+from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
 # Factorisations walk no tree of bodies, so their lines are never cut.

@@ -20,7 +20,7 @@ from robokit.engine.emit.ir import DOUBLE, SINGLE
 from robokit.engine.emit.single_module import single_module
 from robokit.engine.passes import repeats as steps
 from robokit.engine.target import llvm as compile
-from robokit.engine.trace.scalar import trace
+from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
 # triple, cpu, doubles a vector, a vector's multiplication, a fused one, registers that the target has not

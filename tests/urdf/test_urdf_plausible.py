@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 from urdf_cases import INERTIAL, LIMIT, MASSLESS_TIP, link, robot, solid
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
+from robokit.model.inertia_box import equivalent_box
 from robokit.urdf import CODES, check_urdf, loads_urdf
-from robokit.urdf.description import InertialDescription, LinkDescription, Origin, ShapeDescription
+from robokit.urdf.description import (
+    InertialDescription,
+    LinkDescription,
+    Origin,
+    RobotDescription,
+    ShapeDescription,
+)
 from robokit.urdf.judge.extent import compose, link_extent, union
-from robokit.urdf.judge.plausible import equivalent_box, total_mass
+from robokit.urdf.judge.plausible import link_boxes, total_mass
 
 NEW = ("density-implausible", "com-outside", "inertia-implausible", "base-massless", "limit-excludes-zero")
 
@@ -146,17 +153,23 @@ def test_the_equivalent_box_has_the_inertia():
     edges, mass = np.array([0.3, 0.2, 0.1]), 2.0
     moments = mass / 12 * (edges @ edges - edges**2)
     I = R @ np.diag(moments) @ R.T
-    inertial = InertialDescription(mass, tuple(I[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]))
-    box = equivalent_box(inertial)
+    box = equivalent_box(mass, I)
     assert np.allclose(box.size, edges, rtol=1e-10)
     assert np.linalg.det(box.axes) == pytest.approx(1.0)
     assert np.allclose(box.axes @ np.diag(box.moments) @ box.axes.T, I, atol=1e-12)
 
 
-def test_no_box_without_mass_or_inertia():
-    assert equivalent_box(InertialDescription(0.0, (1, 0, 0, 1, 0, 1))) is None
-    assert equivalent_box(InertialDescription(1.0, (0, 0, 0, 0, 0, 0))) is None
-    assert equivalent_box(InertialDescription(1.0, (1e200, 0, 0, 1, 0, 1))) is None
+def test_a_box_needs_a_mass_and_numbers_whose_products_are_finite():
+    assert equivalent_box(0.0, np.eye(3)) is None
+    assert equivalent_box(1.0, np.diag([1e200, 1.0, 1.0])) is None
+    assert not equivalent_box(1.0, np.zeros((3, 3))).size.any()
+
+
+def test_links_without_mass_or_inertia_have_no_box():
+    numbers = {"a": (0.0, (1, 0, 0, 1, 0, 1)), "b": (1.0, (0,) * 6), "c": (1.0, (1, 0, 0, 1, 0, 1))}
+    links = tuple(LinkDescription(name, InertialDescription(*given)) for name, given in numbers.items())
+    ((name, inertial, box),) = link_boxes(RobotDescription("r", (LinkDescription("d"), *links), ()))
+    assert name == "c" and inertial.mass == 1.0 and np.allclose(box.size, 6**0.5)
 
 
 def test_total_mass():

@@ -11,9 +11,9 @@ import trimesh
 from PIL import Image
 
 from robokit import disk_cache as cache
-from robokit.meshes.read_mesh import Surface
+from robokit.meshes import thin
+from robokit.meshes.surface import Surface
 from robokit.model import Box, Mesh, ModelBuilder, Shape
-from robokit.viewer import display_meshes as meshes
 from robokit.viewer.payload import pose_payload
 from robokit.viewer.scene import WHITE, scene
 from robokit.viewer.textures import data_uri
@@ -47,7 +47,7 @@ def robot(*shapes: Shape):
 
 
 def test_colours_of_vertices_survive_thinning(tmp_path):
-    ((triangles, _),), _ = meshes.load_mesh(sphere_in_colours(tmp_path), (1.0, 1.0, 1.0), 400)
+    (triangles,), _ = thin.thinned_mesh(sphere_in_colours(tmp_path), (1.0, 1.0, 1.0), 400)
     assert len(triangles.faces) <= 400
     above = triangles.vertices[:, 2] > 0.1
     below = triangles.vertices[:, 2] < -0.1
@@ -55,14 +55,14 @@ def test_colours_of_vertices_survive_thinning(tmp_path):
 
 
 def test_pictures_stay_where_they_were_when_a_surface_is_thinned():
-    thin = meshes.thinned(sheet(40), 200)
-    assert 0 < len(thin.faces) <= 200
-    assert np.allclose(thin.uv, thin.vertices[thin.faces][..., :2], atol=1e-5)
+    fewer = thin.thinned(sheet(40), 200)
+    assert 0 < len(fewer.faces) <= 200
+    assert np.allclose(fewer.uv, fewer.vertices[fewer.faces][..., :2], atol=1e-5)
 
 
 def test_a_mirrored_mesh_keeps_its_picture_on_its_corners(tmp_path, monkeypatch):
-    monkeypatch.setattr(meshes, "read_mesh", lambda path: iter([sheet(3)]))
-    ((triangles, _),), _ = meshes.load_mesh(tmp_path / "mirrored", (-1.0, 1.0, 1.0), 100)
+    monkeypatch.setattr(thin, "read_mesh", lambda path: iter([sheet(3)]))
+    (triangles,), _ = thin.thinned_mesh(tmp_path / "mirrored", (-1.0, 1.0, 1.0), 100)
     corners = triangles.vertices[triangles.faces]
     assert np.allclose(triangles.uv, corners[..., :2] * [-1.0, 1.0])
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -71,12 +71,12 @@ def test_a_mirrored_mesh_keeps_its_picture_on_its_corners(tmp_path, monkeypatch)
 
 def test_what_was_thinned_once_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
-    first = meshes.thinned(sheet(30), 100)
+    first = thin.thinned(sheet(30), 100)
     assert [entry.kernel for entry in cache.entries()] == ["thinned mesh"]
     import fast_simplification
 
     monkeypatch.setattr(fast_simplification, "simplify", lambda *a, **k: pytest.fail("thinned again"))
-    again = meshes.thinned(sheet(30), 100)
+    again = thin.thinned(sheet(30), 100)
     assert np.array_equal(first.vertices, again.vertices) and np.array_equal(first.faces, again.faces)
 
 
@@ -99,9 +99,9 @@ def test_a_texture_of_the_description_reaches_the_page_once(tmp_path):
     Image.new("RGB", (2048, 1024), (200, 30, 40)).save(path)
     shapes = [Shape(Box((1.0, 1.0, 1.0)), texture=str(path)), Shape(Box((2.0, 1.0, 1.0)), texture=str(path))]
     payload = pose_payload(robot(*shapes, Shape(Box((3.0, 1.0, 1.0)))))
-    seen = [node for node in payload["nodes"] if node["role"] == "visual"]
-    assert [node.get("picture") for node in seen] == [0, 0, None]
-    (uri,) = payload["pictures"]
+    seen = [node for node in payload.nodes if node.role == "visual"]
+    assert [node.picture for node in seen] == [0, 0, None]
+    (uri,) = payload.pictures
     image = decoded(uri)
     assert uri.startswith("data:image/jpeg;base64,") and image.size == (512, 256)
     assert np.abs(np.array(image.getpixel((5, 5))) - [200, 30, 40]).max() < 6
@@ -119,7 +119,7 @@ def test_what_is_no_picture_is_left_out_with_a_warning(tmp_path, monkeypatch):
     shapes = [Shape(Box((1.0, 1.0, 1.0)), texture=str(path))] * 2
     with pytest.warns(UserWarning, match=r"skin.png' of link 'l' is left out: cannot identify") as caught:
         payload = pose_payload(robot(*shapes))
-    assert len(caught) == 1 and payload["pictures"] == []
+    assert len(caught) == 1 and payload.pictures == []
     monkeypatch.setattr("robokit.viewer.textures.MOST", 10)
     with pytest.raises(ValueError, match="4 x 4 pixels; at most 10"):
         data_uri(Image.new("RGB", (4, 4)))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from robokit.conventions import FLOATING_BASE
 from robokit.urdf.description import RobotDescription
+from robokit.urdf.findings import Report
 from robokit.urdf.judge.extent import MeshBox
-from robokit.urdf.judge.findings import Report
 from robokit.urdf.judge.loops import check_loops
+from robokit.urdf.judge.missing_files import check_files, mesh_boxes
 from robokit.urdf.judge.physics import check_inertias, check_joints, check_masses
 from robokit.urdf.judge.plausible import check_plausible, check_zero
 from robokit.urdf.judge.structure import check_dropped_mimics, check_structure
-from robokit.urdf.read.mesh_files import Resolver, check_files, mesh_boxes
+from robokit.urdf.read.mesh_files import Resolver
 
 
 def check(

@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE
 from robokit.urdf.description import InertialDescription, JointDescription, LinkDescription, RobotDescription
-from robokit.urdf.judge.findings import Report
+from robokit.urdf.findings import Report
 from robokit.urdf.judge.structure import LinkTree
 
 INERTIA_TOLERANCE = 1e-3

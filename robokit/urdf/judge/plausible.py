@@ -8,13 +8,13 @@ another; only what both find is told.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from robokit.model.inertia_box import LARGEST, EquivalentBox, equivalent_box
 from robokit.urdf.description import InertialDescription, LinkDescription, RobotDescription
+from robokit.urdf.findings import Report
 from robokit.urdf.judge.extent import Extent, MeshBox, Pose, Welded, link_extent, welded_bodies
-from robokit.urdf.judge.findings import Report
 from robokit.urdf.judge.physics import ZERO_GYRATION
 from robokit.urdf.judge.structure import LinkTree
 
@@ -24,9 +24,6 @@ DENSEST = 23_000.0
 LIGHTEST = 1.2
 """Density of air [kg/m^3]: a shape that weighs less would float."""
 
-LARGEST = 1e100
-"""Numbers beyond are not judged: their products leave the floating-point range."""
-
 OUTSIDE = 0.25
 """Distance of the centre of mass from the bounding box that rough shapes explain, in largest edges."""
 
@@ -35,37 +32,6 @@ INERTIA_EXCESS = 5.0
 
 INERTIA_DEFICIT = 1e-3
 """Moment of inertia that one heavy part inside explains, in those of the full box: 1/30 of its size."""
-
-
-@dataclass(frozen=True)
-class Equivalent:
-    """The homogeneous box with a link's mass and inertia.
-
-    Attributes:
-        moments: principal moments of inertia about the centre of mass, ascending, (3,) [kg m^2].
-        axes: principal axes as columns in link axes, right-handed, (3, 3).
-        size: edges along these axes, (3,) [m]; 0 where no body has such moments.
-    """
-
-    moments: np.ndarray
-    axes: np.ndarray
-    size: np.ndarray
-
-
-def equivalent_box(inertial: InertialDescription) -> Equivalent | None:
-    """Principal moments, principal axes and equivalent box of a link; None without mass or inertia.
-
-    Edges a, b, c follow from the moments: I1 = m (b² + c²) / 12 and so on.
-    """
-    I = inertial.matrix()
-    largest = float(np.abs(I).max())
-    if not inertial.mass > 0 or largest == 0 or not largest < LARGEST * min(inertial.mass, 1.0):
-        return None
-    moments, axes = np.linalg.eigh(I)
-    if np.linalg.det(axes) < 0:
-        axes = axes * np.array([1.0, 1.0, -1.0])
-    squares = 6.0 * (moments.sum() - 2.0 * moments) / inertial.mass
-    return Equivalent(moments, axes, np.sqrt(np.maximum(squares, 0.0)))
 
 
 def check_zero(robot: RobotDescription, report: Report) -> None:
@@ -184,6 +150,17 @@ def _volume(cubic_metres: float) -> str:
     if cubic_metres < 1e-4:
         return f"{1e6 * cubic_metres:.3g} cm^3"
     return f"{1e3 * cubic_metres:.3g} l" if cubic_metres < 1.0 else f"{cubic_metres:.3g} m^3"
+
+
+def link_boxes(robot: RobotDescription) -> Iterator[tuple[str, InertialDescription, EquivalentBox]]:
+    """(link name, inertial, equivalent box) of every link that has a mass and an inertia."""
+    for link in robot.links:
+        inertial = link.inertial
+        if inertial is None or not any(inertial.inertia):
+            continue
+        box = equivalent_box(inertial.mass, inertial.matrix())
+        if box is not None:
+            yield link.name, inertial, box
 
 
 def total_mass(robot: RobotDescription) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from robokit.urdf.description import JointDescription, RobotDescription
-from robokit.urdf.judge.findings import Report
+from robokit.urdf.findings import Report
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from robokit.errors import Diagnostic, RobokitError, Severity
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.judge.plausible import equivalent_box, total_mass
+from robokit.urdf.judge.plausible import link_boxes, total_mass
 from robokit.urdf.lint.folders import is_robot_file, robot_files, without_parts
 from robokit.urdf.load import PathLike, check_urdf
 
@@ -177,19 +177,14 @@ def _finite(number: float) -> float | None:
 
 
 def _inertias(robot: RobotDescription) -> list[dict[str, Any]]:
-    rows = []
-    for link in robot.links:
-        box = equivalent_box(link.inertial) if link.inertial else None
-        if link.inertial is None or box is None:
-            continue
-        rows.append(
-            {
-                "link": link.name,
-                "mass_kg": link.inertial.mass,
-                "com_m": list(link.inertial.origin.xyz),
-                "principal_moments_kg_m2": box.moments.tolist(),
-                "principal_axes": box.axes.T.tolist(),
-                "box_m": box.size.tolist(),
-            }
-        )
-    return rows
+    return [
+        {
+            "link": link,
+            "mass_kg": inertial.mass,
+            "com_m": list(inertial.origin.xyz),
+            "principal_moments_kg_m2": box.moments.tolist(),
+            "principal_axes": box.axes.T.tolist(),
+            "box_m": box.size.tolist(),
+        }
+        for link, inertial, box in link_boxes(robot)
+    ]

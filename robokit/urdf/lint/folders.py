@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from robokit.urdf.judge.findings import Report
+from robokit.urdf.findings import Report
 from robokit.urdf.read.elements import Reader
 from robokit.urdf.read.source import decode, parse_xml, read_file
 from robokit.urdf.read.xacro import is_xacro

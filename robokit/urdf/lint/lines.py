@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
 from robokit.errors import Diagnostic, Severity
+from robokit.urdf.codes import CODES
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.judge.codes import CODES
-from robokit.urdf.judge.plausible import equivalent_box, total_mass
+from robokit.urdf.judge.plausible import link_boxes, total_mass
 from robokit.urdf.lint.files import SEVERITIES, Checked
 
 WIDTH = 80
@@ -134,14 +134,9 @@ def _figures(robot: RobotDescription) -> str:
 
 def _inertias(robot: RobotDescription) -> Iterator[str]:
     rows = [("kg", "principal moments [kg m^2]", "equivalent box [m]", "link")]
-    for link in robot.links:
-        box = equivalent_box(link.inertial) if link.inertial else None
-        if link.inertial is None or box is None:
-            continue
+    for link, inertial, box in link_boxes(robot):
         moments = " ".join(f"{m:.3g}" for m in box.moments)
-        rows.append(
-            (f"{link.inertial.mass:.4g}", moments, " x ".join(f"{x:.2g}" for x in box.size), link.name)
-        )
+        rows.append((f"{inertial.mass:.4g}", moments, " x ".join(f"{x:.2g}" for x in box.size), link))
     widths = [max(len(row[k]) for row in rows) for k in range(3)]
     for row in rows:
         cells = [row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].ljust(widths[2])]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from robokit.urdf.description import Origin, Triple
-from robokit.urdf.judge.findings import Report
+from robokit.urdf.findings import Report
 from robokit.urdf.read.numbers import NumberError, parse_numbers, shorten
 
 if TYPE_CHECKING:

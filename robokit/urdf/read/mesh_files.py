@@ -14,13 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-import numpy as np
-
-from robokit.model.geometry import Mesh
-from robokit.urdf.description import RobotDescription
-from robokit.urdf.judge.extent import MeshBox
-from robokit.urdf.judge.findings import Report
-
 _LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
 
 
@@ -150,73 +143,3 @@ class Resolver:
 
 def _leaves(relative: str) -> bool:
     return relative == ".." or relative.startswith("../") or os.path.isabs(relative)
-
-
-def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> None:
-    """Warns of meshes and textures that are not there: once a file, once a package that is nowhere."""
-    for link in robot.links:
-        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-            for shape in shapes:
-                if isinstance(shape.geometry, Mesh):
-                    where = f"link {link.name!r} {kind}"
-                    _check_file(shape.geometry.filename, "mesh", where, shape.line, resolver, report)
-    for material in robot.material_table().values():
-        if material.texture:
-            where = f"material {material.name!r}"
-            _check_file(material.texture, "texture", where, material.line, resolver, report)
-
-
-def mesh_boxes(robot: RobotDescription, resolver: Resolver, report: Report) -> MeshBox:
-    """Reads every mesh once; warns of those that cannot be read.
-
-    Returns:
-        File name as written -> lowest and highest corner (3,) in the file's own frame and unit, None where
-        there is no such box.
-    """
-    boxes: dict[str, tuple[np.ndarray, np.ndarray] | None] = {}
-    for link in robot.links:
-        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-            for shape in shapes:
-                if isinstance(shape.geometry, Mesh) and shape.geometry.filename not in boxes:
-                    name = shape.geometry.filename
-                    boxes[name], problem = _mesh_box(resolver(name).path)
-                    if problem:
-                        where = f"link {link.name!r} {kind}"
-                        message = f"mesh {name!r} cannot be read: {problem}"
-                        report.add("mesh-unreadable", where, shape.line, message)
-    return boxes.get
-
-
-def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, str]:
-    """The box of a mesh file, and why there is none."""
-    if path is None:  # which is told elsewhere
-        return None, ""
-    from robokit.meshes.read_mesh import read_mesh
-
-    try:
-        points = [surface.vertices for surface in read_mesh(path) if len(surface.vertices)]
-    except Exception as problem:  # each reader fails in its own way, and none may stop the check
-        return None, f"{type(problem).__name__}: {str(problem).strip() or 'the reader says no more'}"
-    if not points:
-        return None, "it holds no triangles"
-    corners = np.concatenate(points)
-    return (corners.min(axis=0), corners.max(axis=0)), ""
-
-
-def _check_file(filename: str, what: str, where: str, line: int, resolver: Resolver, report: Report) -> None:
-    found = resolver(filename)
-    if found.path is not None:
-        return
-    tried = "; tried " + ", ".join(found.tried) if found.tried else ""
-    if found.reason:
-        tried = f": {found.reason}{tried}"
-    if found.package is not None:
-        message = f"{what} {filename!r} was not found: there is no package {found.package!r}"
-        kind = f"package {found.package}"
-        hint = f"pass package_dirs=[the folder that holds {found.package!r}]"
-        report.once(f"{what}-unresolved", kind, where, line, message + tried, hint)
-    else:
-        packaged = filename.startswith(("package:", "model:"))
-        advice = None if packaged else "correct the name; dynamics do not need it"
-        message = f"{what} {filename!r} was not found{tried}"
-        report.once(f"{what}-unresolved", filename, where, line, message, advice)

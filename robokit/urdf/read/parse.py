@@ -23,9 +23,9 @@ from robokit.urdf.description import (
     SafetyDescription,
     ShapeDescription,
 )
-from robokit.urdf.judge.findings import Report
-from robokit.urdf.judge.loops import read_loop
+from robokit.urdf.findings import Report
 from robokit.urdf.read.elements import Reader
+from robokit.urdf.read.loop_joints import read_loop
 from robokit.urdf.read.shapes import read_material, read_shape
 from robokit.urdf.read.source import decode, parse_xml, read_file
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robokit.robot_names import EXAMPLES, own_robots
-from robokit.urdf.judge.findings import Report
+from robokit.urdf.findings import Report
 from robokit.urdf.read.numbers import shorten
 
 if TYPE_CHECKING:

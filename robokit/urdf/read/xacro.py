@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from robokit.urdf.judge.findings import Report, refusal
+from robokit.urdf.findings import Report, refusal
 from robokit.urdf.read.mesh_files import Resolver
 from robokit.urdf.read.source import decode, read_file, refused
 

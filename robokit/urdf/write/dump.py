@@ -14,8 +14,8 @@ from pathlib import Path
 from robokit.errors import ModelError
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot
+from robokit.urdf.findings import Report
 from robokit.urdf.judge.all import check
-from robokit.urdf.judge.findings import Report
 from robokit.urdf.read.mesh_files import Resolver
 from robokit.urdf.write.describe import Losses, describe
 from robokit.urdf.write.xml import write

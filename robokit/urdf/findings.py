@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from robokit.errors import Diagnostic, Severity, UrdfError
-from robokit.urdf.judge.codes import CODES
+from robokit.urdf.codes import CODES
 
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 _SHOWN = 200  # lines of an error message; the rest is in .diagnostics
