@@ -58,7 +58,7 @@ def series(run) -> dict[str, tuple[str, str, dict[str, np.ndarray]]]:
         "linear": ("Linear momentum", "N s", {k: h[:, 3 + i] for k, i in xyz.items()}),
         "angular": ("Angular momentum about the CoM", "N m s", {k: h[:, i] for k, i in xyz.items()}),
         "drift": (
-            "Energy balance: total less its start",
+            "Energy balance: total minus its initial value",
             "J",
             {"drift": run.energy.total - run.energy.total[0]},
         ),
