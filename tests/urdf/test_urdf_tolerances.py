@@ -158,10 +158,20 @@ def test_only_rounding_is_taken_out_of_placements(off, kept):
 
 def test_an_angle_of_few_digits_is_meant_as_it_stands():
     """A load turned by 5e-13 off the vertical weighs on its hinge; the torque is small, not zero."""
-    text = f"""<robot name="r"><link name="a"/><link name="b">
-      <inertial><origin xyz="0 0 -2"/><mass value="3000"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
-      </link><joint name="j" type="continuous"><parent link="a"/><child link="b"/><origin rpy="0 {5e-13!r} 0"/>
-      <axis xyz="0 1 0"/></joint></robot>"""
+    text = f"""<robot name="r">
+      <link name="a"/>
+      <link name="b"><inertial>
+        <origin xyz="0 0 -2"/>
+        <mass value="3000"/>
+        <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>
+      </inertial></link>
+      <joint name="j" type="continuous">
+        <parent link="a"/>
+        <child link="b"/>
+        <origin rpy="0 {5e-13!r} 0"/>
+        <axis xyz="0 1 0"/>
+      </joint>
+    </robot>"""
     robot = loads_urdf(text)
     torque = rk.gravity_forces(robot, robot.neutral())
     np.testing.assert_allclose(torque, 3000.0 * 9.81 * 2.0 * math.sin(5e-13), rtol=1e-12)
