@@ -11,7 +11,6 @@ let following = false;
 
 const LABELS = {
   steps_per_second: ["steps / s", (x) => (x >= 1e6 ? `${figure(x / 1e6)} M` : x >= 1e4 ? `${figure(x / 1e3)} k` : figure(x))],
-  real_time_factor: ["× real time", (x) => figure(x)],
   energy_balance: ["energy balance", (x) => `${figure(x)} J`],
   momentum_balance_linear: ["momentum balance", (x) => `${figure(x)} N s`],
   deepest_penetration: ["deepest contact", (x) => `${figure(1000 * x)} mm`],
