@@ -6,8 +6,8 @@ table; `.. example:: 02_inverse_dynamics` an example's text, then its code; `.. 
 robokit's own robots; `.. checked-examples::` counts the findings in public robots; `.. picture:: fall.png` an
 image of _static if it is there; `.. changelog::` CHANGELOG.md; `.. house:: engine` the floors of a folder of
 robokit, drawn from its imports; `.. chapter:: inverse` the public names of a module of robokit.dynamics;
-`.. algorithm-index::` a row for each file of robokit/algorithms, `.. other-algorithms::` the text of those that
-have no section written by hand.
+`.. algorithm-index::` a row for each file of robokit/algorithms, `.. other-algorithms::` the text of those
+that have no section written by hand.
 """
 
 from __future__ import annotations

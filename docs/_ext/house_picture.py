@@ -1,4 +1,4 @@
-"""The floors of robokit as a picture: bands from the ground up, boxes for folders and modules, arrows for imports.
+"""The floors of robokit as a picture: bands from the ground up, boxes for their parts, arrows for the imports.
 
 The floors and the imports are those of tests/house.py. Only the arrows that no others imply are drawn: A -> C
 is left out beside A -> B -> C, until the reader points at A. The layout is the usual one of layered graphs
@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,7 +167,7 @@ def draw(folder: str = "") -> str:
 def _way(a: Spot, b: Spot) -> list[Spot]:
     """From a box down to another, with a new point in every band between."""
     way = [a, *(Spot(k, PASS) for k in range(a.band - 1, b.band, -1)), b]
-    for upper, lower in zip(way, way[1:], strict=False):
+    for upper, lower in pairwise(way):
         upper.below.append(lower)
         lower.above.append(upper)
     return way
@@ -277,7 +278,7 @@ def _port(spot: Spot, edges: list[Edge], edge: Edge) -> float:
 
 def _curve(points: list[tuple[float, float]]) -> str:
     out = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         bend = 0.5 * (y1 - y0)
         out.append(f"C{x0:.1f} {y0 + bend:.1f} {x1:.1f} {y1 - bend:.1f} {x1:.1f} {y1:.1f}")
     return "".join(out)

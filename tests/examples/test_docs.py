@@ -44,7 +44,7 @@ def test_an_algorithm_without_a_section_is_in_the_index_all_the_same(tmp_path, m
     )
     (tmp_path / "power.py").write_text(said)
     monkeypatch.setattr(from_source, "ALGORITHMS", tmp_path)
-    monkeypatch.setattr(from_source, "sections", lambda: [])
+    monkeypatch.setattr(from_source, "sections", list)
     (row,) = from_source.index()
     assert (row.name, row.title) == ("power", "Power of a motion: tau . v")
     assert (row.source, row.cost) == ("eq. 3, 4", "O(n)")
