@@ -15,6 +15,7 @@ ALGORITHMS = ROOT / "robokit" / "algorithms"
 DYNAMICS = ROOT / "robokit" / "dynamics"
 BOOK = ROOT / "docs" / "algorithms.rst"
 SENTENCE = re.compile(r"\.\s+(?=[A-Z`\"])")
+EQUATION = re.compile(r" \((?:[^()=]|\([^()]*\))*=(?:[^()]|\([^()]*\))*\)")
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Entry:
     Attributes:
         name: of its file.
         title: the first sentence of the file.
-        source: what it says after "Source:", its first sentence.
-        cost: what it says after "Cost:", its first sentence.
+        source: what it says after "Source:": its first sentence, without equations in brackets.
+        cost: what it says after "Cost:", up to the first comma.
         text: its whole docstring.
     """
 
@@ -62,7 +63,8 @@ def entry(name: str) -> Entry:
         if found is None:
             raise ValueError(f"robokit/algorithms/{name}.py: its docstring has no line '{word}: ...'")
         said[word] = first_sentence(found[1])
-    return Entry(name, first_sentence(text.split("\n\n")[0]), said["Source"], said["Cost"], text)
+    title, source = first_sentence(text.split("\n\n")[0]), EQUATION.sub("", said["Source"])
+    return Entry(name, title, source, said["Cost"].partition(",")[0], text)
 
 
 def first_sentence(text: str) -> str:

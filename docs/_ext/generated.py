@@ -389,7 +389,8 @@ class OtherAlgorithms(SphinxDirective):
 
 
 def escaped(text: str) -> str:
-    """Text without reST's special characters."""
+    """Text without reST's special characters; exponents as in print."""
+    text = text.replace("^T", "ᵀ").replace("^2", "²")
     return re.sub(r"([*_|\\])", r"\\\1", text)
 
 

@@ -1,4 +1,4 @@
-"""The floors of robokit as a picture: bands from the ground up, boxes for their parts, arrows for the imports.
+"""The floors of robokit as a picture: bands from the ground up, boxes for their parts, arrows for imports.
 
 The floors and the imports are those of tests/house.py. Only the arrows that no others imply are drawn: A -> C
 is left out beside A -> B -> C, until the reader points at A. The layout is the usual one of layered graphs
