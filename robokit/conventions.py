@@ -21,13 +21,3 @@ UNIT_QUATERNION_TOLERANCE = 1e-6
 
 SNAP = 1e-12
 """Entries of placements this close to 0 or +-1 are that number: URDF angles carry 1e-17 noise."""
-
-MUJOCO_PARTS = {
-    "cylindrical": ("_R", "_T"),
-    "planar": ("_TX", "_TY", "_RZ"),
-    "floating": ("_TX", "_TY", "_TZ", "_R"),
-}
-"""Ends of the names of the joints that stand for one of several degrees of freedom in MuJoCo, in its order.
-
-Those of planar joints are what MuJoCo's own reader of URDF makes.
-"""

@@ -110,7 +110,7 @@ def test_many_robots(engine, capsys, coupled):
     assert lines[4].split()[1:3] == ["floating", "8"]
     assert "broken.urdf: robokit: cannot load it: no-links: robot has no <link>" in lines
     assert lines[-3].split() == ["agree", "to", "1e-10", "2", "0"]
-    assert lines[-1].strip() == "of 2 readings; files: 1"
+    assert lines[-1].strip() == "of 2 readings of 1 file"
     engine(Same=itself())
     assert main(["parity", str(coupled), "arm", "--states", "1"]) == 0
 
@@ -163,7 +163,7 @@ def test_all_public_robots_by_one_name(engine, capsys, coupled, monkeypatch):
     monkeypatch.setattr(catalog, "example_robots", lambda: {"a": coupled, "b": coupled})
     assert catalog.example_files() == [coupled]
     assert main(["parity", "example-robot-data", "--base", "both"]) == 0
-    assert "of 2 readings; files: 1" in capsys.readouterr().out
+    assert "of 2 readings of 1 file" in capsys.readouterr().out
     assert main(["check", "example-robot-data"]) == 0
     monkeypatch.setattr(catalog, "example_robots", dict)
     assert main(["parity", "example-robot-data"]) == 1
