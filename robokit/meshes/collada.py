@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.meshes.read_mesh import Surface, companion
+from robokit.meshes.companions import companion
+from robokit.meshes.surface import Surface
 from robokit.model.geometry import RGBA
 
 MOST_NODES = 20_000

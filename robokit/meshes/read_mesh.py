@@ -8,13 +8,15 @@ returns is checked before anybody computes with it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 
+from robokit.meshes.collada import read_collada
+from robokit.meshes.companions import companion
+from robokit.meshes.surface import Picture, Surface
 from robokit.model.geometry import RGBA
 
 LARGEST = 512 << 20
@@ -22,37 +24,6 @@ LARGEST = 512 << 20
 
 MOST_TRIANGLES = 10_000_000
 """Of one file; a scene that places a mesh many times counts it as often."""
-
-COMPANIONS = frozenset(
-    (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
-)
-"""Endings of the files that a mesh file may name."""
-
-Picture = Any
-"""An image: the path of a file, or an image of Pillow."""
-
-
-@dataclass(frozen=True)
-class Surface:
-    """A piece of a mesh file.
-
-    Attributes:
-        vertices: (n, 3) [m].
-        faces: (m, 3) numbers of vertices.
-        rgba: the one colour that the file gives it, or None.
-        colours: (n, 3) colour of each vertex, 0..255, or None.
-        uv: (m, 3, 2) place of each face's corners in the picture, from its lower left to (1, 1), or None.
-        picture: the picture that covers it, or None.
-        missing: name of the picture that should cover it and was not found, or "".
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-    rgba: RGBA | None = None
-    colours: np.ndarray | None = None
-    uv: np.ndarray | None = None
-    picture: Picture | None = None
-    missing: str = ""
 
 
 def read_mesh(path: Path) -> Iterator[Surface]:
@@ -68,8 +39,6 @@ def read_mesh(path: Path) -> Iterator[Surface]:
     if size > LARGEST:
         raise ValueError(f"the file has {size >> 20} MB; at most {LARGEST >> 20} are read")
     if path.suffix.lower() == ".dae":
-        from robokit.meshes.collada import read_collada
-
         surfaces = read_collada(path)
     else:
         surfaces = _read(path)
@@ -81,25 +50,6 @@ def read_mesh(path: Path) -> Iterator[Surface]:
         if len(surface.faces):
             _check(surface)
             yield _merged(surface)
-
-
-def companion(folder: Path, name: str) -> Path:
-    """The file that a mesh file names.
-
-    Args:
-        folder: of the mesh file.
-        name: as written there: relative, perhaps with %20 for a space or with backslashes.
-
-    Raises:
-        FileNotFoundError: there is none, or it is no file that a mesh file may name.
-    """
-    wanted = unquote(name).removeprefix("file://").replace("\\", "/")
-    root = folder.resolve().parents[min(1, len(folder.resolve().parents) - 1)]
-    for place in (folder / wanted, folder / Path(wanted).name):
-        found = place.resolve()
-        if found.suffix.lower() in COMPANIONS and found.is_relative_to(root) and found.is_file():
-            return found
-    raise FileNotFoundError(f"{name!r} is not beside the mesh")
 
 
 class _Companions(Mapping[str, bytes]):

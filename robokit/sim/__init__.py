@@ -1,21 +1,18 @@
-"""Simulation: contact with the ground, joint limits, time steps, and the books that check them.
+"""Simulation: contact with the ground, joint limits, time steps, and a ledger of energy and momentum.
 
-simulator    simulate(robot, q0, v0, ...) -> Trajectory
-rollouts     rollout(robot, q0, v0, ...) -> Rollout: many states at once
-rows         the rows of a rollout on their way
-controls     joint forces of a rollout
-setup        what both make of their common arguments
-trajectory   Trajectory: what happened, and its conservation laws
-integrators  the table of methods and the text of a step
-contact      the implicit solve for contacts and joint forces: one articulated-body sweep
-moments      what contact points add to a body's inertia
-passive      damping, friction and limits of the joints
-ground       Ground: the constants of the contact law
-points       contact points from collision shapes
-pose         configurations that stand on the ground
-ledger       energy and impulse that a step puts into the books
-records      energies, momenta and contact forces of recorded states
-program      the step as a kernel
+simulator       simulate(robot, q0, v0, ...) -> Trajectory
+rollouts        rollout(robot, q0, v0, ...) -> Rollout: many states at once
+rollout_batch   the rows of a rollout: their states and records
+rollout_forces  joint forces of a rollout
+run_loop        the loop over the steps of one simulation
+run_arguments   what both make of their arguments, and which they refuse
+run_warnings    warnings about a run's result
+trajectory      Trajectory: what happened, with energies, momenta and contact forces
+standing        configurations that stand on the ground
+recorded        energies, momenta and contact forces of recorded states
+contact_points  contact points from collision shapes
+ground          Ground: the constants of the contact law
+step/           one time step as a kernel
 """
 
 from robokit.sim.contact_points import ContactPoints, contact_points

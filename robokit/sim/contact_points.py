@@ -1,28 +1,28 @@
 """Contact points of a robot, from its collision shapes.
 
-    sphere 1 (with its radius), capsule 2 (with radius), box 8 corners, cylinder 2 rims of 8,
-    mesh: corners of its convex hull, at most 32
+    shape       points
+    sphere      1, its centre, with its radius
+    capsule     2, the ends of its axis, with its radius
+    box         8, its corners
+    cylinder    16, eight on each rim
+    mesh        at most 32 corners of its convex hull
 
-A robot of many cylinders and meshes takes only those of their points that are farthest apart.
+The points of cylinders and meshes are thinned to max_points in all; those farthest apart stay.
 
-Links without collision shapes take part with their visuals only if no link of the robot has collision
-shapes, and with the box of their inertia if there are no shapes at all.
+If no link has a collision shape, the visual shapes are used. If no link has a shape at all, or the meshes of
+a link cannot be read, the points are the eight corners of the box that has the link's mass and inertia.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-import os
 import warnings
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from robokit import disk_cache as cache
 from robokit.errors import ModelError
-from robokit.meshes.read_mesh import LARGEST, read_mesh
+from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
@@ -154,7 +154,7 @@ def _split(
         P = shape.placement
         if isinstance(shape.geometry, Mesh):
             try:
-                corners = _hull(shape.geometry)
+                corners = hull_corners(shape.geometry)
             except Exception as error:  # readers of mesh formats raise whatever they like
                 unread.append((link, error))
                 missing = True
@@ -217,37 +217,6 @@ def _inertia_corners(link: Link) -> np.ndarray:
 def _turned(R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """R p for points (..., 3)."""
     return R[..., 0] * p[..., :1] + R[..., 1] * p[..., 1:2] + R[..., 2] * p[..., 2:]
-
-
-def _hull(mesh: Mesh) -> np.ndarray:
-    """Corners of a mesh's convex hull, (n, 3) in the shape's frame; raises where it cannot be had."""
-    path = mesh.path
-    if path is None:
-        raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
-    file = os.stat(path)
-    return _corners(path, mesh.filename, (file.st_mtime_ns, file.st_size)) * np.array(mesh.scale)
-
-
-@functools.lru_cache(maxsize=256)
-def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
-    """Corners of the convex hull of a file's mesh; kept, for robots of one file are made again and again."""
-
-    def made() -> list[np.ndarray]:
-        import trimesh
-
-        used = [s.vertices[np.unique(s.faces)] for s in read_mesh(path) if len(s.faces)]
-        if not used:
-            raise ValueError(f"mesh {name!r} holds no triangles")
-        return [np.asarray(trimesh.PointCloud(np.concatenate(used)).convex_hull.vertices, dtype=float)]
-
-    # A GLTF's numbers may be in files beside it, which its own content does not tell.
-    if path.suffix.lower() == ".gltf" or state[1] > LARGEST:
-        (corners,) = made()
-    else:
-        (corners,) = cache.arrays("convex hull", ("hull", path.suffix, path.read_bytes()), made)
-    if not (len(corners) and np.isfinite(corners).all()):
-        raise ValueError(f"mesh {name!r} holds no points")
-    return corners
 
 
 def _spread(hulls: list[np.ndarray], budget: int) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""The rows of a rollout on their way: their records, and which of them do not stay finite."""
+"""The rows of a rollout: their present states, their records, and which of them do not stay finite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from robokit.arguments import output
 from robokit.engine.run.rollout_calls import Passes
 from robokit.errors import ShapeError
-from robokit.sim.simulator import progress_bar
+from robokit.sim.run_loop import progress_bar
 from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 
@@ -18,14 +18,14 @@ LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
 
 
 class Batch:
-    """Rows on their way, and their records.
+    """The present states of all rows, and their records.
 
     Attributes:
         q, v: records, (T, rows, nq) and (T, rows, nv).
         entries: records of what is kept of the ledger, (T, rows, ...), in double precision.
         arrays: inputs of the step's kernel, the state among them.
         state: q, v and ledger as they are now, (rows, ...) each.
-        books: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
+        ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
         reached: the step of that record, (rows,).
         failed_at: step after which a row was not finite, (rows,); -1 where none.
         finished: records that all rows have reached.
@@ -62,7 +62,7 @@ class Batch:
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
         ]
         self.state = [self.arrays[k][0] for k in (0, 1, 3)]
-        self.books, self.reached = np.zeros((rows, ledger.SIZE)), np.zeros(rows, int)
+        self.ledger, self.reached = np.zeros((rows, ledger.SIZE)), np.zeros(rows, int)
         self.failed_at = np.full(rows, -1)
         self.entries = np.empty((T, rows, len(range(ledger.SIZE)[keep])))
         self.finished = 1
@@ -86,7 +86,7 @@ class Batch:
         """Note the states of rows first..last as record k, and which of them are not finite any more."""
         part = slice(first, last)
         q, v, since = (x[part] for x in self.state)
-        entries = self.books[part]
+        entries = self.ledger[part]
         if since.dtype == entries.dtype:
             entries[:] = since
         else:  # sums over thousands of steps would lose digits in single precision: they are made here
@@ -112,12 +112,12 @@ class Batch:
         if k == 0:
             return found
         first, last = self.marks[k - 1], self.marks[k]
-        _, _, tau, books, parameters = self.arrays
+        _, _, tau, entries, parameters = self.arrays
         tau = tau[first:last] if len(tau) > 1 else tau
         again = [
             self.q[k - 1][rows][None],
             self.v[k - 1][rows][None],
-            *(np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x) for x in (tau, books, parameters)),
+            *(np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x) for x in (tau, entries, parameters)),
         ]
         again[3] = np.zeros_like(again[3])
         memory, waiting = self.passes.workspace(), np.ones(len(rows), bool)

@@ -16,9 +16,9 @@ from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.rollout_batch import Batch
 from robokit.sim.rollout_forces import controls
-from robokit.sim.run_arguments import check_count, check_quaternions, check_starts, states, warn_of_rows
-from robokit.sim.setup import set_up
-from robokit.sim.simulator import Run
+from robokit.sim.run_arguments import check_count, check_quaternions, check_starts, set_up, states
+from robokit.sim.run_loop import Run
+from robokit.sim.run_warnings import warn_of_rows
 from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
@@ -67,7 +67,7 @@ class Rollout:
     def trajectory(self, row: int) -> Trajectory:
         """One row with energies, momentum and contacts; a row that failed, up to its last finite state.
 
-        The row is computed once more, to the same bits, with the books that a rollout does not record.
+        The row is computed once more, to the same bits, with the ledger that a rollout does not record.
 
         Raises:
             ShapeError: no such row, or its start or tau have been changed since.
@@ -157,7 +157,7 @@ def rollout(
             position is rounded to 6e-8 of its distance from the world's origin.
 
     Returns:
-        the recorded states. :meth:`Rollout.trajectory` gives one row with its books.
+        the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
 
     Raises:
         ShapeError: an argument of the wrong shape or content, or a start deep inside the ground. Starts and
@@ -231,7 +231,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         "steps": marks[-1],
     }
     if program.points is not None:
-        deep, change = (batch.books[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
+        deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
         found.summary |= {
             "contact_points": len(program.points),
             "deepest_penetration": _finite(deep, np.max),

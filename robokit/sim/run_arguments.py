@@ -1,9 +1,10 @@
-"""Arguments that simulate and rollout refuse, and results that it warns of."""
+"""What simulate and rollout make of their arguments, and which of them they refuse."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,23 +12,27 @@ import numpy as np
 from robokit.arguments import real_array
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import quaternion_offsets
+from robokit.dynamics.singular import check_inertia
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
+from robokit.sim.ground import Ground
 from robokit.sim.recorded import BLOCK, heights, row_heights
+from robokit.sim.step.integrators import method
+from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.step_kernel import Program
 
-DEEP = 0.01
-"""A point deeper than this is worth a warning [m]."""
+FALL_DAMPING = 0.1
+"""Joint damping in falls where the description gives none [N m s/rad | N s/m]."""
 
-UNSETTLED = 0.05
-"""A mean change of velocity in the last iteration above this is worth a warning [m/s]."""
+FRAME = 5e-3
+"""Time between recorded states by default [s]."""
 
+LARGEST_CONTACT_STEP = 4e-3
+"""Longest step with a ground that is not warned of [s]."""
 
 BURIED = 0.1
 """A start with a point deeper than this is a mistake [m]."""
-
-UNBALANCED = 0.1
-"""An energy error above this share of the energy that moved is worth a warning."""
 
 
 def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, height: float) -> None:
@@ -47,7 +52,7 @@ def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, height: floa
 
 
 def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, height: float) -> None:
-    """The same for each row of q (B, nq); a row that is not finite is no matter of this check."""
+    """The same for each row of q (B, nq); rows that are not finite are skipped."""
     if not len(points):
         return
     if points.position.ndim == 3:  # one set of points a row
@@ -66,30 +71,6 @@ def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, height: flo
                 raise ShapeError(str(error).replace("q0", f"q0[{start + row}]", 1)) from None
 
 
-def warn_of(s: dict[str, Any]) -> None:
-    """Warn of a run whose contacts are not to be trusted, by its summary."""
-    if s.get("deepest_penetration", 0.0) > DEEP:
-        warnings.warn(
-            f"a contact point sank {1e3 * s['deepest_penetration']:.3g} mm into the ground (10 mm are fine): "
-            "start above the ground, take a shorter dt or a smaller Ground(sink=...)",
-            stacklevel=3,
-        )
-    if s.get("contact_residual_mean", 0.0) > UNSETTLED:
-        warnings.warn(
-            f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last iteration, "
-            "on average; take more Ground(iterations=...) or a shorter dt",
-            stacklevel=3,
-        )
-
-    moved, error = s.get("energy_exchanged", 0.0), s.get("energy_balance", 0.0)
-    if moved > 0.0 and error > UNBALANCED * moved:
-        warnings.warn(
-            f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy that moved: "
-            "take a shorter dt",
-            stacklevel=3,
-        )
-
-
 def numbers(what: str, value: Any, n: int) -> np.ndarray:
     """value as n finite numbers."""
     array = real_array(what, value, f"({n},)").copy()
@@ -98,19 +79,6 @@ def numbers(what: str, value: Any, n: int) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ShapeError(f"{what}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
     return array
-
-
-def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray) -> None:
-    """Warn of rows that failed, and of contacts that are not to be trusted in the worst row."""
-    if len(failed):
-        first = int(times.argmin())
-        warnings.warn(
-            f"{len(failed)} of {s['rows']} rows are no longer finite, row {failed[first]} first, at "
-            f"t = {times[first]:.6g} s: they are NaN from there (.failed lists them); a start that is not "
-            f"finite, joint forces that are too large, or a step that is too long: try dt = {s['dt'] / 4:g}",
-            stacklevel=3,
-        )
-    warn_of(s)
 
 
 def states(what: str, value: Any, n: int) -> np.ndarray:
@@ -127,7 +95,7 @@ def states(what: str, value: Any, n: int) -> np.ndarray:
 
 
 def check_count(what: str, value: Any, least: int) -> None:
-    """Raise ShapeError for a number of things that is none; None is one."""
+    """Raise ShapeError unless value is None or a whole number of at least ``least``."""
     good = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
     if value is not None and not good:
         raise ShapeError(f"{what}: expected a whole number >= {least}, got {value!r}")
@@ -163,3 +131,44 @@ def check_times(duration: Any, dt: Any, record_every: Any, joint_damping: Any) -
             raise ShapeError(f"{what}: expected a number {sign} 0, got {value!r}")
     if record_every is not None and (not isinstance(record_every, int | np.integer) or record_every < 1):
         raise ShapeError(f"record_every: expected a whole number of steps >= 1, got {record_every!r}")
+
+
+def set_up(
+    robot: Robot,
+    duration: float,
+    dt: float,
+    ground: Ground | bool | None,
+    integrator: str | None,
+    record_every: int | None,
+    joint_damping: float | None,
+    dtype: str = "float64",
+    many: bool = False,
+) -> tuple[Program, int, int, dict[str, Any]]:
+    """The step of a robot, the number of steps, those between two records, and remarks for the summary.
+
+    Warnings point at the caller's caller; for errors see :func:`robokit.simulate`.
+    """
+    check_times(duration, dt, record_every, joint_damping)
+    surface = Ground() if ground is True else (ground or None)
+    if surface is not None and not isinstance(surface, Ground):
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
+    if surface is not None and surface.rows is not None and not many:
+        raise ShapeError(
+            f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"
+        )
+    for link in surface.friction if surface is not None and isinstance(surface.friction, Mapping) else ():
+        robot.link(link)  # a misspelt link would get the default coefficient and nobody would know
+    name, row = method(integrator, surface is not None)
+    if surface is not None and dt > LARGEST_CONTACT_STEP:
+        warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=3)
+    if robot.loop_joints:
+        warnings.warn(
+            f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)",
+            stacklevel=3,
+        )
+    check_inertia(robot)
+    damping = joint_damping if joint_damping is not None else (FALL_DAMPING if surface is not None else 0.0)
+    law, defaulted = joint_law(robot, damping)
+    program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2, dtype)
+    said = {"default_damping": damping, "default_damping_joints": len(defaulted)} if defaulted else {}
+    return program, max(0, round(duration / dt)), record_every or max(1, round(FRAME / dt)), said

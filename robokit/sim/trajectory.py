@@ -1,4 +1,4 @@
-"""Trajectory: what a simulation recorded, and what its books say."""
+"""Trajectory: recorded states of a simulation, with its energies, momenta and contact forces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,8 @@ from robokit import hooks
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-
-if TYPE_CHECKING:
-    from robokit.sim.step.step_kernel import Program
+from robokit.sim.recorded import contact_forces
+from robokit.sim.step.step_kernel import Program
 
 FORMAT = 1
 
@@ -71,7 +70,7 @@ class Contacts:
 
 @dataclass
 class Trajectory:
-    """Recorded states and the books of a simulation.
+    """Recorded states of a simulation, with the ledger of its energies and impulses.
 
     Attributes:
         t: (T,) [s].
@@ -112,8 +111,6 @@ class Trajectory:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
         if self.program is None or self.program.points is None:
             return None
-        from robokit.sim.recorded import contact_forces
-
         points, forces = contact_forces(self.program, self.q, self.v, self.tau, self.summary["dt"])
         return Contacts(points, forces, self.program.points.link)
 

@@ -12,8 +12,9 @@ matplotlib, meshcat and trimesh are imported only by what uses them.
 from robokit.viewer.check_page import write_check_page
 from robokit.viewer.live import Viewer
 from robokit.viewer.mass_matrix_figure import draw_sparsity, sparsity_figure
+from robokit.viewer.nodes import Node
 from robokit.viewer.page import page_html, write_page, write_pose_page
-from robokit.viewer.scene import Node, scene
+from robokit.viewer.scene import scene
 
 __all__ = [
     "Node",

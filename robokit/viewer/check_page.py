@@ -11,7 +11,7 @@ import numpy as np
 from robokit.errors import Diagnostic
 from robokit.viewer.page import render
 from robokit.viewer.payload import pose_payload
-from robokit.viewer.scene import INERTIA_COLOUR, inertia_node
+from robokit.viewer.scene import INERTIA_COLOUR, inertia_box
 
 ODD = ("inertia-not-psd", "inertia-triangle", "inertia-implausible", "density-implausible", "com-outside")
 """Codes whose links have a red box."""
@@ -60,8 +60,8 @@ def check_payload(robot: Any, diagnostics: Sequence[Diagnostic]) -> dict[str, An
         node["rgba"] = [*colour[:3], round(max(0.05, colour[3] * min(1.0, 0.4 * size / edge)), 3)]
     rows = []
     for link in robot.links:
-        box = inertia_node(link)
-        if box is None:
+        inertia = inertia_box(link)
+        if inertia is None:
             continue
         moments = np.linalg.eigvalsh(np.asarray(link.inertia, dtype=float))
         rows.append(
@@ -69,7 +69,7 @@ def check_payload(robot: Any, diagnostics: Sequence[Diagnostic]) -> dict[str, An
                 "link": link.name,
                 "body": int(link.body),
                 "mass": float(link.mass),
-                "box": [float(x) for x in box.geometry.size],  # type: ignore[union-attr]
+                "box": list(inertia[0].size),
                 "moments": [float(x) for x in moments],
                 "odd": link.name in odd,
             }

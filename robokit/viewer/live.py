@@ -21,9 +21,10 @@ import numpy as np
 
 from robokit.errors import ShapeError
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
+from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.payload import ground_height
 from robokit.viewer.poses import body_poses, bounds, frame_indices, rotate
-from robokit.viewer.scene import Drawable, Node, Triangles, scene
+from robokit.viewer.scene import scene
 
 SHOWN = {"visual": True, "collision": False, "inertia": False, "axis": False}
 """Which roles are switched on at the start; the page's own controls switch the others."""

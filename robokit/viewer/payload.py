@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
+from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.poses import body_poses, bounds, frame_indices, pose_numbers
-from robokit.viewer.scene import Drawable, Node, Triangles, robot_size, scene
+from robokit.viewer.scene import robot_size, scene
 from robokit.viewer.textures import data_uri
 
 MAX_CURVE_POINTS = 1600

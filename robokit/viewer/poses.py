@@ -6,17 +6,18 @@ This is the only module of the viewer that calls the dynamics.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from robokit.viewer.scene import Node, local_box
+from robokit.dynamics import forward_kinematics
+from robokit.model.geometry import Placement
+from robokit.model.robot import Robot
+from robokit.viewer.nodes import Node, local_box
 
 MAX_FPS = 60.0
 MAX_FRAMES = 1200
 
 
-def body_poses(robot: Any, q: np.ndarray) -> np.ndarray:
+def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
     """World poses of all bodies.
 
     Args:
@@ -26,8 +27,6 @@ def body_poses(robot: Any, q: np.ndarray) -> np.ndarray:
     Returns:
         Poses of bodies 0 to nbodies, (T, nbodies + 1, 7) [m, unit quaternion xyzw].
     """
-    from robokit.dynamics import forward_kinematics
-
     q = np.ascontiguousarray(np.atleast_2d(np.asarray(q, dtype=float)))
     poses = forward_kinematics(robot, q)
     rotation = np.asarray(poses.rotation).reshape(len(q), -1, 3, 3)
@@ -45,7 +44,7 @@ def body_poses(robot: Any, q: np.ndarray) -> np.ndarray:
     return result
 
 
-def pose_numbers(placement: Any) -> list[float]:
+def pose_numbers(placement: Placement) -> list[float]:
     """A placement as seven numbers, rounded to a micrometre and a microradian."""
     quat = quaternions_xyzw(np.asarray(placement.rotation, dtype=float)[None])[0]
     numbers = [*np.asarray(placement.position, dtype=float), *quat]

@@ -1,22 +1,27 @@
 """What there is to draw: a robot as a list of nodes, each a shape at a placement on a body.
 
-Only bodies move, so links welded to a body are folded into it. A robot is seen as its visuals; one without
-any as its collision shapes; one without those as inertia boxes and joint axes: a scene is never empty.
+Only bodies move, so the shapes of a link that is welded to a body are placed on that body. A robot is shown
+by its visuals. One without visuals is shown by its collision shapes, and one without those by its inertia
+boxes and joint axes, so that a scene is never empty.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from robokit.meshes.read_mesh import Picture
-from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
-
-Role = Literal["visual", "collision", "inertia", "axis"]
+from robokit.meshes.surface import Picture
+from robokit.meshes.thin import thinned_mesh
+from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
+from robokit.model.parts import Joint, Link
+from robokit.model.robot import Robot
+from robokit.viewer.nodes import Drawable, Node, Role, Triangles
+from robokit.viewer.poses import body_poses
 
 DEFAULT_COLOUR: RGBA = (0.70, 0.73, 0.78, 1.0)
 COLLISION_COLOUR: RGBA = (0.95, 0.50, 0.15, 0.40)
@@ -27,65 +32,22 @@ MISSING_COLOUR: RGBA = (0.90, 0.25, 0.60, 0.65)
 WHITE: RGBA = (1.0, 1.0, 1.0, 1.0)
 
 TRIANGLES, LEAST_TRIANGLES, MOST_TRIANGLES = 80_000, 1_500, 10_000
-"""Of a robot's meshes together, shared out equally, and of one mesh at least and at most."""
+"""Triangles of all meshes of a robot, shared out equally; and of one mesh, at least and at most."""
 
 MISSING_SIZE = 0.1
 """Edge of the box that stands for a mesh that could not be read [m]."""
 
-
-@dataclass(frozen=True)
-class Triangles:
-    """A triangle mesh in memory.
-
-    Attributes:
-        vertices: (n, 3) [m].
-        faces: (m, 3).
-        colours: (n, 3) of the vertices, 0..255, or None.
-        uv: (m, 3, 2) places of the faces' corners in a picture, or None.
-        picture: the mesh's own, a path or an image of Pillow, or None.
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-    colours: np.ndarray | None = None
-    uv: np.ndarray | None = None
-    picture: Picture | None = None
+LEAST_EDGE = 1e-3
+"""Edge of an inertia box, at least [m]: a thinner one could not be seen."""
 
 
-Drawable = Box | Sphere | Cylinder | Capsule | Triangles
-
-
-@dataclass(frozen=True)
-class Node:
-    """One thing to draw.
-
-    Attributes:
-        link: name of the link it belongs to.
-        body: number of the body that carries it, 0 for the world or the fixed root.
-        geometry: primitive or triangles, in the node's own frame.
-        placement: the node's frame in the body's frame.
-        rgba: colour, each 0 to 1 (sRGB).
-        role: "visual" is the robot as seen; the others are overlays.
-        stand_in: True where the robot is seen as this overlay because it has nothing better.
-        picture: what covers it, a path or an image of Pillow, or None.
-    """
-
-    link: str
-    body: int
-    geometry: Drawable
-    placement: Placement
-    rgba: RGBA
-    role: Role
-    stand_in: bool = False
-    picture: Picture | None = None
-
-
-def scene(robot: Any, max_triangles: int | None = None) -> list[Node]:
-    """All nodes of a robot: its looks, its collision shapes, its inertia boxes and its joint axes.
+def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
+    """All nodes of a robot: visuals, collision shapes, inertia boxes and joint axes.
 
     Args:
         robot: the Robot.
-        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows well.
+        max_triangles: a mesh is thinned to about this many triangles; None shares
+            :data:`TRIANGLES` among the robot's meshes.
 
     Returns:
         Nodes in link order; never empty for a robot with a link that has mass or a joint.
@@ -98,26 +60,26 @@ def scene(robot: Any, max_triangles: int | None = None) -> list[Node]:
     for link in robot.links:
         nodes += _shape_nodes(link, link.visuals, "visual", DEFAULT_COLOUR, max_triangles, seen)
         nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, max_triangles, seen)
-        inertia = inertia_node(link)
-        if inertia is not None:
-            nodes.append(inertia)
+        if (inertia := inertia_box(link)) is not None:
+            nodes.append(Node(link.name, link.body, *inertia, INERTIA_COLOUR, "inertia"))
     size = robot_size(robot)
     for joint in robot.body_joints:
         nodes += joint_axis_nodes(joint, size)
     return nodes + _stand_ins(nodes)
 
 
-def _share(robot: Any) -> int:
+def _share(robot: Robot) -> int:
     """Triangles for each of a robot's mesh files."""
     shapes = [shape for link in robot.links for shape in (*link.visuals, *link.collisions)]
     files = {(s.geometry.path, s.geometry.scale) for s in shapes if isinstance(s.geometry, Mesh)}
     return min(max(TRIANGLES // max(len(files), 1), LEAST_TRIANGLES), MOST_TRIANGLES)
 
 
-def inertia_node(link: Any) -> Node | None:
-    """The homogeneous box with the link's mass and inertia, or None for a link without mass.
+def inertia_box(link: Link) -> tuple[Box, Placement] | None:
+    """The homogeneous box with the link's mass and inertia, placed on its body; None for a link without mass.
 
-    Box edges a, b, c follow from the principal moments: I1 = m (b² + c²) / 12 and so on.
+    The edges a, b, c follow from the principal moments: I1 = m (b² + c²) / 12 and so on. An edge is drawn at
+    least 1 mm long.
     """
     if not link.mass > 0:
         return None
@@ -125,19 +87,15 @@ def inertia_node(link: Any) -> Node | None:
     if np.linalg.det(axes) < 0:
         axes = axes * np.array([1.0, 1.0, -1.0])
     squares = 6.0 * (moments.sum() - 2.0 * moments) / link.mass
-    edges = np.sqrt(np.maximum(squares, 1e-6))
-    placement = link.placement @ Placement(axes, np.asarray(link.com, dtype=float))
-    size = (float(edges[0]), float(edges[1]), float(edges[2]))
-    return Node(link.name, link.body, Box(size), placement, INERTIA_COLOUR, "inertia")
+    x, y, z = np.sqrt(np.maximum(squares, LEAST_EDGE**2)).tolist()
+    return Box((x, y, z)), link.placement @ Placement(axes, np.asarray(link.com, dtype=float))
 
 
-def joint_axis_nodes(joint: Any, size: float) -> Iterable[Node]:
+def joint_axis_nodes(joint: Joint, size: float) -> Iterable[Node]:
     """A thin rod along the axis of a joint that has one, in the body that it moves."""
-    if joint.kind in ("floating", "fixed", "spherical") or joint.axis is None:
+    if joint.kind in ("floating", "fixed", "spherical"):
         return
-    axis = np.asarray(joint.axis, dtype=float).reshape(-1)
-    if axis.shape != (3,) or not np.any(axis):
-        return
+    axis = np.asarray(joint.axis, dtype=float)
     rod = Cylinder(0.006 * size, 0.22 * size)
     yield Node(joint.child_link, joint.body, rod, Placement(rotation_from_z(axis)), AXIS_COLOUR, "axis")
 
@@ -151,37 +109,20 @@ def rotation_from_z(axis: np.ndarray) -> np.ndarray:
     return np.column_stack([x, np.cross(z, x), z])
 
 
-def robot_size(robot: Any) -> float:
-    """A length that overlays are scaled by: of the order of half the robot's extent [m]."""
-    from robokit.viewer.poses import body_poses
-
+def robot_size(robot: Robot) -> float:
+    """The length that overlays are scaled by, about half the robot's extent [m]."""
     poses = body_poses(robot, robot.neutral()[None])[0]
     extent = np.ptp(poses[1:, :3], axis=0) if len(poses) > 1 else np.zeros(3)
     radius = 0.05
     for link in robot.links:
-        node = inertia_node(link)
-        if node is not None:
-            reach = np.abs(node.placement.position).max() + 0.5 * max(node.geometry.size)  # type: ignore[union-attr]
-            radius = max(radius, float(reach))
+        if (inertia := inertia_box(link)) is not None:
+            box, placement = inertia
+            radius = max(radius, float(np.abs(placement.position).max()) + 0.5 * max(box.size))
     return min(max(0.5 * float(np.linalg.norm(extent)), radius), 3.0)
 
 
-def local_box(geometry: Drawable) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest corner of a geometry in its own frame, (3,) each [m]."""
-    if isinstance(geometry, Triangles):
-        return geometry.vertices.min(axis=0), geometry.vertices.max(axis=0)
-    if isinstance(geometry, Box):
-        half = 0.5 * np.asarray(geometry.size, dtype=float)
-    elif isinstance(geometry, Sphere):
-        half = np.full(3, float(geometry.radius))
-    else:
-        caps = geometry.radius if isinstance(geometry, Capsule) else 0.0
-        half = np.array([geometry.radius, geometry.radius, 0.5 * geometry.length + caps], dtype=float)
-    return -half, half
-
-
 def _shape_nodes(
-    link: Any,
+    link: Link,
     shapes: Iterable[Shape],
     role: Role,
     colour: RGBA,
@@ -206,7 +147,7 @@ def _shape_nodes(
 def _looks(
     shape: Shape, geometry: Drawable, painted: RGBA | None
 ) -> tuple[Drawable, Picture | None, RGBA | None]:
-    """Geometry, picture and colour as seen: what the description says, else what the mesh file says."""
+    """Geometry, picture and colour of a visual: those of the description, else those of the mesh file."""
     mesh = geometry if isinstance(geometry, Triangles) else None
     if shape.rgba or shape.texture:
         if mesh is not None and mesh.colours is not None:
@@ -223,12 +164,10 @@ def _drawables(
     """The geometry itself, or the parts of its mesh file with the colours the file gives them."""
     if not isinstance(geometry, Mesh):
         return [(geometry, None)]
-    from robokit.viewer.display_meshes import load_mesh
-
     try:
         if geometry.path is None:
             raise FileNotFoundError("the file was not found")
-        parts, missing = load_mesh(geometry.path, tuple(geometry.scale), max_triangles)
+        parts, missing = _mesh_parts(geometry.path, tuple(geometry.scale), max_triangles)
         for name in missing:
             if (geometry.filename, name) not in seen:
                 seen.add((geometry.filename, name))
@@ -238,7 +177,7 @@ def _drawables(
                 )
         return list(parts)
     except Exception as problem:
-        # Files come from anywhere and each reader fails in its own way: the picture goes on without this one.
+        # Each reader fails in its own way on a bad file; the rest of the robot is still worth seeing.
         if (geometry.filename, "") not in seen:
             seen.add((geometry.filename, ""))
             warnings.warn(
@@ -247,8 +186,20 @@ def _drawables(
         return [(Box((MISSING_SIZE,) * 3), MISSING_COLOUR)]
 
 
+@lru_cache(maxsize=512)
+def _mesh_parts(
+    path: Path, scale: tuple[float, float, float], max_triangles: int
+) -> tuple[list[tuple[Triangles, RGBA | None]], tuple[str, ...]]:
+    """The parts of a mesh file with their colours, and names of pictures that were not found.
+
+    Kept, so that a file which many shapes show is one geometry of the page.
+    """
+    surfaces, missing = thinned_mesh(path, scale, max_triangles)
+    return [(Triangles(s.vertices, s.faces, s.colours, s.uv, s.picture), s.rgba) for s in surfaces], missing
+
+
 def _stand_ins(nodes: list[Node]) -> list[Node]:
-    """What a robot without visuals is seen as: collision shapes, else inertia boxes and joint axes."""
+    """What is shown of a robot without visuals: collision shapes, else inertia boxes and joint axes."""
     roles = {node.role for node in nodes}
     if "visual" in roles:
         return []

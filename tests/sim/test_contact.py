@@ -33,7 +33,7 @@ def test_box_drop_never_gains_energy():
         mechanical = trajectory.energy.mechanical
         # The ground's springs give back what they hold for a moment, never more than the start had.
         assert mechanical.max() - mechanical[0] < 1e-12, seed
-        # The books close but for the first-order step; at rest nothing is left to move.
+        # The ledger closes but for the first-order step; at rest nothing is left to move.
         assert trajectory.summary["energy_balance"] < 0.02
         assert trajectory.energy.kinetic[-1] < 1e-5
         assert trajectory.summary["deepest_penetration"] < 0.01
@@ -163,7 +163,7 @@ def test_twenty_humanoids_fall():
         assert np.isfinite(trajectory.v).all()
         assert trajectory.summary["deepest_penetration"] < 0.01
         assert trajectory.summary["momentum_balance_linear"] < 1e-9
-        # What the books miss is the first-order step's own error.
+        # What the ledger misses is the first-order step's own error.
         assert trajectory.summary["energy_balance"] < 0.005 * abs(trajectory.energy.mechanical[0]) + 2.0
 
 

@@ -60,7 +60,7 @@ def test_dry_friction_holds_and_brakes(name):
 
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rkmk4"])
 def test_dry_friction_stops_a_cart_in_time(name):
-    """m v / f after the start, v^2 m / (2 f) away, and with all of its energy in the books."""
+    """m v / f after the start, v^2 m / (2 f) away, and all of its energy entered as friction."""
     mass, force, speed = 2.0, 3.0, 1.5
     cart = m.slider(friction=force)
     run = rk.simulate(cart, None, [speed], duration=1.2, integrator=name, record_every=1)
@@ -99,8 +99,8 @@ def test_a_prismatic_stop_holds_a_cart():
 
 
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rkmk4"])
-def test_the_books_of_a_damped_double_pendulum_close(name):
-    """With gravity and every kind of loss: the error of the books is that of the free motion."""
+def test_the_ledger_of_a_damped_double_pendulum_closes(name):
+    """With gravity and every kind of loss: the error of the ledger is that of the free motion."""
     builder = rk.ModelBuilder("damped")
     builder.link("base")
     for k in (1, 2):
@@ -136,7 +136,7 @@ def test_falls_assume_some_damping_and_say_so():
     assert "default_damping" not in none.summary
 
 
-def test_controller_holds_and_its_work_is_booked():
+def test_controller_holds_and_its_work_is_entered():
     robot = m.double_pendulum()
     target = np.array([0.4, -0.3])
 

@@ -84,7 +84,7 @@ def test_joints_without_damping_get_that_of_simulate():
     assert rollout.summary["default_damping"] == one.summary["default_damping"] == 0.1
 
 
-def test_a_row_as_trajectory_has_the_books_of_simulate(pushed):
+def test_a_row_as_trajectory_has_the_ledger_of_simulate(pushed):
     robot, q0, rollout = pushed
     one = rk.simulate(robot, q0, rollout.v[0, 3], duration=0.2, ground=rk.Ground())
     row = rollout.trajectory(3)

@@ -83,12 +83,12 @@ def test_each_row_is_the_robot_built_with_its_inertias(robot, arguments, monkeyp
         anew = simulated_anew(many, k, q0[k], rollout.v[0, k], monkeypatch, duration=0.04, **arguments)
         assert rollout.q[:, k] == pytest.approx(anew.q, rel=1e-10, abs=1e-10)
         assert rollout.v[:, k] == pytest.approx(anew.v, rel=1e-10, abs=1e-9)
-        books = rollout.trajectory(k)
-        assert np.array_equal(books.q, rollout.q[:, k]) and books.robot.samples is None
+        again = rollout.trajectory(k)
+        assert np.array_equal(again.q, rollout.q[:, k]) and again.robot.samples is None
         for part in ("kinetic", "potential", "dissipated", "total"):
-            assert getattr(books.energy, part) == pytest.approx(getattr(anew.energy, part), abs=1e-9), part
-        assert books.momentum == pytest.approx(anew.momentum, abs=1e-9)
-        assert books.contact_force == pytest.approx(anew.contact_force, abs=1e-5)
+            assert getattr(again.energy, part) == pytest.approx(getattr(anew.energy, part), abs=1e-9), part
+        assert again.momentum == pytest.approx(anew.momentum, abs=1e-9)
+        assert again.contact_force == pytest.approx(anew.contact_force, abs=1e-5)
     assert np.abs(rollout.q[-1, 0, 7:] - rollout.q[-1, 1, 7:]).max() > 1e-5, "the samples must matter"
 
 

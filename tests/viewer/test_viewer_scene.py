@@ -10,11 +10,12 @@ from viewer_cases import pendulum
 
 import robokit as rk
 from robokit.meshes.collada import read_collada
+from robokit.meshes.thin import cluster, simplify, thinned_mesh
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
-from robokit.viewer.display_meshes import cluster, load_mesh, simplify
 from robokit.viewer.live import capsule_triangles
+from robokit.viewer.nodes import Triangles
 from robokit.viewer.poses import body_poses, bounds, frame_indices, quaternions_xyzw, rotate
-from robokit.viewer.scene import MISSING_COLOUR, Triangles, inertia_node, scene
+from robokit.viewer.scene import MISSING_COLOUR, inertia_box, scene
 
 TRIANGLE_DAE = """<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
@@ -62,12 +63,12 @@ def test_visuals_are_the_robot_where_there_are_some(shapes):
 
 def test_the_inertia_box_has_the_links_inertia():
     link = pendulum().link("upper")
-    node = inertia_node(link)
-    a, b, c = node.geometry.size
+    box, placement = inertia_box(link)
+    a, b, c = box.size
     moments = link.mass / 12.0 * np.array([b**2 + c**2, a**2 + c**2, a**2 + b**2])
-    rotation = node.placement.rotation
+    rotation = placement.rotation
     assert np.allclose(rotation @ np.diag(moments) @ rotation.T, link.inertia, atol=1e-9)
-    assert np.allclose(node.placement.position, link.com)
+    assert np.allclose(placement.position, link.com)
 
 
 def test_links_behind_fixed_joints_ride_on_their_body():
@@ -94,7 +95,7 @@ def test_scaled_and_mirrored_meshes_keep_their_outside_out(tmp_path, scale):
     import trimesh
 
     trimesh.creation.box((1, 2, 3)).export(tmp_path / "box.stl")
-    ((triangles, _),), _ = load_mesh(tmp_path / "box.stl", scale, 1500)
+    (triangles,), _ = thinned_mesh(tmp_path / "box.stl", scale, 1500)
     assert volume(triangles) == pytest.approx(6.0 * abs(np.prod(scale)))
 
 
@@ -103,7 +104,7 @@ def test_meshes_are_thinned_for_display(tmp_path):
 
     ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
     ball.export(tmp_path / "ball.stl")
-    ((triangles, _),), _ = load_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
+    (triangles,), _ = thinned_mesh(tmp_path / "ball.stl", (1.0, 1.0, 1.0), 1500)
     assert len(triangles.faces) <= 1500 < len(ball.faces)
     assert volume(triangles) == pytest.approx(4 / 3 * np.pi * 0.3**3, rel=0.03)
 

@@ -6,12 +6,12 @@
     midpoint    2        2      long passive motion at little cost
     rkmk4       4        4      passive motion, the default without a ground
 
-The base of a floating robot turns while it moves: contact, euler and midpoint keep its linear velocity
-in axes that do not turn during the step. rkmk4 works on the joints' manifolds and needs no such care.
-midpoint and rkmk4 find damping, friction and limits by an implicit sweep at the start of the step and
-hold them constant during it, so that none of them, however stiff, can make the step unstable.
+A floating base turns during a step. contact, euler and midpoint therefore keep its linear velocity in axes
+that do not turn during the step; rkmk4 integrates on the joints' manifolds and does not need this.
+midpoint and rkmk4 compute damping, friction and limits by an implicit solve at the start of the step and hold
+these forces constant during it. However stiff they are, they cannot make the step unstable.
 
-A floating robot's momentum is kept to rounding by all of them (projection.py).
+All methods keep the momentum of a floating robot to rounding (momentum_projection.py).
 
 Source: Runge-Kutta-Munthe-Kaas, H. Munthe-Kaas, "High order Runge-Kutta methods on manifolds" (1999).
 """
@@ -69,7 +69,7 @@ RK4 = Tableau(a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1 / 6, 1 / 3, 1 / 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a step is taken of: fixed numbers, and the scalars of the ground's law."""
+    """What a step needs besides the state: the robot, its joint forces, its contact points and the ground."""
 
     tree: Tree
     joints: JointLaw
@@ -160,8 +160,8 @@ def implicit_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: L
     v_star = along(v, dt, acceleration(tree, q, v, tau))
     done = settle(tree, X, q, v, v_star, dt, p.joints, p.points, p.ground, p.iterations)
     theta = [[0.5 * dt * (a + b) for a, b in zip(x, y, strict=True)] for x, y in zip(v, done.y, strict=True)]
-    book_joints(ledger, theta, tau, *(list(rows) for rows in zip(*done.joint_force, strict=True)))
-    impulse = book_contacts(ledger, tree, X, done, body_velocities(tree, X, v))
+    enter_joint_work(ledger, theta, tau, *(list(rows) for rows in zip(*done.joint_force, strict=True)))
+    impulse = enter_contacts(ledger, tree, X, done, body_velocities(tree, X, v))
     return keep(ledger, tree, q, v, *advance(tree, q, done.y, dt), dt, impulse)
 
 
@@ -175,7 +175,7 @@ def midpoint_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: L
     v1 = along(vm, dt, acceleration(tree, qm, middle, total))
     q1, v1_turned = advance(tree, qm, v1, 0.5 * dt)
     theta = [[0.5 * dt * (a + b) for a, b in zip(x, y, strict=True)] for x, y in zip(vm, v1, strict=True)]
-    book_joints(ledger, theta, tau, rub, stops)
+    enter_joint_work(ledger, theta, tau, rub, stops)
     return keep(ledger, tree, q, v, q1, v1_turned, dt)
 
 
@@ -198,7 +198,7 @@ def rkmk_step(
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
-    book_joints(ledger, theta, tau, rub, stops)
+    enter_joint_work(ledger, theta, tau, rub, stops)
     return keep(ledger, tree, q, v, q1, v1, dt)
 
 
@@ -253,14 +253,14 @@ def keep(
     return q1, kept
 
 
-def book_joints(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: Rows) -> None:
-    """Work of constant joint forces over the displacement theta."""
+def enter_joint_work(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: Rows) -> None:
+    """Enter the work of constant joint forces over the displacement theta into the ledger."""
     for name, sign, forces in (("work", 1.0, tau), ("friction", -1.0, rub), ("stops", -1.0, stops)):
         ledger.add(name, sign * sum((power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
 
 
-def book_contacts(ledger: Ledger, tree: Tree, X: list[Any], done: Settled, V: list[Motion]) -> Force | None:
-    """Energy taken by the ground, for body velocities V before; returns its impulse about the centre of mass.
+def enter_contacts(ledger: Ledger, tree: Tree, X: list[Any], done: Settled, V: list[Motion]) -> Force | None:
+    """Enter what the ground does: the energy it takes, its impulse, the deepest point and the residual.
 
     The change of 1/2 v^T H v is the force times the mean of the velocities before and after: exact.
     """

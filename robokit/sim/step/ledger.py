@@ -1,4 +1,4 @@
-"""What a step adds to the books: the running sums that travel through the kernel with the state."""
+"""The ledger of a run: sums of energies and impulses, which each step takes and returns with the state."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
 
 
 class Ledger:
-    """The books of one step, started from those before it."""
+    """The ledger in one step: its entries before the step, to which the step adds."""
 
     def __init__(self, before: Sequence[Scalar]) -> None:
         self.entries = list(before)

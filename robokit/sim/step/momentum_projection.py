@@ -1,14 +1,14 @@
 """Momentum of a floating robot, kept to rounding.
 
-Gravity and the ground are all that changes the centroidal momentum of a robot that touches nothing else.
-A time step moves the joints by a finite amount and misses that by its truncation error; the base's
-velocity is then corrected by the rigid motion that makes up for what is missing:
+Only gravity and the ground change the centroidal momentum of a floating robot. A time step misses that
+momentum by its truncation error. The base's velocity is then corrected by the rigid motion of the whole robot
+that adds what is missing:
 
     omega = I_G^-1 (k wanted - k)        v_G = (l wanted - l) / M
 
 Source: centroidal momentum, dynamics notes eq. 20-22; projection methods, Hairer, Lubich and Wanner,
 "Geometric numerical integration", section IV.4.
-The books keep the sum of what was missing (``corrected_...``), so that the correction is not hidden.
+The ledger keeps the sum of what was missing (``corrected_...``), so that the correction is not hidden.
 Cost: O(n), about a tenth of a step.
 """
 

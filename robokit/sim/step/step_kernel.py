@@ -108,16 +108,16 @@ class Program:
     def text(self, q: Any, v: Any, tau: Any, entries: Any, parameters: Any) -> list[list[Any]]:
         """One step: the next q, v and ledger."""
         robot = self.robot
-        books = ledger.Ledger(entries)
+        sums = ledger.Ledger(entries)
         q1, v1 = self.method.step(
             self.problem(parameters),
             robot.split_q(q),
             robot.split_v(v),
             robot.split_tau(tau),
             parameters[0],
-            books,
+            sums,
         )
-        return [robot.join_q(q1), robot.join_v(v1), books.entries]
+        return [robot.join_q(q1), robot.join_v(v1), sums.entries]
 
     def kernel(self) -> Kernel:
         """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
@@ -158,7 +158,7 @@ class Program:
         return replace(self, robot=robot, joints=self.joints.with_gains(gains), ground=ground)
 
     def _bare(self) -> Program:
-        """The same step without the inertias and what follows from them: all that the text may look at."""
+        """The same step without the inertias and all that depends on them: these are inputs of the kernel."""
         bare = copy(self)
         bare.robot, bare.points = without_inertias(self.robot), None
         bare.joints = self.joints.with_gains([0.0] * len(self.joints.gains))

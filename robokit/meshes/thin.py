@@ -1,35 +1,32 @@
-"""Mesh files as triangles for display: scaled, mirrored where the scale is negative, thinned."""
+"""Mesh files for display: scaled, mirrored where the scale is negative, with fewer triangles."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from robokit import disk_cache as cache
-from robokit.meshes.read_mesh import Surface, read_mesh
-from robokit.model.geometry import RGBA
-from robokit.viewer.scene import Triangles
+from robokit.meshes.read_mesh import read_mesh
+from robokit.meshes.surface import Surface
 
 SAME_PIECE = 0.05
 """Largest distance in a picture between two estimates of a corner's place in the same piece of it."""
 
 
-@lru_cache(maxsize=512)
-def load_mesh(
+def thinned_mesh(
     path: Path, scale: tuple[float, float, float], max_triangles: int
-) -> tuple[tuple[tuple[Triangles, RGBA | None], ...], tuple[str, ...]]:
-    """The parts of a mesh file, each with the colour that the file gives it (None: no colour).
+) -> tuple[list[Surface], tuple[str, ...]]:
+    """The surfaces of a mesh file as they are displayed.
 
     Args:
-        path: the file; any format that trimesh reads, and COLLADA.
+        path: the file.
         scale: factors along x, y, z; an odd number of negative ones turns the winding round.
         max_triangles: the whole file is thinned to about this many.
 
     Returns:
-        Pairs of triangles and colour, at least one; and the names of pictures that were not found.
+        Surfaces, at least one; and the names of pictures that were not found.
 
     Raises:
         ValueError: a file without triangles; and whatever the reader raises.
@@ -47,10 +44,10 @@ def load_mesh(
             faces, uv = faces[:, ::-1], None if uv is None else uv[:, ::-1]
         if len(faces):
             vertices = np.asarray(shown.vertices, dtype=float) * np.asarray(scale, dtype=float)
-            result.append((Triangles(vertices, faces, shown.colours, uv, shown.picture), part.rgba))
+            result.append(replace(shown, vertices=vertices, faces=faces, uv=uv))
     if not result:
         raise ValueError("nothing is left of the mesh after thinning")
-    return tuple(result), tuple(sorted({part.missing for part in parts} - {""}))
+    return result, tuple(sorted({part.missing for part in parts} - {""}))
 
 
 def thinned(surface: Surface, budget: int) -> Surface:

@@ -13,7 +13,9 @@ import pytest
 import trimesh
 from PIL import Image
 
-from robokit.meshes.read_mesh import Surface, companion, read_mesh
+from robokit.meshes.companions import companion
+from robokit.meshes.read_mesh import read_mesh
+from robokit.meshes.surface import Surface
 
 SOLID = trimesh.creation.box((1.0, 2.0, 3.0))
 AREA, VOLUME = 22.0, 6.0

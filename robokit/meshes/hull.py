@@ -1,0 +1,49 @@
+"""Corners of the convex hull of a mesh file: all of a mesh that can touch a plane."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+import numpy as np
+
+from robokit import disk_cache as cache
+from robokit.meshes.read_mesh import LARGEST, read_mesh
+from robokit.model.geometry import Mesh
+
+
+def hull_corners(mesh: Mesh) -> np.ndarray:
+    """Corners of a mesh's convex hull, (n, 3) in the shape's frame [m], its scale applied.
+
+    Raises:
+        FileNotFoundError: the mesh names a file that was not found.
+        ValueError, OSError: a file that cannot be read, and whatever else its reader raises.
+    """
+    path = mesh.path
+    if path is None:
+        raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
+    file = os.stat(path)
+    return _corners(path, mesh.filename, (file.st_mtime_ns, file.st_size)) * np.array(mesh.scale)
+
+
+@functools.lru_cache(maxsize=256)
+def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
+    """Corners of a file's hull, unscaled; kept, because robots of one file are made again and again."""
+
+    def made() -> list[np.ndarray]:
+        import trimesh
+
+        used = [s.vertices[np.unique(s.faces)] for s in read_mesh(path) if len(s.faces)]
+        if not used:
+            raise ValueError(f"mesh {name!r} holds no triangles")
+        return [np.asarray(trimesh.PointCloud(np.concatenate(used)).convex_hull.vertices, dtype=float)]
+
+    # The numbers of a GLTF may be in files beside it, so its own content is no key for the cache.
+    if path.suffix.lower() == ".gltf" or state[1] > LARGEST:
+        (corners,) = made()
+    else:
+        (corners,) = cache.arrays("convex hull", ("hull", path.suffix, path.read_bytes()), made)
+    if not (len(corners) and np.isfinite(corners).all()):
+        raise ValueError(f"mesh {name!r} holds no points")
+    return corners

@@ -1,0 +1,54 @@
+"""Warnings about the result of a run, by the figures of its summary."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+DEEP = 0.01
+"""A point deeper than this is worth a warning [m]."""
+
+UNSETTLED = 0.05
+"""A mean change of velocity in the last iteration above this is worth a warning [m/s]."""
+
+UNBALANCED = 0.1
+"""An energy error above this share of the energy that moved is worth a warning."""
+
+
+def warn_of(s: dict[str, Any]) -> None:
+    """Warn of a run whose contacts are not to be trusted, by its summary."""
+    if s.get("deepest_penetration", 0.0) > DEEP:
+        warnings.warn(
+            f"a contact point sank {1e3 * s['deepest_penetration']:.3g} mm into the ground (10 mm are fine): "
+            "start above the ground, take a shorter dt or a smaller Ground(sink=...)",
+            stacklevel=3,
+        )
+    if s.get("contact_residual_mean", 0.0) > UNSETTLED:
+        warnings.warn(
+            f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last iteration, "
+            "on average; take more Ground(iterations=...) or a shorter dt",
+            stacklevel=3,
+        )
+
+    moved, error = s.get("energy_exchanged", 0.0), s.get("energy_balance", 0.0)
+    if moved > 0.0 and error > UNBALANCED * moved:
+        warnings.warn(
+            f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy that moved: "
+            "take a shorter dt",
+            stacklevel=3,
+        )
+
+
+def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray) -> None:
+    """Warn of rows that failed, and of contacts that are not to be trusted in the worst row."""
+    if len(failed):
+        first = int(times.argmin())
+        warnings.warn(
+            f"{len(failed)} of {s['rows']} rows are no longer finite, row {failed[first]} first, at "
+            f"t = {times[first]:.6g} s: they are NaN from there (.failed lists them); a start that is not "
+            f"finite, joint forces that are too large, or a step that is too long: try dt = {s['dt'] / 4:g}",
+            stacklevel=3,
+        )
+    warn_of(s)
