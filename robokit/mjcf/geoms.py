@@ -99,6 +99,10 @@ class Shapes:
 
 def _unreadable(path: Path) -> str:
     """Why MuJoCo cannot read a mesh file; "" if it can."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return "whose path is not UTF-8, as XML must be"
     if path.suffix.lower() not in MESHES:
         return f"whose mesh is none of {', '.join(MESHES)}"
     if path.suffix.lower() != ".stl":
