@@ -7,10 +7,13 @@ processor and of everything else that the code depends on.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from robokit import disk_cache as cache
@@ -28,6 +31,8 @@ from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
 
 Text = Callable[..., Sequence[Sequence[Any]]]
+
+_log = logging.getLogger(__name__)
 
 NODE_BUDGET = 700_000
 """Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
@@ -186,6 +191,17 @@ class Maker:
             found = cache.load(name)
             if found is not None:
                 return found
+        with _logged(self._shape[0], part):
+            return self._compile(part, name)
+
+    def _compile(self, part: str, name: str | None) -> tuple[dict[str, Any], bytes]:
+        """Metadata and object code, compiled now and kept in the cache.
+
+        Args:
+            part: "single" or "batch".
+            name: of the cache file; None to name it by the IR.
+        """
+        identity = compile.identity()
         try:
             program, shared = self._planned()
         except TraceTooLarge as error:
@@ -210,6 +226,18 @@ class Maker:
         code = compile.assemble(ir)
         cache.store(name, meta, code)
         return meta, code
+
+
+@contextlib.contextmanager
+def _logged(kernel: str, part: str) -> Iterator[None]:
+    """Log that a compilation begins, and that it has ended and in what time (``record.seconds``)."""
+    _log.info("compiling %s (%s)", kernel, part)
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds = time.perf_counter() - started
+        _log.info("compiled %s (%s) in %.2f s", kernel, part, seconds, extra={"seconds": seconds})
 
 
 def _foreign_source(text: Text) -> bytes | None:
