@@ -66,7 +66,7 @@ def test_ltdl_refuses_what_it_would_not_read():
 
 def test_every_sample_is_looked_at_where_their_zeros_are_alike():
     # A full body, and a rod that lies obliquely: it moves nothing about its own length.
-    b = ladder.ModelBuilder("ball").link("a").link("b", 1.0, inertia=np.eye(3))
+    b = rk.ModelBuilder("ball").link("a").link("b", 1.0, inertia=np.eye(3))
     robot = b.joint("ball", "spherical", "a", "b").build()
     along = np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)
     rod, full = np.eye(3) - np.outer(along, along), np.eye(3)
