@@ -50,7 +50,8 @@ def test_every_dynamics_function_is_among_them():
     text = Path(every_answer.__file__).read_text(encoding="utf-8")
     from robokit import dynamics
 
-    public = [n for n, f in vars(dynamics).items() if getattr(f, "__module__", "") == dynamics.__name__]
+    inside = f"{dynamics.__name__}."
+    public = [n for n, f in vars(dynamics).items() if getattr(f, "__module__", "").startswith(inside)]
     functions = [n for n in public if n[0].islower() and n in robokit.__all__]
     assert len(functions) > 12
     assert [n for n in functions if f"rk.{n}(" not in text] == []
