@@ -413,7 +413,7 @@ class Robot:
         return hooks.call("cost", self)
 
     @cached_attribute
-    def kernels(self) -> dict[str, Any]:
+    def kernels(self) -> dict[Any, Any]:
         """Compiled kernels by name: a place for the layers above, which fill it at first calls."""
         return {}
 

@@ -13,7 +13,8 @@ import ladder
 import numpy as np
 import pytest
 
-from robokit.dynamics.build import KERNELS, SIZES, quaternion_offsets
+from robokit.dynamics.build import flat_text, outputs, quaternion_offsets, sizes
+from robokit.dynamics.table import KERNELS
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import DOUBLE, SINGLE
 from robokit.engine.emit.single_module import single_module
@@ -44,9 +45,9 @@ def equal_links(n):
 
 def program(name, robot):
     row = KERNELS[name]
-    inputs = [(n, SIZES[n](robot)) for n in row.inputs]
+    inputs = sizes(row, robot)
     quaternions = [(0, k) for k in quaternion_offsets(robot)]
-    return trace(lambda *flat: row.text(robot, *flat), inputs, row.outputs(robot)), quaternions
+    return trace(flat_text(row, robot), inputs, outputs(row, robot)), quaternions
 
 
 @pytest.fixture(scope="module")
