@@ -25,13 +25,3 @@ SNAP = 1e-14
 An angle of pi/2 leaves 6e-17 in a rotation, some of them one behind the other 1e-15: noise that would cost
 operations. What a file says with fewer digits is meant as it stands.
 """
-
-MUJOCO_PARTS = {
-    "cylindrical": ("_R", "_T"),
-    "planar": ("_TX", "_TY", "_RZ"),
-    "floating": ("_TX", "_TY", "_TZ", "_R"),
-}
-"""Ends of the names of the joints that stand for one of several degrees of freedom in MuJoCo, in its order.
-
-Those of planar joints are what MuJoCo's own reader of URDF makes.
-"""

@@ -15,6 +15,7 @@ from typing import NoReturn
 import numpy as np
 
 from robokit.algorithms.aba import without_joint
+from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.coupling import reduced_matrix
 from robokit.algorithms.crba import crba
 from robokit.algorithms.ltdl import ltdl
@@ -41,16 +42,15 @@ def singular_joint(robot: Robot, q: np.ndarray | None = None) -> Joint | None:
     if robot.coupling is not None:
         return _singular_coupled(robot, q)
     X = tree.transforms(tree.split_q(q.tolist()))
-    Ic, IA = list(tree.I), [I.articulated() for I in tree.I]
-    for i in tree.inward():
+    IA = [I.articulated() for I in tree.I]
+    for i, Ic in composite_inertias(tree, X, tree.I):
         p, S = tree.parent[i], tree.joint[i].S
         U = S.of(IA[i])
         D = [S.T @ column for column in U]
-        H = [S.T @ column for column in S.of(Ic[i])]
+        H = [S.T @ column for column in S.of(Ic)]
         if not _is_pivot(D, [row[k] for k, row in enumerate(H)]):
             return robot.joints[i - 1]
         if p != 0:
-            Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
             IA[p] = IA[p] + X[i].T @ without_joint(IA[i], U, ldl(D)).without(S.axes) @ X[i]
     return None
 

@@ -7,9 +7,13 @@ target and of everything else that the code depends on.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import re
 import threading
+import time
+from collections.abc import Iterator
 from typing import Any
 
 from robokit import disk_cache
@@ -24,6 +28,8 @@ from robokit.engine.target.target import Planned, Target
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
+
+_log = logging.getLogger(__name__)
 
 NODE_BUDGET = 700_000
 """Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
@@ -164,13 +170,23 @@ class Maker:
             TraceTooLarge: the text or its code is longer than the budgets.
             CompilerMissing: there is no compiler for this target.
         """
-        described = {"kernel": self._signature.name, "part": target.name}
         name = self._file_name(target)
         found = None if name is None else disk_cache.load(name)
-        if found is not None:
-            if "refused" in found[0]:
-                raise TraceTooLarge(found[0]["refused"])
-            return found
+        if found is None:
+            with _logged(self._signature.name, target.name):
+                return self._compile(target, name)
+        if "refused" in found[0]:
+            raise TraceTooLarge(found[0]["refused"])
+        return found
+
+    def _compile(self, target: Target, name: str | None) -> tuple[dict[str, Any], bytes]:
+        """Metadata and code, compiled now and kept in the cache.
+
+        Args:
+            target: what for.
+            name: of the cache's file; None to name it by the code's own text.
+        """
+        described = {"kernel": self._signature.name, "part": target.name}
         try:
             planned = self.planned()
         except TraceTooLarge as error:
@@ -197,6 +213,18 @@ class Maker:
         settings = (CHUNK, GROUP, FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET)
         made_for = (target.name, target.bits, target.lanes, target.real.dtype)
         return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
+
+
+@contextlib.contextmanager
+def _logged(kernel: str, part: str) -> Iterator[None]:
+    """Log that a compilation begins, and that it has ended and in what time (``record.seconds``)."""
+    _log.info("compiling %s (%s)", kernel, part)
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds = time.perf_counter() - started
+        _log.info("compiled %s (%s) in %.2f s", kernel, part, seconds, extra={"seconds": seconds})
 
 
 def _foreign_source(text: Text) -> bytes | None:
