@@ -62,7 +62,7 @@ class LoopDraft:
 
 
 def snapped(row: Iterable[float]) -> list[float]:
-    """Numbers within 1e-12 of 0 or +-1 made exactly that: zeros and ones are work that folds away."""
+    """Numbers within SNAP of 0 or +-1 made exactly that: zeros and ones are work that folds away."""
     return [0.0 if abs(x) < SNAP else math.copysign(1.0, x) if abs(abs(x) - 1.0) < SNAP else x for x in row]
 
 

@@ -13,6 +13,8 @@
     check_page           the page of a check: findings and inertia boxes
     live                 Viewer: meshcat with Python in the loop
     server               the live view's web server
+    scene_commands       the commands that a browser needs to show the scene
+    meshcat_page         where meshcat's own web page is
     mass_matrix_figure   the tree beside H and its factors, with matplotlib
     display_meshes       mesh files as triangles, thinned for display
     textures             pictures as data URIs

@@ -23,6 +23,7 @@ from robokit.errors import ShapeError
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.motion_data import ground_height
 from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.payload import one_configuration, one_robot
@@ -173,11 +174,12 @@ class Viewer:
     def _start(self) -> Any:
         """The Visualizer with the robot in it; made at first use."""
         if self._meshcat is None:
-            from robokit.viewer.server import SceneServer
-
-            self._server = SceneServer()
+            page = meshcat_page()
             import meshcat
 
+            from robokit.viewer.server import SceneServer
+
+            self._server = SceneServer(page)
             self._meshcat = meshcat.Visualizer(window=self._server)
             self._send_robot()
         return self._meshcat
