@@ -26,7 +26,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     # The same inside the folders that have folders of their own.
     "engine": [
-        ("trace",),
+        ("memory",),
+        ("signature", "trace"),
         ("passes",),
         ("emit",),
         ("target",),

@@ -201,11 +201,13 @@ def test_arrays_live_as_long_as_a_thread_writes_to_them(threads, monkeypatch):
             given.append(arguments)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(batch, "_threads", Pool)
+    monkeypatch.setattr(batch, "thread_pool", Pool)
     with pytest.raises(KeyboardInterrupt):
         kernel(*xs)
     kept = given[0][-1]
-    assert any(a is xs[0] for a in kept) and len(kept) == len(kernel.inputs) + len(kernel.outputs)
+    assert any(a is xs[0] for a in kept) and len(kept) == len(
+        kernel.signature.inputs + kernel.signature.outputs
+    )
     assert kernel._runner._keep is not None and given[0][-2].is_set()
 
 
@@ -213,7 +215,7 @@ def test_without_a_thread_the_caller_computes_alone(threads, monkeypatch):
     kernel = fresh()
     xs = states(np.random.default_rng(3), [9, 9], 300)
     expected = kernel.batch(*xs, threads=1)
-    real, started = batch._threads(), []
+    real, started = batch.thread_pool(), []
 
     class Pool:
         def submit(self, *arguments):
@@ -222,7 +224,7 @@ def test_without_a_thread_the_caller_computes_alone(threads, monkeypatch):
             started.append(1)
             return real.submit(*arguments)
 
-    monkeypatch.setattr(batch, "_threads", Pool)
+    monkeypatch.setattr(batch, "thread_pool", Pool)
     assert all((a == b).all() for a, b in zip(kernel(*xs), expected, strict=True))
     assert started
 

@@ -8,9 +8,8 @@ from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine.emit import aligned_stores as pour
 from robokit.engine.emit.ir import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, Real, constant, vector
 from robokit.engine.passes.chunks import Schedule
+from robokit.engine.signature import Pairs
 from robokit.engine.trace.program import Program
-
-Pairs = Sequence[tuple[int, int]]
 
 UNROLLED = 512
 """Most blocks of an output that are written without a loop."""

@@ -3,4 +3,5 @@
 single_calls   one state
 batch_calls    many states, threads
 rollout_calls  many steps of many states
+plain_text     the text as it stands, where there is no machine code
 """

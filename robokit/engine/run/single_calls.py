@@ -30,8 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from robokit import disk_cache as cache
+from robokit import disk_cache
 from robokit.engine.emit import python_entry as entry
+from robokit.engine.memory import address, aligned
 from robokit.engine.target.llvm import CompilerMissing, Loaded, assemble, identity
 
 Shapes = Sequence[tuple[int, ...]]
@@ -104,9 +105,9 @@ def _slow_call(kernel: int, inputs: Sequence[int], outputs: Shapes, keep: Any) -
                 return None
             if not (a.flags.c_contiguous and a.flags.aligned and (k < len(inputs) or a.flags.writeable)):
                 return None
-        addresses = (ctypes.c_void_p * len(shapes))(*(a.__array_interface__["data"][0] for a in arguments))
-        block = aligned(size)  # of its own: here no GIL need be held
-        if run(ctypes.addressof(addresses), block.__array_interface__["data"][0]):
+        addresses = (ctypes.c_void_p * len(shapes))(*map(address, arguments))
+        memory = aligned(size)  # of its own: here no GIL need be held
+        if run(ctypes.addressof(addresses), address(memory)):
             return None
         results = tuple(a if a.ndim else float(a) for a in arguments[len(inputs) :])
         return results[0] if len(results) == 1 else results
@@ -115,22 +116,39 @@ def _slow_call(kernel: int, inputs: Sequence[int], outputs: Shapes, keep: Any) -
     return call
 
 
-def aligned(size: int, dtype: str = "float64") -> np.ndarray:
-    """Uninitialised numbers beginning at a multiple of 64 bytes: no vector of a row lies across two lines."""
-    bytes_each = np.dtype(dtype).itemsize
-    block = np.empty(size + 64 // bytes_each, dtype)
-    start = -(block.__array_interface__["data"][0] // bytes_each) % (64 // bytes_each)
-    return block[start : start + size]
+def iterate(driver: int, workspace: int, arrays: Sequence[np.ndarray], steps: int, block: int) -> int:
+    """Run one state again and again, each time with its fed-back outputs as inputs.
+
+    Args:
+        driver: address of the iterate driver.
+        workspace: size of the workspace that it needs [doubles].
+        arrays: inputs and outputs; the fed-back inputs are overwritten.
+        steps: how many runs.
+        block: most runs in one call of machine code.
+
+    Returns:
+        the runs done: fewer where the state is not finite any more.
+    """
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(driver)
+    addresses = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
+    memory, done = aligned(workspace), 0
+    while done < steps:
+        wanted = min(block, steps - done)
+        made = run(ctypes.addressof(addresses), address(memory), wanted)
+        done += made
+        if made < wanted:
+            break
+    return done
 
 
 def _kept(text: str) -> bytes:
     """Object code of a text, from the cache or made now."""
-    name = cache.digest(identity(), text)
-    found = cache.load(name)
+    name = disk_cache.digest(identity(), text)
+    found = disk_cache.load(name)
     if found is not None:
         return found[1]
     code = assemble(text)
-    cache.store(name, {"kernel": "call from Python"}, code)
+    disk_cache.store(name, {"kernel": "call from Python"}, code)
     return code
 
 

@@ -1,5 +1,7 @@
-"""From IR to code that runs on this processor.
+"""What code is made for, and the way from LLVM IR to machine code that runs.
 
+target   what a target is: how a kernel is written, compiled and loaded
+host     the targets that run in this process
 llvm     LLVM through llvmlite's binding
 workers  threads that enter LLVM
 split    one module as several, compiled side by side
