@@ -51,7 +51,7 @@ def run(
 
 
 def dtype_name(given: Any) -> str:
-    """ "float64" or "float32", from anything that names one of them for NumPy.
+    """Name of a dtype, of anything that NumPy takes for one: "float64" or "float32".
 
     Raises:
         UnknownName: neither float64 nor float32.
