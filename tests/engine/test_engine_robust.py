@@ -422,3 +422,27 @@ def test_the_first_failure_is_raised_and_what_was_not_begun_is_left_out():
     assert not done
     assert workers.elsewhere([lambda k=k: k * k for k in range(20)], 3) == [k * k for k in range(20)]
     assert workers.elsewhere([lambda: workers.elsewhere([lambda: 5])]) == [[5]], "a job may ask for jobs"
+
+
+def test_a_thread_is_never_given_rows_that_are_not_there(monkeypatch):
+    # A slow kernel's few rows are shared among threads by whole tiles, of which there may be less than one.
+    monkeypatch.setattr(batch, "PAYS_SECONDS", 1e-12)
+    monkeypatch.setattr(batch, "processors", lambda: 4)
+    kernel, given = fresh(), []
+    xs = states(np.random.default_rng(3), [9, 9], 200)
+    expected = kernel(*xs)
+    real = batch.BatchRunner._rows
+
+    def rows(runner, addresses, strides, start, end, stop, *keep):
+        given.append((start, end))
+        return real(runner, addresses, strides, start, end, stop, *keep)
+
+    monkeypatch.setattr(batch.BatchRunner, "_rows", rows)
+    tile = kernel._runner._tile
+    for count in (1, 2, tile - 1, tile, tile + 1, 3 * tile + 5, 200):
+        given.clear()
+        whole = [np.full((count + tile, *e.shape[1:]), 7.0) for e in expected]
+        kernel.batch(*(x[:count] for x in xs), out=[w[:count] for w in whole])
+        assert sorted(k for start, end in given for k in range(start, end)) == list(range(count))
+        for found, right in zip(whole, expected, strict=True):
+            assert (found[:count] == right[:count]).all() and (found[count:] == 7.0).all()

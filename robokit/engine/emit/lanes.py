@@ -231,7 +231,8 @@ class Rows:
             self._write_unrolled(k, slots, starts, results, rows)
             return sick
         zero = [s for s in starts if all(r == 0.0 and type(r) is float for r in results[s : s + w])]
-        rest = [s for s in starts if s not in set(zero)]
+        empty = set(zero)
+        rest = [s for s in starts if s not in empty]
         if zero:
             columns = self._table(zero)
             i, carried = self._loop(f"zero{k}", len(zero), self._constant(0.0))

@@ -95,7 +95,7 @@ class BatchRunner:
         share = -(-rows // (shares * self._tile)) * self._tile
         stop = threading.Event()
         futures: list[Future[int]] = []
-        status, own = 0, [(0, share)]
+        status, own = 0, [(0, min(share, rows))]  # a share is whole tiles: it may be more than there is
         try:
             for start in range(share, rows, share):
                 end = min(start + share, rows)
