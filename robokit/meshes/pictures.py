@@ -32,6 +32,7 @@ _FIRST_BYTES = {
     b"II*\0": "TIFF",
     b"MM\0*": "TIFF",
 }
+_TILE_WIDTH, _TILE_HEIGHT = 322, 323
 ACCEPTED = "PNG, JPEG, BMP, TGA, GIF, WebP and TIFF"
 
 
@@ -57,6 +58,9 @@ def open_picture(picture: Path | bytes) -> Image:
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # an error follows
         image = Image.open(io.BytesIO(content), formats=[kind])
     _check_pixels(*image.size)
+    if kind == "TIFF":  # it is decoded tile by tile, and a tile may be larger than the picture
+        tags = getattr(image, "tag_v2", {})
+        _check_pixels(*(int(tags.get(tag, 0)) for tag in (_TILE_WIDTH, _TILE_HEIGHT)))
     return image
 
 

@@ -88,6 +88,26 @@ def test_sizes_are_compared_before_pixels_are_made(tmp_path, content, size):
     assert peak < 20e6
 
 
+def test_tiles_of_a_tiff_are_compared_too():
+    data = zlib.compress(bytes(1000))
+    tags = {
+        256: 16,
+        257: 16,
+        258: 8,
+        259: 8,
+        262: 1,
+        277: 1,
+        322: 40_000,
+        323: 40_000,
+        324: 8,
+        325: len(data),
+    }
+    content = b"II*\0" + struct.pack("<I", 8 + len(data)) + data + struct.pack("<H", len(tags))
+    content += b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items()) + bytes(4)
+    with pytest.raises(ValueError, match="40000 x 40000 pixels"):  # of 16 x 16 pixels, in 1.5 GB
+        open_picture(content)
+
+
 def test_a_jpeg_of_endless_scans_is_refused():
     content = encoded("JPEG")
     with pytest.raises(ValueError, match="more than 200 scans"):
