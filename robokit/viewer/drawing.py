@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.meshes.read_mesh import Picture
+from robokit.meshes.surface import Picture
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.packing import base64_text, packed
