@@ -1,4 +1,4 @@
-"""Robots too long for a straight line: H by its entries or by columns, factors through LAPACK.
+"""Robots with hundreds of joints: H by entries or by columns, its factors through LAPACK.
 
 H of a chain of a thousand joints has half a million entries, and its factorisation 1e8 operations; H of a
 star of a thousand joints has a million places, nearly all of them zero. None of this can be written out as
@@ -30,7 +30,7 @@ MOST = 200_000
 
 
 def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., Any] | None:
-    """What stands for a kernel of too many operations; None where its straight line will do.
+    """The function that replaces a kernel of too many operations; None if there are few enough.
 
     Args:
         robot: the robot.

@@ -146,6 +146,12 @@ def test_tests_and_files_that_a_page_names_exist(path):
         assert (ROOT / name).exists(), f"{path.name} names {name}, which is not there"
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_public_names_that_a_page_uses_exist(path):
+    for name in re.findall(r"\brk\.([a-zA-Z_]+)", path.read_text(encoding="utf-8")):
+        assert name in rk.__all__, f"{path.name}: there is no rk.{name}"
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_what_a_page_quotes_from_a_file_is_there(path):
     text = path.read_text(encoding="utf-8")

@@ -1,23 +1,23 @@
 """Single calls from Python in a third of a microsecond: a builtin function made of machine code.
 
-A kernel of 1 us must not wait for ctypes. One small function, written as LLVM IR in entry.py and compiled
-once per process, is the body of every kernel's builtin (METH_FASTCALL). It looks into the NumPy arrays it is
-given, makes the output arrays, runs the kernel and returns them. Whatever it does not know it answers with
-None, computing nothing, and the caller goes the slow way, which converts, checks and explains.
+A kernel of 1 us must not wait for ctypes. One small function, written as LLVM IR in emit/python_entry.py and
+compiled once, is the body of every kernel's builtin (METH_FASTCALL). It looks into the NumPy arrays that it
+is given, makes the output arrays, runs the kernel and returns them. For arguments that it does not take it
+computes nothing and returns None; the caller then goes the slow way, which converts, checks and explains.
 
     fast(in0, in1, ...)               -> new output, or tuple of new outputs, or None
     fast(in0, ..., out0, ...)         -> the same, written to the given arrays
 
-What a kernel is like (addresses, shapes) is in a bytes object, the builtin's `self`: machine words
+The builtin's `self` is a bytes object that describes the kernel, in words of 64 bits:
 
     kernel, workspace, number of inputs, of outputs, most rows, class that holds the answer (or 0), its owner,
-    entry.ADDRESSES, then for each argument: ndim, four dimensions, bytes of a row
+    python_entry.ADDRESSES, then for each argument: ndim, four dimensions, bytes of a row
 
-A batch of few states goes the same way: its first dimensions are entry.ROWS, all the same number.
+A batch of few states goes the same way: the first dimension of its arguments is python_entry.ROWS, which
+stands for the same number in all of them.
 
-Free-threaded and debug builds of Python, other Pythons and 32-bit machines, where objects do not look as
-entry.py thinks, use ctypes instead. All calls of one builtin share one workspace: the GIL is held from
-first to last.
+Where objects are not laid out as that code expects (numpy_layout.py), calls go through ctypes instead. All
+calls of one builtin share one workspace: the GIL is held from first to last.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from typing import Any
 import numpy as np
 
 from robokit import disk_cache
-from robokit.engine.emit import python_entry as entry
+from robokit.engine.emit import python_entry
 from robokit.engine.memory import address, aligned
+from robokit.engine.run import numpy_layout
 from robokit.engine.target.llvm import CompilerMissing, Loaded, assemble, identity
 
 Shapes = Sequence[tuple[int, ...]]
@@ -68,13 +69,13 @@ def fast_call(
         held: a class with two slots and an object: the only output is returned in a new instance, in the
             second slot, with the object in the first; what cannot be done so is declined.
     """
-    states = (entry.ROWS,) if rows else ()
+    states = (python_entry.ROWS,) if rows else ()
     shapes = [(*states, size) for size in inputs] + [(*states, *shape) for shape in outputs]
-    if held and not (len(outputs) == 1 and entry.can_hold(held[0])):
+    if held and not (len(outputs) == 1 and numpy_layout.can_hold(held[0])):
         return declined
     if (
-        len(shapes) <= entry.MOST_ARGUMENTS
-        and all(len(s) <= entry.MOST_DIMENSIONS for s in shapes)
+        len(shapes) <= python_entry.MOST_ARGUMENTS
+        and all(len(s) <= python_entry.MOST_DIMENSIONS for s in shapes)
         and outputs
     ):
         make = _shim()
@@ -154,11 +155,11 @@ def _kept(text: str) -> bytes:
 
 @functools.cache
 def _shim() -> Callable[..., Any] | None:
-    """The maker of builtins, or None where objects do not look as this file thinks."""
-    if not entry.layout_is_known():
+    """The maker of builtins, or None where objects are not laid out as the machine code expects."""
+    if not numpy_layout.layout_is_known():
         return None
     try:
-        text, addresses = entry.text(), entry.addresses()
+        text, addresses = python_entry.text(numpy_layout.LAYOUT), numpy_layout.addresses()
         code = Loaded(_kept(text))
     except (CompilerMissing, AttributeError, ImportError, ValueError):
         return None
@@ -184,7 +185,7 @@ def _shim() -> Callable[..., Any] | None:
         words = [kernel, workspace, len(inputs), len(outputs), rows, *holder, *addresses]
         for shape in (*inputs, *outputs):
             row = 8 * math.prod(shape[1:] if rows else shape)
-            words += [len(shape), *shape, *[0] * (entry.MOST_DIMENSIONS - len(shape)), row]
+            words += [len(shape), *shape, *[0] * (python_entry.MOST_DIMENSIONS - len(shape)), row]
         spec = np.array(words, dtype=np.int64).tobytes()
         return new_function(ctypes.addressof(method), spec, (keep, held))
 
