@@ -169,17 +169,18 @@ class Reader:
         message = f"<{self.tag(element)}> has no {attribute}"
         self.report.add("attribute-missing", where, self.line(element), message, f'add {attribute}="..."')
 
-    def origin(self, element: etree._Element, where: str) -> Origin:
-        """An ``<origin>``."""
-        self.attributes(element, where, ("xyz", "rpy", "quat_xyzw"))
+    def origin(self, element: etree._Element, where: str, others: tuple[str, ...] = ()) -> Origin:
+        """An ``<origin>``, or another element that has its attributes beside others of its own."""
+        tag = self.tag(element)
+        self.attributes(element, where, (*others, "xyz", "rpy", "quat_xyzw"))
         zero = (0.0, 0.0, 0.0)
         line = self.line(element)
         quat = self.numbers(element, "quat_xyzw", 4, where)
         if quat:
             if "rpy" in element.keys():  # noqa: SIM118
-                self.report.add("orientation-twice", where, line, "<origin> has both rpy and quat_xyzw")
+                self.report.add("orientation-twice", where, line, f"<{tag}> has both rpy and quat_xyzw")
             if not any(quat):
-                self.report.add("number-invalid", where, line, "<origin> quat_xyzw: zero is no rotation")
+                self.report.add("number-invalid", where, line, f"<{tag}> quat_xyzw: zero is no rotation")
                 quat = None
         return Origin(
             self.triple(element, "xyz", where, zero),
