@@ -79,7 +79,7 @@ class Diagnostics(Generated):
         """One entry a code; the examples are the tests' and are judged here and now."""
         from robokit.urdf.codes import CODES
 
-        self.reads(ROOT / "robokit" / "urdf" / "judge" / "codes.py")
+        self.reads(ROOT / "robokit" / "urdf" / "codes.py")
         self.reads(CASES / "urdf_cases.py")
         lines = []
         for code, row in CODES.items():

@@ -101,17 +101,18 @@ def check_files(
     package_dirs: Sequence[PathLike] = (),
     meshes: bool = False,
     ignore: Collection[str] = (),
+    mimic: str | None = None,
 ) -> list[Checked]:
     """Judge files one after the other; never raises over a file.
 
     Args:
         paths: the files.
-        base, package_dirs, meshes: as for :func:`robokit.urdf.check_urdf`.
+        base, package_dirs, meshes, mimic: as for :func:`robokit.urdf.check_urdf`.
         ignore: codes to leave out.
     """
     checked = []
     for path in paths:
-        description, found = check_urdf(path, base, package_dirs, plausible=True, meshes=meshes)
+        description, found = check_urdf(path, base, package_dirs, True, meshes, mimic)
         checked.append(Checked(os.fspath(path), description, [d for d in found if d.code not in ignore]))
     return checked
 
