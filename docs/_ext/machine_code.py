@@ -10,7 +10,8 @@ from sphinx.application import Sphinx
 
 import robokit as rk
 from robokit.algorithms.rnea import rnea
-from robokit.dynamics.build import KERNELS, SIZES
+from robokit.dynamics.build import flat_text, outputs, sizes
+from robokit.dynamics.table import KERNELS
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.target import llvm as compile
 from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS
@@ -29,8 +30,8 @@ def pendulum() -> rk.Robot:
 def recorded(robot: rk.Robot) -> Program:
     """The graph of its inverse dynamics."""
     row = KERNELS["rnea"]
-    inputs = [(name, SIZES[name](robot)) for name in row.inputs]
-    return trace(lambda *flat: row.text(robot, *flat), inputs, row.outputs(robot))
+    inputs = sizes(row, robot)
+    return trace(flat_text(row, robot), inputs, outputs(row, robot))
 
 
 def listing(program: Program) -> str:

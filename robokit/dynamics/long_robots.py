@@ -1,4 +1,4 @@
-"""Robots too long for a straight line: H by columns, factors through LAPACK.
+"""Robots with hundreds of joints: H by columns, and its factors through LAPACK.
 
 H of a chain of a thousand joints has half a million entries, and its factorisation 1e8 operations: neither
 can be written out as straight-line code. Above :data:`MOST` operations
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from robokit import arguments as check
-from robokit.dynamics.build import kernel, lower_entries
+from robokit.dynamics.build import Key, kernel
+from robokit.dynamics.layout import lower_entries
 from robokit.engine import NotFinite
 from robokit.model.robot import Robot
 from robokit.model.sparsity import dof_depths
@@ -26,15 +27,15 @@ MOST = 200_000
 """Operations that are written out."""
 
 
-def long_way(robot: Robot, name: str, dtype: str = "float64") -> Callable[..., Any] | None:
-    """What stands for a kernel of too many operations; None where its straight line will do.
+def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., Any] | None:
+    """The function that replaces a kernel of too many operations; None if there are few enough.
 
     Args:
         robot: the robot.
         name: of the kernel. What is returned takes its arguments, and ``out``.
         dtype: of the result; the computation is in double precision all the same.
     """
-    if name not in WAYS or robot.parameters is not None:
+    if not isinstance(name, str) or name not in WAYS or robot.parameters is not None:
         return None
     cost = robot.derived.get("costs written out", lambda: _costs(robot))
     needs, way = WAYS[name]

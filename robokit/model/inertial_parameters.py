@@ -1,4 +1,4 @@
-"""Inertial parameters of bodies as arrays: ten numbers each, and what makes them possible.
+"""Inertial parameters of bodies as arrays, ten numbers each, and the check that a body can have them.
 
     [m, m c_x, m c_y, m c_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz]
 
@@ -54,7 +54,7 @@ def columns(parameters: np.ndarray) -> list[Any]:
 
 @dataclass(frozen=True)
 class Bodies:
-    """What the parameters of a robot's bodies are changed beside.
+    """The bodies and links of a robot whose inertial parameters are to be changed.
 
     Attributes:
         robot: its name, for messages.
@@ -205,7 +205,10 @@ def _by_body(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]
 
 
 def _about_com(values: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Mass, centre of mass and inertia about it of ten columns; a massless body's centre is its origin."""
+    """Mass, centre of mass and the inertia about it, of ten columns.
+
+    The centre of a body without mass is its origin.
+    """
     m, hx, hy, hz, xx, xy, yy, xz, yz, zz = values
     k = 1.0 / np.where(m > 0.0, m, 1.0)
     x, y, z = hx * k, hy * k, hz * k
@@ -256,11 +259,13 @@ def _check(names: Sequence[str], parameters: np.ndarray) -> None:
         scale = np.maximum.reduce([abs(x) for x in (xx, yy, zz, xy, xz, yz)])
         present = scale > 0.0
         scale = 1.0 / np.where(present, scale, 1.0)  # products of three moments would leave the range
-        k = scale / np.where(m > 0.0, m, 1.0)
+        per_m = 1.0 / np.where(m > 0.0, m, 1.0)
+        cx, cy, cz = hx * per_m, hy * per_m, hz * per_m
+        hx, hy, hz = hx * scale, hy * scale, hz * scale
         half = 0.5 * (xx + yy + zz)
-        a, d, e = (half - xx) * scale - hx * hx * k, -xy * scale - hx * hy * k, -xz * scale - hx * hz * k
-        b, f = (half - yy) * scale - hy * hy * k, -yz * scale - hy * hz * k
-        c = (half - zz) * scale - hz * hz * k
+        a, d, e = (half - xx) * scale - hx * cx, -xy * scale - hx * cy, -xz * scale - hx * cz
+        b, f = (half - yy) * scale - hy * cy, -yz * scale - hy * cz
+        c = (half - zz) * scale - hz * cz
         slack = TOLERANCE * abs(a + b + c) + 1e-12
         a, b, c = a + slack, b + slack, c + slack
         second = a * b - d * d
