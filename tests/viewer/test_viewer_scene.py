@@ -10,7 +10,7 @@ from viewer_cases import pendulum
 
 import robokit as rk
 from robokit.errors import ShapeError
-from robokit.meshes.collada import read_collada
+from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.thin import cluster, simplify, thinned_mesh
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
 from robokit.viewer.meshcat_shapes import capsule_triangles
@@ -122,7 +122,7 @@ def test_vertex_clustering_keeps_to_the_budget_too():
 
 def test_collada_geometry_units_transforms_and_colour(tmp_path):
     (tmp_path / "t.dae").write_text(TRIANGLE_DAE)
-    (surface,) = read_collada(tmp_path / "t.dae")
+    (surface,) = read_mesh(tmp_path / "t.dae")
     points, faces, colour = surface.vertices, surface.faces, surface.rgba
     assert colour == (0.2, 0.4, 0.6, 1.0)
     assert len(faces) == 3
@@ -135,7 +135,7 @@ def test_collada_vertex_lists_may_be_long(tmp_path):
     (tmp_path / "t.dae").write_text(
         TRIANGLE_DAE.replace("0 0 1000</float", "0 0" + " " * 10_100_000 + "1000</float")
     )
-    (surface,) = read_collada(tmp_path / "t.dae")
+    (surface,) = read_mesh(tmp_path / "t.dae")
     points = surface.vertices
     assert points.shape == (4, 3)
 
