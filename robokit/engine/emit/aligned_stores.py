@@ -20,12 +20,12 @@ LEAST = 32
 """Scalars of the shortest row that is worth it."""
 
 
-def worth(size: int, lanes: int) -> bool:
+def worth_aligning(size: int, lanes: int) -> bool:
     """Whether rows of that size are written so."""
     return lanes > 1 and size >= max(LEAST, 4 * lanes)
 
 
-class Pour:
+class AlignedStores:
     """Writes a function `void @name(ptr ws, ptr to)` for one output: a tile's rows to an aligned place.
 
     Attributes:

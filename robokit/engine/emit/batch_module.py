@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from robokit.engine.emit import ir as text
-from robokit.engine.emit import rollout_driver as passes
-from robokit.engine.emit import sincos
-from robokit.engine.emit.ir import DOUBLE, Real
-from robokit.engine.emit.lanes import STAGE, Rows
+from robokit.engine.emit import rollout_driver, sincos
+from robokit.engine.emit.ir import CHUNK, DOUBLE, FITS, GROUP, Real, module
+from robokit.engine.emit.read_rows import RowReader
 from robokit.engine.emit.repeat_code import StepWriter
 from robokit.engine.emit.straight_line import ChunkWriter
+from robokit.engine.emit.tile import STAGE
+from robokit.engine.emit.write_rows import RowWriter
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
 from robokit.engine.signature import Pairs
@@ -59,10 +59,11 @@ def batch_module(
     """
     if shared:
         shared = replace(shared, lanes=lanes)
-    plan = shared or schedule(program, lanes=lanes, bundled=True, size=text.CHUNK, shortest_run=1)
+    plan = shared or schedule(program, lanes=lanes, bundled=True, size=CHUNK, shortest_run=1)
     chunks = ChunkWriter(program, plan, direct=False, real=real).functions()
-    rows = Rows(program, plan, quaternions, finite, real)
-    group = 1 if len(program.order) <= text.FITS else text.GROUP
+    reader = RowReader(program, plan, quaternions, real)
+    writer = RowWriter(program, plan, finite, real)
+    group = 1 if len(program.order) <= FITS else GROUP
     # One state's angles lie side by side and can be taken several at a time.
     together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
     parts = [sincos.function(lanes, real), sincos.run_function(together, real), *chunks]
@@ -78,9 +79,9 @@ def batch_module(
                 parts.append(
                     f"define internal void @run{item.start}({STAGE}) #0 {{\n  {call}\n  ret void\n}}\n"
                 )
-    parts += [rows.reader(), rows.writer(), *rows.tables]
-    parts.append(_driver(rows, name, group, ["read", *stages, "write"]))
-    return text.module(parts, {lanes, together}), -(-rows.stride * lanes * group * real.bytes // 8)
+    parts += [reader.function(), writer.function(), *writer.tables]
+    parts.append(_driver(writer, name, group, ["read", *stages, "write"]))
+    return module(parts, {lanes, together}), -(-writer.stride * lanes * group * real.bytes // 8)
 
 
 PAD = 48
@@ -148,21 +149,21 @@ done:
 """
 
 
-def _driver(rows: Rows, name: str, group: int, stages: Sequence[str]) -> str:
+def _driver(tile: RowWriter, name: str, group: int, stages: Sequence[str]) -> str:
     """The functions that callers see."""
     call = "  call void @each(ptr @{}, ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop, i64 %tiles)"
     numbers: dict[str, str | int] = {
         "name": name,
-        "size": rows.stride * rows.align,
-        "lanes": rows.w,
-        "lanes_less_1": rows.w - 1,
+        "size": tile.stride * tile.align,
+        "lanes": tile.w,
+        "lanes_less_1": tile.w - 1,
         "group": group,
         "pad": PAD,
-        "rows": group * rows.w,
-        "prepare": rows.prepared(),
+        "rows": group * tile.w,
+        "prepare": tile.prepared(),
         "calls": "\n".join(map(call.format, stages)),
-        "check": rows.checked(),
+        "check": tile.checked(),
         # What went past the caches is there before another thread is told that it is.
-        "fence": "fence seq_cst" if rows.pours else "",
+        "fence": "fence seq_cst" if tile.past_caches else "",
     }
-    return _DRIVER.format(**numbers) + passes.driver(rows.count, numbers)
+    return _DRIVER.format(**numbers) + rollout_driver.driver(tile.count, numbers)

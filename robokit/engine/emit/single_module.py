@@ -14,10 +14,19 @@ import math
 from collections.abc import Sequence
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.engine.emit import ir as text
 from robokit.engine.emit import sincos
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.emit.ir import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, constant, number, vector
+from robokit.engine.emit.ir import (
+    CHUNK,
+    NOT_FINITE,
+    NOT_FINITE_OUTPUT,
+    NOT_UNIT,
+    Lines,
+    constant,
+    module,
+    number,
+    vector,
+)
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
@@ -61,12 +70,12 @@ def single_module(
     out.do("run:")
     parts = []
     if shared is not None:
-        module, workspace = batch_module(program, 1, name, quaternions, finite, shared=shared, width=width)
+        body, workspace = batch_module(program, 1, name, quaternions, finite, shared=shared, width=width)
         result = out(f"call i64 @{name}_batch(ptr %args, ptr @one_row, ptr %ws, i64 0, i64 1)")
         zeros = len(program.inputs) + len(program.outputs)
         parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
     else:
-        module, workspace, result = _straight(out, program, width, finite)
+        body, workspace, result = _straight(out, program, width, finite)
     out.do(f"ret i64 {result}")
     out.do("refuse:")
     out.do(f"ret i64 {status}")
@@ -74,12 +83,12 @@ def single_module(
     parts.append(driver)
     if feedback:
         parts.append(_iterate(program, width, name, feedback))
-    return "\n".join([module, *parts]), workspace
+    return "\n".join([body, *parts]), workspace
 
 
 def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[str, int, str]:
     """Call the chunks, which read and write the caller's arrays; their module, workspace and status."""
-    plan = schedule(program, lanes=1, bundled=False, size=text.CHUNK, shortest_run=width)
+    plan = schedule(program, lanes=1, bundled=False, size=CHUNK, shortest_run=width)
     functions = ChunkWriter(program, plan, direct=True).functions()
     for run in plan.angles:
         source = out.pointer(out.argument(run.input), run.offset)
@@ -94,7 +103,7 @@ def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[s
         bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
         result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
     parts = [sincos.function(1), sincos.run_function(width), *functions]
-    return text.module(parts, {width}), max(1, plan.slots), result
+    return module(parts, {width}), max(1, plan.slots), result
 
 
 def _not_finite(out: Lines, width: int, arrays: Sequence[tuple[str, int]]) -> str:
