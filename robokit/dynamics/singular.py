@@ -1,4 +1,4 @@
-"""Which joint makes H singular: the pivots of the articulated-body algorithm, looked at in plain numbers.
+"""Which joint makes H singular: the pivots of the articulated-body algorithm, on plain numbers.
 
 A joint whose pivot D = S^T I^A S is nothing beside its own H_ii = S^T I^c S moves no inertia that the
 joints behind it could not move without it. Links without mass are the usual cause. In exact arithmetic

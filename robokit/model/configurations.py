@@ -119,7 +119,10 @@ class Configurations:
         return np.array(q, dtype=float)
 
     def _range(self, joint: Joint) -> tuple[float, float]:
-        """Limits of a joint and of those that follow it; its own where they leave nothing."""
+        """Position limits of a joint, narrowed by those of the joints that follow it.
+
+        Where the followers leave no range at all, the joint's own limits.
+        """
         low, high = joint.lower, joint.upper
         if self.coupling is not None:
             for follower in self.mimic_joints:
