@@ -17,7 +17,7 @@ class RowReader(Tile):
         self.quaternions = quaternions
 
     def function(self) -> str:
-        """Stage: rows to slots, checks, sines and cosines."""
+        """The stage @read: rows to slots; marks of what is not finite or not unit; sines and cosines."""
         out, w, t = self._begin(), self.w, self.t
         mark, slot = self._load(self.input_mark), 0
         rows = self._rows()
@@ -43,6 +43,7 @@ class RowReader(Tile):
         return self._end("read")
 
     def _read(self, k: int, size: int, rows: list[str], slot: int, mark: str) -> str:
+        """Read an input of that size to slots from the given one on; the mark afterwards."""
         out, w, t = self.out, self.w, self.t
         if size < w:
             for column in range(size):

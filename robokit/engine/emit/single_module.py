@@ -1,11 +1,11 @@
-"""Writes the module of single calls: check, sines, chunks, all on the caller's own arrays.
+"""Writes the module of single calls: checks, sines and chunks, on the caller's own arrays.
 
     i64 single(ptr args, ptr ws)                  one state; returns a status
     i64 iterate(ptr args, ptr ws, i64 steps)      outputs fed back into inputs; returns the steps done
 
-args holds one pointer per input, then one per output. The status is the sum of 1 (an input is NaN or
-infinite), 2 (a quaternion is not of unit length) and, where that is asked for, 4 (an output is NaN or
-infinite). With status 1 or 2 nothing has been computed.
+args holds one pointer for each input, then one for each output. The status is the sum of 1 (an input is NaN
+or infinite), 2 (a quaternion is not of unit length) and, where that is asked for, 4 (an output is NaN or
+infinite). If it contains 1 or 2, nothing has been computed.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ import math
 from collections.abc import Sequence
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.engine.emit import sincos
+from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import (
-    CHUNK,
     NOT_FINITE,
     NOT_FINITE_OUTPUT,
     NOT_UNIT,
     Lines,
     constant,
-    module,
     number,
     vector,
 )
@@ -88,7 +86,7 @@ def single_module(
 
 def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[str, int, str]:
     """Call the chunks, which read and write the caller's arrays; their module, workspace and status."""
-    plan = schedule(program, lanes=1, bundled=False, size=CHUNK, shortest_run=width)
+    plan = schedule(program, lanes=1, bundled=False, size=ir.CHUNK, shortest_run=width)
     functions = ChunkWriter(program, plan, direct=True).functions()
     for run in plan.angles:
         source = out.pointer(out.argument(run.input), run.offset)
@@ -103,7 +101,7 @@ def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[s
         bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
         result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
     parts = [sincos.function(1), sincos.run_function(width), *functions]
-    return module(parts, {width}), max(1, plan.slots), result
+    return ir.module(parts, {width}), max(1, plan.slots), result
 
 
 def _not_finite(out: Lines, width: int, arrays: Sequence[tuple[str, int]]) -> str:

@@ -41,7 +41,7 @@ class Tile:
         self.count = len(program.inputs) + len(program.results)
 
     def prepared(self) -> str:
-        """Instructions that fill what stays the same for all tiles: constant outputs, empty marks."""
+        """Instructions, once a workspace: constant outputs are stored, marks are set to 0."""
         self.out = Lines(self.real)
         marks = dict.fromkeys((self.input_mark, self.output_mark, self.norm_error), 0.0)
         for slot, value in [(s, v) for v, s in self.plan.constants.items()] + list(marks.items()):
@@ -49,7 +49,7 @@ class Tile:
         return self.out.text()
 
     def checked(self) -> str:
-        """Instructions that add to %before what the marks of the tile at %here say: %status."""
+        """Instructions that make %status: %before and what the marks of the tile at %here show."""
         w, t = self.w, self.t
         out = self.out = Lines(self.real)
         status = "%before"
@@ -81,7 +81,7 @@ class Tile:
         return self.out(f"load {self.t}, ptr {self.out.pointer(base, slot * self.w)}, align {self.align}")
 
     def _rows(self) -> list[str]:
-        """Row numbers of the tile's lanes; past the end, the last row again."""
+        """Number of each lane's row; lanes past the end of the batch have its last row."""
         last, rows = self.out("sub i64 %stop, 1"), []
         for lane in range(self.w):
             row = self.out(f"add i64 %t, {lane}")
@@ -90,7 +90,7 @@ class Tile:
         return rows
 
     def _pointers(self, k: int, rows: list[str]) -> list[str]:
-        """Where the tile's rows of argument k begin."""
+        """Addresses of the tile's rows of argument k."""
         base = self.out.argument(k)
         stride = self.out(f"load i64, ptr {self.out.pointer('%strides', k, 'i64')}, align 8")
         return [self.out.pointer(base, self.out(f"mul i64 {row}, {stride}"), "i8") for row in rows]
@@ -122,7 +122,7 @@ class Tile:
         return carried
 
     def _mark(self, mark: str, values: list[str]) -> str:
-        """The sum of mark and 0 times the values: NaN where one is NaN or infinite."""
+        """The mark plus 0 times each value: NaN in the lanes where a value is NaN or infinite."""
         out, t = self.out, self.t
         marks = [out(f"fmul contract {t} {value}, {self._constant(0.0)}") for value in values]
         while len(marks) > 1:  # pairwise: a chain of sums would be the slowest part of the loop

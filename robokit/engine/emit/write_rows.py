@@ -11,10 +11,10 @@ from robokit.engine.passes.chunks import Schedule
 from robokit.engine.trace.program import Program
 
 UNROLLED = 512
-"""Most blocks of an output that are written without a loop."""
+"""Most blocks of w columns of an output that are written without a loop."""
 
 BLOCKS = 32
-"""Blocks in one function of such lines: LLVM's time grows faster than the number of stores."""
+"""Of these in one function: LLVM's time grows faster than the number of stores."""
 
 
 class RowWriter(Tile):
@@ -33,7 +33,7 @@ class RowWriter(Tile):
         self.tables: list[str] = []
 
     def function(self) -> str:
-        """Stage: slots to rows."""
+        """The stage @write: slots to rows; marks what is not finite, where that is asked for."""
         self._begin()
         rows = self._rows()
         mark = self._load(self.output_mark) if self.finite else ""
@@ -49,7 +49,7 @@ class RowWriter(Tile):
         return self._end("write")
 
     def _write(self, k: int, results: Sequence[int | float], rows: list[str], mark: str) -> str:
-        """Slots to rows, by way of a table: entries of equal value share a slot."""
+        """Write an output wherever its rows lie; the mark afterwards. Entries of equal value share a slot."""
         out, w, t, size = self.out, self.w, self.t, len(results)
         slots = self._slots(results)
         if size < w:
@@ -61,7 +61,8 @@ class RowWriter(Tile):
                 mark = self._mark(mark, [value]) if self.finite else mark
             return mark
         starts = [*range(0, size - w, w), size - w]
-        often = size % w == 0 or not worth_aligning(size, w)  # others are pour.py's, but for the last tile
+        # Long rows that do not end aligned come here in the last tile only: a loop will do for them.
+        often = size % w == 0 or not worth_aligning(size, w)
         if not self.finite and often and len(starts) <= UNROLLED:
             self._write_unrolled(k, slots, starts, results, rows)
             return mark
@@ -92,8 +93,9 @@ class RowWriter(Tile):
         return after if self.finite else mark
 
     def _write_aligned(self, k: int, results: Sequence[int | float], rows: list[str]) -> None:
-        """Write a long output: in aligned vectors, and past the caches, where its place allows it."""
+        """Write a long output in aligned vectors, and past the caches, if its rows lie so that it can be."""
         out, slots, size = self.out, self._slots(results), len(results)
+        # Where w divides the size, all rows are aligned, and the usual way is as good near the caches.
         names = {"past": True, "near": False} if size % self.w else {"past": True}
         for name, past in names.items():
             function = AlignedStores(f"{name}{k}", slots, self.w, self.real, past)
@@ -129,7 +131,7 @@ class RowWriter(Tile):
         results: Sequence[int | float],
         rows: list[str],
     ) -> None:
-        """The same as straight lines, a fifth faster: each block knows where its slots are."""
+        """As :meth:`_write`, without loops: a fifth faster, because places are part of the instructions."""
         outer, w, t = self.out, self.w, self.t
         given = [f"%r{lane}" for lane in range(w)]
         parameters = ", ".join(["ptr noalias %ws", *(f"ptr {r}" for r in given)])
