@@ -78,7 +78,7 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
         return INTERRUPTED
     interrupted = bool(trajectory.summary.get("interrupted"))
     if broke:
-        say(broke.partition(" The states before")[0].rstrip(" ."))
+        say(broke.partition(" The states before")[0].rstrip(" .").replace("try dt = ", "try --dt "))
     if interrupted:
         say(f"interrupted at t = {trajectory.t[-1]:.4g} s: writing what was computed until then")
     if data is not None:

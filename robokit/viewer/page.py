@@ -52,7 +52,8 @@ def write_page(
         source: a Trajectory, or a Robot for a page on which sliders pose it.
         path: where to; ".html" is appended where there is no suffix.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: display triangles of one mesh; None shares out what a page shows well.
+        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+            well.
         max_fps: stored frames per second at most; the page interpolates between them.
 
     Returns:
@@ -93,7 +94,8 @@ def page_html(
     Args:
         source: a Trajectory or a Robot.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: display triangles of one mesh; None shares out what a page shows well.
+        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+            well.
         max_fps: stored frames per second at most.
 
     Returns:

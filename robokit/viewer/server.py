@@ -4,10 +4,12 @@ meshcat's own server is a second process that listens on every network interface
 This one is a thread that listens on 127.0.0.1 only, so it ends with the script however the script ends.
 
 It answers only requests that name this machine as their host, and takes websockets only from its own page:
-otherwise any page in the user's browser could read the scene, under a host name of its own that leads to
-127.0.0.1 (DNS rebinding). Each browser has its own list of what it has not received yet. A browser that reads
-slowly, or never, delays nobody and gets the latest state of each part of the scene when it reads on; one that
-goes away is forgotten without a word.
+otherwise a web page from elsewhere could read the scene through the user's browser, under a host name of its
+own that leads to 127.0.0.1 (DNS rebinding).
+
+Each browser has its own list of the commands that it has not received yet. So a browser that reads slowly, or
+never, does not delay the others, and it gets the latest state of each part of the scene when it reads on. One
+that goes away is removed silently.
 
 This module needs tornado, which meshcat brings along; :mod:`robokit.viewer.live` imports it when it starts.
 """
@@ -36,7 +38,7 @@ LARGEST_MESSAGE = 65536
 """Bytes of a message from a browser; meshcat's page sends none unless asked."""
 
 PING = 20.0
-"""Seconds between questions to each browser whether it is still there; one without an answer is dropped."""
+"""Seconds between pings of each browser; one that does not answer until the next is dropped."""
 
 FAREWELL = 1.0
 """Seconds that browsers have at the end to receive what was sent before."""

@@ -347,6 +347,18 @@ def test_a_run_that_ended_in_time_has_no_banner(page):
     assert page.get_by_role("alert").count() == 0
 
 
+def test_numbers_of_a_run_that_exploded_fit_on_the_page(watch, humanoid, tmp_path):
+    motion = made_up_motion(humanoid)
+    motion.energy.kinetic[-3:] = -1.5e17
+    motion.summary["energy_balance"] = 1.5e17
+    page = watch.open(write_page(motion, tmp_path / "exploded.html"))
+    page.keyboard.press("End")
+    page.screenshot(path=tmp_path / "exploded.png")
+    assert "1.5·10¹⁷ J" in page.locator("#strip").inner_text()
+    assert "−1.5·10¹⁷" in page.locator(".legend").first.inner_text()
+    assert page.evaluate(LAYOUT) == {"cut": [], "over": [], "outside": [], "scrolls": False}
+
+
 def test_both_themes(page, tmp_path):
     page.get_by_role("button", name="Light or dark").click()
     page.wait_for_timeout(150)

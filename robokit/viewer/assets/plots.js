@@ -37,7 +37,7 @@ class Plot {
       legend: { show: false },
       cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { size: 5 } },
       scales: { x: { time: false, range: [graph.x[0], graph.x[graph.x.length - 1]] }, y: { range: span } },
-      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: 50, gap: 4, values: (_, ticks) => ticks.map(short) }],
+      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: room, gap: 4, values: (_, ticks) => ticks.map(short) }],
       series: [{}, ...graph.lines.map((line, k) => ({ stroke: tint(line, k), width: line.name === "total" ? 2 : 1.6, points: { show: false }, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
     };
     this.chartObject = new uPlot(options, [graph.x, ...graph.lines.map((line) => line.y)], this.chart);
@@ -95,10 +95,13 @@ function span(_, low, high) {
   return [low - air, high + air];
 }
 
+// Width of the y axis [px]: more than usual only for numbers with a power of ten.
+const room = (_, labels) => Math.max(50, 16 + 6 * Math.max(0, ...(labels || []).map((label) => label.length)));
+
 function short(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-3) return figure(value);
+  if (size >= 1e6 || size < 1e-3) return powerOfTen(value, 2);
   if (size >= 1e4) return `${+(value / 1000).toFixed(1)}k`.replace("-", "−");
   return String(+value.toPrecision(4)).replace("-", "−");
 }
