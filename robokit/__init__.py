@@ -9,29 +9,9 @@ Angular first, quaternions wxyz, SI units; everything else in robokit.convention
 
 from typing import TYPE_CHECKING, Any
 
-from robokit import hooks
-from robokit.dynamics import (
-    LinkPoses,
-    LTDLFactor,
-    aba,
-    bias_forces,
-    center_of_mass,
-    centroidal_momentum,
-    centroidal_momentum_bias,
-    centroidal_momentum_matrix,
-    cost,
-    crba,
-    crba_nonzeros,
-    forward_dynamics,
-    forward_kinematics,
-    gravity_forces,
-    inertia_entries,
-    inertia_sparsity,
-    kinetic_energy,
-    ltdl,
-    potential_energy,
-    rnea,
-)
+from robokit import dynamics, hooks
+from robokit.dynamics import *
+from robokit.dynamics.cost import cost
 from robokit.errors import (
     Diagnostic,
     MissingDependency,
@@ -75,9 +55,7 @@ __all__ = [
     "Diagnostic",
     "Ground",
     "Joint",
-    "LTDLFactor",
     "Link",
-    "LinkPoses",
     "Mimic",
     "MissingDependency",
     "ModelBuilder",
@@ -94,33 +72,17 @@ __all__ = [
     "UnknownName",
     "UrdfError",
     "WrongType",
-    "aba",
-    "bias_forces",
-    "center_of_mass",
-    "centroidal_momentum",
-    "centroidal_momentum_bias",
-    "centroidal_momentum_matrix",
     "cost",
-    "crba",
-    "crba_nonzeros",
     "find_robot",
-    "forward_dynamics",
-    "forward_kinematics",
     "from_yourdfpy",
-    "gravity_forces",
-    "inertia_entries",
-    "inertia_sparsity",
-    "kinetic_energy",
     "load_urdf",
     "loads_urdf",
-    "ltdl",
-    "potential_energy",
-    "rnea",
     "rollout",
     "simulate",
     "standing_configuration",
     "standing_height",
 ]
+__all__ += dynamics.__all__
 
 
 def __getattr__(name: str) -> Any:

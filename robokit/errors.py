@@ -15,12 +15,67 @@ An error says what was given, what is accepted and what to do next.
 
 from __future__ import annotations
 
+import bisect
 import difflib
+import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "note"]
+
+COMPARED = 500
+"""Known names that a wrong one is compared with, those next to it in the alphabet."""
+
+LONGEST_NAME = 60
+"""Characters of a name that a message shows and a search for similar names looks at."""
+
+
+def quoted(name: object) -> str:
+    """The repr of a name, cut to a length that a message can hold."""
+    text = name if isinstance(name, str) else str(name)
+    return repr(text) if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]!r}..."
+
+
+def one_line(text: str, longest: int = 1000) -> str:
+    """The text in one line of bounded length: breaks become blanks, unseen characters are escaped.
+
+    Args:
+        text: any text, for example one that quotes a file.
+        longest: characters of the result; the middle of a longer text is left out.
+    """
+    if len(text) > longest:
+        text = f"{text[: 2 * longest // 3]} ... {text[-(longest // 3 - 5) :]}"
+    return text if text.isprintable() else "".join(c if c.isprintable() else _seen(c) for c in text)
+
+
+def _seen(character: str) -> str:
+    return " " if character in "\t\n\r\u2028\u2029" else ascii(character)[1:-1]
+
+
+def nearest_names(
+    name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6, compared: int = COMPARED
+) -> list[str]:
+    """The known names that are most like a wrong one, the nearest first.
+
+    The time is bounded whatever the names are: of many names only those that stand next to the wrong one in
+    the alphabet are compared, and names of more than 60 characters are not.
+
+    Args:
+        name: the wrong name.
+        known: the right ones.
+        most: number of names in the result, at most.
+        cutoff: likeness from which a name counts, 0 to 1.
+        compared: number of names that are compared, at most.
+    """
+    if len(name) > LONGEST_NAME:
+        return []
+    names = sorted(k for k in known if len(k) <= LONGEST_NAME)
+    if len(names) > compared:
+        start = bisect.bisect(names, name) - compared // 2
+        start = min(max(start, 0), len(names) - compared)
+        names = names[start : start + compared]
+    return difflib.get_close_matches(name, names, n=most, cutoff=cutoff)
 
 
 @dataclass(frozen=True)
@@ -35,6 +90,8 @@ class Diagnostic:
         line: line in the file, 0 where there is none.
         message: what was found and what is accepted.
         hint: what to do about it; may be empty.
+
+    Element, message and hint are single lines of bounded length, whatever they quote.
     """
 
     severity: Severity
@@ -45,8 +102,13 @@ class Diagnostic:
     message: str
     hint: str = ""
 
+    def __post_init__(self) -> None:
+        for name, longest in (("element", 250), ("message", 1000), ("hint", 500)):
+            object.__setattr__(self, name, one_line(getattr(self, name), longest))
+
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}" if self.line else self.file
+        file = one_line(self.file)
+        where = f"{file}:{self.line}" if self.line else file
         text = f"{where}: {self.severity} {self.code}: {self.element}: {self.message}"
         return f"{text} ({self.hint})" if self.hint else text
 
@@ -88,16 +150,17 @@ class UnknownName(RobokitError, KeyError):
     """A name that does not exist, with the nearest ones that do."""
 
     def __init__(self, what: str, name: Any, known: Iterable[str], hint: str = "") -> None:
-        known = sorted(known)
-        near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+        known = list(known)
+        near = nearest_names(str(name), known, cutoff=0.5)
         if near:
-            advice = "did you mean " + " or ".join(repr(n) for n in near) + "?"
+            advice = "did you mean " + " or ".join(map(repr, near)) + "?"
         elif not known:
             advice = f"there is no {what} at all"
         else:
-            shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-            advice = f"known: {shown}"
-        self.message = f"no {what} named {name!r}; {advice}" + (f" {hint}" if hint else "")
+            shown = [one_line(k, LONGEST_NAME) for k in heapq.nsmallest(8, known)]
+            advice = "known: " + ", ".join(shown) + (", ..." if len(known) > 8 else "")
+        given = quoted(name) if isinstance(name, str) else one_line(repr(name), LONGEST_NAME + 2)
+        self.message = f"no {what} named {given}; {advice}" + (f" {hint}" if hint else "")
         super().__init__(self.message)
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ PACKAGE = "robokit"
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     # Each part imports from the floors before its own; neighbours on one floor never import each other.
     "": [
-        ("errors", "conventions", "spatial", "disk_cache", "hooks"),
+        ("errors", "conventions", "derived", "spatial", "disk_cache", "hooks"),
         ("arguments", "robot_names"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop", "mjcf"),

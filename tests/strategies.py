@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ladder
@@ -47,7 +47,7 @@ def robots(draw: Any, most: int = 5, kinds: tuple[str, ...] = ladder.ALL_KINDS) 
     return b.build(draw(st.sampled_from(["fixed", "floating"])), gravity=draw(st.sampled_from(GRAVITIES)))
 
 
-def arguments(robot: Robot, names: tuple[str, ...], rows: int, seed: int) -> list[np.ndarray]:
+def arguments(robot: Robot, names: Sequence[str], rows: int, seed: int) -> list[np.ndarray]:
     """Arguments of a kernel of robokit.dynamics.build by name, (rows, n) each: states, and their matrices."""
     rng = np.random.default_rng(seed)
     n = robot.nv
@@ -59,7 +59,7 @@ def arguments(robot: Robot, names: tuple[str, ...], rows: int, seed: int) -> lis
         factor, D[k] = ltdl(robot.tree.dof_parent, H[k].tolist())
         L[k] = np.array(factor).reshape(n, n)
     known = {"q": q, "H": H.reshape(rows, n * n), "L": L.reshape(rows, n * n), "D": D}
-    sizes = {"f_ext": 6 * (robot.nbodies + 1)}
+    sizes = {"f_ext": 6 * (robot.nbodies + 1), "at": 3}
     return [known[x] if x in known else rng.standard_normal((rows, sizes.get(x, n))) for x in names]
 
 

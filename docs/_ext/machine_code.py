@@ -10,15 +10,14 @@ from sphinx.application import Sphinx
 
 import robokit as rk
 from robokit.algorithms.rnea import rnea
-from robokit.dynamics.build import KERNELS, SIZES
+from robokit.dynamics.build import flat_text, outputs, sizes
+from robokit.dynamics.table import KERNELS
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.target import llvm as compile
-from robokit.engine.trace.graph import ADD, CONST, COS, INPUT, MUL, SIN, SUB, Program
-from robokit.engine.trace.scalar import trace
+from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS
+from robokit.engine.trace.program import Program
+from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder
-
-SIGNS = {ADD: "+", SUB: "-", MUL: "*"}
-CALLS = {SIN: "sin", COS: "cos"}
 
 
 def pendulum() -> rk.Robot:
@@ -31,8 +30,8 @@ def pendulum() -> rk.Robot:
 def recorded(robot: rk.Robot) -> Program:
     """The graph of its inverse dynamics."""
     row = KERNELS["rnea"]
-    inputs = [(name, SIZES[name](robot)) for name in row.inputs]
-    return trace(lambda *flat: row.text(robot, *flat), inputs, row.outputs(robot))
+    inputs = sizes(row, robot)
+    return trace(flat_text(row, robot), inputs, outputs(row, robot))
 
 
 def listing(program: Program) -> str:
@@ -47,12 +46,9 @@ def listing(program: Program) -> str:
 
     lines = []
     for n in program.order:
-        operation, *operands = program.nodes[n]
-        values = [name(operand) for operand in operands]
-        text = (
-            f" {SIGNS[operation]} ".join(values) if operation in SIGNS else f"{CALLS[operation]}({values[0]})"
-        )
-        lines.append(f"{number[n]} = {text}")
+        opcode, *operands = program.nodes[n]
+        values = tuple(name(operand) for operand in operands)
+        lines.append(f"{number[n]} = {OPERATIONS[opcode].notation % values}")
     for (output, _), row in zip(program.outputs, program.results, strict=True):
         lines += [f"{output}[{k}] = {number.get(r, r)}" for k, r in enumerate(row)]
     return "\n".join(lines)

@@ -9,48 +9,30 @@ rounding.
 All raise ShapeError (a wrong shape or dtype, NaN, infinity or a quaternion that is not unit; the
 message names the argument), WrongType where the robot is none, and, given names, an engine among them,
 UnknownName.
+
+table            the algorithms: one row each
+layout           arrays to what their texts take, and back
+build            their kernels for a robot
+run              the way in of the public functions
+link_kinematics  poses and Jacobians of links
+inverse          RNEA, bias and gravity forces
+mass_matrix      H, its sparsity, its factors
+forward          ABA, and RNEA + CRBA + LTDL
+momentum         centre of mass, energies, centroidal momentum
+singular         which joint makes H singular
+long_robots      H and its factors for robots of hundreds of joints
+cost             operation counts
 """
 
-from robokit.dynamics.cost import cost
-from robokit.dynamics.forward import aba, forward_dynamics
-from robokit.dynamics.inverse import bias_forces, gravity_forces, rnea
-from robokit.dynamics.link_kinematics import LinkPoses, forward_kinematics
-from robokit.dynamics.mass_matrix import (
-    LTDLFactor,
-    crba,
-    crba_nonzeros,
-    inertia_entries,
-    inertia_sparsity,
-    ltdl,
-)
-from robokit.dynamics.momentum import (
-    center_of_mass,
-    centroidal_momentum,
-    centroidal_momentum_bias,
-    centroidal_momentum_matrix,
-    kinetic_energy,
-    potential_energy,
-)
+from robokit.dynamics import forward, inverse, link_kinematics, mass_matrix, momentum
+from robokit.dynamics.forward import *
+from robokit.dynamics.inverse import *
+from robokit.dynamics.link_kinematics import *
+from robokit.dynamics.mass_matrix import *
+from robokit.dynamics.momentum import *
 
-__all__ = [
-    "LTDLFactor",
-    "LinkPoses",
-    "aba",
-    "bias_forces",
-    "center_of_mass",
-    "centroidal_momentum",
-    "centroidal_momentum_bias",
-    "centroidal_momentum_matrix",
-    "cost",
-    "crba",
-    "crba_nonzeros",
-    "forward_dynamics",
-    "forward_kinematics",
-    "gravity_forces",
-    "inertia_entries",
-    "inertia_sparsity",
-    "kinetic_energy",
-    "ltdl",
-    "potential_energy",
-    "rnea",
-]
+__all__ = list(forward.__all__)
+__all__ += inverse.__all__
+__all__ += link_kinematics.__all__
+__all__ += mass_matrix.__all__
+__all__ += momentum.__all__

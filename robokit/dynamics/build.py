@@ -1,218 +1,91 @@
-"""Which algorithm becomes which kernel: one row a kernel, built for a robot at its first call.
+"""Kernels of a robot: the texts of the table with their flat arrays, built at the first call.
 
-A row says how the flat arrays of the public functions become the per-joint lists that the algorithms
-take, and back. The engine sees only the resulting text; it knows no robots.
+The engine sees only the resulting text, the sizes of its inputs and a key; it knows no robots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from robokit.algorithms.aba import aba
-from robokit.algorithms.bias import bias_forces, gravity_forces
-from robokit.algorithms.center_of_mass import center_of_mass
-from robokit.algorithms.centroidal import (
-    centroidal_momentum,
-    centroidal_momentum_bias,
-    centroidal_momentum_matrix,
-)
-from robokit.algorithms.coupling import (
-    coupled_forward_dynamics,
-    reduced_columns,
-    reduced_force,
-    reduced_matrix,
-)
-from robokit.algorithms.crba import crba
-from robokit.algorithms.energy import kinetic_energy, potential_energy
-from robokit.algorithms.forward_dynamics import forward_dynamics
-from robokit.algorithms.kinematics import forward_kinematics
-from robokit.algorithms.ltdl import ltdl, ltdl_solve
-from robokit.algorithms.rnea import rnea
+from robokit.dynamics.layout import CHOICES, INPUTS, Scalars
 from robokit.dynamics.singular import check_inertia, check_mass
+from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.robot import Robot
-from robokit.spatial import Force, Transform, Vector3
-from robokit.spatial.vector3 import Matrix3
 
-Lists = Sequence[Any]
+Key = str | tuple[str, ...]
+"""Name of a kernel; for an algorithm about a link with its choices: ("link_jacobian", "hand", "world")."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """A kernel as data.
+def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
+    """The robot's kernel of that name, built at the first call.
 
-    Attributes:
-        inputs: names of the arguments; their sizes are in :data:`SIZES`.
-        outputs: robot -> (name, shape) of each output.
-        text: robot, flat arguments -> flat outputs.
-        quaternions: whether the first input is a configuration with quaternions to check.
-        finite: whether the outputs are checked too.
-        inertial: whether the inertias matter.
-        massive: whether there is no answer where nothing that moves has mass.
+    Raises:
+        SingularInertia: there is no answer for this robot whatever its configuration.
+        UnknownName: no such link or axes among the choices.
     """
-
-    inputs: tuple[str, ...]
-    outputs: Callable[[Robot], list[tuple[str, tuple[int, ...]]]]
-    text: Callable[..., list[Lists]]
-    quaternions: bool = True
-    finite: bool = False
-    inertial: bool = True
-    massive: bool = False
-
-
-SIZES: dict[str, Callable[[Robot], int]] = {
-    "q": lambda r: r.nq,
-    "v": lambda r: r.nv,
-    "a": lambda r: r.nv,
-    "tau": lambda r: r.nv,
-    "f_ext": lambda r: 6 * (r.nbodies + 1),
-    "H": lambda r: r.nv * r.nv,
-    "L": lambda r: r.nv * r.nv,
-    "D": lambda r: r.nv,
-    "b": lambda r: r.nv,
-}
+    place = key if dtype == "float64" else (key, dtype)
+    found = robot.kernels.get(place)
+    if found is None:
+        row = KERNELS[key if isinstance(key, str) else key[0]]
+        if row.result.finite:
+            check_inertia(robot)
+        if row.massive:
+            check_mass(robot)
+        if robot.parameters is None:
+            found = _build(key, row, robot, flat_text(row, robot, key), robot.fingerprint, dtype)
+        else:
+            found = _shared(key, row, robot, dtype)
+            if row.inertial:
+                given = robot.parameters.view(np.float64)  # not the dtype object of a pickled array
+                found = found.bind(given.reshape(*given.shape[:-2], -1))
+        found = robot.kernels.setdefault(place, found)  # another thread may have come first
+    return found
 
 
-def lower_entries(robot: Robot) -> list[tuple[int, int]]:
-    """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
-    pattern = robot.inertia_pattern
-    return [(i, j) for i in range(robot.nv) for j in range(i + 1) if pattern[i, j]]
+def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list[Scalars]]:
+    """The text of a row on flat arrays: one sequence of scalars an input -> one an output.
+
+    Args:
+        row: of the table.
+        robot: the robot.
+        key: of the kernel, for the choices of an algorithm about a link.
+    """
+    names = row.inputs.split()
+    given = () if isinstance(key, str) else key[1:]
+    choices = [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
+    coupled = robot.coupling is not None
+    text = row.coupled if coupled and row.coupled else row.text
+    first = robot.dof_parent if row.of_dofs else robot.tree
+
+    def run(*flat: Scalars) -> list[Scalars]:
+        arguments = [INPUTS[name].split(robot, x) for name, x in zip(names, flat, strict=True)]
+        result = text(first, *arguments, *choices)
+        if coupled and row.result.reduced is not None:
+            result = row.result.reduced(robot.tree, result)
+        return row.result.flat(robot, result)
+
+    return run
 
 
-def _flat(rows: Any) -> list[Any]:
-    return list(chain.from_iterable(rows))
+def sizes(row: Algorithm, robot: Robot) -> list[tuple[str, int]]:
+    """(name, number of scalars) of each input."""
+    return [(name, INPUTS[name].size(robot)) for name in row.inputs.split()]
 
 
-def _square(robot: Robot, flat: Lists) -> list[Lists]:
-    n = robot.nv
-    return [flat[i * n : (i + 1) * n] for i in range(n)]
+def outputs(row: Algorithm, robot: Robot) -> list[tuple[str, tuple[int, ...]]]:
+    """(symbol, shape) of each output."""
+    return list(zip(row.symbols.split(), row.result.shapes(robot), strict=True))
 
 
-def _forces(robot: Robot, flat: Lists) -> list[Force]:
-    return [Force(Vector3(*flat[k : k + 3]), Vector3(*flat[k + 3 : k + 6])) for k in range(0, len(flat), 6)]
-
-
-def _of_v(algorithm: Callable[..., Any], with_forces: bool = False) -> Callable[..., list[Lists]]:
-    """Text of an algorithm whose first argument is q and whose others are by joint, like v."""
-
-    def text(robot: Robot, q: Lists, *others: Lists) -> list[Lists]:
-        tree = robot.tree
-        by_joint: list[Any] = [robot.split_q(q)]
-        if with_forces:
-            *others, forces = others  # type: ignore[assignment]
-        if robot.coupling is not None and algorithm in (aba, forward_dynamics):
-            qd, tau = others
-            f_ext = _forces(robot, forces) if with_forces else None
-            a = coupled_forward_dynamics(tree, by_joint[0], robot.split_v(qd), robot.split_tau(tau), f_ext)
-            return [robot.join_v(a)]
-        by_joint += [robot.split_v(x) for x in others]
-        if with_forces:
-            by_joint.append(_forces(robot, forces))
-        result = algorithm(tree, *by_joint)
-        if robot.coupling is not None:
-            if algorithm is crba:
-                result = reduced_matrix(tree, result)
-            elif algorithm is centroidal_momentum_matrix:
-                result = reduced_columns(tree, result)
-            else:
-                return [reduced_force(tree, _flat(result))]
-        return [_flat(result)]
-
-    return text
-
-
-def _spatial(algorithm: Callable[..., Any], scalar: bool = False) -> Callable[..., list[Lists]]:
-    """Text of an algorithm that returns one vector, or one scalar (in a batch itself an array)."""
-
-    def text(robot: Robot, q: Lists, *others: Lists) -> list[Lists]:
-        tree = robot.tree
-        value = algorithm(tree, robot.split_q(q), *(robot.split_v(x) for x in others))
-        return [[value] if scalar else list(value)]
-
-    return text
-
-
-def _nonzeros(robot: Robot, q: Lists) -> list[Lists]:
-    H = crba(robot.tree, robot.split_q(q))
-    if robot.coupling is not None:
-        H = reduced_matrix(robot.tree, H)
-    return [[H[i][j] for i, j in lower_entries(robot)]]
-
-
-def _factor(robot: Robot, H: Lists) -> list[Lists]:
-    L, D = ltdl(robot.dof_parent, _square(robot, H))
-    return [_flat(L), D]
-
-
-def _solve(robot: Robot, L: Lists, D: Lists, b: Lists) -> list[Lists]:
-    return [ltdl_solve(robot.dof_parent, _square(robot, L), D, b)]
-
-
-def _link_poses(robot: Robot, q: Lists) -> list[Lists]:
-    X0 = forward_kinematics(robot.tree, robot.split_q(q))
-    poses: list[Any] = []
-    for link in robot.links:
-        R = Matrix3(link.placement.rotation.tolist())
-        p = Vector3(*link.placement.position.tolist())
-        X = X0[link.body]
-        poses += _flat((*row, x) for row, x in zip((X.E.T @ R).rows, X.point(p), strict=True))
-    return [poses]
-
-
-def _wrenches_in_bodies(robot: Robot, q: Lists, f_ext: Lists) -> list[Lists]:
-    """World wrenches about the world origin, one a body, in body coordinates."""
-    X0: list[Transform] = forward_kinematics(robot.tree, robot.split_q(q))
-    return [_flat(X.star(f) for X, f in zip(X0, _forces(robot, f_ext), strict=True))]
-
-
-def _nv(name: str) -> Callable[[Robot], list[tuple[str, tuple[int, ...]]]]:
-    return lambda r: [(name, (r.nv,))]
-
-
-KERNELS: dict[str, Row] = {
-    "forward_kinematics": Row(
-        ("q",),
-        lambda r: [("poses", (len(r.links), 3, 4))],
-        _link_poses,
-        inertial=False,
-    ),
-    "rnea": Row(("q", "v", "a"), _nv("tau"), _of_v(rnea)),
-    "rnea_f_ext": Row(("q", "v", "a", "f_ext"), _nv("tau"), _of_v(rnea, True)),
-    "bias_forces": Row(("q", "v"), _nv("C"), _of_v(bias_forces)),
-    "bias_forces_f_ext": Row(("q", "v", "f_ext"), _nv("C"), _of_v(bias_forces, True)),
-    "gravity_forces": Row(("q",), _nv("G"), _of_v(gravity_forces)),
-    "crba": Row(("q",), lambda r: [("H", (r.nv, r.nv))], _of_v(crba)),
-    "crba_nonzeros": Row(("q",), lambda r: [("H", (len(lower_entries(r)),))], _nonzeros),
-    "ltdl": Row(("H",), lambda r: [("L", (r.nv, r.nv)), ("D", (r.nv,))], _factor, False, inertial=False),
-    "ltdl_solve": Row(("L", "D", "b"), _nv("x"), _solve, False, inertial=False),
-    "aba": Row(("q", "v", "tau"), _nv("a"), _of_v(aba), finite=True),
-    "aba_f_ext": Row(("q", "v", "tau", "f_ext"), _nv("a"), _of_v(aba, True), finite=True),
-    "forward_dynamics": Row(("q", "v", "tau"), _nv("a"), _of_v(forward_dynamics), finite=True),
-    "forward_dynamics_f_ext": Row(
-        ("q", "v", "tau", "f_ext"), _nv("a"), _of_v(forward_dynamics, True), finite=True
-    ),
-    "center_of_mass": Row(("q",), lambda r: [("p_G", (3,))], _spatial(center_of_mass), massive=True),
-    "kinetic_energy": Row(("q", "v"), lambda r: [("T", ())], _spatial(kinetic_energy, True)),
-    "potential_energy": Row(("q",), lambda r: [("V", ())], _spatial(potential_energy, True)),
-    "centroidal_momentum_matrix": Row(
-        ("q",), lambda r: [("A_G", (6, r.nv))], _of_v(centroidal_momentum_matrix), massive=True
-    ),
-    "centroidal_momentum": Row(
-        ("q", "v"), lambda r: [("h_G", (6,))], _spatial(centroidal_momentum), massive=True
-    ),
-    "centroidal_momentum_bias": Row(
-        ("q", "v"), lambda r: [("rate", (6,))], _spatial(centroidal_momentum_bias), massive=True
-    ),
-    "wrenches_in_bodies": Row(
-        ("q", "f_ext"), lambda r: [("f", (r.nbodies + 1, 6))], _wrenches_in_bodies, inertial=False
-    ),
-}
+def example_key(row: Algorithm, robot: Robot) -> Key:
+    """The key of one of a row's kernels, for tables of costs and for tests."""
+    about = [CHOICES[choice].example(robot) for choice in row.about.split()]
+    return (row.name, *about) if about else row.name
 
 
 def quaternion_offsets(robot: Robot) -> list[int]:
@@ -224,45 +97,24 @@ def quaternion_offsets(robot: Robot) -> list[int]:
     ]
 
 
-def kernel(robot: Robot, name: str, dtype: str = "float64") -> Kernel | Bound:
-    """The robot's kernel of that row, built at the first call."""
-    place = name if dtype == "float64" else f"{name} {dtype}"
-    found = robot.kernels.get(place)
-    if found is None:
-        row = KERNELS[name]
-        if row.finite:
-            check_inertia(robot)
-        if row.massive:
-            check_mass(robot)
-        if robot.parameters is None:
-            found = _build(name, row, robot, lambda *flat: row.text(robot, *flat), robot.fingerprint, dtype)
-        else:
-            found = _shared(name, row, robot, dtype)
-            if row.inertial:
-                given = robot.parameters.view(np.float64)  # not the dtype object of a pickled array
-                found = found.bind(given.reshape(*given.shape[:-2], -1))
-        robot.kernels[place] = found
-    return found
-
-
-def _shared(name: str, row: Row, robot: Robot, dtype: str) -> Kernel:
+def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str) -> Kernel:
     """The kernel that serves all robots of this tree, whatever their inertias."""
-    place = (name, robot.tree.gravity, dtype)
+    place = (key, robot.tree.gravity, dtype)
     found = robot.shared_kernels.get(place)
     if found is None:
         bare = without_inertias(robot)
-        key = robot.fingerprint_without_inertias + b"inertial parameters"
+        code_key = robot.fingerprint_without_inertias + b"inertial parameters"
         if row.inertial:
 
-            def text(*flat: Lists) -> list[Lists]:
+            def text(*flat: Scalars) -> list[Scalars]:
                 *others, parameters = flat
-                return row.text(replace(bare, tree=replace(bare.tree, I=inertias(parameters))), *others)
+                one = replace(bare, tree=replace(bare.tree, I=inertias(parameters)))
+                return flat_text(row, one, key)(*others)
 
-            found = _build(
-                name, row, bare, text, key, dtype, [("inertial_parameters", COUNT * (bare.nbodies + 1))]
-            )
+            more = [("inertial_parameters", COUNT * (bare.nbodies + 1))]
+            found = _build(key, row, bare, text, code_key, dtype, more)
         else:
-            found = _build(name, row, bare, lambda *flat: row.text(bare, *flat), key, dtype)
+            found = _build(key, row, bare, flat_text(row, bare, key), code_key, dtype)
         found = robot.shared_kernels.setdefault(place, found)
     return found
 
@@ -274,21 +126,22 @@ def without_inertias(robot: Robot) -> Robot:
 
 
 def _build(
-    name: str,
-    row: Row,
+    key: Key,
+    row: Algorithm,
     robot: Robot,
-    text: Callable[..., list[Lists]],
-    key: bytes,
+    text: Callable[..., list[Scalars]],
+    code_key: bytes,
     dtype: str,
     more: Sequence[tuple[str, int]] = (),
 ) -> Kernel:
+    chosen = "" if isinstance(key, str) else repr(key[1:])
     return Kernel.build(
-        name,
-        inputs=[*((n, SIZES[n](robot)) for n in row.inputs), *more],
-        outputs=row.outputs(robot),
+        row.name,
+        inputs=[*sizes(row, robot), *more],
+        outputs=outputs(row, robot),
         text=text,
-        key=key,
-        quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.quaternions else [],
-        finite=row.finite,
+        key=code_key + chosen.encode(),
+        quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.inputs.startswith("q") else [],
+        finite=row.result.finite,
         dtype=dtype,
     )

@@ -14,29 +14,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.dynamics.build import KERNELS, kernel
+from robokit.dynamics.build import example_key, kernel
+from robokit.dynamics.table import ALGORITHMS, KERNELS
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import SingularInertia, UnknownName
 from robokit.model.robot import Robot
 from robokit.model.sparsity import dof_depths, ltdl_counts
 
-GROWTH = {
-    "forward_kinematics": "O(n)",
-    "rnea": "O(n)",
-    "bias_forces": "O(n)",
-    "gravity_forces": "O(n)",
-    "crba": "O(n d)",
-    "ltdl": "O(n d^2)",
-    "ltdl_solve": "O(n d)",
-    "aba": "O(n)",
-    "forward_dynamics": "O(n d^2)",
-    "center_of_mass": "O(n)",
-    "kinetic_energy": "O(n)",
-    "potential_energy": "O(n)",
-    "centroidal_momentum_matrix": "O(n)",
-    "centroidal_momentum": "O(n)",
-    "centroidal_momentum_bias": "O(n)",
-}
+GROWTH = {row.name: row.growth for row in ALGORITHMS if row.growth}
 """Kernels that are counted, and the growth that the sources state; forward_dynamics is method="crba"."""
 
 OPERATIONS = ("mul", "add", "div", "sqrt", "sincos")
@@ -190,9 +175,10 @@ def cost(robot: Robot) -> Cost:
 
 
 def _row(robot: Robot, name: str, formula: dict[str, int] | None) -> AlgorithmCost:
-    fresh = name not in robot.kernels
+    key = example_key(KERNELS[name], robot)
+    fresh = key not in robot.kernels
     try:
-        counts = kernel(robot, name).counts
+        counts = kernel(robot, key).counts
         numbers: Any = {k: counts[k] for k in OPERATIONS}
         return AlgorithmCost(name, GROWTH[name], formula=formula, **numbers)
     except TraceTooLarge as error:
@@ -203,7 +189,7 @@ def _row(robot: Robot, name: str, formula: dict[str, int] | None) -> AlgorithmCo
         note = f"not defined, {why}"
     finally:
         if fresh:  # recorded for its counts only: a humanoid's graphs would hold some ten megabytes
-            robot.kernels.pop(name, None)
+            robot.kernels.pop(key, None)
     return AlgorithmCost(name, GROWTH[name], formula=formula, note=note)
 
 

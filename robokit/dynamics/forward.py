@@ -11,6 +11,8 @@ from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_name
 from robokit.errors import UnknownName
 from robokit.model.robot import Robot
 
+__all__ = ["aba", "forward_dynamics"]
+
 
 def aba(
     robot: Robot,

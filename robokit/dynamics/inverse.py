@@ -9,6 +9,8 @@ import numpy as np
 from robokit.dynamics.run import FExt, body_forces, run
 from robokit.model.robot import Robot
 
+__all__ = ["bias_forces", "gravity_forces", "rnea"]
+
 
 def rnea(
     robot: Robot,

@@ -1,4 +1,4 @@
-"""Where the links are: poses in the world."""
+"""Where the links are and how they move: poses and Jacobians."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from robokit.dynamics.build import kernel
-from robokit.dynamics.run import run
+from robokit.dynamics.run import check_robot, run
 from robokit.errors import UnknownName
 from robokit.model.robot import Robot
+
+__all__ = ["LinkPoses", "forward_kinematics", "link_jacobian"]
 
 
 class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
@@ -97,3 +99,35 @@ def forward_kinematics(
         )
     run(robot, "forward_kinematics", out.matrices, engine, dtype, q)
     return out
+
+
+def link_jacobian(
+    robot: Robot,
+    q: Any,
+    link: str,
+    axes: str = "world",
+    at: Any = (0.0, 0.0, 0.0),
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """J(q) of a point fixed in a link: J v = [omega; velocity of the point].
+
+    Source: RBDA sections 2.3, 4.1; seeds 003, kappa(i).  Cost: O(d), d the link's depth.
+
+    Args:
+        robot: the robot.
+        q, out, engine, dtype: as in :func:`rnea`.
+        link: name of the link.
+        axes: "world", or "body" for the link's own.
+        at: the point in the link's frame [m], (3,) or (B, 3).
+
+    Returns:
+        J, (6, nv) or (B, 6, nv), rows [angular; linear].
+
+    Raises:
+        UnknownName: no such link or axes.
+    """
+    check_robot(robot)
+    return run(robot, ("link_jacobian", robot.link(link).name, axes), out, engine, dtype, q, at)

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from robokit import arguments as check
-from robokit.dynamics.build import kernel, lower_entries
+from robokit.dynamics.build import Key, kernel
+from robokit.dynamics.layout import lower_entries
 from robokit.engine import NotFinite
 from robokit.model.robot import Robot
 from robokit.model.sparsity import dof_depths
@@ -26,7 +27,7 @@ MOST = 200_000
 """Operations that are written out."""
 
 
-def long_way(robot: Robot, name: str, dtype: str = "float64") -> Callable[..., Any] | None:
+def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., Any] | None:
     """What stands for a kernel of too many operations; None where its straight line will do.
 
     Args:
@@ -34,11 +35,9 @@ def long_way(robot: Robot, name: str, dtype: str = "float64") -> Callable[..., A
         name: of the kernel. What is returned takes its arguments, and ``out``.
         dtype: of the result; the computation is in double precision all the same.
     """
-    if name not in WAYS or robot.parameters is not None:
+    if not isinstance(name, str) or name not in WAYS or robot.parameters is not None:
         return None
-    cost = robot.__dict__.get("_long_costs")
-    if cost is None:
-        cost = robot.__dict__["_long_costs"] = _costs(robot)
+    cost = robot.derived.get("costs written out", lambda: _costs(robot))
     needs, way = WAYS[name]
     if cost[needs] <= MOST:
         return None

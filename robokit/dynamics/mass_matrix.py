@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import real_array
-from robokit.dynamics.build import lower_entries
+from robokit.dynamics.layout import lower_entries
 from robokit.dynamics.run import check_mass_matrix, check_robot, run
 from robokit.dynamics.singular import refuse
 from robokit.errors import ShapeError
@@ -15,6 +15,8 @@ from robokit.model.robot import Robot
 
 if TYPE_CHECKING:
     import scipy.sparse
+
+__all__ = ["LTDLFactor", "crba", "crba_nonzeros", "inertia_entries", "inertia_sparsity", "ltdl"]
 
 
 def crba(

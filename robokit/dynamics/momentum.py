@@ -9,6 +9,15 @@ import numpy as np
 from robokit.dynamics.run import run
 from robokit.model.robot import Robot
 
+__all__ = [
+    "center_of_mass",
+    "centroidal_momentum",
+    "centroidal_momentum_bias",
+    "centroidal_momentum_matrix",
+    "kinetic_energy",
+    "potential_energy",
+]
+
 
 def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None, dtype: Any = None) -> np.ndarray:
     """Centre of mass of the moving bodies in the world.

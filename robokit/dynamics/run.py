@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import batch_size, real_array
-from robokit.dynamics.build import kernel
+from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.long_robots import long_way
 from robokit.dynamics.singular import refuse, singular_joint
 from robokit.engine import ENGINES
@@ -26,12 +26,12 @@ DTYPES = ("float64", "float32")
 
 
 def run(
-    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
+    robot: Robot, key: Key, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
 ) -> Any:
     """Run a kernel; the short way to machine code for single states comes first."""
     if out is None and engine is None and dtype is None:
         try:
-            fast = robot.kernels[name].fast  # a name of its own: twice as quick to call as an attribute
+            fast = robot.kernels[key].fast  # a name of its own: twice as quick to call as an attribute
         except KeyError:
             pass
         except (AttributeError, TypeError):
@@ -43,10 +43,10 @@ def run(
     check_robot(robot)
     dtype = "float64" if dtype is None else dtype_name(dtype)
     if engine == "python":
-        return kernel(robot, name, dtype).python(*arguments, out=out)
+        return kernel(robot, key, dtype).python(*arguments, out=out)
     if engine is not None and engine != "llvm":
         raise UnknownName("engine", str(engine), ENGINES)
-    slow = long_way(robot, name, dtype) or kernel(robot, name, dtype)
+    slow = long_way(robot, key, dtype) or kernel(robot, key, dtype)
     return slow(*arguments, out=out)
 
 

@@ -94,13 +94,14 @@ def check_mass(robot: Robot) -> None:
 
 def check_inertia(robot: Robot) -> None:
     """Raise SingularInertia where some joint moves no inertia, whatever the configuration."""
-    if "_regular" in robot.__dict__:  # looked at before; a robot does not change
-        return
-    for each in _patterns(robot):
-        joint = singular_joint(each)
-        if joint is not None:
-            refuse(robot, joint, "it moves no inertia of its own")
-    robot.__dict__["_regular"] = True
+    joint = robot.derived.get("singular joint", lambda: _always_singular(robot))
+    if joint is not None:
+        refuse(robot, joint, "it moves no inertia of its own")
+
+
+def _always_singular(robot: Robot) -> Joint | None:
+    """The outermost joint that moves no inertia in some sample, whatever the configuration."""
+    return next(filter(None, map(singular_joint, _patterns(robot))), None)
 
 
 def _patterns(robot: Robot) -> list[Robot]:

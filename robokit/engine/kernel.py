@@ -24,7 +24,8 @@ from robokit.engine.maker import MAKING, Code, Maker, Text
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
 from robokit.engine.run.single_calls import aligned, declined, fast_call
 from robokit.engine.target import llvm as compile
-from robokit.engine.trace.graph import Program
+from robokit.engine.trace.ops import flops
+from robokit.engine.trace.program import Program
 
 PLAIN_SECONDS = 1e-5
 """A guess of the time per state of the text on NumPy arrays."""
@@ -228,7 +229,7 @@ class Kernel:
     @property
     def flops(self) -> int:
         """Additions, multiplications, divisions and square roots per state."""
-        return sum(self.counts[name] for name in ("mul", "add", "div", "sqrt"))
+        return flops(self._maker.counts())
 
     @property
     def sparsity(self) -> list[np.ndarray]:

@@ -23,7 +23,8 @@ from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, stepped
 from robokit.engine.run.single_calls import aligned
 from robokit.engine.target import llvm as compile
 from robokit.engine.target.llvm import CompilerMissing, Loaded
-from robokit.engine.trace.graph import Program, TraceTooLarge
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
 
 Text = Callable[..., Sequence[Sequence[Any]]]
@@ -117,7 +118,7 @@ class Maker:
             return self._program
 
     def _record(self, signed: bool = False) -> Program:
-        from robokit.engine.trace.scalar import trace
+        from robokit.engine.trace.record import trace
 
         _, inputs, outputs, *_ = self._shape
         return trace(self._text, inputs, outputs, NODE_BUDGET, signed)

@@ -256,11 +256,13 @@ def _check(names: Sequence[str], parameters: np.ndarray) -> None:
         scale = np.maximum.reduce([abs(x) for x in (xx, yy, zz, xy, xz, yz)])
         present = scale > 0.0
         scale = 1.0 / np.where(present, scale, 1.0)  # products of three moments would leave the range
-        k = scale / np.where(m > 0.0, m, 1.0)
+        per_m = 1.0 / np.where(m > 0.0, m, 1.0)
+        cx, cy, cz = hx * per_m, hy * per_m, hz * per_m
+        hx, hy, hz = hx * scale, hy * scale, hz * scale
         half = 0.5 * (xx + yy + zz)
-        a, d, e = (half - xx) * scale - hx * hx * k, -xy * scale - hx * hy * k, -xz * scale - hx * hz * k
-        b, f = (half - yy) * scale - hy * hy * k, -yz * scale - hy * hz * k
-        c = (half - zz) * scale - hz * hz * k
+        a, d, e = (half - xx) * scale - hx * cx, -xy * scale - hx * cy, -xz * scale - hx * cz
+        b, f = (half - yy) * scale - hy * cy, -yz * scale - hy * cz
+        c = (half - zz) * scale - hz * cz
         slack = TOLERANCE * abs(a + b + c) + 1e-12
         a, b, c = a + slack, b + slack, c + slack
         second = a * b - d * d

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from robokit.derived import cached_attribute
 from robokit.model.sparsity import inertia_pattern
 
 NONE = -1
@@ -56,7 +56,7 @@ class Coupling:
             full[at] = tau[k]
         return full
 
-    @cached_property
+    @cached_attribute
     def G(self) -> np.ndarray:
         """The coupling matrix, (full nv, nv)."""
         G = np.zeros((len(self.v_from), self.nv))

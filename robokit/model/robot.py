@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from robokit import hooks
 from robokit.arguments import real_array
 from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
+from robokit.derived import Derived, cached_attribute
 from robokit.errors import Diagnostic, ShapeError, UnknownName, WrongType
 from robokit.model import inertial_parameters as inertial
 from robokit.model.geometry import Placement
@@ -65,8 +65,9 @@ class Robot:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or another process gets: everything but machine code, which it loads from the cache."""
-        kept = {name: value for name, value in vars(self).items() if name not in ("kernels", "_by_gravity")}
+        """What a copy or another process gets: not machine code, nor what other modules derived."""
+        left = ("kernels", "derived", "_by_gravity")
+        kept = {name: value for name, value in vars(self).copy().items() if name not in left}
         return kept | {"shared_kernels": {}}
 
     # ---- sizes and names -----------------------------------------------------------------------
@@ -91,14 +92,14 @@ class Robot:
         """lambda on degrees of freedom, which gives the sparsity of H and of its factor."""
         return self.tree.dof_parent if self.coupling is None else self.coupling.dof_parent
 
-    @cached_property
+    @cached_attribute
     def inertia_pattern(self) -> np.ndarray:
         """Where H can be nonzero, boolean (nv, nv), not to be written to."""
         pattern = inertia_pattern(self.dof_parent)
         pattern.flags.writeable = False
         return pattern
 
-    @cached_property
+    @cached_attribute
     def body_joints(self) -> tuple[Joint, ...]:
         """The joint of each body 1..N, coupled mimic joints included."""
         return tuple(sorted((*self.joints, *self.mimic_joints), key=lambda joint: joint.body))
@@ -108,7 +109,7 @@ class Robot:
         """N, the number of moving bodies."""
         return self.tree.n
 
-    @cached_property
+    @cached_attribute
     def total_mass(self) -> Any:
         """Mass of the moving bodies 1..N [kg]; a fixed root's own mass does not count.
 
@@ -122,7 +123,7 @@ class Robot:
         """B where :meth:`with_inertias` gave one set of parameters a sample, else None."""
         return len(self.parameters) if self.parameters is not None and self.parameters.ndim == 3 else None
 
-    @cached_property
+    @cached_attribute
     def inertial_parameters(self) -> np.ndarray:
         """Inertial parameters of bodies 0..N, (N + 1, 10), or (B, N + 1, 10) for a robot with samples.
 
@@ -141,31 +142,31 @@ class Robot:
         """Acceleration of free fall in world axes, (3,) [m/s^2]."""
         return np.array(self.tree.gravity)
 
-    @cached_property
+    @cached_attribute
     def joint_names(self) -> tuple[str, ...]:
         """Movable joints in v order."""
         return tuple(j.name for j in self.joints)
 
-    @cached_property
+    @cached_attribute
     def all_joint_names(self) -> tuple[str, ...]:
         """Movable joints in v order, then coupled mimic joints and the fixed ones."""
         return (*self.joint_names, *(j.name for j in (*self.mimic_joints, *self.fixed_joints)))
 
-    @cached_property
+    @cached_attribute
     def link_names(self) -> tuple[str, ...]:
         """All links in document order."""
         return tuple(link.name for link in self.links)
 
-    @cached_property
+    @cached_attribute
     def link_index(self) -> dict[str, int]:
         """Link name -> its place in links."""
         return {name: k for k, name in enumerate(self.link_names)}
 
-    @cached_property
+    @cached_attribute
     def _joint_by_name(self) -> dict[str, Joint]:
         return {j.name: j for j in (*self.joints, *self.mimic_joints, *self.fixed_joints)}
 
-    @cached_property
+    @cached_attribute
     def _link_by_name(self) -> dict[str, Link]:
         return {link.name: link for link in self.links}
 
@@ -403,7 +404,7 @@ class Robot:
         tree = replace(self.tree, I=inertial.inertias(inertial.columns(parameters)))
         return replace(self, tree=tree, links=links, parameters=parameters)
 
-    @cached_property
+    @cached_attribute
     def _by_gravity(self) -> dict[tuple[float, ...], Robot]:
         return {}
 
@@ -411,19 +412,24 @@ class Robot:
         """Exact operation counts of the algorithms on this robot: :func:`robokit.cost`."""
         return hooks.call("cost", self)
 
-    @cached_property
-    def kernels(self) -> dict[str, Any]:
+    @cached_attribute
+    def kernels(self) -> dict[Any, Any]:
         """Compiled kernels by name: a place for the layers above, which fill it at first calls."""
         return {}
 
-    @cached_property
+    @cached_attribute
+    def derived(self) -> Derived:
+        """What the layers above compute once from this robot: ``robot.derived.get(key, make)``."""
+        return Derived()
+
+    @cached_attribute
     def fingerprint(self) -> bytes:
         """Hash of everything a dynamics kernel depends on."""
         moving = self.inertial_parameters[..., 1:, :]
         parts = self.fingerprint_without_inertias + repr(moving.shape).encode() + moving.tobytes()
         return hashlib.sha256(parts).digest()
 
-    @cached_property
+    @cached_attribute
     def fingerprint_without_inertias(self) -> bytes:
         """Hash of everything a dynamics kernel depends on that takes the inertial parameters as an input."""
         t = self.tree

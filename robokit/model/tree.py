@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from robokit.conventions import GRAVITY
+from robokit.derived import cached_attribute
 from robokit.errors import ModelError
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.mimic_coupling import Coupling
@@ -95,7 +95,7 @@ class Tree:
         """N_J, tree joints and loop joints."""
         return self.n + len(self.loops)
 
-    @cached_property
+    @cached_attribute
     def children(self) -> tuple[tuple[int, ...], ...]:
         """mu(i) for i in 0..N."""
         mu: list[list[int]] = [[] for _ in self.parent]
@@ -103,7 +103,7 @@ class Tree:
             mu[self.parent[i]].append(i)
         return tuple(map(tuple, mu))
 
-    @cached_property
+    @cached_attribute
     def subtree(self) -> tuple[range, ...]:
         """nu(i) for i in 0..N: the bodies that joint i supports, i included; contiguous ranges."""
         end = list(range(1, self.n + 2))
@@ -112,7 +112,7 @@ class Tree:
             end[p] = max(end[p], end[i])
         return tuple(range(i, e) for i, e in enumerate(end))
 
-    @cached_property
+    @cached_attribute
     def support(self) -> tuple[tuple[int, ...], ...]:
         """kappa(i) for i in 0..N: the joints between body i and the reference, root first."""
         kappa: list[tuple[int, ...]] = [()]
@@ -120,12 +120,12 @@ class Tree:
             kappa.append((*kappa[self.parent[i]], i))
         return tuple(kappa)
 
-    @cached_property
+    @cached_attribute
     def predecessor(self) -> tuple[int, ...]:
         """p(i) for i in 0..N_J; p(0) = -1."""
         return (*self.parent, *(p for p, _ in self.loops))
 
-    @cached_property
+    @cached_attribute
     def successor(self) -> tuple[int, ...]:
         """s(i) for i in 0..N_J."""
         return (*range(self.n + 1), *(s for _, s in self.loops))
@@ -140,12 +140,12 @@ class Tree:
 
     # ---- coordinates ---------------------------------------------------------------------------
 
-    @cached_property
+    @cached_attribute
     def q_slice(self) -> tuple[slice, ...]:
         """Where joint i's coordinates stand in q."""
         return self._slices("nq")
 
-    @cached_property
+    @cached_attribute
     def v_slice(self) -> tuple[slice, ...]:
         """Where joint i's velocities stand in v."""
         return self._slices("nv")
@@ -176,7 +176,7 @@ class Tree:
         """Velocities, accelerations or forces by joint, as the algorithms take them."""
         return [v[s] for s in self.v_slice]
 
-    @cached_property
+    @cached_attribute
     def dof_parent(self) -> tuple[int, ...]:
         """lambda on degrees of freedom: the dof that moves dof k, -1 at the root.
 
@@ -191,7 +191,7 @@ class Tree:
                 above = k
         return tuple(parent)
 
-    @cached_property
+    @cached_attribute
     def a0(self) -> Vector3:
         """Linear part of a_0 = -a_g, which stands for gravity in the recursions."""
         return Vector3(*(-g if g else 0.0 for g in self.gravity))

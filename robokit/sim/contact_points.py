@@ -86,10 +86,7 @@ def contact_points(robot: Robot, max_points: int = 96) -> ContactPoints:
     Warns:
         UserWarning: meshes that cannot be read, once for the robot; their links touch with other shapes.
     """
-    known = robot.__dict__.setdefault("_contact_points", {})  # beside the robot's own cached properties
-    if max_points not in known:
-        known[max_points] = _contact_points(robot, max_points)
-    return known[max_points]
+    return robot.derived.get(("contact points", max_points), lambda: _contact_points(robot, max_points))
 
 
 def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
@@ -116,7 +113,7 @@ def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
         warnings.warn(
             f"link {first.name!r}: {error}{more}; such a link touches the ground with its other shapes "
             "or its inertia's box",
-            stacklevel=3,
+            stacklevel=5,  # the caller of contact_points
         )
     for (link, corners), chosen in zip(
         hulls, _spread([c for _, c in hulls], max_points - len(fixed)), strict=True

@@ -9,13 +9,13 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robokit import hooks
+from robokit.derived import cached_attribute
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
@@ -106,7 +106,7 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.t)
 
-    @cached_property
+    @cached_attribute
     def contacts(self) -> Contacts | None:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
         if self.program is None or self.program.points is None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from robokit.errors import Diagnostic, Severity, UrdfError
+from robokit.errors import COMPARED, Diagnostic, Severity, UrdfError, nearest_names, one_line
 from robokit.urdf.codes import CODES
 
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
-_SHOWN = 200  # lines of an error message; the rest is in .diagnostics
+_SHOWN = 20  # findings in the message of an error; the rest is in .diagnostics
+
+MOST_COMPARED = 10_000
+"""Pairs of names that are compared for the hints of one report: a file of wrong names is not searched on."""
 
 
 class Report:
@@ -20,6 +23,7 @@ class Report:
 
     def __init__(self, file: str) -> None:
         self.file = file
+        self._pairs = MOST_COMPARED
         self._found: list[Diagnostic] = []
         self._codes: set[str] = set()
         self._repeated: dict[tuple[str, str], tuple[str, int, str, int, str | None]] = {}
@@ -39,6 +43,18 @@ class Report:
             self._repeated[code, kind] = (element, line, message, 1, hint)
         else:
             self._repeated[code, kind] = (*first[:3], first[3] + 1, first[4])
+
+    def nearest(self, name: str, known: Collection[str], most: int = 2) -> str | None:
+        """A hint with the known names that are most like a wrong one; None where there are none.
+
+        The time of all hints of a report is bounded: there are none after MOST_COMPARED pairs of names.
+        """
+        compared = min(len(known), COMPARED)
+        if compared > self._pairs:
+            return None
+        self._pairs -= compared
+        near = nearest_names(name, known, most)
+        return "did you mean " + " or ".join(map(repr, near)) + "?" if near else None
 
     @property
     def failed(self) -> bool:
@@ -82,7 +98,7 @@ def refusal(file: str, diagnostics: Iterable[Diagnostic], strict: bool = False) 
     counts = [_count(len(errors), "error")] if errors else []
     if warnings:
         counts.append(_count(len(warnings), "warning") + " (refused by strict=True)")
-    lines = [f"{file}: {' and '.join(counts)}", *(f"  {d}" for d in told[:_SHOWN])]
+    lines = [f"{one_line(file)}: {' and '.join(counts)}", *(f"  {d}" for d in told[:_SHOWN])]
     if len(told) > _SHOWN:
         lines.append(f"  and {len(told) - _SHOWN} more, all in .diagnostics")
     return UrdfError("\n".join(lines), diagnostics)

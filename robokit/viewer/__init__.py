@@ -1,10 +1,21 @@
-"""Seeing robots: one self-contained page, meshcat live, pictures of the mass matrix.
+"""Showing robots: a self-contained HTML page, a live view in meshcat, pictures of the mass matrix.
 
-    write_page, page_html   a motion or a pose as one HTML file           page.py
-    write_check_page        inertia boxes and the importer's findings     findings.py
-    Viewer                  meshcat with Python in the loop               live.py
-    sparsity_figure, draw_sparsity    tree, H and its factors             sparsity.py
-    scene                   what there is to draw                         scene.py
+    nodes                a thing to draw: shape, colour, placement on a body
+    scene                a robot as a list of nodes
+    poses                poses of bodies, frames of a motion, bounding boxes
+    payload_keys         the keys of a page's data, for Python and JavaScript alike
+    payload              the data of a page, of a motion or of a pose
+    drawing              its geometries, nodes and pictures
+    motion_data          its frames, curves and figures
+    mass_matrix_data     its patterns of the mass matrix
+    packing              arrays as base64 text
+    page                 the page: one HTML file, from payload and assets/
+    check_page           the page of a check: findings and inertia boxes
+    live                 Viewer: meshcat with Python in the loop
+    server               the live view's web server
+    mass_matrix_figure   the tree beside H and its factors, with matplotlib
+    display_meshes       mesh files as triangles, thinned for display
+    textures             pictures as data URIs
 
 matplotlib, meshcat and trimesh are imported only by what uses them.
 """

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from robokit.errors import Diagnostic
+from robokit.model.inertia_box import equivalent_box
+from robokit.model.robot import Robot
 from robokit.viewer.page import render
 from robokit.viewer.payload import pose_payload
-from robokit.viewer.scene import INERTIA_COLOUR, inertia_box
+from robokit.viewer.payload_keys import CheckData, FindingData, InertiaData, Payload
+from robokit.viewer.scene import INERTIA_COLOUR
 
 ODD = ("inertia-not-psd", "inertia-triangle", "inertia-implausible", "density-implausible", "com-outside")
-"""Codes whose links have a red box."""
+"""Findings that make a link's box red."""
 
 ODD_COLOUR = (0.88, 0.19, 0.19, 0.55)
 
 
-def write_check_page(robot: Any, diagnostics: Sequence[Diagnostic], path: str | Path) -> Path:
+def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str | Path) -> Path:
     """Write the page of a robot with its equivalent inertia boxes and what the importer found.
 
     Args:
@@ -38,42 +39,44 @@ def write_check_page(robot: Any, diagnostics: Sequence[Diagnostic], path: str | 
     return path
 
 
-def check_payload(robot: Any, diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
-    """The data of a robot's page, with ``check``: findings, the table of inertias, the mass of all links."""
+def check_payload(robot: Robot, diagnostics: Sequence[Diagnostic]) -> Payload:
+    """The data of a robot's page with the findings, and with the boxes of doubtful inertias in red."""
     payload = pose_payload(robot)
-    findings = [{**vars(d), "link": None, "body": None} for d in diagnostics]
-    carriers = {f"link {link.name!r}": (link.name, link.body) for link in robot.links}
-    carriers.update({f"joint {j.name!r}": (j.child_link, j.body) for j in robot.joints})
-    for finding in findings:
-        finding.pop("file")
-        for words in (finding["element"], finding["element"].rpartition(" ")[0]):
-            if words in carriers:
-                finding["link"], finding["body"] = carriers[words]
-    odd = {f["link"] for f in findings if f["code"] in ODD}
-    size = payload["robot"]["size"]
-    for node in payload["nodes"]:
-        if node["role"] != "inertia":
-            continue
-        colour = ODD_COLOUR if node["link"] in odd else INERTIA_COLOUR
-        # A box that dwarfs the robot would hide it.
-        edge = max(payload["geometries"][node["geometry"]]["size"])
-        node["rgba"] = [*colour[:3], round(max(0.05, colour[3] * min(1.0, 0.4 * size / edge)), 3)]
+    findings = _findings(robot, diagnostics)
+    odd = {finding.link for finding in findings if finding.code in ODD}
+    nodes = []
+    for node in payload.nodes:
+        size = payload.geometries[node.geometry].size
+        if node.role == "inertia" and size is not None:
+            *rgb, alpha = ODD_COLOUR if node.link in odd else INERTIA_COLOUR
+            # A box much larger than the robot would hide it.
+            alpha *= min(1.0, 0.4 * payload.robot.size / max(size))
+            node = replace(node, rgba=[*rgb, round(max(0.05, alpha), 3)])
+        nodes.append(node)
+    return replace(payload, nodes=nodes, check=CheckData(findings, _inertias(robot, odd)))
+
+
+def _findings(robot: Robot, diagnostics: Sequence[Diagnostic]) -> list[FindingData]:
+    """The findings, each with the link that its element belongs to."""
+    places: dict[str, tuple[str | None, int | None]] = {
+        f"link {link.name!r}": (link.name, link.body) for link in robot.links
+    }
+    places.update({f"joint {joint.name!r}": (joint.child_link, joint.body) for joint in robot.joints})
+    found = []
+    for d in diagnostics:
+        # "link 'arm' inertial" belongs to "link 'arm'".
+        owner = d.element if d.element in places else d.element.rpartition(" ")[0]
+        link, body = places.get(owner, (None, None))
+        found.append(FindingData(d.severity, d.code, d.element, d.line, d.message, d.hint, link, body))
+    return found
+
+
+def _inertias(robot: Robot, odd: set[str | None]) -> list[InertiaData]:
+    """Mass, principal moments and equivalent box of every link with mass."""
     rows = []
     for link in robot.links:
-        inertia = inertia_box(link)
-        if inertia is None:
-            continue
-        moments = np.linalg.eigvalsh(np.asarray(link.inertia, dtype=float))
-        rows.append(
-            {
-                "link": link.name,
-                "body": int(link.body),
-                "mass": float(link.mass),
-                "box": list(inertia[0].size),
-                "moments": [float(x) for x in moments],
-                "odd": link.name in odd,
-            }
-        )
-    total = sum(float(link.mass) for link in robot.links)
-    payload["check"] = {"findings": findings, "inertias": rows, "mass": total}
-    return payload
+        box = equivalent_box(link.mass, link.inertia)
+        if box is not None:
+            size, moments = box.size.tolist(), box.moments.tolist()
+            rows.append(InertiaData(link.name, link.body, float(link.mass), size, moments, link.name in odd))
+    return rows

@@ -21,8 +21,11 @@ import numpy as np
 
 from robokit.errors import ShapeError
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
+from robokit.model.robot import Robot
+from robokit.sim.trajectory import Trajectory
+from robokit.viewer.motion_data import ground_height
 from robokit.viewer.nodes import Drawable, Node, Triangles
-from robokit.viewer.payload import ground_height
+from robokit.viewer.payload import one_configuration, one_robot
 from robokit.viewer.poses import body_poses, bounds, frame_indices, rotate
 from robokit.viewer.scene import scene
 
@@ -41,8 +44,8 @@ class Viewer:
         max_triangles: display triangles of one mesh; None shares out what a page shows well.
     """
 
-    def __init__(self, robot: Any, max_triangles: int | None = None) -> None:
-        self.robot = robot
+    def __init__(self, robot: Robot, max_triangles: int | None = None) -> None:
+        self.robot = one_robot(robot)
         self._nodes = scene(robot, max_triangles)
         self._server: Any = None
         self._meshcat: Any = None
@@ -98,16 +101,14 @@ class Viewer:
         Raises:
             ShapeError: q is not one configuration.
         """
-        if np.shape(q) != (self.robot.nq,):
-            raise ShapeError(
-                f"q: expected shape ({self.robot.nq},), got {np.shape(q)}; display takes one configuration"
-            )
+        poses = body_poses(self.robot, one_configuration(self.robot, q)[None])[0]
         root = self._start()["robot"]
-        poses = body_poses(self.robot, np.asarray(q)[None])[0]
         for body in range(1, len(poses)):
             root[self._names[body]].set_transform(_matrix(poses[body]))
 
-    def play(self, trajectory: Any, speed: float = 1.0, repetitions: int = 1, max_fps: float = 60.0) -> None:
+    def play(
+        self, trajectory: Trajectory, speed: float = 1.0, repetitions: int = 1, max_fps: float = 60.0
+    ) -> None:
         """Send a motion as one animation and play it; meshcat's controls pause, scrub and repeat it.
 
         Args:
@@ -227,7 +228,7 @@ class Viewer:
         camera.set_property("position", (reach * np.array([1.2, 0.45, 1.2])).tolist())
 
 
-def _path_names(robot: Any) -> list[str]:
+def _path_names(robot: Robot) -> list[str]:
     """A scene path for each body: its number, and its name where that is harmless in a path."""
     names = (robot.body_name(i) for i in range(len(robot.tree.parent)))
     return [f"{i}_{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}" for i, name in enumerate(names)]

@@ -9,13 +9,17 @@ from __future__ import annotations
 import html
 import importlib.util
 import json
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency
+from robokit.errors import MissingDependency, WrongType
+from robokit.model.robot import Robot
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.payload import pose_payload, trajectory_payload
+from robokit.viewer.payload_keys import Payload
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -36,7 +40,7 @@ SCRIPTS = (
 
 
 def write_page(
-    source: Any,
+    source: Trajectory | Robot,
     path: str | Path,
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
@@ -64,7 +68,7 @@ def write_page(
     return path
 
 
-def write_pose_page(robot: Any, path: str | Path, q: np.ndarray | None = None) -> Path:
+def write_pose_page(robot: Robot, path: str | Path, q: np.ndarray | None = None) -> Path:
     """Write the page of a robot that sliders pose.
 
     Args:
@@ -79,7 +83,10 @@ def write_pose_page(robot: Any, path: str | Path, q: np.ndarray | None = None) -
 
 
 def page_html(
-    source: Any, q: np.ndarray | None = None, max_triangles: int | None = None, max_fps: float = 60.0
+    source: Trajectory | Robot,
+    q: np.ndarray | None = None,
+    max_triangles: int | None = None,
+    max_fps: float = 60.0,
 ) -> str:
     """The text of the page, as :func:`write_page` writes it.
 
@@ -95,14 +102,14 @@ def page_html(
     Raises:
         MissingDependency: meshcat is not installed.
     """
-    if hasattr(source, "energy"):
-        payload = trajectory_payload(source, max_triangles, max_fps)
-    else:
-        payload = pose_payload(source, q, max_triangles)
-    return render(payload)
+    if isinstance(source, Trajectory):
+        return render(trajectory_payload(source, max_triangles, max_fps))
+    if isinstance(source, Robot):
+        return render(pose_payload(source, q, max_triangles))
+    raise WrongType("source", source, "a Trajectory or a Robot")
 
 
-def render(payload: dict[str, Any]) -> str:
+def render(payload: Payload) -> str:
     """Put a payload into the template.
 
     Args:
@@ -113,7 +120,7 @@ def render(payload: dict[str, Any]) -> str:
     """
     own = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS)
     parts = {
-        "title": html.escape(payload["robot"]["name"]),
+        "title": html.escape(payload.robot.name),
         "styles": (ASSETS / "vendor" / "uPlot.min.css").read_text(encoding="utf-8")
         + (ASSETS / "page.css").read_text(encoding="utf-8"),
         "meshcat": inline_script(meshcat_script()),
@@ -135,13 +142,21 @@ def json_for_html(value: Any) -> str:
     """JSON that may stand inside a script element: no character can end the element or start a comment.
 
     Args:
-        value: anything ``json.dumps`` takes; NaN and infinity are errors.
+        value: anything that ``json.dumps`` takes, and dataclasses, which become objects with their fields
+            as keys; NaN and infinity are errors.
 
     Returns:
         The text, still valid JSON.
     """
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True, default=_fields)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Keys and values of a dataclass."""
+    if not is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+    return vars(value)
 
 
 def inline_script(code: str) -> str:

@@ -1,7 +1,6 @@
-"""Motion as numbers to draw: body poses, frames at display rate, the box that holds it all.
+"""Motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion.
 
 A pose is seven numbers: position x y z [m], then quaternion x y z w (the order of the page's 3D library).
-This is the only module of the viewer that calls the dynamics.
 """
 
 from __future__ import annotations
@@ -51,6 +50,15 @@ def pose_numbers(placement: Placement) -> list[float]:
     return [round(float(number), 7) for number in numbers]
 
 
+def relative_pose(parent: np.ndarray, child: np.ndarray) -> list[float]:
+    """Pose of a child in its parent from the world poses of both, (7,) each."""
+    inverse = parent[3:] * np.array([-1.0, -1.0, -1.0, 1.0])
+    position = rotate(inverse, child[:3] - parent[:3])
+    a, b, s, t = inverse[:3], child[3:6], inverse[3], child[6]
+    quat = np.append(s * b + t * a + np.cross(a, b), s * t - a @ b)
+    return [round(float(x), 9) for x in (*position, *quat)]
+
+
 def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
     """Unit quaternions of rotation matrices, without jumps of sign along the first axis.
 
@@ -65,7 +73,7 @@ def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
     R = np.asarray(rotation, dtype=float)
     trace = R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2]
     x, y, z = R[:, 0, 0], R[:, 1, 1], R[:, 2, 2]
-    # Four ways to say 4 q_k q, each exact; the one with the largest q_k is well conditioned.
+    # Each row is 4 q_k q for one component q_k; the row of the largest component is well conditioned.
     yz, zx, xy = R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]
     YZ, ZX, XY = R[:, 2, 1] + R[:, 1, 2], R[:, 0, 2] + R[:, 2, 0], R[:, 1, 0] + R[:, 0, 1]
     candidates = np.stack(

@@ -18,6 +18,7 @@ import numpy as np
 from robokit.meshes.surface import Picture
 from robokit.meshes.thin import thinned_mesh
 from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
+from robokit.model.inertia_box import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.viewer.nodes import Drawable, Node, Role, Triangles
@@ -76,19 +77,12 @@ def _share(robot: Robot) -> int:
 
 
 def inertia_box(link: Link) -> tuple[Box, Placement] | None:
-    """The homogeneous box with the link's mass and inertia, placed on its body; None for a link without mass.
-
-    The edges a, b, c follow from the principal moments: I1 = m (b² + c²) / 12 and so on. An edge is drawn at
-    least 1 mm long.
-    """
-    if not link.mass > 0:
+    """The equivalent inertia box of a link, placed on its body; None for a link without mass."""
+    equivalent = equivalent_box(link.mass, link.inertia)
+    if equivalent is None:
         return None
-    moments, axes = np.linalg.eigh(np.asarray(link.inertia, dtype=float))
-    if np.linalg.det(axes) < 0:
-        axes = axes * np.array([1.0, 1.0, -1.0])
-    squares = 6.0 * (moments.sum() - 2.0 * moments) / link.mass
-    x, y, z = np.sqrt(np.maximum(squares, LEAST_EDGE**2)).tolist()
-    return Box((x, y, z)), link.placement @ Placement(axes, np.asarray(link.com, dtype=float))
+    x, y, z = np.maximum(equivalent.size, LEAST_EDGE).tolist()
+    return Box((x, y, z)), link.placement @ Placement(equivalent.axes, np.asarray(link.com, dtype=float))
 
 
 def joint_axis_nodes(joint: Joint, size: float) -> Iterable[Node]:

@@ -7,6 +7,10 @@ import pytest
 from dense import Dense
 from ladder import Plain, State, along, relative
 
+import robokit as rk
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.spatial import Vector3
+
 STEP = 1e-30
 
 
@@ -170,3 +174,30 @@ def test_pendulum_by_hand():
     assert plain.kinetic(q, v) == pytest.approx(0.5 * 2 / 3 * 1.7**2, rel=1e-14)
     assert plain.potential(q) == pytest.approx(-2 * 9.81 * 0.5 * np.cos(0.3), rel=1e-14)
     assert plain.aba(q, v, [0.0])[0] == pytest.approx(-1.5 * 9.81 * np.sin(0.3), rel=1e-14)
+
+
+@pytest.mark.parametrize("at", [(0.0, 0.0, 0.0), (0.3, -0.2, 0.5)])
+def test_a_wrench_on_a_link_asks_its_jacobians_transpose_of_the_joints(case, at):
+    # tau = G - J^T w, the wrench w = [n; f] taken about the point.
+    robot, s, _ = case
+    rest, w = np.zeros(robot.nv), np.arange(1.0, 7.0)
+    for link in robot.link_names:
+        R, p = rk.forward_kinematics(robot, s.q, engine="python")[link]
+        J = rk.link_jacobian(robot, s.q, link, at=at, engine="python")
+        about_origin = np.r_[w[:3] + np.cross(p + R @ at, w[3:]), w[3:]]
+        held = rk.rnea(robot, s.q, rest, rest, f_ext={link: about_origin}, engine="python")
+        assert relative(held, rk.gravity_forces(robot, s.q, engine="python") - J.T @ w) < 1e-12
+        turned = rk.link_jacobian(robot, s.q, link, "body", at, engine="python")
+        assert relative(np.kron(np.eye(2), R) @ turned, J) < 1e-12
+
+
+def test_the_jacobian_times_the_velocity_is_the_rate_of_the_pose(case):
+    robot, s, _ = case
+    link, at = robot.links[-1], np.array([0.3, -0.2, 0.5])
+    moved = forward_kinematics(robot.tree, robot.split_q(along(robot, s.q, s.v, STEP).tolist()))[link.body]
+    place = link.placement.position + link.placement.rotation @ at
+    velocity = np.array(list(moved.point(Vector3(*place.tolist())))).imag / STEP
+    R = np.array(moved.E.rows).T
+    W = R.imag / STEP @ R.real.T  # omega x
+    twist = rk.link_jacobian(robot, s.q, link.name, at=at, engine="python") @ s.v
+    assert relative(twist, np.r_[W[2, 1], W[0, 2], W[1, 0], velocity]) < 1e-12

@@ -7,7 +7,8 @@ import inspect
 import ladder
 import numpy as np
 import pytest
-from ladder import Plain, State, relative
+import table_calls
+from ladder import State, relative
 
 import robokit as rk
 
@@ -43,23 +44,6 @@ NAMES = [
     "Diagnostic",
     "Robot",
     "ModelBuilder",
-]
-DYNAMICS = [
-    "forward_kinematics",
-    "rnea",
-    "bias_forces",
-    "gravity_forces",
-    "crba",
-    "ltdl",
-    "aba",
-    "forward_dynamics",
-    "center_of_mass",
-    "kinetic_energy",
-    "potential_energy",
-    "centroidal_momentum_matrix",
-    "centroidal_momentum",
-    "centroidal_momentum_bias",
-    "inertia_sparsity",
 ]
 ROBOT = [
     "name",
@@ -114,7 +98,7 @@ def test_robot_joint_and_tree_have_the_promised_attributes(robot):
             getattr(robot.joint(joint), name)
 
 
-@pytest.mark.parametrize("name", DYNAMICS)
+@pytest.mark.parametrize("name", [*table_calls.PUBLIC, "inertia_sparsity"])
 def test_dynamics_docstrings_say_shapes_units_source_and_cost(name):
     text = inspect.getdoc(getattr(rk, name))
     assert ("Source:" in text and "Cost:" in text) or (name == "forward_dynamics" and "O(n)" in text)
@@ -133,72 +117,13 @@ def states(tree):
     return many[0], {x: np.array([getattr(s, x) for s in many]) for x in ("q", "v", "a", "tau")}
 
 
-def calls(robot):
-    """name -> (function of a dict with q, v, a, tau; shape of one result)."""
-    nv, n = robot.nv, len(robot.links)
-    return {
-        "rnea": (lambda x: rk.rnea(robot, x["q"], x["v"], x["a"]), (nv,)),
-        "bias_forces": (lambda x: rk.bias_forces(robot, x["q"], x["v"]), (nv,)),
-        "gravity_forces": (lambda x: rk.gravity_forces(robot, x["q"]), (nv,)),
-        "crba": (lambda x: rk.crba(robot, x["q"]), (nv, nv)),
-        "aba": (lambda x: rk.aba(robot, x["q"], x["v"], x["tau"]), (nv,)),
-        "forward_dynamics": (
-            lambda x: rk.forward_dynamics(robot, x["q"], x["v"], x["tau"], method="crba"),
-            (nv,),
-        ),
-        "center_of_mass": (lambda x: rk.center_of_mass(robot, x["q"]), (3,)),
-        "kinetic_energy": (lambda x: rk.kinetic_energy(robot, x["q"], x["v"]), ()),
-        "potential_energy": (lambda x: rk.potential_energy(robot, x["q"]), ()),
-        "centroidal_momentum_matrix": (lambda x: rk.centroidal_momentum_matrix(robot, x["q"]), (6, nv)),
-        "centroidal_momentum": (lambda x: rk.centroidal_momentum(robot, x["q"], x["v"]), (6,)),
-        "centroidal_momentum_bias": (lambda x: rk.centroidal_momentum_bias(robot, x["q"], x["v"]), (6,)),
-        "rotation": (lambda x: rk.forward_kinematics(robot, x["q"]).rotation, (n, 3, 3)),
-        "position": (lambda x: rk.forward_kinematics(robot, x["q"]).position, (n, 3)),
-        "ltdl": (lambda x: rk.ltdl(robot, rk.crba(robot, x["q"])).L, (nv, nv)),
-        "solve": (lambda x: rk.ltdl(robot, rk.crba(robot, x["q"])).solve(x["tau"]), (nv,)),
-    }
-
-
-PLAIN = {
-    "rnea": lambda p, s: p.rnea(s.q, s.v, s.a),
-    "bias_forces": lambda p, s: p.bias(s.q, s.v),
-    "gravity_forces": lambda p, s: p.gravity(s.q),
-    "crba": lambda p, s: p.crba(s.q),
-    "aba": lambda p, s: p.aba(s.q, s.v, s.tau),
-    "forward_dynamics": lambda p, s: p.forward_dynamics(s.q, s.v, s.tau),
-    "center_of_mass": lambda p, s: p.com(s.q),
-    "kinetic_energy": lambda p, s: p.kinetic(s.q, s.v),
-    "potential_energy": lambda p, s: p.potential(s.q),
-    "centroidal_momentum_matrix": lambda p, s: p.cmm(s.q),
-    "centroidal_momentum": lambda p, s: p.momentum(s.q, s.v),
-    "centroidal_momentum_bias": lambda p, s: p.momentum_bias(s.q, s.v),
-}
-EVERY = [*PLAIN, "rotation", "position", "ltdl", "solve"]
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_shapes_and_rows_of_a_batch(tree, states, name):
-    one, batch = states
-    call, shape = calls(tree)[name]
-    single, many = call(vars(one)), call(batch)
-    assert np.shape(single) == shape and np.shape(many) == (B, *shape)
-    for k in range(B):
-        alone = call({x: batch[x][k] for x in batch})
-        assert relative(many[k], alone) < 1e-11
-
-
-@pytest.mark.parametrize("name", PLAIN)
-def test_compiled_functions_are_the_plain_text(tree, states, name):
-    one, _ = states
-    assert relative(calls(tree)[name][0](vars(one)), PLAIN[name](Plain(tree), one)) < 1e-11
-
-
 @pytest.mark.parametrize("name", ["rnea", "aba", "crba", "centroidal_momentum"])
 @pytest.mark.parametrize("rung", ["pendulum", "chain"])
 def test_compiled_functions_on_the_first_rungs(rung, name):
     robot = {"pendulum": ladder.pendulum, "chain": ladder.chain}[rung]()
-    s = State(robot)
-    assert relative(calls(robot)[name][0](vars(s)), PLAIN[name](Plain(robot), s)) < 1e-12
+    given = table_calls.values(robot, State(robot))
+    (expected,) = table_calls.plain(table_calls.PUBLIC[name], robot, given)
+    assert relative(table_calls.call(name, robot, given), expected) < 1e-12
 
 
 def test_single_values_are_numbers():

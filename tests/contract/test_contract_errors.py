@@ -5,26 +5,13 @@ from __future__ import annotations
 import ladder
 import numpy as np
 import pytest
+import table_calls
 from ladder import State
 
 import robokit as rk
 
-CALLS = {
-    "rnea": (rk.rnea, ("q", "v", "a")),
-    "bias_forces": (rk.bias_forces, ("q", "v")),
-    "gravity_forces": (rk.gravity_forces, ("q",)),
-    "crba": (rk.crba, ("q",)),
-    "aba": (rk.aba, ("q", "v", "tau")),
-    "forward_dynamics": (rk.forward_dynamics, ("q", "v", "tau")),
-    "forward_kinematics": (rk.forward_kinematics, ("q",)),
-    "center_of_mass": (rk.center_of_mass, ("q",)),
-    "kinetic_energy": (rk.kinetic_energy, ("q", "v")),
-    "potential_energy": (rk.potential_energy, ("q",)),
-    "centroidal_momentum_matrix": (rk.centroidal_momentum_matrix, ("q",)),
-    "centroidal_momentum": (rk.centroidal_momentum, ("q", "v")),
-    "centroidal_momentum_bias": (rk.centroidal_momentum_bias, ("q", "v")),
-}
-ARGUMENTS = [(name, k) for name, (_, arguments) in CALLS.items() for k in range(len(arguments))]
+CALLS = {name: table_calls.inputs(table_calls.PUBLIC[name]) for name in table_calls.of_states()}
+ARGUMENTS = [(name, argument) for name, arguments in CALLS.items() for argument in arguments]
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +21,10 @@ def robot():
     return b.joint("j", "revolute", "a", "b").build("floating")
 
 
-def with_one(robot, name, k, change):
-    """The call's arguments with argument k changed."""
-    _, arguments = CALLS[name]
-    s = State(robot)
-    given = [getattr(s, x).copy() for x in arguments]
-    given[k] = change(given[k])
-    return given, arguments[k]
+def with_one(robot, argument, change):
+    """Values of all arguments, one of them changed."""
+    given = table_calls.values(robot, State(robot))
+    return given | {argument: change(given[argument].copy())}
 
 
 def at(x, i, value):
@@ -64,22 +48,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize(("name", "k"), ARGUMENTS)
-def test_wrong_arguments_are_named(robot, name, k, wrong):
-    given, argument = with_one(robot, name, k, WRONG[wrong])
+@pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
+def test_wrong_arguments_are_named(robot, name, argument, wrong):
+    given = with_one(robot, argument, WRONG[wrong])
     with pytest.raises(rk.ShapeError, match=rf"^{argument}\b") as caught:
-        CALLS[name][0](robot, *given)
+        table_calls.call(name, robot, given)
     assert isinstance(caught.value, rk.RobokitError) and isinstance(caught.value, ValueError)
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_quaternions_must_be_unit(robot, name):
     for batch in (False, True):
-        given, _ = with_one(
-            robot, name, 0, lambda q, b=batch: at(np.stack([q, q]) if b else q, slice(0, 4), 0.7)
-        )
+        given = with_one(robot, "q", lambda q, b=batch: at(np.stack([q, q]) if b else q, slice(0, 4), 0.7))
         with pytest.raises(rk.ShapeError, match=r"^q\b.*wxyz"):
-            CALLS[name][0](robot, *given)
+            table_calls.call(name, robot, given)
 
 
 def test_a_quaternion_off_by_rounding_is_taken(robot):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import ladder
 import numpy as np
 import pytest
+import table_calls
 
 import robokit as rk
 
@@ -65,26 +67,13 @@ def test_a_builder_refuses_them_too(how):
 
 
 NOT_ROBOTS = ["humanoid", Path("humanoid.urdf"), None, Q, rk.Robot, {"name": "r"}]
+GIVEN = table_calls.values(R, ladder.State(R))
 TAKES_A_ROBOT = {
-    "rnea": lambda r: rk.rnea(r, Q, V, V),
+    **{name: partial(table_calls.call, name, given=GIVEN) for name in table_calls.PUBLIC},
     "rnea with forces": lambda r: rk.rnea(r, Q, V, V, f_ext={"a": np.zeros(6)}),
-    "bias_forces": lambda r: rk.bias_forces(r, Q, V),
-    "gravity_forces": lambda r: rk.gravity_forces(r, Q),
-    "crba": lambda r: rk.crba(r, Q),
     "crba sparse": lambda r: rk.crba(r, Q, sparse=True),
-    "crba_nonzeros": lambda r: rk.crba_nonzeros(r, Q),
     "inertia_entries": rk.inertia_entries,
     "inertia_sparsity": rk.inertia_sparsity,
-    "ltdl": lambda r: rk.ltdl(r, H),
-    "aba": lambda r: rk.aba(r, Q, V, V),
-    "forward_dynamics": lambda r: rk.forward_dynamics(r, Q, V, V, method="crba"),
-    "forward_kinematics": lambda r: rk.forward_kinematics(r, Q),
-    "center_of_mass": lambda r: rk.center_of_mass(r, Q),
-    "kinetic_energy": lambda r: rk.kinetic_energy(r, Q, V),
-    "potential_energy": lambda r: rk.potential_energy(r, Q),
-    "centroidal_momentum": lambda r: rk.centroidal_momentum(r, Q, V),
-    "centroidal_momentum_matrix": lambda r: rk.centroidal_momentum_matrix(r, Q),
-    "centroidal_momentum_bias": lambda r: rk.centroidal_momentum_bias(r, Q, V),
     "simulate": lambda r: rk.simulate(r, Q, V, duration=0.01),
 }
 

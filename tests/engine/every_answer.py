@@ -23,44 +23,27 @@ class NoCompiler:
 def every_answer() -> dict[str, np.ndarray]:
     """Results by name."""
     import ladder
+    import table_calls
 
     import robokit as rk
 
     found: dict[str, Any] = {}
     robot = ladder.random_tree(6, "floating", n=3)
     states = [ladder.State(robot, k) for k in range(5)]
-    one = {x: getattr(states[0], x) for x in ("q", "v", "a", "tau", "f_body")}
-    many = {x: np.array([getattr(s, x) for s in states]) for x in one}
+    one, many = table_calls.values(robot, states[0]), table_calls.batch_of(robot, states)
+    rows = {"single": states[0].f_body, "batch": np.array([s.f_body for s in states])}
     world = {"link1": np.arange(6.0), "link3": np.ones(6)}
-    for how, s in (("single", one), ("batch", many)):
-        q, v, a, tau, rows = s.values()
-        H = rk.crba(robot, q)
-        poses = rk.forward_kinematics(robot, q)
-        answers = {
-            "crba": H,
-            "crba_nonzeros": rk.crba_nonzeros(robot, q),
-            "rotation": poses.rotation,
-            "position": poses.position,
-            "rnea": rk.rnea(robot, q, v, a),
-            "rnea, wrenches": rk.rnea(robot, q, v, a, f_ext=world),
-            "rnea, rows": rk.rnea(robot, q, v, a, f_ext=rows, out=np.empty_like(v)),
-            "bias_forces": rk.bias_forces(robot, q, v, f_ext=rows) - rk.bias_forces(robot, q, v),
-            "gravity_forces": rk.gravity_forces(robot, q),
-            "aba": rk.aba(robot, q, v, tau),
-            "aba, rows": rk.aba(robot, q, v, tau, f_ext=rows),
-            "by crba": rk.forward_dynamics(robot, q, v, tau, method="crba"),
-            "by crba, rows": rk.forward_dynamics(robot, q, v, tau, f_ext=rows, method="crba"),
-            "L": rk.ltdl(robot, H).L,
-            "D": rk.ltdl(robot, H).D,
-            "solve": rk.ltdl(robot, H).solve(tau),
-            "center_of_mass": rk.center_of_mass(robot, q),
-            "kinetic_energy": rk.kinetic_energy(robot, q, v),
-            "potential_energy": rk.potential_energy(robot, q),
-            "matrix": rk.centroidal_momentum_matrix(robot, q),
-            "momentum": rk.centroidal_momentum(robot, q, v),
-            "momentum bias": rk.centroidal_momentum_bias(robot, q, v),
-        }
-        found |= {f"{how} {name}": x for name, x in answers.items()}
+    for how, given in (("single", one), ("batch", many)):
+        for name in table_calls.PUBLIC:
+            for k, array in enumerate(table_calls.arrays(table_calls.call(name, robot, given))):
+                found[f"{how} {name} {k}"] = array
+            if "f_ext" in table_calls.TAKES[name]:
+                found[f"{how} {name}, rows"] = table_calls.call(name, robot, given, f_ext=rows[how])
+                found[f"{how} {name}, wrenches"] = table_calls.call(name, robot, given, f_ext=world)
+        found[f"{how} solve"] = rk.ltdl(robot, given["H"]).solve(given["tau"])
+        found[f"{how} out"] = rk.rnea(
+            robot, given["q"], given["v"], given["a"], f_ext=rows[how], out=np.empty_like(given["v"])
+        )
     found["sparse"] = rk.crba(robot, one["q"], sparse=True).toarray()
     found["entries"] = np.array(rk.inertia_entries(robot))
     found["pattern"] = rk.inertia_sparsity(robot)

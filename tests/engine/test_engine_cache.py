@@ -344,3 +344,88 @@ def test_entries_say_what_they_are_for(folder):
     assert sorted((e.kernel, e.part) for e in found) == [("", ""), ("scale", "batch"), ("scale", "single")]
     assert all(e.size == e.path.stat().st_size for e in found)
     assert len(cache.clear()) == 3 and cache.entries() == [] and (build()(X) == Y).all()
+
+
+def twice(first: dict, second: dict, text1, text2=None) -> tuple[Kernel, Kernel]:
+    """Two kernels of one name and one key, whose texts are in one file: only their shapes differ."""
+    common = {"key": b"robot"}
+    return (
+        Kernel.build("k", text=text1, **common, **first),
+        Kernel.build("k", text=text2 or text1, **common, **second),
+    )
+
+
+def ones(n: int) -> dict:
+    return {"inputs": [("x", n)], "outputs": [("y", (n,))]}
+
+
+def double(x):
+    return [[a * 2.0 for a in x]]
+
+
+@pytest.mark.parametrize("sizes", [(3, 6), (8, 16), (1, 2)])
+def test_kernels_of_other_sizes_are_other_files(folder, sizes):
+    first, second = twice(*map(ones, sizes), double)
+    for kernel, n in ((first, sizes[0]), (second, sizes[1])):
+        for shape in ((n,), (5, n)):
+            x = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+            assert (kernel(x) == 2.0 * x).all()
+    assert len(files(folder)) == 4
+
+
+def test_kernels_of_more_inputs_are_other_files(folder):
+    less = {"inputs": [("x", 4)], "outputs": [("y", (4,))]}
+    more = {"inputs": [("x", 4), ("z", 4)], "outputs": [("y", (4,))]}
+    first, second = twice(less, more, double, lambda x, z: [[a * b for a, b in zip(x, z, strict=True)]])
+    x = np.arange(1.0, 5.0)
+    assert (first(x) == 2.0 * x).all() and (second(x, x) == x * x).all()
+    with pytest.raises(ValueError, match="z: expected finite"):
+        second(x, np.full(4, np.nan))
+
+
+def test_kernels_of_more_outputs_are_other_files(folder):
+    more = {"inputs": [("x", 4)], "outputs": [("y", (4,)), ("z", (2,))]}
+    first, second = twice(ones(4), more, double, lambda x: [[a * 2.0 for a in x], [x[0], x[1]]])
+    x = np.arange(1.0, 5.0)
+    assert (first(x) == 2.0 * x).all() and (first(np.tile(x, (5, 1))) == 2.0 * x).all()
+    for shape in ((), (5,)):
+        given = np.broadcast_to(x, (*shape, 4)).copy()
+        y, z = np.zeros((*shape, 4)), np.zeros((*shape, 2))
+        second(given, out=(y, z))
+        assert (y == 2.0 * given).all() and (z == given[..., :2]).all()
+
+
+def test_kernels_that_check_a_quaternion_are_other_files(folder):
+    first, second = twice(ones(4), ones(4) | {"quaternions": [(0, 0)]}, double)
+    x = np.ones(4)
+    assert (first(x) == 2.0).all()
+    for given in (x, np.tile(x, (7, 1))):
+        with pytest.raises(ValueError, match="unit quaternion"):
+            second(given)
+
+
+def test_kernels_that_check_their_outputs_are_other_files(folder):
+    first, second = twice(ones(4), ones(4) | {"finite": True}, lambda x: [[1.0 / a for a in x]])
+    x = np.array([1.0, 0.0, 1.0, 1.0])
+    for given in (x, np.tile(x, (7, 1))):
+        assert np.isinf(first(given)).any()
+        with pytest.raises(ArithmeticError, match="not finite"):
+            second(given)
+
+
+def test_kernels_that_feed_back_something_else_are_other_files(folder):
+    both = {"inputs": [("x", 2)], "outputs": [("y", (2,)), ("z", (2,))]}
+    first, second = twice(
+        both | {"feedback": {"y": "x"}},
+        both | {"feedback": {"z": "x"}},
+        lambda x: [[a * 2.0 for a in x], [a * 3.0 for a in x]],
+    )
+    assert first.iterate(np.ones(2), steps=3)[1][0].tolist() == [8.0, 8.0]
+    assert second.iterate(np.ones(2), steps=3)[1][1].tolist() == [27.0, 27.0]
+
+
+def test_kernels_in_single_precision_are_other_files(folder):
+    first, second = twice(ones(4), ones(4) | {"dtype": "float32"}, double)
+    x = np.ones((9, 4))
+    assert (first(x) == 2.0).all() and (second(x) == 2.0).all()
+    assert second(x).dtype == np.float32 and len(files(folder)) == 2

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robokit.engine.passes.multiply_add import fused
-from robokit.engine.trace.graph import ADD, MUL, SUB, Program
-from robokit.engine.trace.scalar import trace
+from robokit.engine.trace.ops import ADD, MUL, SUB
+from robokit.engine.trace.program import Program
+from robokit.engine.trace.record import trace
 
 SIGNED = (operator.add, operator.sub)
 

@@ -14,7 +14,7 @@ from robokit.engine.emit import ir as text
 from robokit.engine.emit import python_entry as entry
 from robokit.engine.kernel import Kernel, NotFinite
 from robokit.engine.run import single_calls as call
-from robokit.engine.trace.scalar import trace
+from robokit.engine.trace.record import trace
 from robokit.errors import ShapeError
 from robokit.spatial.scalars import sin, sqrt
 

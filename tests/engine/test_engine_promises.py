@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from strategies import LAYOUTS, arguments, robots
 
 import robokit as rk
-from robokit.dynamics.build import KERNELS, kernel
+from robokit.dynamics.build import example_key, flat_text, kernel
+from robokit.dynamics.table import KERNELS
 from robokit.engine.kernel import Kernel
 from robokit.engine.run import batch_calls as batch
 from robokit.engine.target import cpu as processor
@@ -113,10 +114,10 @@ def test_single_precision_is_near_the_plain_text(name, data):
     robot = data.draw(robots(most=3))
     assume(robot.total_mass > 0.0 or not name.startswith("cent"))
     rows = data.draw(st.sampled_from((1, 17, 33)))
-    values = arguments(robot, KERNELS[name].inputs, rows, data.draw(st.integers(0, 2**16)))
+    values = arguments(robot, KERNELS[name].inputs.split(), rows, data.draw(st.integers(0, 2**16)))
     values = [x.astype(np.float32) for x in values]
     layout = data.draw(st.sampled_from(["C", "Fortran", "columns of a wider array", "rows backwards"]))
-    run = kernel(robot, name, "float32")
+    run = kernel(robot, example_key(KERNELS[name], robot), "float32")
     got = run(*(_laid(x, layout) for x in values))
     got = got if isinstance(got, tuple) else (got,)
     allowed = 3e-5
@@ -124,7 +125,8 @@ def test_single_precision_is_near_the_plain_text(name, data):
         allowed *= max(1.0, _condition(robot, name, values))
         assume(allowed < 0.1)
     for k in (0, rows // 2, rows - 1):
-        expected = KERNELS[name].text(robot, *(x[k].astype(float).tolist() for x in values))
+        text = flat_text(KERNELS[name], robot, example_key(KERNELS[name], robot))
+        expected = text(*(x[k].astype(float).tolist() for x in values))
         for one, many in zip(expected, got, strict=True):
             assert many.dtype == np.float32 and len(many) == rows
             error = np.abs(many[k].reshape(-1) - np.array(one, float)).max(initial=0.0)
@@ -145,7 +147,8 @@ def _condition(robot: rk.Robot, name: str, values: list[np.ndarray]) -> float:
         elif name == "ltdl":
             H = values[0][k].reshape(n, n)
         else:
-            H = np.array(KERNELS["crba"].text(robot, values[0][k].astype(float).tolist())[0]).reshape(n, n)
+            text = flat_text(KERNELS["crba"], robot)
+            H = np.array(text(values[0][k].astype(float).tolist())[0]).reshape(n, n)
         each.append(np.linalg.cond(H))
     return float(max(each))
 

@@ -12,7 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import LAYOUTS, arguments, robots
 
-from robokit.dynamics.build import KERNELS, kernel
+from robokit.dynamics.build import example_key, flat_text, kernel
+from robokit.dynamics.table import KERNELS
 from robokit.engine import NotFinite
 from robokit.errors import ShapeError
 
@@ -36,13 +37,13 @@ def _matrix(robot, name, state):
     if name == "ltdl_solve":
         L = state[0].reshape(n, n)
         return L.T @ np.diag(state[1]) @ L
-    text = KERNELS["crba"].text(robot, state[0].tolist())
+    text = flat_text(KERNELS["crba"], robot)(state[0].tolist())
     return np.array(text[0]).reshape(n, n)
 
 
 def plainly(robot, name, state) -> list[np.ndarray]:
     """The text on plain floats: one state."""
-    results = KERNELS[name].text(robot, *(x.tolist() for x in state))
+    results = flat_text(KERNELS[name], robot, example_key(KERNELS[name], robot))(*(x.tolist() for x in state))
     return [np.array(x, float) for x in results]
 
 
@@ -70,10 +71,10 @@ def test_every_layout_of_every_batch_is_the_plain_text(name, data):
     robot = data.draw(robots())
     assume(robot.total_mass > 0.0 or not name.startswith("cent"))  # no moving body: no centre of mass
     rows = data.draw(st.sampled_from(ROWS))
-    values = arguments(robot, KERNELS[name].inputs, rows, data.draw(st.integers(0, 2**16)))
+    values = arguments(robot, KERNELS[name].inputs.split(), rows, data.draw(st.integers(0, 2**16)))
     given_ = [LAYOUTS[data.draw(st.sampled_from(list(LAYOUTS)))](x) for x in values]
     values = [np.array(x, dtype=float).reshape(y.shape) for x, y in zip(given_, values, strict=True)]
-    run = kernel(robot, name)
+    run = kernel(robot, example_key(KERNELS[name], robot))
     got = as_list(run(*given_))
     shapes = [shape for _, shape in run.outputs]
     assert [x.shape for x in got] == [(rows, *shape) for shape in shapes]
@@ -120,15 +121,15 @@ def test_a_lane_that_is_not_finite_leaves_the_others_alone(robot, name, bad):
     # The batch is refused, and what was written until then is right in all other rows, bit by bit.
     row = KERNELS[name]
     rows = 21
-    run = kernel(robot, name)
+    run = kernel(robot, example_key(KERNELS[name], robot))
     for k in (0, 5, 15, 16, 20):
-        values = arguments(robot, row.inputs, rows, seed=k)
+        values = arguments(robot, row.inputs.split(), rows, seed=k)
         clean = as_list(run(*values))
         for which in range(len(values)):
             broken = [x.copy() for x in values]
             broken[which][k, -1] = bad
             room = [np.zeros_like(x) for x in clean]
-            with pytest.raises(ShapeError, match=rf"^{row.inputs[which]}: .*{bad} at"):
+            with pytest.raises(ShapeError, match=rf"^{row.inputs.split()[which]}: .*{bad} at"):
                 run(*broken, out=room if len(room) > 1 else room[0])
             for x, y in zip(room, clean, strict=True):
                 assert (np.delete(x, k, axis=0) == np.delete(y, k, axis=0)).all()
@@ -136,9 +137,9 @@ def test_a_lane_that_is_not_finite_leaves_the_others_alone(robot, name, bad):
 
 @pytest.mark.parametrize(("name", "argument"), [("rnea", "v"), ("aba", "v"), ("kinetic_energy", "v")])
 def test_a_lane_that_overflows_leaves_the_others_alone(robot, name, argument):
-    names = KERNELS[name].inputs
+    names = KERNELS[name].inputs.split()
     values = arguments(robot, names, 11, seed=1)
-    run = kernel(robot, name)
+    run = kernel(robot, example_key(KERNELS[name], robot))
     clean = run(*values)
     values[names.index(argument)][6] = 1e200
     try:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.dynamics.build import KERNELS, SIZES, quaternion_offsets
+from robokit.dynamics.build import example_key, flat_text, outputs, quaternion_offsets, sizes
+from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel
 from robokit.engine import maker as make
 from robokit.engine.passes import repeats as steps
-from robokit.engine.trace.scalar import trace
+from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
 # Factorisations walk no tree of bodies, so their lines are never cut.
@@ -69,18 +70,18 @@ ROBOTS = {
 
 def arguments(robot, row, rng, rows):
     q = np.stack([robot.random_configuration(rng) for _ in range(rows)])
-    return [q if n == "q" else rng.standard_normal((rows, SIZES[n](robot))) for n in row.inputs]
+    return [q if n == "q" else rng.standard_normal((rows, size)) for n, size in sizes(row, robot)]
 
 
 def build(robot, name, dtype="float64"):
     row = KERNELS[name]
     return Kernel.build(
         name,
-        [(n, SIZES[n](robot)) for n in row.inputs],
-        row.outputs(robot),
-        lambda *flat: row.text(robot, *flat),
-        quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.quaternions else [],
-        finite=row.finite,
+        sizes(row, robot),
+        outputs(row, robot),
+        flat_text(row, robot, example_key(row, robot)),
+        quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.inputs.startswith("q") else [],
+        finite=row.result.finite,
         dtype=dtype,
     )
 
@@ -100,8 +101,8 @@ def test_every_algorithm_agrees_with_its_text(eager, robot, name, rng):
 
 def planned(n: int) -> steps.Stepped:
     robot, row = chain(n), KERNELS["aba"]
-    inputs = [(m, SIZES[m](robot)) for m in row.inputs]
-    program = trace(lambda *flat: row.text(robot, *flat), inputs, row.outputs(robot))
+    inputs = sizes(row, robot)
+    program = trace(flat_text(row, robot, example_key(row, robot)), inputs, outputs(row, robot))
     plan = steps.stepped(program, steps.PIECE)
     assert plan is not None
     return plan
@@ -115,11 +116,9 @@ def test_code_does_not_grow_with_the_chain_and_memory_in_proportion(eager):
 
 def test_constants_of_any_sign_share_code_once_their_signs_are_kept(eager):
     robot, row = forks(40), KERNELS["aba"]
-    inputs = [(m, SIZES[m](robot)) for m in row.inputs]
+    inputs = sizes(row, robot)
     plans = [
-        steps.stepped(
-            trace(lambda *f: row.text(robot, *f), inputs, row.outputs(robot), signed=s), steps.PIECE
-        )
+        steps.stepped(trace(flat_text(row, robot), inputs, outputs(row, robot), signed=s), steps.PIECE)
         for s in (False, True)
     ]
     assert plans[0] is None

@@ -13,13 +13,14 @@ import ladder
 import numpy as np
 import pytest
 
-from robokit.dynamics.build import KERNELS, SIZES, quaternion_offsets
+from robokit.dynamics.build import flat_text, outputs, quaternion_offsets, sizes
+from robokit.dynamics.table import KERNELS
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import DOUBLE, SINGLE
 from robokit.engine.emit.single_module import single_module
 from robokit.engine.passes import repeats as steps
 from robokit.engine.target import llvm as compile
-from robokit.engine.trace.scalar import trace
+from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
 # triple, cpu, doubles a vector, a vector's multiplication, a fused one, registers that the target has not
@@ -44,9 +45,9 @@ def equal_links(n):
 
 def program(name, robot):
     row = KERNELS[name]
-    inputs = [(n, SIZES[n](robot)) for n in row.inputs]
+    inputs = sizes(row, robot)
     quaternions = [(0, k) for k in quaternion_offsets(robot)]
-    return trace(lambda *flat: row.text(robot, *flat), inputs, row.outputs(robot)), quaternions
+    return trace(flat_text(row, robot), inputs, outputs(row, robot)), quaternions
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from robokit.engine.trace.graph import TraceTooLarge
-from robokit.engine.trace.scalar import Scalar, trace
+from robokit.engine.trace.record import trace
+from robokit.engine.trace.scalar import Scalar
 from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
 

@@ -202,6 +202,41 @@ def test_doctype_is_refused(doctype, encoding):
     assert time.perf_counter() - start < 1.0
 
 
+ENTITY = '<!DOCTYPE robot [<!ENTITY x "pwned">]>\n<robot name="r"><link name="&x;"/></robot>'
+DECLARED = '<?xml version="1.0"?>'
+HIDDEN = {
+    "behind marks": "\ufeff" * 3 + ENTITY,
+    "behind a declaration and a mark": DECLARED + "\ufeff" + ENTITY,
+    "behind marks on both sides": "\ufeff\ufeff" + DECLARED + "\ufeff\ufeff" + ENTITY,
+    "behind marks between line breaks": "\n\ufeff\n\ufeff" + ENTITY,
+    "behind a comment and a mark": "<!-- a -->\ufeff" + ENTITY,
+    "behind a no-break space": "\u00a0" + ENTITY,
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("marks", [1, 2, 3])
+@pytest.mark.parametrize("what", HIDDEN)
+def test_no_mark_hides_a_doctype(what, marks, encoding):
+    """Each of these is refused, before an entity is a name."""
+    description, found = check_urdf(("\ufeff" * marks + HIDDEN[what]).encode(encoding))
+    assert description is None
+    assert [d.code for d in found] in (["xml-doctype"], ["xml-syntax"])
+    if "marks" in what and "between" not in what:
+        assert found[0].code == "xml-doctype"
+
+
+def test_a_doctype_that_the_first_look_misses_is_refused_after_parsing(monkeypatch):
+    monkeypatch.setattr(source, "refused", lambda text, report: False)
+    refused(ENTITY, "xml-doctype")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("text", ["\ufeff" * 3 + GOOD, "\ufeff" + DECLARED + "\ufeff" + GOOD])
+def test_marks_are_no_text(text, encoding):
+    silent(("\ufeff" + text).encode(encoding))
+
+
 def test_undefined_entity():
     refused('<robot name="r"><link name="a"/>&bomb;</robot>', "xml-syntax")
 

@@ -45,6 +45,9 @@ def test_numbers(text):
         "0x10",
         "1,5",
         "1e",
+        "\u00a01",
+        "1\u2003",
+        "\x0c1",
         "e5",
         ".",
         "+",
@@ -62,7 +65,7 @@ def test_no_numbers(text):
 def test_number_lists():
     assert parse_numbers("\n 1 \t 2\r\n3 ", 3) == (1, 2, 3)
     assert parse_numbers("1e308 1e308 1e308", 3) == (1e308,) * 3
-    for text in ("1 2", "1 2 3 4", "", "1,2,3", "1;2;3", "1 nan 3"):
+    for text in ("1 2", "1 2 3 4", "", "1,2,3", "1;2;3", "1 nan 3", "1\u00a02 3", "1 2 3\u00a0", "1\x0b2 3"):
         with pytest.raises(NumberError):
             parse_numbers(text, 3)
 

@@ -107,6 +107,27 @@ def test_hostile_texts_are_refused(what):
     assert len(str(caught.value)) < 2000
 
 
+LONG = " " * 11_000_000
+BEYOND_THE_LIBRARY = {
+    "white space between tags": GOOD.replace("<link", LONG + "<link", 1),
+    "white space before the robot": LONG + GOOD,
+    "white space inside a tag": GOOD.replace("<link", "<link" + LONG, 1),
+    "a name": GOOD.replace('"j"', f'"{LONG}j"'),
+}
+
+
+@pytest.mark.parametrize("what", BEYOND_THE_LIBRARY)
+def test_a_limit_of_the_library_is_told_as_one(what):
+    _, (error,) = check_urdf(BEYOND_THE_LIBRARY[what])
+    assert error.code == "xml-syntax" and "of more than 10,000,000 characters" in error.message
+    assert "not well-formed" not in error.message and "delete what is too long" in error.hint
+
+
+def test_elements_nested_too_deep_are_told_as_such():
+    _, (error,) = check_urdf(HOSTILE["deep nesting of other tags"][0])
+    assert "nested more than 256 deep" in error.message
+
+
 ODD = {
     "an include that is not followed": '<include xmlns="http://www.w3.org/2001/XInclude" href="/etc/x"/>',
     "a style sheet that is not fetched": '<?xml-stylesheet href="http://localhost:9/x.xsl"?>',

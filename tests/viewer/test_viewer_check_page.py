@@ -33,33 +33,33 @@ def test_the_codes_that_make_a_box_red_exist():
 
 
 def test_findings_know_the_body_they_are_about():
-    check = check_payload(pendulum(), FOUND)["check"]
-    assert [(f["link"], f["body"]) for f in check["findings"]] == [("lower", 2), ("upper", 1), (None, None)]
-    assert all(f["hint"] == "look again" and "file" not in f for f in check["findings"])
+    findings = check_payload(pendulum(), FOUND).check.findings
+    assert [(f.link, f.body) for f in findings] == [("lower", 2), ("upper", 1), (None, None)]
+    assert all(f.hint == "look again" for f in findings)
 
 
 def test_the_table_has_every_link_with_mass():
-    rows = check_payload(pendulum(), FOUND)["check"]["inertias"]
-    assert [(row["link"], row["odd"]) for row in rows] == [("upper", False), ("lower", True)]
+    rows = check_payload(pendulum(), FOUND).check.inertias
+    assert [(row.link, row.odd) for row in rows] == [("upper", False), ("lower", True)]
     moments = np.array([0.001, 0.02, 0.02])
-    assert np.allclose(rows[0]["moments"], moments)
-    assert np.allclose(np.sort(rows[0]["box"]), np.sort(np.sqrt(6 * (moments.sum() - 2 * moments))))
+    assert np.allclose(rows[0].moments, moments)
+    assert np.allclose(np.sort(rows[0].box), np.sort(np.sqrt(6 * (moments.sum() - 2 * moments))))
 
 
 def test_the_mass_is_that_of_all_links():
     robot = pendulum().with_inertias({"base": (0.5, None, None)})
     payload = check_payload(robot, FOUND)
-    assert (payload["check"]["mass"], payload["robot"]["mass"]) == (2.5, 2.0)
+    assert (payload.robot.total_mass, payload.robot.mass) == (2.5, 2.0)
 
 
 def test_implausible_boxes_are_red_and_no_box_hides_the_robot():
-    nodes = [n for n in check_payload(pendulum(), FOUND)["nodes"] if n["role"] == "inertia"]
-    assert [n["rgba"][:3] == list(ODD_COLOUR[:3]) for n in nodes] == [False, True]
-    assert all(0.05 <= n["rgba"][3] <= 0.55 for n in nodes)
+    nodes = [n for n in check_payload(pendulum(), FOUND).nodes if n.role == "inertia"]
+    assert [n.rgba[:3] == list(ODD_COLOUR[:3]) for n in nodes] == [False, True]
+    assert all(0.05 <= n.rgba[3] <= 0.55 for n in nodes)
 
 
 def test_a_page_without_a_check_has_no_such_panel():
-    assert "check" not in pose_payload(pendulum())
+    assert pose_payload(pendulum()).check is None
 
 
 def test_names_cannot_leave_their_place(tmp_path):

@@ -89,7 +89,7 @@ def test_play_sends_one_animation(viewer):
 
 
 def test_a_wrong_configuration_is_named(viewer):
-    with pytest.raises(ShapeError, match=r"q: expected shape \(2,\), got \(3,\)"):
+    with pytest.raises(ShapeError, match=r"q: expected one configuration, shape \(2,\), got \(3,\)"):
         viewer.display(np.zeros(3))
     with pytest.raises(ShapeError, match="speed"):
         viewer.play(made_up_motion(viewer.robot, duration=0.1), speed=0.0)

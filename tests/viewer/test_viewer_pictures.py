@@ -99,9 +99,9 @@ def test_a_texture_of_the_description_reaches_the_page_once(tmp_path):
     Image.new("RGB", (2048, 1024), (200, 30, 40)).save(path)
     shapes = [Shape(Box((1.0, 1.0, 1.0)), texture=str(path)), Shape(Box((2.0, 1.0, 1.0)), texture=str(path))]
     payload = pose_payload(robot(*shapes, Shape(Box((3.0, 1.0, 1.0)))))
-    seen = [node for node in payload["nodes"] if node["role"] == "visual"]
-    assert [node.get("picture") for node in seen] == [0, 0, None]
-    (uri,) = payload["pictures"]
+    seen = [node for node in payload.nodes if node.role == "visual"]
+    assert [node.picture for node in seen] == [0, 0, None]
+    (uri,) = payload.pictures
     image = decoded(uri)
     assert uri.startswith("data:image/jpeg;base64,") and image.size == (512, 256)
     assert np.abs(np.array(image.getpixel((5, 5))) - [200, 30, 40]).max() < 6
@@ -119,7 +119,7 @@ def test_what_is_no_picture_is_left_out_with_a_warning(tmp_path, monkeypatch):
     shapes = [Shape(Box((1.0, 1.0, 1.0)), texture=str(path))] * 2
     with pytest.warns(UserWarning, match=r"skin.png' of link 'l' is left out: cannot identify") as caught:
         payload = pose_payload(robot(*shapes))
-    assert len(caught) == 1 and payload["pictures"] == []
+    assert len(caught) == 1 and payload.pictures == []
     monkeypatch.setattr("robokit.viewer.textures.MOST", 10)
     with pytest.raises(ValueError, match="4 x 4 pixels; at most 10"):
         data_uri(Image.new("RGB", (4, 4)))

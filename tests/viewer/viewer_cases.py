@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 
 from robokit.model import ModelBuilder, Placement
+from robokit.sim import Ground, Trajectory
+from robokit.sim.trajectory import Contacts, Energy
 
 EVIL = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>"
 
@@ -33,23 +33,20 @@ def made_up_motion(robot, duration=2.0, rate=120.0):
     forces = np.zeros((len(t), 3, 3))
     forces[:, :2] = 0.5 * force[:, None]
     momentum = np.stack([0 * t, np.sin(t), 0 * t, 10 * t, 0 * t, -20 * t], axis=1)
-    return SimpleNamespace(
-        robot=robot,
+    found = Trajectory(
         t=t,
         q=q,
         v=v,
-        energy=SimpleNamespace(
-            kinetic=kinetic,
-            potential=potential,
-            dissipated=dissipated,
-            total=kinetic + potential + dissipated,
-        ),
+        energy=Energy(kinetic, potential, dissipated, np.zeros(len(t))),
         momentum=momentum,
         contact_force=force,
-        contacts=SimpleNamespace(points=points, forces=forces),
+        robot=robot,
+        ground=Ground(),
         summary={"steps_per_second": 412345.0, "energy_balance": 3.2e-6, "deepest_penetration": 2.6e-3},
-        ground=SimpleNamespace(height=0.0),
     )
+    # As Trajectory.load does: the contacts are given, not computed.
+    vars(found)["contacts"] = Contacts(points, forces, ("a", "b", "c"))
+    return found
 
 
 def pendulum(name="pendulum", links=("upper", "lower"), shapes=()):

@@ -28,7 +28,7 @@ from robokit.engine.emit.repeat_code import StepWriter
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
-from robokit.engine.trace.graph import Program
+from robokit.engine.trace.program import Program
 
 
 def batch_module(

@@ -6,6 +6,8 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from robokit.engine.trace.ops import INTRINSICS
+
 NOT_FINITE, NOT_UNIT, NOT_FINITE_OUTPUT = 1, 2, 4
 """Parts of a status."""
 
@@ -83,7 +85,7 @@ def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
         f"declare {vector(n, real.kind)} @llvm.{f}.{suffix(n, real)}({vector(n, real.kind)})\n"
         for real in (DOUBLE, SINGLE)
         for n in sorted({1, *lanes})
-        for f in ("fabs", "sqrt")
+        for f in INTRINSICS
     )
     # 512-bit registers are used where the CPU has them, also on those whose tuning prefers 256.
     widths = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'

@@ -8,7 +8,7 @@ from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine.emit import aligned_stores as pour
 from robokit.engine.emit.ir import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, Real, constant, vector
 from robokit.engine.passes.chunks import Schedule
-from robokit.engine.trace.graph import Program
+from robokit.engine.trace.program import Program
 
 Pairs = Sequence[tuple[int, int]]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from robokit.engine.emit.ir import Real, number, vector
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.passes.repeats import Kind, Stepped
-from robokit.engine.trace.graph import Program
+from robokit.engine.trace.program import Program
 
 
 class StepWriter(ChunkWriter):

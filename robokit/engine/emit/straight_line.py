@@ -1,8 +1,7 @@
 """Writes the chunks: straight lines of scalar operations as LLVM IR functions.
 
 Each chunk is `void @chunkN(ptr ws, ptr args)`. A value is loaded at its first use in a chunk and stored
-where it is computed. Additions and multiplications carry `contract`, so the code generator may fuse them,
-and no other fast-math flag: NaN and infinities mean what they mean.
+where it is computed. Which instruction an operation is stands in trace/ops.py.
 """
 
 from __future__ import annotations
@@ -11,32 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from robokit.engine.emit.ir import DOUBLE, Real, constant, suffix, vector
 from robokit.engine.passes.chunks import Schedule
-from robokit.engine.trace.graph import (
-    ABS,
-    ADD,
-    AND,
-    CONST,
-    DIV,
-    EQ,
-    INPUT,
-    LE,
-    LT,
-    MUL,
-    NEG,
-    NOT,
-    OR,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-    TRUTHS,
-    Program,
-)
-
-_BINARY = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv"}
-_COMPARE = {LT: "fcmp olt", LE: "fcmp ole", EQ: "fcmp oeq"}
-_LOGIC = {AND: "and", OR: "or"}
-_CALL = {SQRT: "sqrt", ABS: "fabs"}
+from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS, TRUTHS
+from robokit.engine.trace.program import Program
 
 Fixed = tuple[int, int, float]
 """Output, position and value of a constant."""
@@ -59,6 +34,13 @@ class ChunkWriter:
         self.t = vector(plan.lanes, real.kind)
         self.truth = vector(plan.lanes, "i1")
         self.align = real.bytes * plan.lanes
+        words = {
+            "t": self.t,
+            "truth": self.truth,
+            "true": "true" if plan.lanes == 1 else "splat (i1 true)",
+            "suffix": suffix(plan.lanes, real),
+        }
+        self.instruction = [operation.llvm.format(**words) for operation in OPERATIONS]
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
         if direct:
@@ -160,27 +142,16 @@ class ChunkWriter:
         self.lines.append(f"store double {value}, ptr {name}, align 8")
 
     def _compute(self, number: int) -> None:
-        op, *operands = self.program.nodes[number]
+        opcode, *operands = self.program.nodes[number]
         values = [self._value(n) for n in operands]
-        t, name, add = self.t, f"%v{number}", self.lines.append
-        if op in _BINARY:
-            add(f"{name} = {_BINARY[op]} {t} {values[0]}, {values[1]}")
-        elif op == NEG:
-            add(f"{name} = fneg {t} {values[0]}")
-        elif op in _CALL:
-            add(f"{name} = call {t} @llvm.{_CALL[op]}.{suffix(self.plan.lanes, self.real)}({t} {values[0]})")
-        elif op == SELECT:
-            add(f"{name} = select {self.truth} {values[0]}, {t} {values[1]}, {t} {values[2]}")
-        elif op in _COMPARE:
-            add(f"{name} = {_COMPARE[op]} {t} {values[0]}, {values[1]}")
-        elif op in _LOGIC:
-            add(f"{name} = {_LOGIC[op]} {self.truth} {values[0]}, {values[1]}")
-        elif op == NOT:
-            true = "true" if self.plan.lanes == 1 else "splat (i1 true)"
-            add(f"{name} = xor {self.truth} {values[0]}, {true}")
-        else:
-            pair = f"%w{operands[0]}"
-            if operands[0] not in self.pairs:
-                self.pairs.add(operands[0])
-                add(f"{pair} = call {{{t}, {t}}} @sincos({t} {values[0]})")
-            add(f"{name} = extractvalue {{{t}, {t}}} {pair}, {0 if op == SIN else 1}")
+        if OPERATIONS[opcode].paired:
+            values = [self._pair(operands[0], values[0])]
+        self.lines.append(f"%v{number} = {self.instruction[opcode] % tuple(values)}")
+
+    def _pair(self, angle: int, value: str) -> str:
+        """Sine and cosine of an angle, computed once in a chunk."""
+        name = f"%w{angle}"
+        if angle not in self.pairs:
+            self.pairs.add(angle)
+            self.lines.append(f"{name} = call {{{self.t}, {self.t}}} @sincos({self.t} {value})")
+        return name

@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from robokit.engine.trace.graph import CONST, COS, INPUT, SIN, Program
+from robokit.engine.trace.ops import CONST, COS, INPUT, SIN
+from robokit.engine.trace.program import Program
 
 STORE = 2
 """Weight of an output's store in a chunk, in operations: LLVM's time grows faster than their number."""

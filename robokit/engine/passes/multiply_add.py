@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from robokit.engine.trace.graph import ADD, CONST, MUL, SUB, Node, Program
+from robokit.engine.trace.graph import Node
+from robokit.engine.trace.ops import ADD, CONST, MUL, SUB
+from robokit.engine.trace.program import Program
 
 
 def fused(program: Program) -> Program:

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from robokit.engine.passes.chunks import Places, Schedule, cut, fixed_places
-from robokit.engine.trace.graph import CONST, Program
+from robokit.engine.trace.ops import CONST
+from robokit.engine.trace.program import Program
 
 WORTH = 18_000
 """Nodes from which on shared code is looked for: a shorter line is faster as it is (7 % at this length)."""

@@ -1,5 +1,8 @@
 """Records what a text computes: each operation once, for one robot.
 
-scalar  the scalars that record
-graph   the recorded operations
+ops      the operations: one place for all that is known of each
+graph    the recorded operations, each once
+program  the finished graph: what the outputs need
+scalar   the scalars that record
+record   runs a text on such scalars
 """

@@ -10,74 +10,29 @@ Sums and products are stored with the smaller node first and without signs (see 
 
 from __future__ import annotations
 
-import gc
-import math
-from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from robokit.engine.trace.graph import (
+from robokit.engine.trace.graph import Graph
+from robokit.engine.trace.ops import (
     ABS,
     ADD,
     AND,
     COS,
     DIV,
     EQ,
-    INPUT,
     LE,
     LT,
     MUL,
     NOT,
+    OPERATIONS,
     OR,
     SELECT,
     SIN,
     SQRT,
     SUB,
-    Graph,
-    Program,
 )
-from robokit.spatial.scalars import register, telling
-
-
-def trace(
-    text: Callable[..., Sequence[Sequence[Any]]],
-    inputs: Sequence[tuple[str, int]],
-    outputs: Sequence[tuple[str, tuple[int, ...]]],
-    budget: int = 400_000,
-    signed: bool = False,
-) -> Program:
-    """Record what a text computes.
-
-    Args:
-        text: called with one list of scalars per input; returns one flat, row-major sequence of scalars
-            (traced or plain numbers) per output.
-        inputs: (name, number of scalars) of each input.
-        outputs: (name, shape) of each output.
-        budget: most nodes to record.
-        signed: whether constants keep their sign (see :class:`Graph`).
-
-    Raises:
-        TraceTooLarge: the text records more than budget nodes.
-        ValueError: the text returns other sizes than declared.
-    """
-    graph = Graph(budget, signed)
-    arguments = [
-        [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
-        for k, (_, size) in enumerate(inputs)
-    ]
-    collecting = gc.isenabled()
-    gc.disable()  # half the time of a trace would go into looking for cycles among nodes; there are none
-    try:
-        with telling(graph.mark):
-            returned = [list(row) for row in text(*arguments)]
-    finally:
-        if collecting:
-            gc.enable()
-    sizes = [math.prod(shape) for _, shape in outputs]
-    if [len(row) for row in returned] != sizes:
-        raise ValueError(f"the text returned {[len(row) for row in returned]} scalars, declared are {sizes}")
-    results = [[x.ref if type(x) is Scalar else float(x) for x in row] for row in returned]
-    return Program.finish(graph, inputs, outputs, results)
+from robokit.spatial.scalars import register
 
 
 class Scalar:
@@ -153,7 +108,7 @@ class Scalar:
         return self
 
     def __abs__(self) -> Scalar:
-        return Scalar(self.graph, self.graph.add((ABS, abs(self.ref))))
+        return _function(ABS, self)
 
     def __pow__(self, power: Any) -> Any:
         if power == 0.5:
@@ -201,17 +156,17 @@ class Truth:
     def __and__(self, other: Truth | bool) -> Truth | bool:
         if not isinstance(other, Truth):
             return self if other else False
-        return Truth(self.graph, self.graph.add((AND, *sorted((self.number, other.number)))))
+        return Truth(self.graph, self.graph.record(AND, self.number, other.number))
 
     def __or__(self, other: Truth | bool) -> Truth | bool:
         if not isinstance(other, Truth):
             return True if other else self
-        return Truth(self.graph, self.graph.add((OR, *sorted((self.number, other.number)))))
+        return Truth(self.graph, self.graph.record(OR, self.number, other.number))
 
     __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> Truth:
-        return Truth(self.graph, self.graph.add((NOT, self.number)))
+        return Truth(self.graph, self.graph.record(NOT, self.number))
 
     def __bool__(self) -> NoReturn:
         raise TypeError("no branch on a scalar's value: use where(condition, a, b)")
@@ -241,7 +196,7 @@ def _quotient(graph: Graph, a: int, b: int) -> Any:
         return 1.0
     if a == -b:
         return -1.0
-    number = graph.add((DIV, abs(a), abs(b)))
+    number = graph.record(DIV, abs(a), abs(b))
     return Scalar(graph, number if (a < 0) == (b < 0) else -number)
 
 
@@ -250,27 +205,38 @@ def _number(graph: Graph, x: Any) -> int:
     return graph.plain(x.ref if type(x) is Scalar else graph.constant(float(x)))
 
 
-def _compare(op: int, a: Any, b: Any) -> Truth:
+def _compare(opcode: int, a: Any, b: Any) -> Truth:
     graph = a.graph if type(a) is Scalar else b.graph
-    return Truth(graph, graph.add((op, _number(graph, a), _number(graph, b))))
+    return Truth(graph, graph.record(opcode, _number(graph, a), _number(graph, b)))
 
 
-def sqrt(x: Any) -> Any:
+def _function(opcode: int, x: Scalar) -> Scalar:
+    """A function of one scalar; where it is odd or even, the sign stays outside."""
+    parity = OPERATIONS[opcode].parity
+    if not parity:
+        return Scalar(x.graph, x.graph.record(opcode, x.graph.plain(x.ref)))
+    number = x.graph.record(opcode, abs(x.ref))
+    return Scalar(x.graph, parity * number if x.ref < 0 else number)
+
+
+def sqrt(x: Scalar) -> Scalar:
     """Square root of a traced scalar; NaN below 0."""
-    return Scalar(x.graph, x.graph.add((SQRT, x.graph.plain(x.ref))))
+    return _function(SQRT, x)
 
 
 def sin(x: Scalar) -> Scalar:
     """Sine [x in rad]."""
-    number = x.graph.add((SIN, abs(x.ref)))
-    x.graph.add((COS, abs(x.ref)))  # its neighbour: the pair shares one range reduction
-    return Scalar(x.graph, number if x.ref > 0 else -number)
+    return _sine_and_cosine(x)[0]
 
 
 def cos(x: Scalar) -> Scalar:
     """Cosine [x in rad]."""
-    x.graph.add((SIN, abs(x.ref)))
-    return Scalar(x.graph, x.graph.add((COS, abs(x.ref))))
+    return _sine_and_cosine(x)[1]
+
+
+def _sine_and_cosine(x: Scalar) -> tuple[Scalar, Scalar]:
+    """Both are recorded, neighbours: they share one range reduction, and an unused one is dropped."""
+    return _function(SIN, x), _function(COS, x)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
@@ -282,8 +248,8 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if first == second:
         return a
     if first < 0 and second < 0:
-        return Scalar(graph, -graph.add((SELECT, condition.number, -first, -second)))
-    return Scalar(graph, graph.add((SELECT, condition.number, graph.plain(first), graph.plain(second))))
+        return Scalar(graph, -graph.record(SELECT, condition.number, -first, -second))
+    return Scalar(graph, graph.record(SELECT, condition.number, graph.plain(first), graph.plain(second)))
 
 
 def maximum(a: Any, b: Any) -> Any:

@@ -83,10 +83,7 @@ def joint_law(robot: Robot, default_damping: float = 0.0) -> tuple[JointLaw, lis
     Returns:
         the law, and the names of the joints that got the default.
     """
-    cache = robot.__dict__.setdefault("_joint_laws", {})  # beside the robot's own cached properties
-    if default_damping not in cache:
-        cache[default_damping] = _joint_law(robot, default_damping)
-    return cache[default_damping]
+    return robot.derived.get(("joint law", default_damping), lambda: _joint_law(robot, default_damping))
 
 
 def _joint_law(robot: Robot, default_damping: float) -> tuple[JointLaw, list[str]]:

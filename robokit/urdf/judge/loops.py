@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
-from robokit.urdf.judge.structure import nearest
 
 
 def check_loops(robot: RobotDescription, report: Report) -> None:
@@ -13,6 +12,7 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
     names = {joint.name: joint.line for joint in robot.joints}
     # Link -> the link that a fixed joint hangs it on: links of one body lead to the same end.
     rigid = {joint.child: joint.parent for joint in robot.joints if not joint.moves}
+    bodies: dict[str | None, str | None] = {}
     for loop in robot.loops:
         where = f"loop joint {loop.name!r}"
         if loop.name in names:
@@ -22,10 +22,10 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
         for which, link in (("predecessor", loop.predecessor), ("successor", loop.successor)):
             if link is not None and link not in links:
                 message = f"its {which} link {link!r} is not defined"
-                report.add("link-undefined", where, loop.line, message, nearest(link, links))
+                report.add("link-undefined", where, loop.line, message, report.nearest(link, links))
         if loop.predecessor is not None and loop.predecessor == loop.successor:
             report.add("joint-self", where, loop.line, f"connects link {loop.successor!r} to itself")
-        elif _body(loop.predecessor, rigid) == _body(loop.successor, rigid):
+        elif _body(loop.predecessor, rigid, bodies) == _body(loop.successor, rigid, bodies):
             message = (
                 f"links {loop.predecessor!r} and {loop.successor!r} are one body: fixed joints connect them"
             )
@@ -34,9 +34,14 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
             report.add("axis-zero", where, loop.line, "has the axis 0 0 0")
 
 
-def _body(link: str | None, rigid: dict[str | None, str | None]) -> str | None:
-    seen = set()
-    while link in rigid and link not in seen:
-        seen.add(link)
+def _body(
+    link: str | None, rigid: dict[str | None, str | None], known: dict[str | None, str | None]
+) -> str | None:
+    """The link at the end of the fixed joints above a link; every link on the way is asked once only."""
+    path: dict[str | None, None] = {}
+    while link in rigid and link not in known and link not in path:
+        path[link] = None
         link = rigid[link]
-    return link
+    body = known.get(link, link)
+    known.update(dict.fromkeys(path, body))
+    return body

@@ -5,7 +5,6 @@ Everything is iterative and linear in the number of links and joints.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -81,7 +80,7 @@ def _edges(
         ):
             if link is not None and link not in links:
                 message = f"its {which} link {link!r} is not defined"
-                report.add("link-undefined", where, line, message, nearest(link, links))
+                report.add("link-undefined", where, line, message, report.nearest(link, links))
         if joint.child not in links:
             loose += 1
         elif joint.parent == joint.child:
@@ -90,15 +89,6 @@ def _edges(
         else:
             edges.append(joint)  # still carries its child
     return edges, loose
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """A hint with the most similar known names, or None."""
-    known = list(known)
-    if len(known) > 5000:  # difflib compares with every one of them
-        return None
-    near = difflib.get_close_matches(name, known, n=2)
-    return "did you mean " + " or ".join(map(repr, near)) + "?" if near else None
 
 
 def _incoming(edges: list[JointDescription], report: Report) -> dict[str, JointDescription]:
@@ -181,7 +171,7 @@ def check_mimics(robot: RobotDescription, report: Report) -> None:
             report.add("mimic-self", where, mimic.line, "mimics itself")
         elif mimic.joint not in joints:
             message = f"mimics joint {mimic.joint!r}, which is not defined"
-            report.add("mimic-unknown", where, mimic.line, message, nearest(mimic.joint, joints))
+            report.add("mimic-unknown", where, mimic.line, message, report.nearest(mimic.joint, joints))
         else:
             follows[joint.name] = mimic.joint
             if not joint.moves or not joints[mimic.joint].moves:

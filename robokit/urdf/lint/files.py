@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from robokit.errors import Diagnostic, RobokitError, Severity
+from robokit.errors import Diagnostic, RobokitError, Severity, one_line
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.judge.plausible import link_boxes, total_mass
 from robokit.urdf.lint.folders import is_robot_file, robot_files, without_parts
@@ -20,6 +20,9 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 UNREADABLE = ("file-missing", "file-not-regular", "file-unreadable")
 """Codes that mean there was nothing to judge: exit status 2."""
+
+LONGEST_PATH = 5000
+"""Characters of a path in the JSON; the systems that we know take 4,096."""
 
 FORMAT = 1
 """Version of the JSON; a key may be added without a new number, none is renamed or removed."""
@@ -147,9 +150,9 @@ def as_json(
 def _file_json(one: Checked, strict: bool, inertias: bool) -> dict[str, Any]:
     robot = one.description
     table: dict[str, Any] = {
-        "file": one.file,
+        "file": one_line(one.file, LONGEST_PATH),
         "status": one.status(strict),
-        "robot": robot.name if robot else None,
+        "robot": one_line(robot.name) if robot else None,
         "links": len(robot.links) if robot else None,
         "joints": len(robot.joints) if robot else None,
         "moving_joints": sum(j.moves for j in robot.joints) if robot else None,
@@ -179,7 +182,7 @@ def _finite(number: float) -> float | None:
 def _inertias(robot: RobotDescription) -> list[dict[str, Any]]:
     return [
         {
-            "link": link,
+            "link": one_line(link),
             "mass_kg": inertial.mass,
             "com_m": list(inertial.origin.xyz),
             "principal_moments_kg_m2": box.moments.tolist(),

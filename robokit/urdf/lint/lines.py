@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
-from robokit.errors import Diagnostic, Severity
+from robokit.errors import LONGEST_NAME, Diagnostic, Severity, one_line
 from robokit.urdf.codes import CODES
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.judge.plausible import link_boxes, total_mass
@@ -16,6 +16,9 @@ from robokit.urdf.lint.files import SEVERITIES, Checked
 
 WIDTH = 80
 """Columns of a line; only words that have no blank in them, such as paths, can exceed it."""
+
+MOST = 100
+"""Findings of one code that are listed for a file."""
 
 _STYLES = {"error": "1;31", "warning": "1;33", "note": "1;36", "file": "1", "clean": "32", "quiet": "2"}
 
@@ -72,7 +75,7 @@ def listing(checked: Sequence[Checked], paint: Paint, inertias: bool = False) ->
 def _file(one: Checked, paint: Paint) -> Iterator[str]:
     counts = {s: one.count(s) for s in SEVERITIES}
     said = _counts(counts, paint) or paint("clean", "nothing to report")
-    yield f"{paint('file', one.file)}: {said}"
+    yield f"{paint('file', one_line(one.file))}: {said}"
     for severity in SEVERITIES:
         groups: dict[str, list[Diagnostic]] = {}
         for diagnostic in one.diagnostics:
@@ -95,7 +98,7 @@ def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str
     told: dict[tuple[str, str], Diagnostic] = {}
     for d in found:
         told.setdefault((d.message, d.hint), d)
-    found = list(told.values())
+    found, left_out = list(told.values())[:MOST], len(told) - MOST
     margin = max(len(str(d.line)) for d in found)
     indent = " " * (margin + 11)
     for k, d in enumerate(found):
@@ -106,13 +109,14 @@ def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str
         following = found[k + 1].hint if k + 1 < len(found) else None
         if d.hint and d.hint != following:
             yield from (paint("quiet", line) for line in _wrapped(f"fix: {d.hint}", indent, indent + "     "))
+    if left_out > 0:
+        yield f"{indent}and {left_out} more like these: --json lists all"
 
 
 def _wrapped(text: str, first: str, rest: str) -> Iterator[str]:
     """Text in lines of at most 80 columns; words are never broken."""
-    # A message may quote line breaks of the file: they would end the paragraph.
     yield from textwrap.wrap(
-        " ".join(text.split()),
+        text,
         WIDTH,
         initial_indent=first,
         subsequent_indent=rest,
@@ -129,14 +133,16 @@ def _figures(robot: RobotDescription) -> str:
     moving = sum(joint.moves for joint in robot.joints)
     links = len(robot.links)
     sizes = f"{links} link{'s' * (links != 1)}, {moving} moving joint{'s' * (moving != 1)}"
-    return f"{robot.name or 'no name'}: {sizes}, {total_mass(robot):.4g} kg"
+    return f"{one_line(robot.name, LONGEST_NAME) or 'no name'}: {sizes}, {total_mass(robot):.4g} kg"
 
 
 def _inertias(robot: RobotDescription) -> Iterator[str]:
     rows = [("kg", "principal moments [kg m^2]", "equivalent box [m]", "link")]
     for link, inertial, box in link_boxes(robot):
         moments = " ".join(f"{m:.3g}" for m in box.moments)
-        rows.append((f"{inertial.mass:.4g}", moments, " x ".join(f"{x:.2g}" for x in box.size), link))
+        rows.append(
+            (f"{inertial.mass:.4g}", moments, " x ".join(f"{x:.2g}" for x in box.size), one_line(link))
+        )
     widths = [max(len(row[k]) for row in rows) for k in range(3)]
     for row in rows:
         cells = [row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].ljust(widths[2])]

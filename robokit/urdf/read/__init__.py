@@ -8,4 +8,5 @@ shapes       visuals, collisions and materials
 loop_joints  joints that close loops
 mesh_files   package://, model://, file:// and relative names
 xacro        .xacro files
+xacro_child  expands one in a process of its own
 """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
+from robokit.errors import quoted
 from robokit.urdf.description import Origin, Triple
 from robokit.urdf.findings import Report
-from robokit.urdf.read.numbers import NumberError, parse_numbers, shorten
+from robokit.urdf.read.numbers import NumberError, parse_numbers
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -100,8 +100,7 @@ class Reader:
             return
         tag = self.tag(element)
         free = [k for k in known if element.get(k) is None]
-        near = difflib.get_close_matches(name, free, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        hint = self.report.nearest(name, free, most=1) or f"known: {', '.join(known)}"
         message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
         self.report.once("attribute-unknown", f"{tag}/{name}", where, self.line(element), message, hint)
 
@@ -113,7 +112,7 @@ class Reader:
         return value
 
     def _unexpanded(self, element: etree._Element, attribute: str, where: str, value: str) -> None:
-        message = f"{attribute}={shorten(value)} is a xacro expression: this is a macro file, not yet a URDF"
+        message = f"{attribute}={quoted(value)} is a xacro expression: this is a macro file, not yet a URDF"
         self.report.once("xacro-unexpanded", "", where, self.line(element), message)
 
     def numbers(
@@ -136,7 +135,7 @@ class Reader:
             found = self._read[value, count] = parse_numbers(value, count)
             return found
         except NumberError as problem:
-            text = f"<{self.tag(element)}> {attribute}={shorten(value)}: {problem}"
+            text = f"<{self.tag(element)}> {attribute}={quoted(value)}: {problem}"
             if count == 1 and problem.code != "number-count":
                 text = f"<{self.tag(element)}> {attribute}: {problem}"
             self.report.add(problem.code, where, self.line(element), text, problem.hint)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
+from robokit.urdf.read.xacro_child import package_folders
+
 _LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
 
 
@@ -42,6 +44,7 @@ class Resolver:
         folder: folder of the URDF file, or None for a text.
         package_dirs: folders to search first.
         environ: environment variables; the process' own by default.
+        roots: folders that packages are looked for in, in this order.
     """
 
     folder: Path | None = None
@@ -50,7 +53,7 @@ class Resolver:
 
     def __post_init__(self) -> None:
         self._known: dict[str, Resolution] = {}
-        self._roots = list(self._search_roots())
+        self.roots = list(self._search_roots())
         self._packages: dict[str, list[str]] = {}
         self._present: dict[str, list[str]] = {}
 
@@ -101,12 +104,7 @@ class Resolver:
     def package_folders(self, name: str) -> list[str]:
         """Where a package of this name may be, in the order of search."""
         if name not in self._packages:
-            folders: dict[str, None] = {}
-            for root in self._roots:
-                if os.path.basename(root) == name:
-                    folders[root] = None
-                folders[os.path.join(root, name)] = None
-            self._packages[name] = list(folders)
+            self._packages[name] = package_folders(self.roots, name)
         return self._packages[name]
 
     def _relative(self, filename: str) -> Resolution:

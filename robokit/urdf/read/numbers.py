@@ -8,8 +8,13 @@ from __future__ import annotations
 import math
 import re
 
+from robokit.errors import quoted
+
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WORDS = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+_SPACE = " \t\r\n"  # XML's white space; str.split would take a no-break space too
+_GAP = re.compile(f"[{_SPACE}]+")
+_PLAIN = re.compile(rf"[0-9eE+.\-{_SPACE}]*")
 _LONGEST = 400  # characters; a double needs 25
 
 
@@ -28,7 +33,7 @@ class NumberError(ValueError):
 
 
 def parse_number(text: str) -> float:
-    """One finite number; white space around it is allowed.
+    """One finite number; XML's white space around it is allowed.
 
     Raises:
         NumberError: for anything else.
@@ -39,18 +44,20 @@ def parse_number(text: str) -> float:
     except ValueError:
         pass
     # Something is odd: say what.
-    text = text.strip()
+    text = text.strip(_SPACE)
     if len(text) > _LONGEST:
-        raise NumberError("number-invalid", f"{shorten(text)} is not a number: {len(text)} characters")
+        raise NumberError("number-invalid", f"{quoted(text)} is not a number: {len(text)} characters")
     if not _NUMBER.fullmatch(text):
         if _WORDS.fullmatch(text):
             raise NumberError("number-not-finite", f"{text!r} is not a finite number")
         hint = None
         if not text:
             raise NumberError("number-invalid", "is empty, expected a number")
+        if not text.isascii():
+            hint = "write ASCII digits, and plain blanks between numbers"
         if "," in text:
             hint = "write decimals with a point and separate numbers by spaces, not commas"
-        raise NumberError("number-invalid", f"{shorten(text)} is not a number", hint)
+        raise NumberError("number-invalid", f"{quoted(text)} is not a number", hint)
     value = float(text)
     if not math.isfinite(value):
         raise NumberError("number-not-finite", f"{text!r} is beyond the largest double, 1.8e308")
@@ -58,7 +65,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_numbers(text: str, count: int) -> tuple[float, ...]:
-    """Exactly ``count`` finite numbers between white space of any kind.
+    """Exactly ``count`` finite numbers between XML's white space: blanks, tabs and line breaks.
 
     Raises:
         NumberError: for anything else.
@@ -71,20 +78,16 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
     except ValueError:
         pass
     # Something is odd: look at the numbers one by one.
-    parts = text.split(None, count + 1)
+    stripped = text.strip(_SPACE)
+    parts = _GAP.split(stripped, count + 1) if stripped else []
     values = tuple(parse_number(part) for part in parts[:count])
     if len(parts) != count:
         found = f"{len(parts)}" if len(parts) < count else f"more than {count}"
         hint = f"write {count} numbers"
-        raise NumberError("number-count", f"{shorten(text)} holds {found} numbers, expected {count}", hint)
+        raise NumberError("number-count", f"{quoted(text)} holds {found} numbers, expected {count}", hint)
     return values
 
 
 def _plain(text: str) -> bool:
     """Whether float() takes the text only for what it is here, if it is finite."""
-    return text.isascii() and "_" not in text and len(text) <= _LONGEST
-
-
-def shorten(text: str, length: int = 60) -> str:
-    """The text's repr, cut to a length that a message can hold."""
-    return repr(text) if len(text) <= length else f"{text[:length]!r}..."
+    return len(text) <= _LONGEST and _PLAIN.fullmatch(text) is not None

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robokit.errors import quoted
 from robokit.robot_names import EXAMPLES, own_robots
 from robokit.urdf.findings import Report
-from robokit.urdf.read.numbers import shorten
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -38,11 +38,26 @@ _ENCODINGS = re.compile(
     r"utf-(8|16|32)(-[lb]e|-sig)?|ascii|iso8859-\d+|cp\d+|mac-\w+|koi8-[rut]|gb2312|gbk|gb18030|big5(hkscs)?"
     r"|shift_jis\w*|euc_\w+|tis-620"
 )
-_DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
-_DECLARED = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
-_PROLOGUE = re.compile(r"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_MARK = "\ufeff"
+_SPACE = "[ \t\r\n]"  # XML's white space
+_DECLARATION = re.compile(rf"{_SPACE}*<\?xml\s[^>]*?\?>")
+_DECLARED = re.compile(rb"""[ \t\r\n]*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
+_PROLOGUE = re.compile(rf"{_SPACE}+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _SKIPPED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _PREFIX = re.compile(rb"[<\s]([A-Za-z_][A-Za-z0-9_.-]*):")
+_LIMITS = (
+    (
+        re.compile("Excessive depth"),
+        "elements are nested more than 256 deep",
+        "a URDF is 5 levels deep: look for elements that are not closed",
+    ),
+    (
+        re.compile("Resource limit|too big|huge"),
+        "a run of text or white space, or a tag, of more than 10,000,000 characters",
+        "delete what is too long: a URDF has no such text",
+    ),
+)
+"""Words of the XML library, what they mean, what to do."""
 _NOT_XML_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 
@@ -153,11 +168,7 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
     if not text.strip():
         report.add("file-empty", "file", 0, "is empty")
         return None
-    if text.startswith("\ufeff"):
-        text = text[1:]
-    declaration = _DECLARATION.match(text)
-    # The text is decoded, so its declaration no longer holds; its line breaks stay.
-    body = "\n" * declaration[0].count("\n") + text[declaration.end() :] if declaration else text
+    body = without_declaration(text)
     if refused(body, report):
         return None
     data = body.encode("utf-8", "surrogatepass")
@@ -173,17 +184,30 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
                 raise
             # A leftover xacro: prefix that nobody declared harms nothing else.
             root = etree.fromstring(_with_prefixes(data), _parser())
+        if root.getroottree().docinfo.internalDTD is not None:  # what refused() saw no sign of
+            _refuse_doctype(0, report)
+            return None
         return root, _line_table(data, root)
     except etree.XMLSyntaxError as problem:
         line = problem.lineno or 0
         # It can quote white space by the thousand: made short before any pattern looks at it.
         message = " ".join(str(problem.msg).split())[:_LONGEST]
         message = re.sub(r"(, line \d+, column \d+)?( \(<string>, line \d+\))?$", "", message)
-        message = message.replace(", use XML_PARSE_HUGE option", "").replace(", try XML_PARSE_HUGE", "")
-        report.add(
-            "xml-syntax", "file", line, f"is not well-formed XML: {message.strip()}", _syntax_hint(body)
-        )
+        what, hint = f"is not well-formed XML: {message.strip()}", _syntax_hint(body)
+        for words, limit, advice in _LIMITS:
+            if words.search(message):
+                what, hint = f"is beyond a limit of the XML library: {limit}", advice
+        report.add("xml-syntax", "file", line, what, hint)
     return None
+
+
+def without_declaration(text: str) -> str:
+    """The text without its XML declaration, which no longer holds, and byte order marks; lines stay."""
+    text = text.lstrip(_MARK)
+    declaration = _DECLARATION.match(text)
+    if declaration is None:
+        return text
+    return "\n" * declaration[0].count("\n") + text[declaration.end() :].lstrip(_MARK)
 
 
 def _with_prefixes(data: bytes) -> bytes:
@@ -226,9 +250,7 @@ def refused(text: str, report: Report) -> bool:
         )
         return True
     if text.startswith("<!DOCTYPE", at):
-        report.add(
-            "xml-doctype", "file", line, "has a DOCTYPE; it is refused because entities can come with it"
-        )
+        _refuse_doctype(line, report)
         return True
     odd = _NOT_XML_TEXT.search(text)
     if odd:
@@ -240,6 +262,11 @@ def refused(text: str, report: Report) -> bool:
     return False
 
 
+def _refuse_doctype(line: int, report: Report) -> None:
+    message = "has a DOCTYPE; it is refused because entities can come with it"
+    report.add("xml-doctype", "file", line, message)
+
+
 def _syntax_hint(text: str) -> str | None:
     head = text.lstrip()
     if head.startswith("version https://git-lfs"):
@@ -248,7 +275,7 @@ def _syntax_hint(text: str) -> str | None:
         single = "\n" not in head.strip()
         if single and head.strip().lower().endswith((".urdf", ".xml", ".xacro")):
             return "this looks like a path: use load_urdf"
-        return f"it begins with {shorten(head[:20])}; a URDF begins with <robot> or <?xml ...?>"
+        return f"it begins with {quoted(head[:20])}; a URDF begins with <robot> or <?xml ...?>"
     if "</robot>" not in head and "<robot" in head:
         return "the closing </robot> is missing: the file may be cut off"
     return None

@@ -1,25 +1,32 @@
 """``.xacro`` files, expanded by the package of that name, which is optional.
 
 Expanding runs what the file says: xacro includes other files, reads environment variables and evaluates
-Python expressions. robokit does so for paths that end in ``.xacro`` only; a .urdf never leads to it.
+Python expressions. robokit does so for paths that end in ``.xacro`` only; a .urdf never leads to it. It
+happens in a process of its own, which is stopped after a time and has a bound on its memory.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
+import json
 import os
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from robokit.urdf.findings import Report, refusal
+from robokit.urdf.read import xacro_child
 from robokit.urdf.read.mesh_files import Resolver
-from robokit.urdf.read.source import decode, read_file, refused
+from robokit.urdf.read.source import MAX_BYTES, decode, read_file, refused, without_declaration
 
 INSTALL = 'pip install "robokit[xacro]"'
-_LOCK = threading.Lock()  # xacro keeps its state in its module
+
+SECONDS = 30.0
+"""Longest time to expand a file [s]."""
+
+MEMORY = 2 << 30
+"""Most memory for it [bytes], where the system can bound a process."""
 
 PathLike = str | os.PathLike[str]
 
@@ -35,7 +42,7 @@ def expand_xacro(path: PathLike, args: Mapping[str, str] | None = None, package_
         package_dirs: folders searched first for ``$(find package)``.
 
     Raises:
-        UrdfError: no such file, xacro is not installed, or it cannot expand the file.
+        UrdfError: no such file, xacro is not installed, or it cannot expand the file within 30 s and 2 GiB.
     """
     report = Report(os.fspath(path))
     dirs = [package_dirs] if isinstance(package_dirs, (str, os.PathLike)) else list(package_dirs)
@@ -61,49 +68,52 @@ def expanded(
     """The expanded text, or None with an error in the report, whose file becomes "... (expanded)"."""
     data = read_file(path, report)
     text = None if data is None else decode(data, report)
-    if text is None or refused(text.removeprefix("\ufeff"), report):
+    if text is None or refused(without_declaration(text), report):
         return None
-    try:
-        import xacro
-    except ImportError:
+    answer = _asked(
+        os.path.abspath(path), dict(args or {}), Resolver(Path(path).absolute().parent, package_dirs)
+    )
+    if "missing" in answer:
         message = "is a xacro macro file, and the package that expands it is not installed"
         report.add("xacro-missing", "file", 0, message, f"{INSTALL}, or expand it: xacro in.xacro > out.urdf")
         return None
-    folder = Path(path).absolute().parent
-    said = io.StringIO()  # xacro talks to stderr; its exceptions say the same
-    try:
-        with _LOCK, contextlib.redirect_stderr(said), _packages(xacro, Resolver(folder, package_dirs)):
-            document = xacro.process_file(os.path.abspath(path), mappings=dict(args or {}))
-            text = document.toxml()
-    except Exception as problem:  # xacro lets through whatever an expression raises
-        what = " ".join(f"{problem}".split()) or type(problem).__name__
-        files = [os.path.abspath(str(f)) for f in getattr(xacro, "filestack", None) or () if f]
-        inside = f" (in {files[-1]})" if files and files[-1] != os.path.abspath(path) else ""
-        report.add("xacro-failed", "file", 0, f"xacro cannot expand it: {what}{inside}")
+    if "problem" in answer:
+        message = f"xacro cannot expand it: {answer['problem']}"
+        report.add("xacro-failed", "file", 0, message, answer.get("hint"))
         return None
     report.file += " (expanded)"
-    return text
+    return str(answer["text"])
 
 
-@contextlib.contextmanager
-def _packages(xacro: Any, resolver: Resolver) -> Iterator[None]:
-    """``$(find package)`` looks where ``package://`` does, then in ROS's own index."""
-    from xacro import substitution_args as module
-
-    ros = module._eval_find
-
-    def find(package: str) -> str:
-        for folder in resolver.package_folders(package):
-            if os.path.isdir(folder):
-                return folder
-        with contextlib.suppress(Exception):
-            return ros(package)
-        raise xacro.XacroException(
-            f"$(find {package}): there is no such package; pass package_dirs=[the folder that holds it]"
-        )
-
-    module._eval_find = module._eval_dict["find"] = find
+def _asked(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str]:
+    """What :mod:`robokit.urdf.read.xacro_child` says of a file, or why it says nothing."""
+    question = {
+        "path": path,
+        "args": args,
+        "roots": resolver.roots,
+        "longest": MAX_BYTES,
+        "sys_path": list(map(str, sys.path)),
+        "seconds": SECONDS,
+        "memory": MEMORY,
+    }
+    command = [sys.executable or "python", "-P", xacro_child.__file__]
     try:
-        yield
-    finally:
-        module._eval_find = module._eval_dict["find"] = ros
+        done = subprocess.run(
+            command,
+            input=json.dumps(question).encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        hint = "look for an expression that never ends, or a macro that calls itself"
+        return {"problem": f"it was stopped after {SECONDS:g} s", "hint": hint}
+    except OSError as problem:
+        return {"problem": f"{command[0]} cannot be started: {problem.strerror}"}
+    try:
+        return dict(json.loads(done.stdout))
+    except ValueError:
+        how = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+        hint = f"it may use {MEMORY >> 30} GiB of memory and {SECONDS:g} s"
+        return {"problem": f"the process that expands it ended with {how}", "hint": hint}

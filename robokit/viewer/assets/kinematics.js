@@ -78,7 +78,7 @@ function chain(a, b) {
 }
 
 function jointPose(joint, q) {
-  const axis = new THREE.Vector3(...(joint.axis || [0, 0, 1]));
+  const axis = new THREE.Vector3(...joint.axis);
   const turn = (angle) => new THREE.Quaternion().setFromAxisAngle(axis, angle);
   const still = () => new THREE.Quaternion();
   const wxyz = (a) => new THREE.Quaternion(a[1], a[2], a[3], a[0]);

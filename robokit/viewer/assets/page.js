@@ -22,8 +22,9 @@ function drawHeader() {
   $("name").textContent = robot.name;
   $("name").title = robot.name;
   const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-  // A check is of the file, whose fixed root may have a mass too.
-  const masses = data.check ? [`${figure(data.check.mass)} kg in total`, `${figure(robot.mass)} kg moving`] : robot.mass > 0 ? [`${figure(robot.mass)} kg`] : [];
+  // A fixed root may have a mass too, which the dynamics never sees.
+  const standing = robot.total_mass - robot.mass > 1e-6 * robot.total_mass;
+  const masses = standing ? [`${figure(robot.total_mass)} kg in total`, `${figure(robot.mass)} kg moving`] : robot.mass > 0 ? [`${figure(robot.mass)} kg`] : [];
   $("facts").textContent = [...masses, `${robot.dof} dof`, count(robot.joints, "joint"), `${robot.base} base`].join("  ·  ");
   const given = new Map(data.summary.map(({ key, value }) => [key, value]));
   const known = Object.keys(LABELS).filter((key) => typeof given.get(key) === "number");
@@ -32,6 +33,15 @@ function drawHeader() {
     return element("div", {}, element("dt", {}, label), element("dd", {}, text(given.get(key))));
   }));
   $("strip").title = data.summary.map(({ key, value }) => `${key.replace(/_/g, " ")}: ${typeof value === "number" ? figure(value, 4) : value}`).join("\n");
+}
+
+// A run that ended before its time says when, why and what to do.
+function drawBanner() {
+  const { stopped } = data;
+  if (!stopped) return;
+  const when = element("b", {}, `Stopped at ${figure(stopped.time)} s.`);
+  $("banner").replaceChildren(when, ` ${stopped.reason} `, element("span", {}, stopped.remedy));
+  $("banner").hidden = false;
 }
 
 // ---- panels ----------------------------------------------------------------------------------
@@ -195,6 +205,7 @@ function addPicking() {
 }
 
 drawHeader();
+drawBanner();
 const redrawCurves = moving ? addCurves() : () => {};
 const openTab = addTabs();
 addSwitches();

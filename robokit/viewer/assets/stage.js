@@ -27,7 +27,7 @@ class Stage {
     this.roles = { visual: [], collision: [], inertia: [], axis: [] };
     this.addBodies();
     this.addLights();
-    if (data.ground !== null && data.ground !== undefined) this.addGround(data.ground);
+    if (data.ground !== null) this.addGround(data.ground);
     this.frameMotion();
     new ResizeObserver(() => this.viewer.set_3d_pane_size()).observe(host);
   }
@@ -78,7 +78,7 @@ class Stage {
     if (clear) material.depthWrite = false;
     if (mesh) material.side = THREE.DoubleSide;
     material.vertexColors = painted;
-    if (node.picture !== undefined) material.map = this.picture(node.picture);
+    if (node.picture !== null) material.map = this.picture(node.picture);
     this.materials.push({ key, body: node.body, role: node.role, material, alpha: node.rgba[3] });
     return material;
   }

@@ -1,0 +1,57 @@
+"""What is computed from an object once and then kept with it: attributes, and what other modules add.
+
+``functools.cached_property`` of Python 3.11 would not do: it holds one lock for all objects of a class while
+it computes. A process that is forked meanwhile, by another thread, never sees that lock released, and hangs
+at its first use of the attribute. Nothing here takes a lock. Two threads that come first at the same time
+both compute, and both get what was stored first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class cached_attribute(Generic[T]):  # noqa: N801  written as a decorator, as property is
+    """A method as an attribute, computed at its first use; kept in the object's ``__dict__`` by its name."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute, self._name = compute, compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached_attribute[T]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        # Not a data descriptor: from the second time on, Python finds the value in __dict__ by itself.
+        if instance is None:
+            return self
+        return instance.__dict__.setdefault(self._name, self._compute(instance))
+
+
+class Derived:
+    """Values that modules compute once from an object that does not change, by key.
+
+    A key begins with the name of what it holds, so that modules do not meet: ("joint law", 0.1).
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of a key, made at the first call; nothing is kept where ``make`` raises."""
+        try:
+            return self._values[key]
+        except KeyError:
+            pass
+        return self._values.setdefault(key, make())

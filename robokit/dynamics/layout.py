@@ -1,0 +1,186 @@
+"""Flat arrays to what the algorithms take, and back: a row for each input and for each kind of result.
+
+Arrays hold the coordinates of a state in one row. The algorithms take q, v, a and tau by joint, forces by
+body, matrices by row, and return the same. What becomes of a result when mimic joints lose their
+coordinates, v_full = G v, depends on its kind alone.
+
+Source: RBDA section 3.3 for the couplings (tau = G^T tau_full, H = G^T H_full G, A = A_full G).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix
+from robokit.errors import UnknownName
+from robokit.model.robot import Robot
+from robokit.model.tree import Tree
+from robokit.spatial import Force, Matrix3, Transform, Vector3
+
+Scalars = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Input:
+    """An argument of algorithms.
+
+    Attributes:
+        size: robot -> number of scalars of one state.
+        split: robot, flat scalars -> what the texts take.
+    """
+
+    size: Callable[[Robot], int]
+    split: Callable[[Robot, Scalars], Any]
+
+
+def _square(robot: Robot, flat: Scalars) -> list[Scalars]:
+    n = robot.nv
+    return [flat[i * n : (i + 1) * n] for i in range(n)]
+
+
+def _forces(_: Robot, flat: Scalars) -> list[Force]:
+    return [Force(Vector3(*flat[k : k + 3]), Vector3(*flat[k + 3 : k + 6])) for k in range(0, len(flat), 6)]
+
+
+def _as_it_is(_: Robot, flat: Scalars) -> Scalars:
+    return flat
+
+
+INPUTS: dict[str, Input] = {
+    "q": Input(lambda robot: robot.nq, Robot.split_q),
+    "v": Input(lambda robot: robot.nv, Robot.split_v),
+    "a": Input(lambda robot: robot.nv, Robot.split_v),
+    "tau": Input(lambda robot: robot.nv, Robot.split_tau),
+    "f_ext": Input(lambda robot: 6 * (robot.nbodies + 1), _forces),
+    "at": Input(lambda robot: 3, lambda _, flat: Vector3(*flat)),
+    "H": Input(lambda robot: robot.nv**2, _square),
+    "L": Input(lambda robot: robot.nv**2, _square),
+    "D": Input(lambda robot: robot.nv, _as_it_is),
+    "b": Input(lambda robot: robot.nv, _as_it_is),
+}
+
+
+def lower_entries(robot: Robot) -> list[tuple[int, int]]:
+    """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
+    pattern = robot.inertia_pattern
+    return [(i, j) for i in range(robot.nv) for j in range(i + 1) if pattern[i, j]]
+
+
+def _flat(rows: Any) -> list[Any]:
+    return list(chain.from_iterable(rows))
+
+
+def _link_poses(robot: Robot, X0: Sequence[Transform]) -> list[Any]:
+    poses: list[Any] = []
+    for link in robot.links:
+        R = Matrix3(link.placement.rotation.tolist())
+        p = Vector3(*link.placement.position.tolist())
+        X = X0[link.body]
+        poses += _flat((*row, x) for row, x in zip((X.E.T @ R).rows, X.point(p), strict=True))
+    return poses
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of result.
+
+    Attributes:
+        shapes: robot -> shape of each output, of one state.
+        flat: robot, what the text returns -> flat scalars of each output.
+        reduced: tree, what the text returns for all joints -> the same for the joints that keep their
+            coordinates. None where the kind has no rule: such a result is either the same for both, or
+            (``own_text``) needs a text of its own.
+        own_text: whether an algorithm of this kind must bring a text for coupled joints.
+        finite: whether machine code checks the outputs too, for robots that are singular somewhere.
+    """
+
+    shapes: Callable[[Robot], list[tuple[int, ...]]]
+    flat: Callable[[Robot, Any], list[Scalars]]
+    reduced: Callable[[Tree, Any], Any] | None = None
+    own_text: bool = False
+    finite: bool = False
+
+
+FORCE = Kind(
+    lambda robot: [(robot.nv,)],
+    lambda robot, tau: [tau if robot.coupling else _flat(tau)],
+    reduced=lambda tree, tau: reduced_force(tree, _flat(tau)),
+)
+"""Forces by joint, (nv,): tau = G^T tau_full."""
+
+MOTION = Kind(lambda robot: [(robot.nv,)], lambda robot, a: [robot.join_v(a)], own_text=True, finite=True)
+"""Accelerations by joint, (nv,): no projection gives those of coupled joints."""
+
+MATRIX = Kind(lambda robot: [(robot.nv, robot.nv)], lambda _, H: [_flat(H)], reduced=reduced_matrix)
+"""A matrix of joint space, (nv, nv): H = G^T H_full G."""
+
+ENTRIES = Kind(
+    lambda robot: [(len(lower_entries(robot)),)],
+    lambda robot, H: [[H[i][j] for i, j in lower_entries(robot)]],
+    reduced=reduced_matrix,
+)
+"""The entries of the same matrix that the tree leaves nonzero, of the lower triangle."""
+
+COLUMNS = Kind(lambda robot: [(6, robot.nv)], lambda _, A: [_flat(A)], reduced=reduced_columns)
+"""A spatial vector for each degree of freedom, (6, nv): A = A_full G."""
+
+SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)])
+"""A spatial vector, (6,)."""
+
+POINT = Kind(lambda _: [(3,)], lambda _, p: [list(p)])
+"""A point or vector of space, (3,)."""
+
+NUMBER = Kind(lambda _: [()], lambda _, x: [[x]])
+"""A number."""
+
+POSES = Kind(lambda robot: [(len(robot.links), 3, 4)], lambda robot, X0: [_link_poses(robot, X0)])
+"""Of body transforms ^iX_0, the poses [R p] of all links, (links, 3, 4)."""
+
+BODY_FORCES = Kind(lambda robot: [(robot.nbodies + 1, 6)], lambda _, f: [_flat(f)])
+"""A force for each body 0..N, (N + 1, 6)."""
+
+FACTORS = Kind(
+    lambda robot: [(robot.nv, robot.nv), (robot.nv,)], lambda _, factors: [_flat(factors[0]), factors[1]]
+)
+"""L and D of a factorisation, (nv, nv) and (nv,)."""
+
+SOLUTION = Kind(lambda robot: [(robot.nv,)], lambda _, x: [x])
+"""The solution of a linear system in joint space, (nv,)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What an algorithm is about beside the robot; each value has a kernel of its own.
+
+    Attributes:
+        given: robot, value -> what the text takes.
+        example: robot -> a value, for tables of costs and for tests.
+    """
+
+    given: Callable[[Robot, str], Any]
+    example: Callable[[Robot], str]
+
+
+def _link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
+    """The link's body i and the transform from its coordinates to those of the link's frame."""
+    body, placement = robot.frame(link)
+    R = Matrix3(placement.rotation.tolist())
+    return body, Transform(R.T, Vector3(*placement.position.tolist()))
+
+
+def _axes(_: Robot, axes: str) -> str:
+    if axes not in AXES:
+        raise UnknownName("axes", str(axes), AXES)
+    return axes
+
+
+AXES = ("world", "body")
+"""Axes that vectors of a link are given in: the world's, or the link's own."""
+
+CHOICES: dict[str, Choice] = {
+    "link": Choice(_link_frame, lambda robot: robot.link_names[-1]),
+    "axes": Choice(_axes, lambda _: AXES[0]),
+}

@@ -1,0 +1,142 @@
+"""The algorithms that robokit runs: one row each, from which everything else about them is derived.
+
+A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
+makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
+the tests that every public function must pass. The public function itself stands in the chapter that it
+belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, momentum.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from robokit.algorithms.aba import aba
+from robokit.algorithms.bias import bias_forces, gravity_forces
+from robokit.algorithms.center_of_mass import center_of_mass
+from robokit.algorithms.centroidal import (
+    centroidal_momentum,
+    centroidal_momentum_bias,
+    centroidal_momentum_matrix,
+)
+from robokit.algorithms.coupling import coupled_forward_dynamics
+from robokit.algorithms.crba import crba
+from robokit.algorithms.energy import kinetic_energy, potential_energy
+from robokit.algorithms.forward_dynamics import forward_dynamics
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.algorithms.link_jacobian import link_jacobian
+from robokit.algorithms.ltdl import ltdl, ltdl_solve
+from robokit.algorithms.rnea import rnea
+from robokit.dynamics.layout import (
+    BODY_FORCES,
+    CHOICES,
+    COLUMNS,
+    ENTRIES,
+    FACTORS,
+    FORCE,
+    INPUTS,
+    MATRIX,
+    MOTION,
+    NUMBER,
+    POINT,
+    POSES,
+    SOLUTION,
+    SPATIAL,
+    Kind,
+)
+from robokit.model.tree import Tree
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A row.
+
+    Attributes:
+        text: the algorithm: tree, then the inputs by joint, then the choices -> result. With ``of_dofs`` its
+            first argument is the tree's lambda on degrees of freedom instead.
+        inputs: names of :data:`~robokit.dynamics.layout.INPUTS`, separated by spaces.
+        result: the kind of result, which gives its shapes and what a coupling makes of it.
+        symbols: of the outputs, separated by spaces.
+        growth: with n bodies (n degrees of freedom where H is factorised) and depth d, as the source states
+            it; "" keeps it out of ``robokit cost``.
+        forces: whether it takes f_ext as its last input, where one is given.
+        coupled: the text for robots with coupled joints, where the result's kind asks for one.
+        about: names of :data:`~robokit.dynamics.layout.CHOICES`, separated by spaces: each choice has a
+            kernel of its own.
+        inertial: whether the inertias matter.
+        massive: whether there is no answer where nothing that moves has mass.
+        of_dofs: see text.
+        name: of the public function; the text's by default.
+    """
+
+    text: Callable[..., Any]
+    inputs: str
+    result: Kind
+    symbols: str
+    growth: str = ""
+    forces: bool = False
+    coupled: Callable[..., Any] | None = None
+    about: str = ""
+    inertial: bool = True
+    massive: bool = False
+    of_dofs: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.text.__name__)
+        if self.result.own_text and self.coupled is None:
+            raise ValueError(
+                f"{self.name}: no projection gives this result for coupled joints; "
+                "give the row a text for them"
+            )
+        unknown = {*self.inputs.split()} - {*INPUTS} | {*self.about.split()} - {*CHOICES}
+        if unknown:
+            raise ValueError(f"{self.name}: layout.py has no row for {', '.join(sorted(unknown))}")
+
+
+def wrenches_in_bodies(tree: Tree, q, forces) -> list:
+    """Forces on the bodies 0..N, from world axes about the world origin to body coordinates."""
+    return [X.star(f) for X, f in zip(forward_kinematics(tree, q), forces, strict=True)]
+
+
+ALGORITHMS = (
+    Algorithm(forward_kinematics, "q", POSES, "poses", "O(n)", inertial=False),
+    Algorithm(link_jacobian, "q at", COLUMNS, "J", "O(d)", about="link axes", inertial=False),
+    Algorithm(rnea, "q v a", FORCE, "tau", "O(n)", forces=True),
+    Algorithm(bias_forces, "q v", FORCE, "C", "O(n)", forces=True),
+    Algorithm(gravity_forces, "q", FORCE, "G", "O(n)"),
+    Algorithm(crba, "q", MATRIX, "H", "O(n d)"),
+    Algorithm(crba, "q", ENTRIES, "H", name="crba_nonzeros"),
+    Algorithm(ltdl, "H", FACTORS, "L D", "O(n d^2)", of_dofs=True, inertial=False),
+    Algorithm(ltdl_solve, "L D b", SOLUTION, "x", "O(n d)", of_dofs=True, inertial=False),
+    Algorithm(aba, "q v tau", MOTION, "a", "O(n)", forces=True, coupled=coupled_forward_dynamics),
+    Algorithm(
+        forward_dynamics, "q v tau", MOTION, "a", "O(n d^2)", forces=True, coupled=coupled_forward_dynamics
+    ),
+    Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True),
+    Algorithm(kinetic_energy, "q v", NUMBER, "T", "O(n)"),
+    Algorithm(potential_energy, "q", NUMBER, "V", "O(n)"),
+    Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True),
+    Algorithm(centroidal_momentum, "q v", SPATIAL, "h_G", "O(n)", massive=True),
+    Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True),
+    Algorithm(wrenches_in_bodies, "q f_ext", BODY_FORCES, "f", inertial=False),
+)
+
+WITH_FORCES = "_f_ext"
+"""Ending of the name of the kernel that takes external forces too."""
+
+
+def _kernels() -> dict[str, Algorithm]:
+    rows: dict[str, Algorithm] = {}
+    for row in ALGORITHMS:
+        rows[row.name] = row
+        if row.forces:
+            name = row.name + WITH_FORCES
+            rows[name] = replace(row, name=name, inputs=f"{row.inputs} f_ext", growth="")
+    return rows
+
+
+KERNELS: dict[str, Algorithm] = _kernels()
+"""Every kernel by its name: the algorithms, and those that take forces once more with them."""

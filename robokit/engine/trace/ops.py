@@ -1,0 +1,234 @@
+"""The operations of the recorded graph: one place for everything that is known of each.
+
+A new operation is one more `_operation(...)` below. The tracer (scalar.py), the counts (program.py), the
+emitters and the reference evaluation read this table. What else it takes: a way to record it, a method or a
+function in scalar.py, and for a function of the algorithms its name in `robokit.spatial.scalars`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from robokit.spatial.scalars import cos, sin, where
+
+Slope = Callable[..., Any]
+"""(d, value, *operands) -> d times the derivative of the value with respect to one operand.
+
+The same function carries a tangent d of the operand forward and an adjoint d of the value back. It takes
+traced scalars and plain numbers. A choice passes d on or drops it, so that NaN in the branch that was not
+taken stays there.
+"""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is known of one operation.
+
+    Attributes:
+        number: its opcode, the first item of a node; place in :data:`OPERATIONS`.
+        name: in messages.
+        notation: how it is written for a reader, with `%s` for each operand.
+        value: its value on plain numbers: floats, or bools for truths.
+        llvm: its instruction in LLVM's language: `%s` for each operand, `{t}` for the type of a number,
+            `{truth}` for that of a truth, `{true}` for the constant, `{suffix}` for the ending of
+            intrinsics. A paired operation has one operand, the pair that @sincos returned.
+        slopes: derivative with respect to each operand; none where the value is a truth, which changes
+            only in jumps, and None for an operand that is one.
+        count: what it counts as; "" where it is not counted.
+        flop: whether it is a floating-point operation: an addition, multiplication, division or root.
+        commutes: whether operands may change places; the smaller node is then written first.
+        parity: of a function f of one number: -1 if f(-x) = -f(x), 1 if f(-x) = f(x), else 0.
+        truth: whether its value is true or false, not a number.
+        paired: whether it is computed, and counted, together with the other of its pair on the same operand.
+        intrinsic: LLVM's function of that name computes it; "" where an instruction does.
+    """
+
+    number: int
+    name: str
+    notation: str
+    value: Callable[..., Any]
+    llvm: str
+    slopes: tuple[Slope | None, ...] = ()
+    count: str = ""
+    flop: bool = False
+    commutes: bool = False
+    parity: int = 0
+    truth: bool = False
+    paired: bool = False
+    intrinsic: str = ""
+
+    @property
+    def operands(self) -> int:
+        """How many it takes."""
+        return self.notation.count("%s")
+
+
+INPUT, CONST = -2, -1
+"""Opcodes of what computes nothing: (INPUT, input, offset), (CONST, value). All others are larger."""
+
+OPERATIONS: list[Operation] = []
+"""Every operation, by its opcode."""
+
+
+def _operation(
+    name: str, notation: str, value: Callable[..., Any], llvm: str = "", intrinsic: str = "", **more: Any
+) -> int:
+    """Add an operation to the table; its opcode."""
+    number = len(OPERATIONS)
+    if intrinsic:
+        llvm = f"call {{t}} @llvm.{intrinsic}.{{suffix}}({{t}} %s)"
+    OPERATIONS.append(Operation(number, name, notation, value, llvm, intrinsic=intrinsic, **more))
+    return number
+
+
+def _quotient(a: float, b: float) -> float:
+    # Floats of Python raise where the processor answers inf or NaN.
+    if b == 0.0:
+        return math.nan if a == 0.0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return a / b
+
+
+# Additions and multiplications carry `contract`, so the code generator may fuse them, and no other fast-math
+# flag: NaN and infinities mean what they mean. Quotients do not: one rounding, as everywhere.
+
+MUL = _operation(
+    "product",
+    "%s * %s",
+    operator.mul,
+    "fmul contract {t} %s, %s",
+    slopes=(lambda d, y, a, b: d * b, lambda d, y, a, b: d * a),
+    count="mul",
+    flop=True,
+    commutes=True,
+)
+ADD = _operation(
+    "sum",
+    "%s + %s",
+    operator.add,
+    "fadd contract {t} %s, %s",
+    slopes=(lambda d, y, a, b: d, lambda d, y, a, b: d),
+    count="add",
+    flop=True,
+    commutes=True,
+)
+SUB = _operation(
+    "difference",
+    "%s - %s",
+    operator.sub,
+    "fsub contract {t} %s, %s",
+    slopes=(lambda d, y, a, b: d, lambda d, y, a, b: -d),
+    count="add",
+    flop=True,
+)
+DIV = _operation(
+    "quotient",
+    "%s / %s",
+    _quotient,
+    "fdiv {t} %s, %s",
+    slopes=(lambda d, y, a, b: d / b, lambda d, y, a, b: -(d / b) * y),
+    count="div",
+    flop=True,
+)
+SQRT = _operation(
+    "square root",
+    "sqrt(%s)",
+    lambda a: math.sqrt(a) if a >= 0.0 else math.nan,
+    intrinsic="sqrt",
+    slopes=(lambda d, y, a: 0.5 * d / y,),
+    count="sqrt",
+    flop=True,
+)
+SIN = _operation(
+    "sine",
+    "sin(%s)",
+    lambda a: math.sin(a) if math.isfinite(a) else math.nan,
+    "extractvalue {{{t}, {t}}} %s, 0",
+    slopes=(lambda d, y, a: d * cos(a),),
+    count="sincos",
+    parity=-1,
+    paired=True,
+)
+COS = _operation(
+    "cosine",
+    "cos(%s)",
+    lambda a: math.cos(a) if math.isfinite(a) else math.nan,
+    "extractvalue {{{t}, {t}}} %s, 1",
+    slopes=(lambda d, y, a: -(d * sin(a)),),
+    count="sincos",
+    parity=1,
+    paired=True,
+)
+NEG = _operation(
+    "negative",
+    "-%s",
+    operator.neg,
+    "fneg {t} %s",
+    slopes=(lambda d, y, a: -d,),
+    count="neg",
+    parity=-1,
+)
+ABS = _operation(
+    "absolute value",
+    "abs(%s)",
+    abs,
+    intrinsic="fabs",
+    slopes=(lambda d, y, a: where(a < 0.0, -d, d),),
+    parity=1,
+)
+SELECT = _operation(
+    "choice",
+    "(%s ? %s : %s)",
+    lambda c, a, b: a if c else b,
+    "select {truth} %s, {t} %s, {t} %s",
+    slopes=(None, lambda d, y, c, a, b: where(c, d, 0.0), lambda d, y, c, a, b: where(c, 0.0, d)),
+    count="select",
+)
+# Comparisons are ordered: false where a number is NaN.
+LT = _operation("less", "%s < %s", operator.lt, "fcmp olt {t} %s, %s", count="compare", truth=True)
+LE = _operation("less or equal", "%s <= %s", operator.le, "fcmp ole {t} %s, %s", count="compare", truth=True)
+EQ = _operation(
+    "equal", "%s == %s", operator.eq, "fcmp oeq {t} %s, %s", count="compare", commutes=True, truth=True
+)
+AND = _operation("and", "%s && %s", operator.and_, "and {truth} %s, %s", commutes=True, truth=True)
+OR = _operation("or", "%s || %s", operator.or_, "or {truth} %s, %s", commutes=True, truth=True)
+NOT = _operation("not", "!%s", operator.not_, "xor {truth} %s, {true}", truth=True)
+
+
+TRUTHS = frozenset(each.number for each in OPERATIONS if each.truth)
+"""Opcodes whose value is true or false."""
+
+INTRINSICS = tuple(sorted({each.intrinsic for each in OPERATIONS} - {""}))
+"""Functions of LLVM that the operations need."""
+
+COUNTS = tuple(dict.fromkeys(each.count for each in OPERATIONS if each.count))
+"""What operations count as."""
+
+_FLOPS = frozenset(each.count for each in OPERATIONS if each.flop)
+
+
+def counted(nodes: Iterable[tuple[Any, ...]]) -> dict[str, int]:
+    """How many of these nodes there are of each of :data:`COUNTS`; a sine and a cosine of one angle are one.
+
+    Args:
+        nodes: (opcode, operands...) of each.
+    """
+    counts = dict.fromkeys(COUNTS, 0)
+    pairs = set()
+    for node in nodes:
+        each = OPERATIONS[node[0]]
+        if each.paired:
+            if (each.count, node[1]) in pairs:
+                continue
+            pairs.add((each.count, node[1]))
+        if each.count:
+            counts[each.count] += 1
+    return counts
+
+
+def flops(counts: Mapping[str, int]) -> int:
+    """Additions, multiplications, divisions and square roots among these counts."""
+    return sum(counts[name] for name in COUNTS if name in _FLOPS)

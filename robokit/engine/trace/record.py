@@ -1,0 +1,55 @@
+"""Records what a text computes: the text runs once, on scalars that note what is done with them."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from robokit.engine.trace.graph import Graph
+from robokit.engine.trace.ops import INPUT
+from robokit.engine.trace.program import Program
+from robokit.engine.trace.scalar import Scalar
+from robokit.spatial.scalars import telling
+
+
+def trace(
+    text: Callable[..., Sequence[Sequence[Any]]],
+    inputs: Sequence[tuple[str, int]],
+    outputs: Sequence[tuple[str, tuple[int, ...]]],
+    budget: int = 400_000,
+    signed: bool = False,
+) -> Program:
+    """Record what a text computes.
+
+    Args:
+        text: called with one list of scalars per input; returns one flat, row-major sequence of scalars
+            (traced or plain numbers) per output.
+        inputs: (name, number of scalars) of each input.
+        outputs: (name, shape) of each output.
+        budget: most nodes to record.
+        signed: whether constants keep their sign (see :class:`Graph`).
+
+    Raises:
+        TraceTooLarge: the text records more than budget nodes.
+        ValueError: the text returns other sizes than declared.
+    """
+    graph = Graph(budget, signed)
+    arguments = [
+        [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
+        for k, (_, size) in enumerate(inputs)
+    ]
+    collecting = gc.isenabled()
+    gc.disable()  # half the time of a trace would go into looking for cycles among nodes; there are none
+    try:
+        with telling(graph.mark):
+            returned = [list(row) for row in text(*arguments)]
+    finally:
+        if collecting:
+            gc.enable()
+    sizes = [math.prod(shape) for _, shape in outputs]
+    if [len(row) for row in returned] != sizes:
+        raise ValueError(f"the text returned {[len(row) for row in returned]} scalars, declared are {sizes}")
+    results = [[x.ref if type(x) is Scalar else float(x) for x in row] for row in returned]
+    return Program.finish(graph, inputs, outputs, results)

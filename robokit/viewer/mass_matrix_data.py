@@ -1,0 +1,31 @@
+"""The patterns of the mass matrix and of its factors as a page shows them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robokit.model.robot import Robot
+from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
+from robokit.viewer.packing import packed_bits
+from robokit.viewer.payload_keys import CountData, StructureData
+
+
+def structure(robot: Robot) -> StructureData:
+    """Patterns of H and of L of H = LLᵀ, and the multiply-adds of both factorisations."""
+    parents = robot.dof_parent
+    pattern = inertia_pattern(parents)
+    filled = cholesky_fill(pattern)
+    tree, cholesky = ltdl_counts(parents), factorisation_counts(filled)
+    counts = CountData(
+        entries=int(tree["entries"]),
+        zeros=int(tree["zeros"]),
+        zeros_share=float(tree["zeros_share"]),
+        factorise=int(tree["factorise"]),
+        factorise_dense=int(tree["factorise_dense"]),
+        solve=int(tree["solve"]),
+        solve_dense=int(tree["solve_dense"]),
+        fill=int(filled.sum() - np.tril(pattern).sum()),
+        cholesky_factorise=cholesky["factorise"],
+        cholesky_solve=cholesky["solve"],
+    )
+    return StructureData(len(parents), packed_bits(pattern), packed_bits(filled), counts)
