@@ -41,6 +41,15 @@ class Stop:
     remedy: str = ""
     cause: Exception | None = None
 
+    def __str__(self) -> str:
+        """The message of the error."""
+        if self.cause is not None:
+            return self.reason
+        return (
+            f"stopped at t = {self.time:.6g} s: {self.reason}; {self.remedy}. The states before are in the "
+            "error's .trajectory"
+        )
+
     def summary(self) -> dict[str, Any]:
         """The same for :attr:`Trajectory.summary`, as sentences."""
         return {"time": self.time, "reason": _sentence(self.reason), "remedy": _sentence(self.remedy)}
@@ -134,7 +143,9 @@ class Run:
                 try:
                     self._control()
                 except Exception as failure:  # the user's code: whatever it is, keep what was computed
-                    reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
+                    reason = (
+                        f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
+                    )
                     self.stop = Stop(self.now, reason, cause=failure)
                     break
         if self.stop is None or self.stop.cause is not None:
@@ -157,7 +168,7 @@ class Run:
         if whole and all(np.isfinite(x).all() for x in state):
             self.state = state
             return
-        what = f"the state is no longer finite at t = {self.now:.6g} s ({self._step()}; {self._fastest(-1)})"
+        what = f"the state is no longer finite ({self._step()}); {self._fastest(-1)}"
         self.stop = Stop(self.now, what, self._remedy())
 
     @property
@@ -187,10 +198,7 @@ class Run:
             return
         self.done = records.steps[k]
         made = sum(x[k] - x[0] for x in (energy.kinetic, energy.potential)) - work[k]
-        what = (
-            f"the energy grew by {made:.3g} J without a cause until t = {self.now:.6g} s "
-            f"({self._step()}; {self._fastest(k)})"
-        )
+        what = f"the energy has grown by {made:.3g} J without a cause ({self._step()}); {self._fastest(k)}"
         self.stop = Stop(self.now, what, self._remedy())
         records.cut(k)
         self.done = records.steps[-1]
@@ -199,19 +207,23 @@ class Run:
         return f"{self.program.name}, dt = {self.dt:g} s"
 
     def _fastest(self, k: int) -> str:
-        """In words, the body with the largest kinetic energy in record k."""
+        """The body with the largest kinetic energy in record k, in words."""
         robot = self.program.robot
         tree, rows = robot.tree, robot.split_q(self.records.q[k].tolist())
         V = body_velocities(tree, tree.transforms(rows), robot.split_v(self.records.v[k].tolist()))
         energy = [0.5 * V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()]
         i = 1 + int(np.nanargmax(energy)) if np.isfinite(energy).any() else 1
-        turning, speed = (float(np.linalg.norm(list(x))) for x in V[i])
-        return f"most of it in link {robot.body_name(i)!r}, at {speed:.3g} m/s and {turning:.3g} rad/s"
+        turning, speed = (float(np.linalg.norm(list(x))) for x in (V[i].ang, V[i].lin))
+        return f"link {robot.body_name(i)!r} has most kinetic energy: {speed:.3g} m/s, {turning:.3g} rad/s"
 
     def _remedy(self) -> str:
         best = default_step(self.program.robot, self.program.method.order)
         shorter = f"try dt = {best if best < self.dt else self.dt / 4.0:g}"
-        return f"the time step is too long, or the controller too stiff for it; {shorter}" if self.controller else shorter
+        return (
+            f"the time step is too long, or the controller too stiff for it; {shorter}"
+            if self.controller
+            else shorter
+        )
 
     # ---- results -------------------------------------------------------------------------------
 

@@ -74,7 +74,9 @@ def trajectory_of(
     return found
 
 
-def _summary(program: Program, dt: float, steps: int, found: Trajectory, entries: np.ndarray) -> dict[str, Any]:
+def _summary(
+    program: Program, dt: float, steps: int, found: Trajectory, entries: np.ndarray
+) -> dict[str, Any]:
     robot, energy, last = program.robot, found.energy, entries[-1]
     moved = (energy.kinetic.max(), np.ptp(energy.potential), negligible(program))
     summary: dict[str, Any] = {
