@@ -16,7 +16,9 @@ def model_without_shapes(robot: rk.Robot) -> Any:
 
 
 def model_on_a_plane(robot: rk.Robot, timestep: float, damping: dict[str, float]) -> Any:
-    """mujoco.MjModel with the collision shapes and a ground plane, self-collision off.
+    """mujoco.MjModel with joint limits, damping, collision shapes and a ground plane; self-collision off.
+
+    Dry friction of the joints is left out; it would give MuJoCo a constraint more for each joint.
 
     Args:
         robot: a floating robot.
@@ -78,6 +80,7 @@ def _spec(robot: rk.Robot, damping: dict[str, float] | None = None) -> Any:
     import mujoco
 
     spec = mujoco.MjSpec()
+    spec.compiler.degree = False  # joint ranges are in radians
     spec.compiler.balanceinertia = False
     spec.compiler.boundmass = spec.compiler.boundinertia = 0
     spec.option.gravity = robot.gravity

@@ -1,7 +1,9 @@
-"""Simulation: steps a second of falls beside MuJoCo's on the same shapes, and what integrators conserve.
+"""Simulation: steps a second beside MuJoCo's on the same shapes, and what integrators conserve.
 
-python benchmarks/simulation.py              one fall, rollouts of many, G1 and our humanoid; the drift table
-                                             (rollouts in both precisions, with inertias shared and a row)
+First both programs swing each robot in free space; nothing is timed unless they move alike.
+
+python benchmarks/simulation.py              falls, rollouts, the drift table, for G1 and robokit's humanoid
+                                             (rollouts in both precisions, inertias shared or one set a row)
 python benchmarks/simulation.py --part rollout humanoid
 """
 
@@ -10,9 +12,12 @@ from __future__ import annotations
 import argparse
 import copy
 import functools
+import sys
 import time
+from dataclasses import replace
 
 import numpy as np
+from agree import Disagreement
 from measure import machine
 from mujoco_model import model_on_a_plane
 
@@ -20,6 +25,44 @@ import robokit as rk
 from robokit.interop import MujocoAdapter
 
 DT = 1e-3
+
+SWING, FINE = 0.05, 1e-5
+"""Duration and time step of the free swing that is compared [s]."""
+
+ALIKE = 1e-5
+"""Largest difference after the swing, relative to the motion; the methods differ by 1e-7 at this step."""
+
+
+def swing(name: str) -> float:
+    """Largest relative difference between robokit and MuJoCo after a free swing above the ground.
+
+    The joints start in the middle of their ranges, with random velocities. Both have damping and limits.
+
+    Raises:
+        Disagreement: a constraint of MuJoCo acts at the start, or the motions differ.
+    """
+    import mujoco
+
+    robot = rk.load_urdf(rk.find_robot(name), base="floating")
+    robot = replace(robot, joints=tuple(replace(joint, friction=0.0) for joint in robot.joints))
+    q0 = robot.neutral()
+    for joint in robot.joints:
+        if joint.q_slice.stop - joint.q_slice.start == 1 and np.isfinite(joint.upper - joint.lower):
+            q0[joint.q_slice] = (joint.lower + joint.upper) / 2.0
+    q0 = rk.standing_configuration(robot, height=1.0, q=q0, seed=0)
+    v0 = 0.3 * np.random.default_rng(0).standard_normal(robot.nv)
+    model = model_on_a_plane(robot, FINE, {j.name: j.damping or 0.1 for j in robot.joints})
+    data, to, steps = mujoco.MjData(model), MujocoAdapter(robot, model), round(SWING / FINE)
+    data.qpos[:], data.qvel[:] = to.q(q0), to.v(q0, v0)
+    mujoco.mj_forward(model, data)
+    if data.nefc:
+        raise Disagreement(f"MuJoCo, {robot.name}: {data.nefc} constraints act at the start of the swing")
+    mujoco.mj_step(model, data, nstep=steps)
+    ours = rk.simulate(robot, q0, v0, duration=SWING, dt=FINE, ground=rk.Ground(), record_every=steps).q[-1]
+    difference = float(np.abs(ours - to.q_back(data.qpos)).max() / np.abs(ours - q0).max())
+    if not difference <= ALIKE:
+        raise Disagreement(f"MuJoCo, {robot.name}: the free swing differs by {difference:.1e} of the motion")
+    return difference
 
 
 def race(name: str, seconds: float, repeats: int) -> None:
@@ -146,8 +189,6 @@ def drift() -> None:
 
 def frictionless(robot: rk.Robot) -> rk.Robot:
     """The robot without damping, friction and limits in its joints, which are not the integrator's matter."""
-    from dataclasses import replace
-
     free = {"damping": 0.0, "friction": 0.0, "lower": -np.inf, "upper": np.inf}
     return replace(robot, joints=tuple(replace(joint, **free) for joint in robot.joints))
 
@@ -166,6 +207,13 @@ def main() -> None:
     arguments = parser.parse_args()
     part = arguments.part
     print(machine())
+    if part != "drift":
+        print(f"\nA free swing of {1e3 * SWING:g} ms: largest difference, over the motion")
+        for name in arguments.robot:
+            try:
+                print(f"  {name:<26}{swing(name):.0e}")
+            except Disagreement as problem:
+                sys.exit(f"nothing was timed: {problem}")
     if part in (None, "fall"):
         print("\nFalls on a plane at 1 ms, self-collision off in both")
         for name in arguments.robot:

@@ -9,8 +9,8 @@ touches only the joints between itself and the base.
 
     H = rk.crba(robot, q);  factor = rk.ltdl(robot, H);  x = factor.solve(b)
 
-The picture shows the three patterns; added entries are red. `robokit sparsity humanoid` draws the same
-beside the tree.
+The picture shows the three patterns; added entries are red. `robokit sparsity humanoid --base floating`
+draws the same beside the tree.
 
 Check: entries off the pattern are exactly zero, in H and in L; L^T D L is H; and the solution solves.
 """

@@ -1,7 +1,8 @@
-"""Checks of array arguments: what was given, what is accepted, in the words of the caller.
+"""Checks of array arguments: the errors name the argument, what was given and what is accepted.
 
-Only the slow way comes through here: a call whose arguments are already contiguous float64 arrays of the
-right shape is checked by machine code (call.py, single.py, tiles.py) and comes here when that refused.
+NumPy turns text into numbers, drops imaginary parts with a warning and ignores masks without one. Here each
+of them is an error. The machine code of a kernel checks contiguous float64 arrays of the right shape itself;
+these functions see all other arguments, and those that the machine code has refused.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def argument(name: str, value: Any, size: int, dtype: str = "float64") -> np.nda
 
 
 def is_single(value: Any) -> bool:
-    """Whether a value is one state at most; what is no array at all is left to :func:`argument`."""
+    """Whether a value is at most one state. :func:`argument` refuses what is not an array at all."""
     try:
         return np.ndim(value) <= 1
     except ValueError:
@@ -98,7 +99,7 @@ def is_single(value: Any) -> bool:
 
 
 def plain(array: np.ndarray) -> np.ndarray:
-    """The same memory as machine code knows it: ndarray itself, and the one float64 (not a pickled one)."""
+    """The same memory as a plain ndarray of NumPy's own float64: the classes that machine code looks for."""
     return np.asarray(array).view(np.float64)
 
 

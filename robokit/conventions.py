@@ -19,15 +19,9 @@ WORLD = "world"
 UNIT_QUATERNION_TOLERANCE = 1e-6
 """How far |q|^2 of a quaternion argument may be from 1."""
 
-SNAP = 1e-12
-"""Entries of placements this close to 0 or +-1 are that number: URDF angles carry 1e-17 noise."""
+SNAP = 1e-14
+"""Entries of axes and rotations this close to 0 or +-1, and shifts [m] this close to 0, are that number.
 
-MUJOCO_PARTS = {
-    "cylindrical": ("_R", "_T"),
-    "planar": ("_TX", "_TY", "_RZ"),
-    "floating": ("_TX", "_TY", "_TZ", "_R"),
-}
-"""Ends of the names of the joints that stand for one of several degrees of freedom in MuJoCo, in its order.
-
-Those of planar joints are what MuJoCo's own reader of URDF makes.
+An angle of pi/2 leaves 6e-17 in a rotation, some of them one behind the other 1e-15: noise that would cost
+operations. What a file says with fewer digits is meant as it stands.
 """

@@ -4,7 +4,7 @@
     ├── UrdfError          a file that cannot become a robot; .diagnostics holds all its problems
     ├── ModelError         a model built in code that contradicts itself
     ├── ShapeError         an array argument of the wrong shape, dtype or content (also a ValueError)
-    ├── WrongType          an argument that is no robot, no path, no mapping (also a TypeError)
+    ├── WrongType          an argument of a wrong type, such as a path for a robot (also a TypeError)
     ├── UnknownName        no such joint, link, robot or option; says the nearest (also a KeyError)
     ├── SingularInertia    a joint that moves no inertia, so H cannot be inverted; .joint names it
     ├── SimulationError    a simulation that left the finite numbers; .trajectory holds what it computed

@@ -1,4 +1,4 @@
-"""Robots by name: our own, and those of the data package example-robot-data where it is installed."""
+"""Robots by name: those of robokit, and those of the package example-robot-data if it is installed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 from robokit.errors import MissingDependency, RobokitError, UnknownName
 
 EXAMPLES = "example-robot-data"
+"""Name of the package of example robots."""
 
 
 @lru_cache(maxsize=1)
 def own_robots() -> dict[str, Path]:
-    """Name -> URDF of the robots that come with robokit."""
+    """Name -> URDF, of the robots that come with robokit."""
     here = Path(__file__).resolve().parent
     # In a wheel the folder lies inside the package, in a checkout beside it.
     folder = here / "robots" if (here / "robots").is_dir() else here.parent / "robots"
@@ -21,9 +22,9 @@ def own_robots() -> dict[str, Path]:
 
 @lru_cache(maxsize=1)
 def example_robots() -> dict[str, Path]:
-    """Name -> URDF of the robots of example-robot-data; empty where it is not installed.
+    """Name -> URDF, of the robots of example-robot-data; empty if it is not installed.
 
-    A robot answers to its file's name and, shorter, to its folder's: g1 is g1_29dof_rev_1_0.
+    The name of a robot is that of its file or, shorter, that of its folder: g1 is g1_29dof_rev_1_0.
     """
     from importlib import metadata  # 30 ms that only this function needs
 
@@ -50,7 +51,7 @@ def example_files() -> list[Path]:
     """The URDFs of all robots of example-robot-data.
 
     Raises:
-        MissingDependency: it is not installed.
+        MissingDependency: the package is not installed.
     """
     files = sorted(set(example_robots().values()))
     if not files:
@@ -58,17 +59,32 @@ def example_files() -> list[Path]:
     return files
 
 
-def find_robot(name: str | Path) -> Path:
-    """The URDF that a command-line argument means.
-
-    Args:
-        name: a path, the name of one of our robots, or "example-robot-data:NAME".
+def expanded(name: str | Path) -> Path:
+    """The path with the user's home folder for a leading "~".
 
     Raises:
-        UnknownName: no such robot; says the nearest names.
-        MissingDependency: example-robot-data is asked for and not installed.
+        RobokitError: the home folder is not known.
+    """
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        raise RobokitError(f"{name}: no home folder is known for '~'; give the whole path") from None
+
+
+def find_robot(name: str | Path) -> Path:
+    """The URDF that a name stands for.
+
+    Args:
+        name: a path, the name of one of robokit's robots, or "example-robot-data:NAME".
+
+    Raises:
+        UnknownName: there is no such robot; the error names the nearest ones.
+        RobokitError: there is no such file.
+        MissingDependency: a robot of example-robot-data, which is not installed.
     """
     text = str(name)
+    if not text:
+        raise RobokitError("the name of the robot is empty; give the path of a URDF or a robot's name")
     if text.startswith(EXAMPLES + ":"):
         known = example_robots()
         wanted = text.partition(":")[2]
@@ -79,7 +95,7 @@ def find_robot(name: str | Path) -> Path:
         if wanted not in known:
             raise UnknownName(f"robot in {EXAMPLES}", wanted, known)
         return known[wanted]
-    path = Path(text).expanduser()
+    path = expanded(text)
     if path.exists():
         return path
     own = own_robots()

@@ -15,8 +15,9 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("errors", "conventions", "derived", "spatial", "disk_cache", "hooks"),
         ("arguments", "robot_names"),
         ("model", "engine"),
-        ("algorithms", "meshes", "interop", "mjcf"),
-        ("dynamics", "urdf"),
+        ("algorithms", "meshes", "interop"),
+        # The MJCF export names joints as interop's MuJoCo adapter finds them.
+        ("dynamics", "urdf", "mjcf"),
         ("sim", "parity"),
         ("viewer",),
         ("__init__",),
@@ -25,7 +26,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     # The same inside the folders that have folders of their own.
     "engine": [
-        ("trace",),
+        ("memory",),
+        ("signature", "trace"),
         ("passes",),
         ("emit",),
         ("target",),

@@ -12,6 +12,7 @@ Cost: O(n).
 from __future__ import annotations
 
 from robokit.algorithms.center_of_mass import composite_moment
+from robokit.algorithms.composites import composite_inertias
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
@@ -20,11 +21,7 @@ from robokit.spatial.vector3 import Matrix3
 def centroidal_momentum_matrix(tree: Tree, q) -> list[list]:
     """A_G, 6 x nv, as a list of rows."""
     X = tree.transforms(q)
-    Ic = list(tree.I)
-    for i in tree.inward():
-        p = tree.parent[i]
-        if p != 0:
-            Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
+    Ic = dict(composite_inertias(tree, X, tree.I))
     m, h = composite_moment(tree, X)
     XG = [Transform(Matrix3.identity(), h * (-1.0 / m))]  # from the axes at G, not at O
     columns: list[Force] = []

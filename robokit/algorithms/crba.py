@@ -6,6 +6,7 @@ Cost: O(n d), d the depth of the tree. Only entries on common branches are compu
 
 from __future__ import annotations
 
+from robokit.algorithms.composites import composite_inertias
 from robokit.model.tree import Tree
 
 
@@ -17,13 +18,10 @@ def crba(tree: Tree, q) -> list[list]:
 def composite(tree: Tree, X, I) -> list[list]:
     """H of the inertias I, rigid or articulated, and the transforms X."""
     H = [[0.0] * tree.nv for _ in range(tree.nv)]
-    Ic = list(I)
 
-    for i in tree.inward():
-        p, S = tree.parent[i], tree.joint[i].S
-        if p != 0:
-            Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
-        F = S.of(Ic[i])
+    for i, Ic in composite_inertias(tree, X, I):
+        S = tree.joint[i].S
+        F = S.of(Ic)
         _put(H, tree, i, i, [S.T @ column for column in F])
         j = i
         while tree.parent[j] != 0:

@@ -1,51 +1,89 @@
-"""The command line: one function a command (commands.py), errors in one line, exit status 0, 1 or 2.
+"""The command line.
 
-robokit fall [ROBOT]       a robot falls; the page opens in the browser
-robokit simulate ROBOT     passive motion
-robokit view ROBOT         the robot in the browser
-robokit info ROBOT         tree, masses, joints
-robokit check FILE ...     what the importer finds
-robokit parity ROBOT ...   robots in other engines, side by side
-robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
-robokit sparsity ROBOT     the pattern of H as a picture
-robokit cost ROBOT         operation counts of the algorithms
-robokit cache              compiled code on disk
-robokit robots             names that ROBOT may take
+    robokit fall [ROBOT]       a robot falls; the page opens in the browser
+    robokit simulate ROBOT     passive motion
+    robokit view ROBOT         the robot in the browser
+    robokit info ROBOT         tree, masses, joints
+    robokit check FILE ...     what the importer finds
+    robokit parity ROBOT ...   the robot in other engines, compared
+    robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
+    robokit sparsity ROBOT     the pattern of H as a picture
+    robokit cost ROBOT         operation counts of the algorithms
+    robokit cache              compiled code on disk
+    robokit robots             names that ROBOT may take
+
+The files of this folder:
+
+    parser         the commands' arguments and what they accept
+    commands       one function a command, but for the two below
+    simulations    the commands fall and simulate
+    robot_report   what the commands print about a robot
+    compiling      a status line while code is compiled
+    output_files   files that the commands write
+    plumbing       what the commands share: loading robots, messages, standard output
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import sys
 import warnings
 from collections.abc import Sequence
 
+from robokit.cli.compiling import Compiling
 from robokit.cli.parser import make_parser
-from robokit.cli.plumbing import fail, show_warning
+from robokit.cli.plumbing import (
+    INTERRUPTED,
+    drop_output,
+    fail,
+    flush_output,
+    say,
+    show_warning,
+    tolerant_output,
+)
 from robokit.errors import RobokitError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status.
+    """Run a command.
 
-    0: done. 1: the command found errors in its subject, or could not do its work. 2: wrong usage, and in
-    `check` a file that cannot be read.
+    Args:
+        argv: the command and its arguments; those of the process by default.
+
+    Returns:
+        The exit status. 0: done. 1: the command found errors in its subject, or could not do its work.
+        2: wrong usage, and in ``check`` a file that cannot be read. 3: a simulation broke down; what was
+        computed until then is written. 130: interrupted with Ctrl-C.
     """
-    arguments = make_parser().parse_args(argv)
+    tolerant_output()
     warnings.showwarning = show_warning
     try:
-        return int(arguments.command(arguments) or 0)
+        parser = make_parser()
+        arguments = parser.parse_args(argv)
+        if arguments.command is None:
+            parser.print_help()
+            status = 0
+        else:
+            with Compiling() as arguments.compiling:
+                status = int(arguments.command(arguments) or 0)
+        flush_output()
+        return status
     except RobokitError as error:
         return fail(str(error))
     except BrokenPipeError:
-        # The reader (head, less) has gone; say nothing and keep the interpreter from trying again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        drop_output()
+        return 1  # the reader (head, less) has gone: there is nobody to tell
     except OSError as error:
-        return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        drop_output()
+        # Errors over files carry the name; without one, the disk has no room for standard output.
+        where = error.filename or ("standard output" if error.errno == errno.ENOSPC else "")
+        return fail(f"{where}: {error.strerror}" if where else str(error))
+    except MemoryError:
+        return fail("not enough memory")
     except KeyboardInterrupt:
-        return fail("interrupted")
-    except Exception as error:  # a defect of ours: say so in a line, not in a traceback
+        say("interrupted")
+        return INTERRUPTED
+    except Exception as error:  # a defect of robokit: one line, not a traceback
         if os.environ.get("ROBOKIT_DEBUG"):
             raise
         what = f"{type(error).__name__}: {error}"

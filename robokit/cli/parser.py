@@ -1,4 +1,4 @@
-"""The arguments of the commands, and what they accept."""
+"""The arguments of the commands, and the values that they accept."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from robokit.cli import commands
+from robokit.cli import commands, simulations
 
-ROBOT_HELP = "path of a URDF, the name of one of ours (robokit robots), or example-robot-data:NAME"
+ROBOT_HELP = "path of a URDF, name of a robot (robokit robots lists them), or example-robot-data:NAME"
 
 
 def _number(
@@ -66,7 +66,8 @@ def make_parser() -> argparse.ArgumentParser:
     from robokit import __version__
 
     parser.add_argument("--version", action="version", version=f"robokit {__version__}")
-    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.set_defaults(command=None)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     def add(name: str, command: Callable[[argparse.Namespace], int], example: str) -> argparse.ArgumentParser:
         text = (command.__doc__ or "").strip()
@@ -84,47 +85,47 @@ def make_parser() -> argparse.ArgumentParser:
             "--base",
             choices=("fixed", "floating"),
             default=default,
-            help="the root link (default: %(default)s)",
+            help="whether the root link is fixed to the world or free; default: %(default)s",
         )
 
     def add_mimic(sub: argparse.ArgumentParser) -> None:
         sub.add_argument(
             "--mimic",
             choices=("independent", "couple"),
-            help="mimic joints: let them follow (couple), or move on their own with a warning (independent); "
-            "default: on their own",
+            help="mimic joints: couple lets each follow the joint that it mimics; independent gives each a "
+            "coordinate of its own, and a warning that they do not follow; default: as independent, "
+            "without the warning",
         )
 
     def add_run(sub: argparse.ArgumentParser, duration: float, output: str) -> None:
         sub.add_argument(
-            "--duration", type=_positive, default=duration, metavar="S", help="default: %(default)s s"
+            "--duration", type=_positive, default=duration, metavar="S", help="default: %(default)g s"
         )
+        sub.add_argument("--dt", type=_positive, metavar="S", help="time step; default: chosen for the robot")
         sub.add_argument(
-            "--dt", type=_positive, default=1e-3, metavar="S", help="time step, default: %(default)s s"
+            "--seed", type=_seed, metavar="N", default=0, help="of the random start; default: %(default)s"
         )
-        sub.add_argument(
-            "--seed", type=_seed, metavar="N", default=0, help="of the random start, default: %(default)s"
-        )
-        sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page, default: %(default)s")
-        sub.add_argument("--save", metavar="FILE", help="keep the trajectory too (.npz)")
+        sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page; default: %(default)s")
+        sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
         sub.add_argument("--no-open", action="store_true", help="only write the page")
 
-    sub = add("fall", commands.fall, "robokit fall example-robot-data:g1 --tilt 10 -o g1.html")
+    sub = add("fall", simulations.fall, "robokit fall example-robot-data:g1 --tilt 10 -o g1.html")
     add_robot(sub, nargs="?", default="humanoid")
     sub.add_argument(
-        "--tilt", type=_number, default=4.0, metavar="DEG", help="of the base, default: %(default)s"
+        "--tilt", type=_number, default=4.0, metavar="DEG", help="of the base; default: %(default)g"
     )
     sub.add_argument(
         "--height",
         type=_height,
         default=0.02,
         metavar="M",
-        help="of the lowest point, default: %(default)s m",
+        help="of the lowest point; default: %(default)s m",
     )
+    add_base(sub, "floating")
     add_mimic(sub)
     add_run(sub, 4.0, "fall.html")
 
-    sub = add("simulate", commands.simulate, "robokit simulate double_pendulum --duration 10")
+    sub = add("simulate", simulations.simulate, "robokit simulate double_pendulum --duration 10")
     add_robot(sub)
     add_base(sub, "fixed")
     add_mimic(sub)
@@ -134,7 +135,7 @@ def make_parser() -> argparse.ArgumentParser:
         type=_number,
         default=0.0,
         metavar="M",
-        help="of the ground, default: %(default)s m",
+        help="of the ground; default: %(default)g m",
     )
     sub.add_argument(
         "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
@@ -146,7 +147,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_base(sub, "fixed")
     add_mimic(sub)
     sub.add_argument("--live", action="store_true", help="meshcat's live view instead of a page")
-    sub.add_argument("-o", "--output", metavar="FILE", help="page, default: NAME.html")
+    sub.add_argument("-o", "--output", metavar="FILE", help="page; default: NAME.html")
     sub.add_argument("--no-open", action="store_true", help="do not open the browser")
 
     sub = add("info", commands.info, "robokit info humanoid --base floating")
@@ -162,7 +163,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="a file, a folder, a pattern, or a ROBOT of the other commands",
     )
     sub.add_argument("--strict", action="store_true", help="warnings count as errors")
-    sub.add_argument("--json", action="store_true", help="findings as JSON")
+    sub.add_argument("--json", action="store_true", help="print JSON")
     sub.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="default: %(default)s"
     )
@@ -170,15 +171,25 @@ def make_parser() -> argparse.ArgumentParser:
         "--base",
         choices=("fixed", "floating", "either"),
         default="either",
-        help="the root link (default: fixed, with a note on floating)",
+        help="whether the root link is fixed to the world or free; default: fixed, with a "
+        "note on what a floating base would lack",
     )
     sub.add_argument(
-        "--package-dir", action="append", default=[], metavar="DIR", help="look for package:// there too"
+        "--package-dir",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="search it for package:// files",
     )
     sub.add_argument("--meshes", action="store_true", help="read meshes and judge masses by their size")
     sub.add_argument("--inertias", action="store_true", help="list masses, moments, equivalent boxes")
     sub.add_argument(
-        "--ignore", type=_code, action="append", default=[], metavar="CODE", help="leave a code out"
+        "--ignore",
+        type=_code,
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="leave out this code",
     )
     sub.add_argument("--page", metavar="FILE", help="draw the inertias of one file on a page")
     sub.add_argument("--no-open", action="store_true", help="only write the page")
@@ -188,28 +199,28 @@ def make_parser() -> argparse.ArgumentParser:
         "robots",
         metavar="ROBOT",
         nargs="+",
-        help=ROBOT_HELP + "; several, a folder, a pattern or example-robot-data (all its robots) make a "
-        "line each",
+        help=ROBOT_HELP + "; several robots, a folder, a pattern or example-robot-data (all its robots) "
+        "give a line for each",
     )
     sub.add_argument(
         "--base", choices=("fixed", "floating", "both"), default="fixed", help="default: %(default)s"
     )
     add_mimic(sub)
     sub.add_argument(
-        "--states", type=_count, default=3, metavar="N", help="random states, default: %(default)s"
+        "--states", type=_count, default=3, metavar="N", help="number of random states; default: %(default)s"
     )
-    sub.add_argument("--json", action="store_true", help="for machines")
+    sub.add_argument("--json", action="store_true", help="print JSON")
 
     sub = add("mjcf", commands.mjcf, "robokit mjcf arm -o arm.xml")
     add_robot(sub)
     add_base(sub, "fixed")
-    sub.add_argument("-o", "--output", metavar="FILE", help="the model; standard output by default")
+    sub.add_argument("-o", "--output", metavar="FILE", help="the model; default: standard output")
     sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
     sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
 
-    sub = add("sparsity", commands.sparsity, "robokit sparsity humanoid -o h.svg")
+    sub = add("sparsity", commands.sparsity, "robokit sparsity humanoid --base floating -o h.svg")
     add_robot(sub)
-    add_base(sub, "floating")
+    add_base(sub, "fixed")
     add_mimic(sub)
     sub.add_argument("-o", "--output", metavar="FILE", help=".png, .svg or .pdf; default: NAME_sparsity.png")
 
@@ -217,7 +228,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_robot(sub)
     add_base(sub, "fixed")
     add_mimic(sub)
-    sub.add_argument("--json", action="store_true", help="for programs")
+    sub.add_argument("--json", action="store_true", help="print JSON")
 
     sub = add("cache", commands.cache, "robokit cache --clear")
     sub.add_argument("--clear", action="store_true", help="remove the files; they are made again when needed")

@@ -1,7 +1,9 @@
-"""What the commands share: loading robots, finding and naming files, saying what went wrong."""
+"""What the commands share: loading robots, finding files, messages, standard output."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import sys
 import webbrowser
@@ -12,22 +14,76 @@ from typing import Any
 from robokit.errors import RobokitError
 
 MOST_WARNINGS = 3
-"""Warnings of the importer that a command shows before it gets to its work."""
+"""Warnings of the importer that a command shows before it starts its work."""
+
+BROKE_DOWN = 3
+"""Exit status of a simulation that broke down."""
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it: 128 + the number of the signal."""
 
 
 def fail(message: str) -> int:
-    """Say what went wrong; the exit status."""
-    print(f"robokit: {message}", file=sys.stderr)
+    """Print an error; returns exit status 1."""
+    say(message)
     return 1
 
 
+def say(message: str) -> None:
+    """Print a message on standard error."""
+    print(f"robokit: {message}", file=sys.stderr)
+
+
 def show_warning(message: Any, *_: Any, **__: Any) -> None:
-    """A warning in one line, in the place of ``warnings.showwarning``."""
-    print(f"robokit: warning: {message}", file=sys.stderr)
+    """Print a warning in one line; takes the place of ``warnings.showwarning``."""
+    say(f"warning: {message}")
+
+
+def counted(n: int, thing: str) -> str:
+    """A number and a noun in its right form: "1 joint", "2 joints", "2 bodies"."""
+    plural = thing[:-1] + "ies" if thing.endswith("y") else thing + "s"
+    return f"{n} {thing if n == 1 else plural}"
+
+
+def tolerant_output() -> None:
+    """Let standard output and error show characters that their encoding lacks as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush_output() -> None:
+    """Write what standard output still holds: a full disk, or a reader that has gone, may show only now."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def drop_output() -> None:
+    """Drop what standard output cannot write, so that the interpreter does not try again and complain."""
+    try:
+        flush_output()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_json(table: Any, indent: int = 2) -> None:
+    """Print JSON; characters that standard output cannot show become JSON's own escapes."""
+    print(json.dumps(table, indent=indent, ensure_ascii=not _shows_all(sys.stdout), default=str))
+
+
+def print_xml(text: str) -> None:
+    """Print XML; characters that standard output cannot show become character references."""
+    if not _shows_all(sys.stdout):
+        text = text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    print(text, end="")
+
+
+def _shows_all(stream: Any) -> bool:
+    return str(getattr(stream, "encoding", None) or "").lower().replace("-", "") == "utf8"
 
 
 def load(name: str, base: str, mimic: str | None = None) -> Any:
-    """The robot of that name; a few of the importer's warnings go to stderr."""
+    """The robot of that name; the first of the importer's warnings go to standard error."""
     import robokit as rk
 
     robot = rk.load_urdf(rk.find_robot(name), base=base, mimic=mimic)
@@ -40,34 +96,52 @@ def load(name: str, base: str, mimic: str | None = None) -> Any:
 
 
 def named_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Files that arguments mean, and a line for each that means none; EXAMPLES alone means all its robots."""
-    from robokit.robot_names import EXAMPLES, example_files, find_robot
+    """The files that arguments refer to, and a message for each argument that refers to none.
+
+    The name of the package of example robots alone stands for all its robots.
+    """
+    from robokit.robot_names import EXAMPLES, example_files, expanded, find_robot
     from robokit.urdf.lint.files import urdf_files
 
     all_names: list[str] = []
+    problems = []
     for name in names:
-        every = name == EXAMPLES and not Path(name).exists()
-        all_names += map(str, example_files()) if every else [name]
-    return urdf_files(all_names, find_robot)
-
-
-def writable(name: str, *suffixes: str) -> Path:
-    """The file to write, looked at before any work; the first suffix is appended where there is none."""
-    path = Path(name)
-    if not name or path.is_dir():
-        raise RobokitError(f"cannot write to {name!r}: give the name of a file")
-    if not path.suffix:
-        path = path.with_name(path.name + suffixes[0])
-    if path.suffix.lower() not in suffixes:
-        raise RobokitError(f"cannot write {path}: the name must end in {', '.join(suffixes)}")
-    if not path.parent.is_dir():
-        raise RobokitError(f"cannot write {path}: there is no folder {str(path.parent)!r}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise RobokitError(f"cannot write {path}: permission denied")
-    return path
+        if name == EXAMPLES and not Path(name).exists():
+            all_names += map(str, example_files())
+        elif not name:
+            problems.append("the name of a file is empty")
+        else:
+            try:
+                all_names.append(str(expanded(name)) if name.startswith("~") else name)
+            except RobokitError as error:
+                problems.append(str(error))
+    files, more = urdf_files(all_names, find_robot)
+    return files, problems + more
 
 
 def open_page(page: Path, no_open: bool) -> None:
-    """Open a page in the browser, unless that is not wanted."""
+    """Open a page in the browser, unless the user does not want that."""
     if not no_open and not webbrowser.open(page.resolve().as_uri()):
         print("  no browser found: open the page by hand", file=sys.stderr)
+
+
+def file_stem(robot: Any) -> str:
+    """The robot's name as the start of a file name."""
+    return str(robot.name).replace("/", "_").replace("\\", "_") or "robot"
+
+
+def cache_folder() -> Path:
+    """The folder of compiled code.
+
+    Raises:
+        RobokitError: there is none, because the user has no home folder.
+    """
+    from robokit.disk_cache import folder
+
+    try:
+        return folder()
+    except RuntimeError:
+        raise RobokitError(
+            "there is no folder for compiled code, because this user has no home folder; set "
+            "ROBOKIT_CACHE_DIR to a folder of your own"
+        ) from None

@@ -1,4 +1,4 @@
-"""What the command line says about a robot: plain lines of at most 80 columns."""
+"""What the commands print about a robot: plain lines of at most 80 columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from robokit.cli.plumbing import counted
 from robokit.disk_cache import Entry
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
@@ -31,7 +32,7 @@ def wrapped(words: Iterable[str], indent: str = "  ") -> Iterator[str]:
 
 
 def describe(robot: Robot) -> Iterator[str]:
-    """The robot in words: sizes, the numbered tree with lambda, mu and nu, masses, joints and limits."""
+    """A robot in words: sizes, mass, the numbered tree with lambda, mu and nu, joints and limits."""
     tree = robot.tree
     title = f"{robot.name}  ({robot.source})"
     if len(title) <= WIDTH:
@@ -39,13 +40,13 @@ def describe(robot: Robot) -> Iterator[str]:
     else:
         yield from _sentence(robot.name, "")
         yield f"  {_tail(robot.source, WIDTH - 2)}"
-    sizes = f"{robot.nbodies} moving bodies, {len(robot.links)} links, nq {robot.nq}, nv {robot.nv}"
-    yield f"  {robot.base} base, {sizes}"
-    mass = f"  moving mass {robot.total_mass:.4g} kg"
+    sizes = f"{counted(robot.nbodies, 'moving body')}, {counted(len(robot.links), 'link')}"
+    yield f"  {robot.base} base, {sizes}, nq {robot.nq}, nv {robot.nv}"
     fixed = sum(link.mass for link in robot.links if link.body == 0)
-    yield mass + (f"; {fixed:.4g} kg stand fixed" if fixed else "")
+    parts = f": {robot.total_mass:.4g} kg move, {fixed:.4g} kg are fixed to the world" if fixed else ""
+    yield f"  mass {robot.total_mass + fixed:.4g} kg{parts}"
     yield ""
-    yield "Tree: body i hangs on lambda(i), carries mu(i); nu(i) is its subtree"
+    yield "Tree: body i has parent lambda(i), children mu(i) and subtree nu(i)"
     rows = []
     for i in range(tree.n + 1):
         rows.append(
@@ -60,7 +61,7 @@ def describe(robot: Robot) -> Iterator[str]:
         )
     yield from _table(("i", "lambda", "mu", "nu", "kg", "body"), rows, "rrllrl")
     yield ""
-    yield "Joints (radians and metres; - is no limit)"
+    yield "Joints (radians, metres; - means no limit)"
     rows = [
         (
             str(joint.body),
@@ -87,10 +88,10 @@ def describe(robot: Robot) -> Iterator[str]:
         yield from _sentence(f"{joint.name} mimics {m.joint}: {law} ({own})")
     damped = [j for j in robot.joints if j.damping or j.friction]
     if damped:
-        yield f"  {len(damped)} joints with damping or friction; they act in simulations"
+        yield f"  {counted(len(damped), 'joint')} with damping or friction, which act in simulations"
     findings = [d for d in robot.diagnostics if d.severity != "note"]
     if findings:
-        yield f"  {len(findings)} warnings: robokit check says which"
+        yield f"  {counted(len(findings), 'warning')}: robokit check lists them"
 
 
 def sparsity_lines(robot: Robot) -> Iterator[str]:
@@ -98,24 +99,21 @@ def sparsity_lines(robot: Robot) -> Iterator[str]:
     counts = ltdl_counts(robot.dof_parent)
     pattern = robot.inertia_pattern
     n = robot.nv
-    yield (
-        f"{robot.name}: H is {n} x {n}, {np.mean(~pattern):.0%} zeros"
-        if n
-        else f"{robot.name}: nothing moves"
-    )
+    head = f"{robot.name}, {robot.base} base"
+    yield f"{head}: H is {n} x {n}, {np.mean(~pattern):.0%} zeros" if n else f"{head}: nothing moves"
     if n:
         yield "  factorisation " + _saving(counts["factorise_dense"], counts["factorise"])
         yield "  solve         " + _saving(counts["solve_dense"], counts["solve"])
 
 
 def cache_room(entries: Sequence[Entry]) -> str:
-    """How many files there are, and what room they take."""
+    """The number of files and their size together."""
     size = sum(entry.size for entry in entries) / 1e6
-    return f"{len(entries)} file{'s' * (len(entries) != 1)}, {size:.2f} MB"
+    return f"{counted(len(entries), 'file')}, {size:.2f} MB"
 
 
 def cache_lines(where: Path, entries: Sequence[Entry]) -> Iterator[str]:
-    """The folder of compiled code: how many files, what room they take, and which kernels they hold."""
+    """The folder of compiled code: number and size of its files, and the kernels in them."""
     yield str(where)
     yield "  " + cache_room(entries)
     if not entries:
@@ -150,12 +148,12 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], align: str) -
 
 
 def _sentence(text: str, indent: str = "  ") -> list[str]:
-    """Text in lines of at most 80 columns; its names are broken only where one alone is longer."""
+    """Text in lines of at most 80 columns; a name is broken only if it alone is longer."""
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _tail(path: str, width: int) -> str:
-    """A path whose end is what tells it from others."""
+    """A path, shortened at its start: the end tells it from others."""
     return path if len(path) <= width else "..." + path[3 - width :]
 
 

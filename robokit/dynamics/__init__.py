@@ -1,14 +1,17 @@
-"""The public dynamics functions: NumPy arrays in and out, one state or a batch.
+"""The dynamics functions: NumPy arrays in and out, one state or a batch.
 
 Every function takes one state, ``(nq,)`` and ``(nv,)``, or a batch, ``(B, nq)`` and ``(B, nv)``, and
-returns the matching shape; a single state goes along with a batch. The algorithm's text runs as
-machine code, compiled for the robot at the first call and kept on disk; with ``engine="python"`` it runs
-as it stands, on Python's floats or NumPy's columns: slow, nothing is compiled, and the same numbers up to
-rounding.
+returns the matching shape. A single state may stand beside a batch. The text of the algorithm runs as
+machine code: it is compiled for the robot at the first call and kept on disk. With ``engine="python"`` the
+text runs as it stands, on Python's floats or on NumPy's columns. That is slow, compiles nothing, and gives
+the same numbers up to rounding.
 
-All raise ShapeError (a wrong shape or dtype, NaN, infinity or a quaternion that is not unit; the
-message names the argument), WrongType where the robot is none, and, given names, an engine among them,
-UnknownName.
+All functions raise
+
+- ShapeError for a wrong shape or dtype, NaN, infinity, or a quaternion of another length than 1; the
+  message names the argument;
+- WrongType for a first argument that is not a Robot;
+- UnknownName for the name of a link, engine, method or dtype that does not exist.
 
 table            the algorithms: one row each
 layout           arrays to what their texts take, and back

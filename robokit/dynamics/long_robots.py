@@ -1,4 +1,4 @@
-"""Robots too long for a straight line: H by columns, factors through LAPACK.
+"""Robots with hundreds of joints: H by columns, and its factors through LAPACK.
 
 H of a chain of a thousand joints has half a million entries, and its factorisation 1e8 operations: neither
 can be written out as straight-line code. Above :data:`MOST` operations
@@ -28,7 +28,7 @@ MOST = 200_000
 
 
 def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., Any] | None:
-    """What stands for a kernel of too many operations; None where its straight line will do.
+    """The function that replaces a kernel of too many operations; None if there are few enough.
 
     Args:
         robot: the robot.

@@ -1,4 +1,4 @@
-"""How the public functions run their kernels: the short way in, what is checked, who is blamed."""
+"""How the public functions run their kernels: a fast path for single states, checks, errors that say why."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DTYPES = ("float64", "float32")
 def run(
     robot: Robot, key: Key, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
 ) -> Any:
-    """Run a kernel; the short way to machine code for single states comes first."""
+    """Run a kernel; single states go straight to its machine code if they can."""
     if out is None and engine is None and dtype is None:
         try:
             fast = robot.kernels[key].fast  # a name of its own: twice as quick to call as an attribute
@@ -51,7 +51,7 @@ def run(
 
 
 def dtype_name(given: Any) -> str:
-    """Name of a kernel's dtype, of what names a dtype for NumPy.
+    """Name of a dtype, of anything that NumPy takes for one: "float64" or "float32".
 
     Raises:
         UnknownName: neither float64 nor float32.
@@ -100,7 +100,7 @@ def body_forces(
 
 
 def check_robot(robot: Any) -> None:
-    """Raise WrongType for what is no robot."""
+    """Raise WrongType for anything but a Robot."""
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
 
@@ -108,10 +108,10 @@ def check_robot(robot: Any) -> None:
 def accelerations(
     robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, q: Any, *others: Any
 ) -> np.ndarray:
-    """Run a forward dynamics kernel; SingularInertia with the joint that moves no inertia.
+    """Run a kernel of forward dynamics; where H is singular, raise SingularInertia with the joint.
 
-    What is singular whatever q is was found when the kernel was built; here are the configurations
-    that happen to be, whose accelerations machine code finds not finite.
+    A robot whose H is singular in every configuration was refused when its kernel was built. Here a single
+    configuration may be: its accelerations are not finite.
     """
     try:
         return run(robot, name, out, engine, dtype, q, *others)
@@ -132,7 +132,10 @@ def accelerations(
 
 
 def check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
-    """The factorisation reads one triangle in the tree's pattern: what it would not see is an error."""
+    """Raise ShapeError for a matrix that the factorisation would misread.
+
+    It reads one triangle, and only the entries of the tree's pattern.
+    """
     scale = 1e-9 * float(np.abs(H).max(initial=0.0))
     if np.abs(H - np.swapaxes(H, -1, -2)).max(initial=0.0) > scale:
         raise ShapeError("H: expected a symmetric matrix, with both halves filled as rk.crba returns it")

@@ -1,4 +1,4 @@
-"""Which joint makes H singular: the pivots of the articulated-body algorithm, looked at in plain numbers.
+"""Which joint makes H singular: the pivots of the articulated-body algorithm, on plain numbers.
 
 A joint whose pivot D = S^T I^A S is nothing beside its own H_ii = S^T I^c S moves no inertia that the
 joints behind it could not move without it. Links without mass are the usual cause. In exact arithmetic
@@ -10,75 +10,94 @@ Source: RBDA table 7.1 (D), section 6.2 (H_ii).  Cost: O(n).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
+from dataclasses import replace
+from typing import Any, NoReturn
 
 import numpy as np
 
 from robokit.algorithms.aba import without_joint
+from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.coupling import reduced_matrix
 from robokit.algorithms.crba import crba
 from robokit.algorithms.ltdl import ltdl
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import SingularInertia
+from robokit.model.inertial_parameters import columns, inertias
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
+from robokit.model.tree import Tree
 from robokit.spatial.linear import ldl
 
 RELATIVE = 1e-13
 """Pivots below this share of H_ii are rounding noise."""
 
 
+BLOCK = 2048
+"""Samples that are looked at together, as arrays."""
+
+
 def singular_joint(robot: Robot, q: np.ndarray | None = None) -> Joint | None:
-    """The outermost joint without a pivot, or None.
+    """The outermost joint without a pivot, or None; of a robot with samples, in any of them.
 
     Args:
         robot: the robot.
         q: configuration to look at, (nq,); a random one by default, which finds what is singular always.
     """
-    tree = robot.tree
     if q is None:
         q = robot.random_configuration(0)
-    if robot.coupling is not None:
-        return _singular_coupled(robot, q)
-    X = tree.transforms(tree.split_q(q.tolist()))
-    Ic, IA = list(tree.I), [I.articulated() for I in tree.I]
-    for i in tree.inward():
-        p, S = tree.parent[i], tree.joint[i].S
-        U = S.of(IA[i])
-        D = [S.T @ column for column in U]
-        H = [S.T @ column for column in S.of(Ic[i])]
-        if not _is_pivot(D, [row[k] for k, row in enumerate(H)]):
-            return robot.joints[i - 1]
-        if p != 0:
-            Ic[p] = Ic[p] + X[i].T @ Ic[i] @ X[i]
-            IA[p] = IA[p] + X[i].T @ without_joint(IA[i], U, ldl(D)).without(S.axes) @ X[i]
-    return None
-
-
-def _singular_coupled(robot: Robot, q: np.ndarray) -> Joint | None:
-    """The same from the pivots of H_r = L^T D L."""
-    H = reduced_matrix(robot.tree, crba(robot.tree, robot.split_q(q.tolist())))
-    for joint in reversed(robot.joints):
-        for k in reversed(range(robot.nv)[joint.v_slice]):
-            # Factorised from the outermost dof: what comes after the first pivot without value is noise.
-            if not H[k][k] > 0.0:
-                return joint
-    with np.errstate(all="ignore"):
-        _, D = ltdl(robot.dof_parent, np.array(H))
-    for joint in reversed(robot.joints):
-        if not all(D[k] > RELATIVE * H[k][k] for k in range(robot.nv)[joint.v_slice]):
+    search = _without_pivot if robot.coupling is None else _without_coupled_pivot
+    if robot.samples is None:
+        return search(robot, robot.tree, q)
+    for first in range(0, robot.samples, BLOCK):
+        block = inertias(columns(robot.inertial_parameters[first : first + BLOCK]))
+        joint = search(robot, replace(robot.tree, I=block), q)
+        if joint is not None:
             return joint
     return None
 
 
-def _is_pivot(D: Sequence[Sequence[float]], H: Sequence[float]) -> bool:
-    """Whether D is positive beside the diagonal of H."""
-    if min(H) <= 0.0:
+def _without_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | None:
+    """From the pivots D of the articulated-body algorithm; the inertias are floats or arrays (B,)."""
+    X = tree.transforms(tree.split_q(q.tolist()))
+    IA = [I.articulated() for I in tree.I]
+    for i, Ic in composite_inertias(tree, X, tree.I):
+        p, S = tree.parent[i], tree.joint[i].S
+        U = S.of(IA[i])
+        D = [S.T @ column for column in U]
+        H = [S.T @ column for column in S.of(Ic)]
+        if not _are_pivots(D, [row[k] for k, row in enumerate(H)]):
+            return robot.joints[i - 1]
+        if p != 0:
+            IA[p] = IA[p] + X[i].T @ without_joint(IA[i], U, ldl(D)).without(S.axes) @ X[i]
+    return None
+
+
+def _without_coupled_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | None:
+    """The same from the pivots of H_r = L^T D L."""
+    H = reduced_matrix(tree, crba(tree, robot.split_q(q.tolist())))
+    for joint in reversed(robot.joints):
+        for k in reversed(range(robot.nv)[joint.v_slice]):
+            # Factorised from the outermost dof: what comes after the first pivot without value is noise.
+            if not np.all(H[k][k] > 0.0):
+                return joint
+    with np.errstate(all="ignore"):
+        _, D = ltdl(robot.dof_parent, [[np.asarray(x, dtype=float) for x in row] for row in H])
+    for joint in reversed(robot.joints):
+        if not all(np.all(D[k] > RELATIVE * H[k][k]) for k in range(robot.nv)[joint.v_slice]):
+            return joint
+    return None
+
+
+def _are_pivots(D: Sequence[Sequence[Any]], H: Sequence[Any]) -> bool:
+    """Whether D is positive beside the diagonal of H, for all samples."""
+    if not all(np.all(h > 0.0) for h in H):
         return False
     if len(H) == 1:
-        return D[0][0] > RELATIVE * H[0]
-    scale = 1.0 / np.sqrt(np.array(H))
-    return bool(np.linalg.eigvalsh(scale[:, None] * np.array(D) * scale).min() > RELATIVE)
+        return bool(np.all(D[0][0] > RELATIVE * H[0]))
+    scale = 1.0 / np.sqrt(np.stack(np.broadcast_arrays(*H), axis=-1))
+    rows = np.stack(np.broadcast_arrays(*(x for row in D for x in row)), axis=-1)
+    scaled = scale[..., :, None] * rows.reshape(*rows.shape[:-1], len(H), len(H)) * scale[..., None, :]
+    return bool(np.linalg.eigvalsh(scaled).min() > RELATIVE)
 
 
 def check_mass(robot: Robot) -> None:
@@ -94,26 +113,9 @@ def check_mass(robot: Robot) -> None:
 
 def check_inertia(robot: Robot) -> None:
     """Raise SingularInertia where some joint moves no inertia, whatever the configuration."""
-    joint = robot.derived.get("singular joint", lambda: _always_singular(robot))
+    joint = robot.derived.get("singular joint", lambda: singular_joint(robot))
     if joint is not None:
         refuse(robot, joint, "it moves no inertia of its own")
-
-
-def _always_singular(robot: Robot) -> Joint | None:
-    """The outermost joint that moves no inertia in some sample, whatever the configuration."""
-    return next(filter(None, map(singular_joint, _patterns(robot))), None)
-
-
-def _patterns(robot: Robot) -> list[Robot]:
-    """The robots to look at: of one with samples, one for each pattern of parameters that are zero.
-
-    A joint that is singular whatever q is lacks some mass or inertia altogether.
-    """
-    if robot.samples is None:
-        return [robot]
-    zero = np.packbits(robot.inertial_parameters.reshape(robot.samples, -1) == 0.0, axis=1)
-    _, first = np.unique(zero, axis=0, return_index=True)
-    return [robot.sample(int(k)) for k in first]
 
 
 def refuse(robot: Robot, joint: Joint, why: str) -> NoReturn:

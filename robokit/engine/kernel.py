@@ -1,34 +1,36 @@
-"""Kernel: one text, one robot, every way to run it.
+"""Kernel: one text in every way to run it.
 
     build       nothing happens yet
     first call  found in the cache, or traced, written as IR, compiled and kept
-    then        single states through call.py, batches through batch.py
+    then        single states through run/single_calls.py, batches through run/batch_calls.py
 
-The single and the batch code are separate modules, each made when it is first needed. Without a compiler,
-or when the text is too long to record, the same text runs on plain floats and NumPy arrays.
+The code of single states and that of batches are separate modules, each made when it is first needed.
+Without a compiler, or when the text is too long to record, the same text runs on plain floats and NumPy
+arrays.
 """
 
 from __future__ import annotations
 
-import ctypes
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from robokit import arguments as check
-from robokit.engine.emit import ir as words
-from robokit.engine.emit.ir import DOUBLE, SINGLE
-from robokit.engine.maker import MAKING, Code, Maker, Text
+from robokit.engine.emit.ir import DOUBLE, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT, SINGLE
+from robokit.engine.maker import MAKING, Code, Maker
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
-from robokit.engine.run.single_calls import aligned, declined, fast_call
-from robokit.engine.target import llvm as compile
+from robokit.engine.run.plain_text import SECONDS, Text, iterate_text, run_text
+from robokit.engine.run.rollout_calls import RolloutRunner
+from robokit.engine.run.single_calls import declined, fast_call, iterate
+from robokit.engine.signature import Signature
+from robokit.engine.target.host import ManyStates, OneState
+from robokit.engine.target.target import Target
 from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program
 
-PLAIN_SECONDS = 1e-5
-"""A guess of the time per state of the text on NumPy arrays."""
+ONE_STATE = OneState()
+MANY_STATES = {real.dtype: ManyStates(real) for real in (DOUBLE, SINGLE)}
 
 
 class NotFinite(ArithmeticError):
@@ -47,45 +49,22 @@ class Kernel:
     """Machine code of a text, made on demand.
 
     Attributes:
-        name: of the kernel.
-        inputs: (name, number of scalars) of each input.
-        outputs: (name, shape) of each output.
-        dtype: of all arrays, "float64" or "float32".
+        signature: what it takes and returns.
+        text: what it computes.
         fast: function of single states: one float64 array (n,) per input, then optionally one per output
             to write to; returns the output or a tuple of them, or None for arguments it does not take.
     """
 
-    def __init__(
-        self,
-        name: str,
-        inputs: Sequence[tuple[str, int]],
-        outputs: Sequence[tuple[str, tuple[int, ...]]],
-        text: Text,
-        key: bytes | None,
-        quaternions: Sequence[tuple[int, int]],
-        feedback: Mapping[str, str],
-        finite: bool,
-        dtype: str,
-    ) -> None:
-        self.name, self.text, self.finite, self.dtype = name, text, finite, dtype
-        self.inputs = [(n, int(size)) for n, size in inputs]
-        self.outputs = [(n, tuple(map(int, shape))) for n, shape in outputs]
-        self.quaternions = list(quaternions)
-        self.input_names = [n for n, _ in self.inputs]
-        self._arity = len(self.inputs)
-        output_names = [n for n, _ in self.outputs]
-        self.feedback = [(output_names.index(o), self.input_names.index(i)) for o, i in feedback.items()]
-        for o, i in self.feedback:
-            if math.prod(self.outputs[o][1]) != self.inputs[i][1]:
-                raise ValueError(f"output {self.outputs[o]} does not fit into input {self.inputs[i]}")
-        self._real = {real.dtype: real for real in (DOUBLE, SINGLE)}[dtype]
-        self.fast: Callable[..., Any] = self._first_call if self._real is DOUBLE else declined
+    def __init__(self, signature: Signature, text: Text, key: bytes | None) -> None:
+        """A kernel of a signature; :meth:`build` is the usual way."""
+        self.signature, self.text = signature, text
+        self._arity = len(signature.inputs)
+        self._is_double = signature.dtype == DOUBLE.dtype
+        self.fast: Callable[..., Any] = self._first_call if self._is_double else declined
         self._lock = MAKING
         self._few: Callable[..., Any] = declined  # as fast, for batches too small for threads
         self._runner: BatchRunner | None = None
-        self._maker = Maker(
-            name, self.inputs, self.outputs, text, key, self.quaternions, self.feedback, finite, self._real
-        )
+        self._maker = Maker(signature, text, key)
 
     @classmethod
     def build(
@@ -108,16 +87,28 @@ class Kernel:
             outputs: (name, shape) of each output.
             text: called with one list of scalars per input; returns one flat, row-major sequence of
                 scalars per output.
-            key: identifies what the text depends on besides robokit's own source (the robot): with it, a
-                warm start needs no tracing. None: the cache is looked up by the code the text gives.
+            key: identifies what the text depends on besides robokit's own source: with it, a warm start
+                needs no tracing. None: the cache is looked up by the code the text gives.
             quaternions: (input, offset) of each quaternion that must be of unit length.
-            feedback: output name -> input name, for :meth:`iterate`.
+            feedback: output name -> input name, for :meth:`iterate` and :meth:`rollout_runner`.
             finite: raise NotFinite where an output is NaN or infinite (checked by machine code, at a few
                 nanoseconds).
             dtype: "float64", or "float32": half the memory and twice the lanes, for batches; single states
                 are batches of one.
+
+        Raises:
+            ValueError: an output does not fit into the input it is fed back to.
         """
-        return cls(name, inputs, outputs, text, key, quaternions, feedback or {}, finite, dtype)
+        ins = [(n, int(size)) for n, size in inputs]
+        outs = [(n, tuple(map(int, shape))) for n, shape in outputs]
+        input_names, output_names = [n for n, _ in ins], [n for n, _ in outs]
+        back = [(output_names.index(o), input_names.index(i)) for o, i in (feedback or {}).items()]
+        return cls(Signature(name, ins, outs, dtype, list(quaternions), back, finite), text, key)
+
+    @property
+    def name(self) -> str:
+        """Of the kernel."""
+        return self.signature.name
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -135,12 +126,12 @@ class Kernel:
             ShapeError: a wrong shape or dtype, NaN, infinity, or a quaternion that is not unit.
         """
         if len(arguments) != self._arity:  # fast would take one too many for an output
-            self._arrays(arguments)
+            self.signature.arrays(arguments)
         if out is None:
             result = self.fast(*arguments)
         else:
-            given = (out,) if out.__class__ is np.ndarray else self._given(out)
-            if len(given) != len(self.outputs):
+            given = (out,) if out.__class__ is np.ndarray else self.signature.outs_given(out)
+            if len(given) != len(self.signature.outputs):
                 return self._checked(arguments, out, None)
             arguments = (*arguments, *given)
             result = self.fast(*arguments)
@@ -182,49 +173,54 @@ class Kernel:
             the runs done, and the outputs of the last. Fewer than `steps`: its fed-back outputs are not
             finite, or (0 runs) the arguments are not.
         """
-        arrays = [np.array(a) for a in self._arrays(arguments)]
-        if check.batch_size(self.input_names, arrays) is not None:
+        signature = self.signature
+        arrays = [np.array(a) for a in signature.arrays(arguments)]
+        if signature.rows(arrays) is not None:
             raise check.ShapeError("iterate takes one state, not a batch")
-        check.check_values(self.input_names, arrays, self.quaternions)
-        outs = self._outs(None, None)
-        code = self._maker.code("single")
+        signature.check_values(arrays)
+        outs = signature.outs(None, None)
+        code = self._maker.code(ONE_STATE)
         if code is None:
-            return self._iterate_text(arrays, outs, steps), self._answer(outs)
-        if steps <= 0:
-            return 0, self._answer(outs)
-        run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
-            code.address("iterate")
+            done = iterate_text(self.text, arrays, outs, signature.feedback, steps)
+        elif steps <= 0:
+            done = 0
+        else:
+            block = max(1, int(BLOCK_SECONDS / self._seconds()))  # so that Ctrl-C is heard between two
+            done = iterate(code.address("iterate"), code.workspace, (*arrays, *outs), steps, block)
+        return done, signature.answer(outs)
+
+    def rollout_runner(self) -> RolloutRunner:
+        """Runs many states through many steps in place.
+
+        Raises:
+            ValueError: an output is not fed back.
+        """
+        signature = self.signature
+        if len(signature.feedback) != len(signature.outputs):
+            raise ValueError(f"{self.name}: every output must be fed back")
+        code = self._maker.code(self._many)
+        if code is None:
+            return RolloutRunner(signature.feedback, self._plain, SECONDS)
+        lanes, driver = code.target.lanes, code.address("passes")
+        return RolloutRunner(
+            signature.feedback, self._plain, self._seconds(), driver, code.workspace, lanes, code
         )
-        pointers = [a.__array_interface__["data"][0] for a in (*arrays, *outs)]
-        addresses = (ctypes.c_void_p * len(pointers))(*pointers)
-        memory = aligned(code.workspace)
-        place, done = memory.__array_interface__["data"][0], 0
-        block = max(1, int(BLOCK_SECONDS / self._seconds()))
-        while done < steps:  # in blocks, so that Ctrl-C is heard
-            wanted = min(block, steps - done)
-            made = run(ctypes.addressof(addresses), place, wanted)
-            done += made
-            if made < wanted:
-                break
-        return done, self._answer(outs)
 
-    def batch_code(self) -> tuple[Code | None, float]:
-        """The batch module's code, or None if there can be none; and roughly the time per state [s]."""
-        code = self._maker.code("batch")
-        return code, self._seconds() if code is not None else PLAIN_SECONDS
+    def compiled(self, target: Target) -> bytes:
+        """Code for any target, which need not run here.
 
-    def plain(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
-        """The outputs for a batch by the text on NumPy arrays, nothing checked."""
-        outs = self._outs(None, rows)
-        self._run_text(arrays, outs, rows)
-        return outs
+        Raises:
+            TraceTooLarge: the text or its code is too long.
+            CompilerMissing: there is no compiler for this target.
+        """
+        return self._maker.compiled(target)[1]
 
     # -- what it costs ---------------------------------------------------------------------------
 
     @property
     def counts(self) -> dict[str, int]:
         """Operations per state after folding: mul, add, div, sqrt, sincos (pairs), neg, select, compare."""
-        return dict(self._maker.counts())
+        return self._maker.counts()
 
     @property
     def flops(self) -> int:
@@ -234,23 +230,31 @@ class Kernel:
     @property
     def sparsity(self) -> list[np.ndarray]:
         """For each output, which of its scalars can be other than 0 (boolean, the output's shape)."""
-        shapes = [shape for _, shape in self.outputs]
         rows = self._maker.program().sparsity()
+        shapes = self.signature.output_shapes
         return [np.array(row, bool).reshape(shape) for row, shape in zip(rows, shapes, strict=True)]
 
     def program(self) -> Program:
         """The recorded graph."""
         return self._maker.program()
 
-    # -- the slow way in -------------------------------------------------------------------------
+    def _seconds(self) -> float:
+        """A guess of the time per state, enough to size blocks: 10 Gflop/s, 8 GB/s."""
+        return 1e-10 * self.flops + 1e-9 * self.signature.scalars + 1e-8
+
+    # -- machine code ----------------------------------------------------------------------------
+
+    @property
+    def _many(self) -> ManyStates:
+        return MANY_STATES[self.signature.dtype]
 
     def _first_call(self, *arguments: Any) -> Any:
         """Stands for `fast` until there is machine code."""
-        if not all(map(check.is_single, arguments[: len(self.inputs)])):
-            return None  # a batch: the single code may never be needed
+        if not all(map(check.is_single, arguments[: self._arity])):
+            return None  # a batch: the code of single states may never be needed
         with self._lock:
             if self.fast == self._first_call:
-                code = self._maker.code("single")
+                code = self._maker.code(ONE_STATE)
                 self.fast = declined if code is None else self._builtin(code)
         return self.fast(*arguments)
 
@@ -261,128 +265,74 @@ class Kernel:
             holder: class with two slots.
             owner: what the first of them is given; the second is given the output.
         """
-        code = self._maker.code("single") if self._real is DOUBLE else None
-        return declined if code is None else self._builtin(code, (holder, owner))
+        code = self._maker.code(ONE_STATE) if self._is_double else None
+        return declined if code is None else self._builtin(code, held=(holder, owner))
 
-    def _builtin(self, code: Code, held: tuple[type, Any] | None = None) -> Callable[..., Any]:
+    def _builtin(
+        self, code: Code, driver: str = "single", rows: int = 0, held: tuple[type, Any] | None = None
+    ) -> Callable[..., Any]:
+        """The builtin function of a driver."""
         return fast_call(
-            code.address("single"),
-            code.memory.__array_interface__["data"][0],
-            [size for _, size in self.inputs],
-            [shape for _, shape in self.outputs],
+            code.address(driver),
+            code.memory_address,
+            self.signature.input_sizes,
+            self.signature.output_shapes,
             code,
-            held=held,
+            rows,
+            held,
         )
 
-    def _arrays(self, given: Sequence[Any]) -> list[np.ndarray]:
-        if len(given) != len(self.inputs):
-            names = ", ".join(self.input_names)
-            raise TypeError(f"{self.name} takes {len(self.inputs)} arguments ({names}), got {len(given)}")
-        return [
-            check.argument(name, a, size, self.dtype)
-            for a, (name, size) in zip(given, self.inputs, strict=True)
-        ]
+    def _batch_runner(self) -> BatchRunner | None:
+        if self._runner is None:
+            with self._lock:
+                code = self._maker.code(self._many)
+                if code is None:
+                    return None
+                tile = GROUP * code.target.lanes
+                self._runner = BatchRunner(code.address("batch"), code.workspace, tile, self._seconds(), code)
+                if self._is_double:
+                    self._few = self._builtin(code, "batch", self._runner.few)
+        return self._runner
 
-    def _outs(self, out: Any, rows: int | None) -> list[np.ndarray]:
-        shapes = [shape if rows is None else (rows, *shape) for _, shape in self.outputs]
-        if out is None:
-            return [aligned(math.prod(shape), self.dtype).reshape(shape) for shape in shapes]
-        given = self._given(out)
-        if len(given) != len(shapes):
-            raise check.ShapeError(f"out: {self.name} has {len(shapes)} outputs, got {len(given)} arrays")
-        names = ["out"] if len(given) == 1 else [f"out[{k}]" for k in range(len(given))]
-        return [check.output(*each, self.dtype) for each in zip(names, given, shapes, strict=True)]
-
-    def _given(self, out: Any) -> Sequence[Any]:
-        """One object per output; where there is one output, a list is what was given for it."""
-        return out if isinstance(out, (tuple, list)) and len(self.outputs) != 1 else (out,)
+    # -- the slow way in -------------------------------------------------------------------------
 
     def _checked(self, given: Sequence[Any], out: Any, threads: int | None, plain: bool = False) -> Any:
         """Convert and check the arguments, then run; explains what machine code only refuses."""
-        arrays = self._arrays(given)
-        rows = check.batch_size(self.input_names, arrays)
-        outs = self._outs(out, rows)
+        signature = self.signature
+        arrays = signature.arrays(given)
+        rows = signature.rows(arrays)
+        outs = signature.outs(out, rows)
         if out is not None:  # what is written early must not be read later
             arrays = [a.copy() if any(np.may_share_memory(a, o) for o in outs) else a for a in arrays]
         status = 0 if plain else self._run_code(arrays, outs, rows, threads)
         plain = plain or self._maker.refused is not None
-        if plain or status & ~words.NOT_FINITE_OUTPUT:
-            check.check_values(self.input_names, arrays, self.quaternions)
+        if plain or status & ~NOT_FINITE_OUTPUT:
+            signature.check_values(arrays)
         if plain:
-            self._run_text(arrays, outs, rows)
-            status = (
-                0 if not self.finite or all(np.isfinite(o).all() for o in outs) else words.NOT_FINITE_OUTPUT
-            )
+            run_text(self.text, arrays, outs, rows)
+            good = not signature.finite or all(np.isfinite(o).all() for o in outs)
+            status = 0 if good else NOT_FINITE_OUTPUT
         if status:
-            raise NotFinite(self.name, self._answer(outs, out))
-        return self._answer(outs, out)
+            raise NotFinite(self.name, signature.answer(outs, out))
+        return signature.answer(outs, out)
 
     def _run_code(
         self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None, threads: int | None
     ) -> int:
-        """Run the machine code, if there can be any (``refused`` says), and return its status."""
-        if rows is None and self._real is DOUBLE:
+        """Run the machine code, if there can be any (the maker's ``refused`` says), and return its status."""
+        if rows is None and self._is_double:
             filled = self.fast(*map(check.plain, arrays), *map(check.plain, outs))
-            return 0 if filled is not None or self._maker.refused is not None else words.NOT_FINITE
+            return 0 if filled is not None or self._maker.refused is not None else NOT_FINITE
         runner = None if rows == 0 else self._batch_runner()
         if runner is None:
             return 0
         return runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
 
-    def _answer(self, outs: list[np.ndarray], out: Any = None) -> Any:
-        results = tuple(o if o.ndim or out is not None else float(o) for o in outs)
-        return results[0] if len(results) == 1 else results
-
-    # -- the text on plain numbers ---------------------------------------------------------------
-
-    def _run_text(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> None:
-        if rows is None:
-            try:
-                results = self.text(*(a.tolist() for a in arrays))
-            except (ValueError, ArithmeticError):  # Python raises where the processor answers NaN
-                self._run_text(arrays, [o[None] for o in outs], 1)
-                return
-        else:
-            columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in arrays]
-            with np.errstate(all="ignore"):
-                results = self.text(*map(list, columns))
-        for o, row in zip(outs, results, strict=True):
-            flat = o.reshape(-1) if rows is None else o.reshape(rows, math.prod(o.shape[1:]))
-            for k, x in enumerate(row):
-                flat[..., k] = x
-
-    def _iterate_text(self, arrays: list[np.ndarray], outs: list[np.ndarray], steps: int) -> int:
-        for done in range(steps):
-            if not all(np.isfinite(a).all() for a in arrays):
-                return done
-            self._run_text(arrays, outs, None)
-            for o, i in self.feedback:
-                arrays[i][:] = outs[o].reshape(-1)
-        return max(steps, 0)
-
-    def _seconds(self) -> float:
-        """A guess of the time per state, enough to size blocks: 10 Gflop/s, 8 GB/s."""
-        size = sum(n for _, n in self.inputs) + sum(math.prod(s) for _, s in self.outputs)
-        return 1e-10 * self.flops + 1e-9 * size + 1e-8
-
-    def _batch_runner(self) -> BatchRunner | None:
-        if self._runner is None:
-            with self._lock:
-                code = self._maker.code("batch")
-                if code is None:
-                    return None
-                tile = words.GROUP * compile.vector_width() * DOUBLE.bytes // self._real.bytes
-                self._runner = BatchRunner(code.address("batch"), code.workspace, tile, self._seconds(), code)
-                if self._real is DOUBLE:
-                    self._few = fast_call(
-                        code.address("batch"),
-                        code.memory.__array_interface__["data"][0],
-                        [size for _, size in self.inputs],
-                        [shape for _, shape in self.outputs],
-                        code,
-                        rows=self._runner.few,
-                    )
-        return self._runner
+    def _plain(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
+        """The outputs for a batch by the text on NumPy arrays, nothing checked."""
+        outs = self.signature.outs(None, rows)
+        run_text(self.text, arrays, outs, rows)
+        return outs
 
 
 class Bound:

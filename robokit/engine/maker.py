@@ -1,40 +1,41 @@
-"""Makes the machine code of a kernel: from the cache, or by tracing, writing IR and compiling.
+"""Makes the machine code of a kernel: from the cache, or by tracing, planning, writing and compiling.
 
-The single and the batch code are separate modules, each made when it is first asked for. A kernel with a
-key is found without tracing: the name of its file is the hash of the key, of robokit's own source, of the
-processor and of everything else that the code depends on.
+The code of each target is a module of its own, made when it is first asked for. A kernel with a key is found
+in the cache without tracing: the name of its file is the hash of the key, of robokit's own source, of the
+target and of everything else that the code depends on.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Iterator
 from typing import Any
 
-from robokit import disk_cache as cache
-from robokit.engine.emit import ir as text
-from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.emit.ir import DOUBLE, Real
-from robokit.engine.emit.single_module import single_module
+from robokit import disk_cache
+from robokit.engine.emit.ir import CHUNK, FITS, GROUP
+from robokit.engine.memory import address, aligned
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, stepped
-from robokit.engine.run.single_calls import aligned
-from robokit.engine.target import llvm as compile
-from robokit.engine.target.llvm import CompilerMissing, Loaded
+from robokit.engine.run.plain_text import Text
+from robokit.engine.signature import Signature
+from robokit.engine.target.llvm import CompilerMissing
+from robokit.engine.target.target import Planned, Target
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
 
-Text = Callable[..., Sequence[Sequence[Any]]]
+_log = logging.getLogger(__name__)
 
 NODE_BUDGET = 700_000
 """Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
 
 CODE_BUDGET = 250_000
 """Operations that are compiled at most, those of repeated iterations counted once."""
-
 
 LONG = 60_000
 """Operations from which on a straight line is so slow to compile that another recording is tried."""
@@ -64,41 +65,40 @@ def engine() -> str:
 
 
 class Code:
-    """Machine code in memory, and the workspace that its single calls share."""
+    """Machine code in memory, and the workspace that its single calls share.
 
-    def __init__(self, code: bytes, symbol: str, workspace: int) -> None:
-        self._loaded, self._symbol = Loaded(code), symbol
-        self.workspace = workspace
+    Attributes:
+        target: what it was made for.
+        workspace: size of the workspace that its functions need [doubles].
+        memory: such a workspace.
+    """
+
+    def __init__(self, target: Target, code: bytes, symbol: str, workspace: int) -> None:
+        self.target, self.workspace = target, workspace
+        self._loaded, self._symbol = target.load(code), symbol
         self.memory = aligned(workspace)
 
     def address(self, driver: str) -> int:
-        """Address of the driver "single", "iterate" or "batch"."""
+        """Address of the driver "single", "iterate", "batch" or "passes"."""
         return self._loaded.address(f"{self._symbol}_{driver}")
+
+    @property
+    def memory_address(self) -> int:
+        """Where the shared workspace begins."""
+        return address(self.memory)
 
 
 class Maker:
-    """What a kernel is, and its code once made.
+    """Makes the code of one kernel.
 
     Attributes:
         refused: why there is no machine code (no compiler, text too long, not wanted, not allowed); None as
             long as there may be.
     """
 
-    def __init__(
-        self,
-        name: str,
-        inputs: list[tuple[str, int]],
-        outputs: list[tuple[str, tuple[int, ...]]],
-        text: Text,
-        key: bytes | None,
-        quaternions: list[tuple[int, int]],
-        feedback: list[tuple[int, int]],
-        finite: bool,
-        real: Real = DOUBLE,
-    ) -> None:
-        self._text, self._key, self._real = text, key, real
-        self._shape = (name, inputs, outputs, quaternions, feedback, finite)
-        self._symbol = "robokit_" + re.sub(r"\W", "_", name, flags=re.ASCII)
+    def __init__(self, signature: Signature, text: Text, key: bytes | None) -> None:
+        self._signature, self._text, self._key = signature, text, key
+        self._symbol = "robokit_" + re.sub(r"\W", "_", signature.name, flags=re.ASCII)
         self._lock = MAKING
         self._codes: dict[str, Code] = {}
         self._program: Program | None = None
@@ -120,11 +120,10 @@ class Maker:
     def _record(self, signed: bool = False) -> Program:
         from robokit.engine.trace.record import trace
 
-        _, inputs, outputs, *_ = self._shape
-        return trace(self._text, inputs, outputs, NODE_BUDGET, signed)
+        return trace(self._text, self._signature.inputs, self._signature.outputs, NODE_BUDGET, signed)
 
-    def _planned(self) -> tuple[Program, Stepped | None]:
-        """The graph to compile, and how to share its repeated iterations if that pays.
+    def planned(self) -> Planned:
+        """The kernel ready to be written: its graph, and how to share its repeated iterations if that pays.
 
         Raises:
             TraceTooLarge: the text or its code is longer than the budgets.
@@ -140,7 +139,8 @@ class Maker:
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             self._plan = (program, shared) if shared else (fused(program), None)
-        return self._plan
+        shape = self._signature
+        return Planned(self._symbol, *self._plan, shape.quaternions, shape.feedback, shape.finite)
 
     def counts(self) -> dict[str, int]:
         """Operations by name."""
@@ -148,68 +148,83 @@ class Maker:
             self._counts = self.program().counts
         return dict(self._counts)
 
-    def code(self, part: str) -> Code | None:
-        """The machine code of a part ("single" or "batch"), None if there can be none."""
+    def code(self, target: Target) -> Code | None:
+        """The code for a target of this process, None if there can be none."""
         with self._lock:
-            if part not in self._codes and self.refused is None:
+            if target.name not in self._codes and self.refused is None:
                 try:
-                    meta, code = self._find(part)
-                    if "refused" in meta:
-                        raise TraceTooLarge(meta["refused"])
-                    self._codes[part] = Code(code, self._symbol, int(meta["workspace"]))
+                    meta, content = self.compiled(target)
+                    self._codes[target.name] = Code(target, content, self._symbol, int(meta["workspace"]))
                 except (CompilerMissing, TraceTooLarge) as error:
                     self.refused = str(error)
                     return None
                 self._counts = meta["counts"]
                 if len(self._codes) == 2:
                     self._program = self._plan = None  # megabytes for a humanoid, and not needed any more
-            return self._codes.get(part)
+            return self._codes.get(target.name)
 
-    def _find(self, part: str) -> tuple[dict[str, Any], bytes]:
-        """Metadata and object code, from the cache or made now."""
-        identity = compile.identity()
-        name = None
-        sources = (cache.source_digest(), _foreign_source(self._text))
-        if self._key is not None and sources[0] and sources[1] is not None:
-            settings = (
-                compile.vector_width(),
-                text.CHUNK,
-                text.GROUP,
-                text.FITS,
-                WORTH,
-                PIECE,
-                NODE_BUDGET,
-                CODE_BUDGET,
-            )
-            target = (part, compile.vector_width(), self._real.dtype)
-            name = cache.digest(identity, *sources, self._key, self._shape, target, settings)
-            found = cache.load(name)
-            if found is not None:
-                return found
+    def compiled(self, target: Target) -> tuple[dict[str, Any], bytes]:
+        """Metadata and code for any target, from the cache or made now.
+
+        Raises:
+            TraceTooLarge: the text or its code is longer than the budgets.
+            CompilerMissing: there is no compiler for this target.
+        """
+        name = self._file_name(target)
+        found = None if name is None else disk_cache.load(name)
+        if found is None:
+            with _logged(self._signature.name, target.name):
+                return self._compile(target, name)
+        if "refused" in found[0]:
+            raise TraceTooLarge(found[0]["refused"])
+        return found
+
+    def _compile(self, target: Target, name: str | None) -> tuple[dict[str, Any], bytes]:
+        """Metadata and code, compiled now and kept in the cache.
+
+        Args:
+            target: what for.
+            name: of the cache's file; None to name it by the code's own text.
+        """
+        described = {"kernel": self._signature.name, "part": target.name}
         try:
-            program, shared = self._planned()
+            planned = self.planned()
         except TraceTooLarge as error:
             if name is not None:
-                cache.store(name, {"kernel": self._shape[0], "part": part, "refused": str(error)}, b"")
+                disk_cache.store(name, {**described, "refused": str(error)}, b"")
             raise
-        width = compile.vector_width()
-        *_, quaternions, feedback, finite = self._shape
-        if part == "single":
-            ir, workspace = single_module(program, width, self._symbol, quaternions, feedback, finite, shared)
-        else:
-            lanes = width * DOUBLE.bytes // self._real.bytes
-            ir, workspace = batch_module(
-                program, lanes, self._symbol, quaternions, finite, self._real, shared
-            )
+        text, workspace = target.write(planned)
         if name is None:
-            name = cache.digest(identity, ir)
-            found = cache.load(name)
+            name = disk_cache.digest(target.features, text)
+            found = disk_cache.load(name)
             if found is not None:
                 return found
-        meta = {"kernel": self._shape[0], "part": part, "workspace": workspace, "counts": program.counts}
-        code = compile.assemble(ir)
-        cache.store(name, meta, code)
+        meta = {**described, "workspace": workspace, "counts": planned.program.counts}
+        code = target.assemble(text)
+        disk_cache.store(name, meta, code)
         return meta, code
+
+    def _file_name(self, target: Target) -> str | None:
+        """Name of the cache's file, None where it takes the code's own text to tell."""
+        features = target.features  # first: where there is no compiler, nothing else matters
+        sources = (disk_cache.source_digest(), _foreign_source(self._text))
+        if self._key is None or not sources[0] or sources[1] is None:
+            return None
+        settings = (CHUNK, GROUP, FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET)
+        made_for = (target.name, target.bits, target.lanes, target.real.dtype)
+        return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
+
+
+@contextlib.contextmanager
+def _logged(kernel: str, part: str) -> Iterator[None]:
+    """Log that a compilation begins, and that it has ended and in what time (``record.seconds``)."""
+    _log.info("compiling %s (%s)", kernel, part)
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds = time.perf_counter() - started
+        _log.info("compiled %s (%s) in %.2f s", kernel, part, seconds, extra={"seconds": seconds})
 
 
 def _foreign_source(text: Text) -> bytes | None:
@@ -219,4 +234,4 @@ def _foreign_source(text: Text) -> bytes | None:
     """
     path = getattr(getattr(text, "__code__", None), "co_filename", "")
     inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return b"" if not path or path.startswith(inside) else cache.source_file(path)
+    return b"" if not path or path.startswith(inside) else disk_cache.source_file(path)

@@ -1,4 +1,4 @@
-"""Adapters to Pinocchio, MuJoCo and Drake: q, v, a, tau and H by joint name, both ways.
+"""Adapters to Pinocchio, MuJoCo and Drake: q, v, a, tau and H converted by joint name, both ways.
 
 Measured on a floating base with an off-centre centre of mass (Pinocchio 4.1, MuJoCo 4.0, Drake 1.51):
 
@@ -12,8 +12,13 @@ Measured on a floating base with an off-centre centre of mass (Pinocchio 4.1, Mu
                   depth first                                    depth first
     continuous    one angle               cos, sin               one angle              one angle
 
-Feeding one program's quaternion to another raises nothing and is wrong by orders of magnitude, so
-these adapters go by names and refuse quaternions that are not unit.
+A quaternion in another program's order raises no error there and gives wildly wrong numbers. The adapters
+therefore match coordinates by joint name and refuse quaternions that are not unit.
+
+    pinocchio   PinocchioAdapter
+    mujoco      MujocoAdapter
+    drake       DrakeAdapter
+    common      what the adapters share
 """
 
 from robokit.interop.drake import DrakeAdapter

@@ -1,4 +1,4 @@
-"""What the adapters share: refusals, and velocities that the other program counts in other axes."""
+"""Shared by the adapters: checks, and the conversion of velocities that are expressed in other axes."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from robokit.spatial import Vector3
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 SWAP = [3, 4, 5, 0, 1, 2]
-"""Base velocity: robokit's [omega; v] from the others' [v; omega], and back."""
+"""Index that turns [v; omega] into robokit's [omega; v], and back."""
 
 
 def uncoupled(robot: Robot) -> Robot:
-    """The robot, or an error where its mimic joints have no coordinates of their own."""
+    """The robot; an error if its mimic joints are coupled and so have no coordinates of their own."""
     if robot.coupling is not None:
         raise ShapeError(
-            f"robot {robot.name!r} has coupled mimic joints, which the other program keeps as coordinates: "
-            "give the adapter the robot as it is loaded without mimic='couple', and use robot.coupling.G"
+            f"robot {robot.name!r} has coupled mimic joints, which are coordinates in the other program: "
+            "give the adapter the robot loaded without mimic='couple', and use robot.coupling.G"
         )
     return robot
 
 
 def checked_quaternion(quat: np.ndarray, order: str) -> np.ndarray:
-    """The quaternion, which must be unit."""
+    """The quaternion, checked to be unit; ``order`` is named in the error."""
     norm2 = float(quat @ quat)
     if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
         raise ShapeError(
@@ -40,14 +40,14 @@ def checked_quaternion(quat: np.ndarray, order: str) -> np.ndarray:
 
 
 def at_the_root(robot: Robot, joint: Joint) -> bool:
-    """Whether a floating joint's coordinates are the pose in the world."""
+    """Whether the coordinates of a floating joint are the pose of its body in the world."""
     X = robot.tree.XT[joint.body]
     R, r = np.array(X.E.rows, dtype=float), np.array([*X.r], dtype=float)
     return robot.tree.parent[joint.body] == 0 and not r.any() and np.array_equal(R, np.eye(3))
 
 
 def not_at_the_root(joint: Joint, program: str) -> NoReturn:
-    """Refuse a floating joint that the other program takes from the world."""
+    """Refuse a floating joint that is not at the root's frame."""
     raise ModelError(
         f"joint {joint.name!r} is floating and does not start at the root's frame; the coordinates of "
         f"{program}'s free joints are poses in the world"
@@ -61,14 +61,15 @@ def in_plane(joint: Joint) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Place:
-    """A joint in the other program.
+    """Where a joint's coordinates are in the other program's vectors.
 
     Attributes:
-        joint: of the robot.
-        q: their place of each of its coordinates.
-        v: their place of each of its velocities.
-        turned: which of a floating joint's velocities, by threes, are in the predecessor's axes there.
-        plane: (2, 2) their in-plane coordinates of ours, of a planar joint.
+        joint: the robot's joint.
+        q: indices of its coordinates in their q.
+        v: indices of its velocities in their v.
+        turned: of a floating joint, the starts (0, 3) of the 3-vectors of v that they express in the
+            predecessor's axes.
+        plane: of a planar joint, the (2, 2) matrix from our in-plane axes to theirs.
     """
 
     joint: Joint
@@ -79,11 +80,11 @@ class Place:
 
 
 class MappedAdapter:
-    """v_theirs = T(q) v with an orthogonal T: forces go with T too, accelerations with its rate.
+    """v_theirs = T(q) v with an orthogonal T; forces use the same T, accelerations also its time derivative.
 
     Args:
         robot: robokit's robot.
-        places: each of its joints in the other program.
+        places: where each of its joints is in the other program.
         nq, nv: lengths of the other program's q and v.
     """
 
@@ -91,7 +92,7 @@ class MappedAdapter:
         self.robot, self._places, self._nq, self._nv = robot, places, nq, nv
 
     def q(self, q: np.ndarray) -> np.ndarray:
-        """The other program's configuration of robokit's q, (nq,)."""
+        """robokit's q as the other program's, (their nq,)."""
         out = np.zeros(self._nq)
         for place in self._places:
             x = np.array(np.asarray(q)[place.joint.q_slice], dtype=float)
@@ -103,7 +104,7 @@ class MappedAdapter:
         return out
 
     def q_back(self, q: np.ndarray) -> np.ndarray:
-        """robokit's configuration of the other program's q."""
+        """The other program's q as robokit's, (nq,)."""
         out = np.empty(self.robot.nq)
         for place in self._places:
             x = np.array(np.asarray(q)[place.q], dtype=float)
@@ -128,7 +129,7 @@ class MappedAdapter:
         return T
 
     def _drift(self, v: np.ndarray) -> np.ndarray:
-        """What a_theirs = T (a + drift) has more: omega x v of what is counted in the predecessor's axes."""
+        """The drift in a_theirs = T (a + drift): omega x v where they use the predecessor's axes."""
         out, v = np.zeros(self.robot.nv), np.asarray(v)
         for place in self._places:
             k = place.joint.v_slice.start
@@ -139,35 +140,35 @@ class MappedAdapter:
         return out
 
     def v(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """The other program's v of robokit's, (nv,); q is robokit's here and below."""
+        """robokit's v as the other program's, (their nv,); q is robokit's here and below."""
         return self.T(q) @ v
 
     def v_back(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """robokit's v of the other program's."""
+        """The other program's v as robokit's, (nv,)."""
         return self.T(q).T @ v
 
     def a(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """The other program's acceleration of robokit's: a floating base's becomes R (a + omega x v)."""
+        """robokit's a as the other program's: that of a floating base becomes R (a + omega x v)."""
         return self.T(q) @ (a + self._drift(v))
 
     def a_back(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """robokit's a of the other program's acceleration (v is robokit's)."""
+        """The other program's a as robokit's; v is robokit's."""
         return self.T(q).T @ a - self._drift(v)
 
     def force(self, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """The other program's generalised force of robokit's tau."""
+        """robokit's tau as the other program's generalised force."""
         return self.T(q) @ tau
 
     def force_back(self, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """robokit's tau of the other program's generalised force."""
+        """The other program's generalised force as robokit's tau."""
         return self.T(q).T @ tau
 
     def matrix_back(self, q: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """robokit's H of the other program's (nv, nv) inertia matrix."""
+        """The other program's (nv, nv) inertia matrix as robokit's H."""
         T = self.T(q)
         return T.T @ M @ T
 
     def bias_back(self, q: np.ndarray, v: np.ndarray, bias: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """robokit's C of the other program's bias force: the acceleration's omega x v is moved over."""
+        """The other program's bias force as robokit's C; M is their inertia matrix."""
         T = self.T(q)
         return T.T @ bias + T.T @ M @ T @ self._drift(v)

@@ -1,4 +1,4 @@
-"""Drake: free bodies with velocities in world axes, planar joints in a frame turned onto their normal."""
+"""Drake: free bodies with velocities in world axes; planar joints in a frame with z along their normal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DrakeAdapter(MappedAdapter):
 
     Raises:
         UnknownName: a joint of the robot is not in the plant.
-        ModelError: a floating joint that is not at the root's frame, where Drake's free bodies start.
+        ModelError: a floating joint is not at the root's frame; Drake's free bodies are posed in the world.
     """
 
     def __init__(self, robot: Robot, plant: Any) -> None:

@@ -1,4 +1,4 @@
-"""MuJoCo: free joints with velocities in world axes, joints of several degrees of freedom in parts."""
+"""MuJoCo: free joints with velocities in world axes; several joints for one of several degrees of freedom."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.conventions import FLOATING_BASE, MUJOCO_PARTS
+from robokit.conventions import FLOATING_BASE
 from robokit.errors import UnknownName
 from robokit.interop.common import (
     SWAP,
@@ -20,11 +20,22 @@ from robokit.interop.common import (
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 
+MUJOCO_PARTS = {
+    "cylindrical": ("_R", "_T"),
+    "planar": ("_TX", "_TY", "_RZ"),
+    "floating": ("_TX", "_TY", "_TZ", "_R"),
+}
+"""Joint kind -> suffixes of the MuJoCo joints that stand for it, in MuJoCo's order.
+
+MuJoCo's joints have one degree of freedom, or are balls or free. MuJoCo's own URDF reader gives the joints of
+a planar joint these suffixes; :mod:`robokit.mjcf` writes all of them.
+"""
+
 
 class MujocoAdapter(MappedAdapter):
     """Converts between a robot and a ``mujoco.MjModel`` of the same description.
 
-    Cylindrical and planar joints, and floating ones inside the tree, are several joints of a body there:
+    Cylindrical and planar joints, and floating joints inside the tree, are several MuJoCo joints of one body:
     ``NAME_R NAME_T``, ``NAME_TX NAME_TY NAME_RZ``, ``NAME_TX NAME_TY NAME_TZ NAME_R``.
 
     Args:
@@ -33,7 +44,7 @@ class MujocoAdapter(MappedAdapter):
 
     Raises:
         UnknownName: a joint of the robot is not in the model.
-        ModelError: a free joint of the model is one that does not start at the root's frame.
+        ModelError: a floating joint that is not at the root's frame is a free joint in the model.
     """
 
     def __init__(self, robot: Robot, model: Any) -> None:

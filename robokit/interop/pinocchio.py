@@ -21,7 +21,7 @@ class PinocchioAdapter:
 
     Raises:
         UnknownName: a joint of the robot is not in the model.
-        ModelError: a planar joint about another axis than z; Pinocchio takes all of them about z.
+        ModelError: a planar joint whose normal is not z; Pinocchio takes z for every planar joint.
     """
 
     def __init__(self, robot: Robot, model: Any) -> None:
@@ -42,8 +42,8 @@ class PinocchioAdapter:
             if kind == "planar" and joint.axis.tolist() != [0.0, 0.0, 1.0]:
                 shown = " ".join(f"{x:g}" for x in joint.axis)
                 raise ModelError(
-                    f"joint {joint.name!r} is planar with normal ({shown}); Pinocchio takes every planar "
-                    "joint with normal z"
+                    f"joint {joint.name!r} is planar with normal ({shown}); Pinocchio's planar joints "
+                    "all have normal z"
                 )
             self._q.append((joint.q_slice, slice(theirs.idx_q, theirs.idx_q + theirs.nq), kind))
             places = np.arange(theirs.idx_v, theirs.idx_v + theirs.nv)
@@ -55,7 +55,7 @@ class PinocchioAdapter:
         self._order = order
 
     def q(self, q: np.ndarray) -> np.ndarray:
-        """Pinocchio's configuration of robokit's q, (nq,)."""
+        """robokit's q as Pinocchio's, (their nq,)."""
         out = np.empty(self.model.nq)
         for ours, theirs, kind in self._q:
             x = np.asarray(q)[ours]
@@ -71,7 +71,7 @@ class PinocchioAdapter:
         return out
 
     def q_back(self, q: np.ndarray) -> np.ndarray:
-        """robokit's configuration of Pinocchio's q."""
+        """Pinocchio's q as robokit's, (nq,)."""
         out = np.empty(self.robot.nq)
         for ours, theirs, kind in self._q:
             x = np.asarray(q)[theirs]
@@ -87,19 +87,19 @@ class PinocchioAdapter:
         return out
 
     def v(self, v: np.ndarray) -> np.ndarray:
-        """Pinocchio's order of v, a or tau, (nv,)."""
+        """robokit's v, a or tau in Pinocchio's order, (nv,)."""
         out = np.empty(self.robot.nv)
         out[self._order] = v
         return out
 
     def v_back(self, v: np.ndarray) -> np.ndarray:
-        """robokit's order of Pinocchio's v, a or tau."""
+        """Pinocchio's v, a or tau in robokit's order, (nv,)."""
         return np.asarray(v)[self._order]
 
     def matrix_back(self, H: np.ndarray) -> np.ndarray:
-        """robokit's order of rows and columns of a Pinocchio (nv, nv) matrix."""
+        """Pinocchio's (nv, nv) matrix with rows and columns in robokit's order."""
         return np.asarray(H)[np.ix_(self._order, self._order)]
 
     def centroidal_back(self, A: np.ndarray) -> np.ndarray:
-        """robokit's A_G, rows [angular; linear], of Pinocchio's data.Ag."""
+        """Pinocchio's data.Ag as robokit's A_G, rows [angular; linear], (6, nv)."""
         return np.asarray(A)[SWAP][:, self._order]

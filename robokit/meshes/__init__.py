@@ -1,9 +1,16 @@
-"""Mesh files, for pictures, contact points and plausibility.
+"""Mesh files, for pictures, contact points and plausibility: what comes from anywhere, read within limits.
 
-read_mesh   the one reader of all formats
-collada     COLLADA (.dae)
-companions  the files that a mesh file may name
-surface     what a reader returns: triangles with colours and a picture
-thin        fewer triangles, for display
-hull        corners of the convex hull of a file, for contact points
+read_mesh          the one reader of all formats
+surface            what a reader returns: triangles with colours and a picture
+limits             how much one file may become
+companions         reading files, and which ones a mesh file may name
+pictures           which pictures are opened
+stl_obj_ply        STL, OBJ and PLY, by trimesh
+gltf               glTF: scene and materials
+gltf_data          glTF: its text, buffers and accessors
+collada            COLLADA (.dae): scene and materials
+collada_triangles  COLLADA: geometries
+collada_text       COLLADA: its text and lists of numbers
+thin               fewer triangles, for display
+hull               the corners of the convex hull, for contact
 """

@@ -1,18 +1,57 @@
-"""The files that a mesh file may name: pictures, lists of materials and buffers beside it."""
+"""Reading a mesh file and the files that it may name: pictures, lists of materials and buffers near it.
+
+Mesh files come from anywhere. Only regular files of bounded size are read, so that no pipe can block and no
+device can fill the memory, and a mesh file reaches nothing but what lies near it and is called like
+something that meshes use.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from urllib.parse import unquote
+
+from robokit.meshes.limits import check_size
 
 COMPANIONS = frozenset(
     (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
 )
 """Endings of the files that a mesh file may name."""
 
+LEVELS = 2
+"""Folders above its own that a mesh file may reach, as a robot's relative names may."""
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a regular file.
+
+    Args:
+        path: of the file; links are followed.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is a folder, pipe, socket or device, or too large.
+    """
+    _check_regular(path, path.stat())  # a device is not even opened
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        _check_regular(path, found)  # once more, for it may have been exchanged in between
+        check_size(found.st_size)
+        return file.read(found.st_size)
+
+
+def _check_regular(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"{path.name!r} is not a regular file")
+
 
 def companion(folder: Path, name: str) -> Path:
     """The file that a mesh file names.
+
+    It lies in the mesh's folder, below it, or below one of the two folders above, wherever links lead;
+    the root of the file system is none of them.
 
     Args:
         folder: of the mesh file.
@@ -22,9 +61,32 @@ def companion(folder: Path, name: str) -> Path:
         FileNotFoundError: there is none, or it is no file that a mesh file may name.
     """
     wanted = unquote(name).removeprefix("file://").replace("\\", "/")
-    root = folder.resolve().parents[min(1, len(folder.resolve().parents) - 1)]
+    here = folder.resolve()
+    above = [here, *here.parents]
+    root = above[min(LEVELS, max(len(above) - 2, 0))]
     for place in (folder / wanted, folder / Path(wanted).name):
-        found = place.resolve()
-        if found.suffix.lower() in COMPANIONS and found.is_relative_to(root) and found.is_file():
-            return found
-    raise FileNotFoundError(f"{name!r} is not beside the mesh")
+        try:
+            found = place.resolve()
+            if found.suffix.lower() in COMPANIONS and found.is_relative_to(root) and found.is_file():
+                return found
+        except (OSError, ValueError):  # no name that a file could have
+            continue
+    raise FileNotFoundError(f"{shortened(name)!r} is not beside the mesh")
+
+
+def picture_beside(folder: Path, name: str | None) -> tuple[Path | None, str]:
+    """The picture of that name, and the name where it is not found.
+
+    Args:
+        folder: of the mesh file.
+        name: as written there, or None where it names none.
+    """
+    try:
+        return (companion(folder, name) if name else None), ""
+    except FileNotFoundError:
+        return None, shortened(name or "")
+
+
+def shortened(name: str) -> str:
+    """A name for a message: files may hold names of any length."""
+    return name if len(name) <= 120 else name[:117] + "..."

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from robokit import disk_cache as cache
-from robokit.meshes.read_mesh import LARGEST, read_mesh
+from robokit.meshes.companions import read_file
+from robokit.meshes.read_mesh import read_mesh
 from robokit.model.geometry import Mesh
 
 
@@ -40,10 +41,10 @@ def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
         return [np.asarray(trimesh.PointCloud(np.concatenate(used)).convex_hull.vertices, dtype=float)]
 
     # The numbers of a GLTF may be in files beside it, so its own content is no key for the cache.
-    if path.suffix.lower() == ".gltf" or state[1] > LARGEST:
+    if path.suffix.lower() == ".gltf":
         (corners,) = made()
     else:
-        (corners,) = cache.arrays("convex hull", ("hull", path.suffix, path.read_bytes()), made)
+        (corners,) = cache.arrays("convex hull", ("hull", path.suffix, read_file(path)), made)
     if not (len(corners) and np.isfinite(corners).all()):
         raise ValueError(f"mesh {name!r} holds no points")
     return corners

@@ -1,16 +1,16 @@
-"""A piece of a mesh file: triangles with their colours and pictures."""
+"""A piece of a mesh file: triangles with their colours and a picture."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from robokit.model.geometry import RGBA
 
-Picture = Any
-"""An image: the path of a file, or an image of Pillow."""
+Picture = Path | bytes
+"""An image: the path of its file, or the content of one that is stored inside a mesh file."""
 
 
 @dataclass(frozen=True)
@@ -34,3 +34,50 @@ class Surface:
     uv: np.ndarray | None = None
     picture: Picture | None = None
     missing: str = ""
+
+    def placed(self, matrix: np.ndarray) -> Surface:
+        """The same surface elsewhere; where the matrix mirrors, the winding is turned round.
+
+        Args:
+            matrix: (4, 4) of the map.
+        """
+        faces, uv = self.faces, self.uv
+        with np.errstate(all="ignore"):  # what is not finite is refused afterwards
+            vertices = self.vertices @ matrix[:3, :3].T + matrix[:3, 3]
+            mirrored = np.linalg.det(matrix[:3, :3]) < 0
+        if mirrored:
+            faces, uv = faces[:, ::-1], None if uv is None else uv[:, ::-1]
+        return replace(self, vertices=vertices, faces=faces, uv=uv)
+
+
+def compose(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    """The product of two transforms of a scene, (4, 4) each.
+
+    Raises:
+        ValueError: it is not finite.
+    """
+    with np.errstate(all="ignore"):
+        total = outer @ inner
+    if not np.isfinite(total).all():
+        raise ValueError("a transform of the scene is not finite")
+    return total
+
+
+def used_vertices(faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The vertices that faces use: lists of triangles often share the vertices of a whole file.
+
+    Args:
+        faces: (m, 3) numbers of vertices.
+        count: of the vertices that there are.
+
+    Returns:
+        Numbers of the vertices in use (k,), and the faces by their places among them (m, 3).
+
+    Raises:
+        ValueError: a face names a vertex that there is not.
+    """
+    if len(faces) and not 0 <= faces.min() <= faces.max() < count:
+        wrong = faces.max() if faces.max() >= count else faces.min()
+        raise ValueError(f"a face names vertex {wrong} of {count}")
+    used, renumbered = np.unique(faces, return_inverse=True)
+    return used, renumbered.reshape(faces.shape)

@@ -1,9 +1,10 @@
-"""MJCF export: the numbered tree as a model that MuJoCo loads.
+"""MJCF export: the robot's tree as a model that MuJoCo loads.
 
-A body of MuJoCo is a body of robokit, with the inertia of all links fixed to it; the other links are
-sites, so that their poses can be asked for by name. A fixed root is the world: its own mass is not
-written. A moving link named "world", which is MuJoCo's name for its fixed frame, is body "world_link"
-with a site "world". What MJCF cannot say is a warning, or an error where the model would move differently.
+Each moving body of robokit becomes a body of MuJoCo, with the inertia of all links that are fixed to it. The
+other links become sites, so that their poses can be looked up by name. A fixed root becomes MuJoCo's world;
+its own mass is not written. A moving link named "world", which is the name of MuJoCo's fixed frame, becomes
+body "world_link" with a site "world". What MJCF cannot express gives a warning, or an error where the model
+would move differently.
 
     robokit        MuJoCo                                              qpos of q
     revolute       hinge                                               the angle
@@ -16,7 +17,13 @@ with a site "world". What MJCF cannot say is a warning, or an error where the mo
                    elsewhere slides NAME_TX, _TY, _TZ, ball NAME_R     position, quaternion wxyz
     helical        none: an error
 
-:class:`robokit.interop.MujocoAdapter` converts q, v, a, tau and H of such models, too.
+:class:`robokit.interop.MujocoAdapter` converts q, v, a, tau and H between the robot and such a model.
+
+    document      the whole model: options, assets, bodies, constraints
+    bodies        names, inertias and joints of the bodies
+    constraints   mimic and loop joints as equality constraints
+    geoms         visual and collision shapes, mesh files
+    attributes    how numbers and poses are written
 """
 
 from robokit.mjcf.document import to_mjcf

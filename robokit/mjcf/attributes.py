@@ -1,4 +1,4 @@
-"""Numbers and poses as MJCF writes them."""
+"""Numbers and poses as attributes of MJCF elements."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from robokit.model.geometry import Placement
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Numbers that are read back to the last bit."""
+    """Numbers in decimal; reading them back gives the same bits."""
     return " ".join(repr(float(x)) for x in values)
 
 
 def pose(place: Placement) -> dict[str, str]:
-    """pos, and quat where it is turned."""
+    """The attribute pos, and quat where the frame is rotated."""
     found = {"pos": numbers(place.position)}
     if not np.array_equal(place.rotation, np.eye(3)):
         found["quat"] = numbers(_quat_wxyz(np.asarray(place.rotation, dtype=float)))

@@ -1,4 +1,4 @@
-"""Bodies: their names, inertias and joints."""
+"""Bodies of the MJCF model: their names, inertias and joints."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from robokit.conventions import MUJOCO_PARTS
 from robokit.errors import ModelError
+from robokit.interop.mujoco import MUJOCO_PARTS
 from robokit.mjcf.attributes import numbers
 from robokit.model.geometry import Placement
 from robokit.model.joints import plane_axes
@@ -17,10 +17,10 @@ from robokit.model.robot import Robot
 from robokit.spatial import RigidInertia, Vector3
 
 FAR = 1e6
-"""Stands for no limit on one side of a range [rad | m]."""
+"""Written for the missing side of a range that is limited on one side only [rad | m]."""
 
 THEIR_WORLD = "world"
-"""The name of MuJoCo's own fixed frame, which no body may have."""
+"""Name of MuJoCo's own fixed frame; no body may have it."""
 
 LEAST = 1e-15
 """Mass and inertia below which MuJoCo refuses a moving body."""
@@ -29,10 +29,10 @@ KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "sphe
 
 
 class Names:
-    """Names in the model.
+    """Names in the MJCF model, each used once.
 
     Attributes:
-        body: of bodies 0..N.
+        body: names of bodies 0..N.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -46,14 +46,14 @@ class Names:
         self._joints = set(robot.all_joint_names)
 
     def free_site(self, name: str) -> str:
-        """The name, or one like it that no site has yet."""
+        """The name, with underscores appended if a site has it already."""
         while name in self._sites:
             name += "_"
         self._sites.add(name)
         return name
 
     def parts(self, joint: Joint) -> list[str]:
-        """Names of the joints that stand for one of several degrees of freedom."""
+        """Names of the MuJoCo joints that stand for a joint of several degrees of freedom."""
         parts = [joint.name + end for end in MUJOCO_PARTS[joint.kind]]
         for name in parts:
             if name in self._joints:
@@ -65,7 +65,7 @@ class Names:
 
 
 def add_inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) -> None:
-    """Mass, centre of mass and inertia; what MuJoCo will refuse is said."""
+    """Add mass, centre of mass and inertia; what MuJoCo will refuse is added to ``said``."""
     if not float(I.m) > LEAST:
         said.append(f"body {name!r} has no mass; MuJoCo refuses moving bodies without")
         return
@@ -86,10 +86,10 @@ def add_inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) 
 def add_joint(
     body: ET.Element, joint: Joint, parent: int, place: Placement, names: Names, said: list[str]
 ) -> None:
-    """The joint of a body, in parts where MJCF has none of its kind.
+    """Add the joint of a body: several MuJoCo joints where MJCF has none of its kind.
 
-    MuJoCo moves a body by its joints in their order, each in the frame that those before it have left: slides
-    first are shifts in the parent's axes.
+    MuJoCo applies the joints of a body in order, each in the frame that the ones before it have moved. Slides
+    that come first are therefore shifts along the parent's axes.
     """
     if joint.kind == "floating" and parent == 0 and _is_here(place):
         # The coordinates of a free joint are the body's pose in the world, wherever the body is placed.

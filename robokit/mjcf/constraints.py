@@ -16,13 +16,13 @@ from robokit.model.parts import LoopJoint
 from robokit.model.robot import Robot
 
 ALONG = 0.1
-"""Distance of the two points that keep a loop's hinge on its axis [m]."""
+"""Distance between the two points that hold the axis of a loop's hinge [m]."""
 
 Site = tuple[str, int, Placement]
 
 
 def add_mimics(equality: ET.Element, robot: Robot) -> None:
-    """A constraint for each mimic joint, with the joint at the end of its chain."""
+    """Add a constraint for each mimic joint, to the joint at the end of its mimic chain."""
     full = robot if robot.coupling is not None else couple(robot)
     if full.coupling is None:
         return
@@ -36,17 +36,18 @@ def add_mimics(equality: ET.Element, robot: Robot) -> None:
 
 
 def add_loops(equality: ET.Element, robot: Robot, names: Names, said: list[str]) -> Iterator[Site]:
-    """Constraints for loop joints: points that stay together, or frames; yields the sites that they hold.
+    """Add constraints for loop joints; yields the sites that the constraints connect.
 
-    A spherical joint keeps one point of its links together, a revolute one two points of its axis, a fixed
-    one the frames. The other kinds let points slide, which MJCF has no constraint for.
+    A spherical joint connects one point of its two links, a revolute joint two points on its axis; a fixed
+    joint welds the frames. The other kinds let points slide, for which MJCF has no constraint.
     """
     for loop in robot.loop_joints:
         if loop.kind == "floating":
-            continue  # it constrains nothing
+            continue  # no constraint
         if loop.kind not in ("spherical", "revolute", "continuous", "fixed"):
             said.append(
-                f"loop joint {loop.name!r} is {loop.kind}, which no constraint of MJCF is: the loop is open"
+                f"loop joint {loop.name!r} is {loop.kind}, for which MJCF has no constraint: the loop is "
+                "left open"
             )
             continue
         points = [np.zeros(3)]

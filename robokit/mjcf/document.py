@@ -1,4 +1,4 @@
-"""The whole model: options, assets, bodies in the tree's order, constraints."""
+"""The whole MJCF model: options, assets, bodies in the tree's order, constraints."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ def to_mjcf(
 ) -> str:
     """The robot as MJCF, for MuJoCo 3.3 and newer.
 
-    Kept are names, inertias, joints with damping, friction, position and effort limits, mimic and loop joints
-    (as equality constraints, which MuJoCo keeps softly), visual shapes with their colours (group 2, without
-    contacts), collision shapes (group 3) and gravity. Mesh files are named by their absolute path. Not kept
-    are velocity limits, textures, safety controllers and calibrations.
+    Written are names, inertias, joints with damping, friction, position and effort limits, mimic and loop
+    joints (as equality constraints, which MuJoCo enforces softly), visual shapes with their colours (group 2,
+    without contacts), collision shapes (group 3) and gravity. Mesh files are referred to by absolute path.
+    Velocity limits, textures, safety controllers and calibrations are not written.
 
     Args:
-        robot: the robot; one with coupled mimic joints is written with all its joints.
-        path: a file to write it to too.
-        meshes: write shapes that are meshes; MuJoCo takes the convex hulls of collisions.
+        robot: the robot; if its mimic joints are coupled, all its joints are written.
+        path: a file that the XML is written to as well.
+        meshes: write shapes that are meshes; MuJoCo uses the convex hull of a collision mesh.
         visuals: write visual shapes.
 
     Returns:
         the XML.
 
     Raises:
-        ModelError: a joint that MJCF does not have (helical), or one that is called like a part of another.
+        ModelError: a kind of joint that MJCF does not have (helical), or a joint whose name is needed for a
+            part of another joint.
 
     Warns:
-        UserWarning: loop joints and ranges that MJCF cannot say, shapes that are left out, and bodies that
-            MuJoCo will refuse.
+        UserWarning: loop joints and ranges that MJCF cannot express, shapes that are left out, and bodies
+            that MuJoCo will refuse.
     """
     said: list[str] = []
     root = ET.Element("mujoco", model=robot.name)
@@ -84,5 +85,5 @@ def to_mjcf(
 
 
 def add_site(body: ET.Element, name: str, placement: Placement) -> None:
-    """A frame on a body; group 4, which MuJoCo's viewer does not show at first."""
+    """Add a frame to a body, in group 4, which MuJoCo's viewer hides by default."""
     ET.SubElement(body, "site", {"name": name, "size": "0.005", "group": "4", **pose(placement)})

@@ -1,4 +1,4 @@
-"""Visual and collision shapes as geoms; mesh files as assets, each file and scale once."""
+"""Visual and collision shapes as geoms; mesh files as assets, one for each pair of file and scale."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shap
 MESHES = (".stl", ".obj", ".msh")
 
 STL_HEADER, STL_FACE, STL_FACES = 84, 50, 200_000
-"""Bytes of a binary STL before its faces, bytes of a face, and how many MuJoCo takes."""
+"""Binary STL: bytes before the faces, bytes of a face; the largest number of faces that MuJoCo reads."""
 
 OPTIONS = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
@@ -21,11 +21,11 @@ OPTIONS = {
 
 
 class Shapes:
-    """Writes shapes, and remembers those that are left out, by reason.
+    """Writes shapes, and collects the ones that are left out by reason.
 
     Args:
-        assets: the element that mesh files go into.
-        meshes: whether they are written at all.
+        assets: the element that mesh assets are added to.
+        meshes: whether shapes that are meshes are written.
     """
 
     def __init__(self, assets: ET.Element, meshes: bool) -> None:
@@ -38,7 +38,7 @@ class Shapes:
     def add(
         self, body: ET.Element, what: str, link: str, placement: Placement, shapes: Sequence[Shape]
     ) -> None:
-        """Geoms for a link's shapes; ``what`` is "visual" or "collision"."""
+        """Add geoms for a link's shapes; ``what`` is "visual" or "collision"."""
         for k, shape in enumerate(shapes):
             found = self._geometry(what, f"{link}/{k}", shape)
             if found is None:
@@ -48,7 +48,7 @@ class Shapes:
             ET.SubElement(body, "geom", {**found, **OPTIONS[what], **pose(placement @ shape.placement)})
 
     def left_out(self) -> list[str]:
-        """One line for each reason to leave shapes out."""
+        """One line for each reason why shapes were left out."""
         lines = []
         for (what, why), names in self._left.items():
             shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
@@ -91,14 +91,18 @@ class Shapes:
                 free += "_"
             self._taken.add(free)
             self._asset[key] = free
-            # Of a shell: thin and open meshes have no volume to take an inertia from, and none is asked for.
+            # "shell": thin and open meshes have no volume that MuJoCo could compute an inertia from.
             options = {"name": free, "file": key[0], "scale": numbers(mesh.scale), "inertia": "shell"}
             ET.SubElement(self.assets, "mesh", options)
         return {"type": "mesh", "mesh": self._asset[key]}
 
 
 def _unreadable(path: Path) -> str:
-    """Why MuJoCo will not read a mesh file, or ""."""
+    """Why MuJoCo cannot read a mesh file; "" if it can."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return "whose path is not UTF-8, as XML must be"
     if path.suffix.lower() not in MESHES:
         return f"whose mesh is none of {', '.join(MESHES)}"
     if path.suffix.lower() != ".stl":

@@ -6,6 +6,7 @@ parts                Link, Joint, LoopJoint, Mimic, Safety, Calibration
 geometry             shapes and placements
 inertia_box          the box of even density with a mass and an inertia
 robot                Robot: names on top of the tree
+configurations       its half about q and v
 inertial_parameters  inertial parameters as arrays
 sparsity             patterns and operation counts of H and its factors
 mimic_coupling       Coupling: q_full = G q + offset

@@ -35,7 +35,7 @@ def assemble(
     diagnostics: Sequence[Diagnostic],
     gravity: Sequence[float] | None,
 ) -> Robot:
-    """The robot of these drafts; arguments, result and errors are those of ``ModelBuilder.build``.
+    """Number the bodies and fold the fixed joints: what ``ModelBuilder.build`` does, with its errors.
 
     Args:
         name: of the robot.

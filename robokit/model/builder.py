@@ -63,7 +63,7 @@ class ModelBuilder:
             visuals, collisions: shapes in the link frame.
 
         Raises:
-            ModelError: a name that is taken or no name, or a mass, com or inertia that cannot be.
+            ModelError: a name that is empty or taken, or an impossible mass, com or inertia.
         """
         name = checked_name("link", name)
         if name in self._links:
@@ -159,7 +159,7 @@ class ModelBuilder:
         """Add a joint that closes a loop between two links of the tree; it gets a number above N.
 
         Raises:
-            ModelError: a name that is taken or no name, or a placement whose rotation is none.
+            ModelError: a name that is empty or taken, or a placement with an improper rotation.
             UnknownName: no such kind.
         """
         name = checked_name("loop joint", name)
@@ -177,7 +177,7 @@ class ModelBuilder:
         return self
 
     def add(self, draft: LinkDraft | JointDraft) -> None:
-        """Add a link or joint that has been checked already, as the importer does; nothing is asked again."""
+        """Add a link or joint without checking it again: the importer has."""
         if isinstance(draft, LinkDraft):
             self._links[draft.name] = draft
         else:

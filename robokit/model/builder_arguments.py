@@ -1,6 +1,6 @@
-"""What :class:`ModelBuilder` asks of its arguments, and every function of a robot of its first.
+"""Checks of the arguments of :class:`ModelBuilder`, and of a function's first argument, the robot.
 
-Every refusal names the link, the joint or the argument.
+Every error names the link, the joint or the argument.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ ORTHONORMAL = 1e-6  # what rotations typed with seven digits keep to
 
 
 def checked_name(what: str, name: Any) -> str:
-    """The name of a link or joint; refuses what is not a string with something in it."""
+    """The name of a link or joint: a string that is not empty."""
     if not (isinstance(name, str) and name.strip()):
         raise ModelError(f"a {what} needs a name that is a string and not empty, got {name!r}")
     return name
 
 
 def not_a_robot(given: Any) -> WrongType:
-    """The error for a first argument that is no Robot."""
+    """The error for a first argument that is not a Robot."""
     hint = ""
     if isinstance(given, (str, Path)):
         hint = f"load it first: rk.load_urdf({str(given)!r})"
@@ -50,7 +50,7 @@ def finite_number(what: str, value: Any) -> float:
 
 
 def limit(what: str, value: Any, absent: float) -> float:
-    """A limit: a number, infinite where there is none; ``absent`` stands for None."""
+    """A limit, which may be infinite; None becomes ``absent``."""
     number = absent if value is None else _number(what, value)
     if math.isnan(number):
         raise ModelError(f"{what} is not a number (nan); leave it out where there is no limit")

@@ -62,12 +62,12 @@ class LoopDraft:
 
 
 def snapped(row: Iterable[float]) -> list[float]:
-    """Numbers within 1e-12 of 0 or +-1 made exactly that: zeros and ones are work that folds away."""
+    """The numbers, with those within SNAP of 0 or +-1 made exact: zeros and ones cost no operations."""
     return [0.0 if abs(x) < SNAP else math.copysign(1.0, x) if abs(abs(x) - 1.0) < SNAP else x for x in row]
 
 
 def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
-    """The axis of a joint, not zero, at length 1, (3,); x where its kind has none."""
+    """The axis of a joint, normalised, (3,); the x axis for a kind of joint without an axis."""
     if not JOINT_TABLE[kind].has_axis:
         return np.array([1.0, 0.0, 0.0])
     norm = math.hypot(*axis)

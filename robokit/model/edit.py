@@ -40,7 +40,7 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
     Raises:
         UnknownName: no such joint.
         ModelError: the joint is fixed already.
-        ShapeError: a wrong number of values, or a quaternion that is none.
+        ShapeError: a wrong number of values, or a quaternion that is not of unit length.
     """
     for name in positions:
         if robot.joint(name).kind == "fixed":
@@ -131,7 +131,7 @@ def graft(
 
     Raises:
         UnknownName: no such link.
-        ModelError: names that both robots have, or a placement whose rotation is none.
+        ModelError: names that both robots have, or a placement with an improper rotation.
     """
     robot.link(link)
     placement = checked_placement("placement of the graft", placement)
@@ -295,7 +295,7 @@ def _sum(
 
 
 def _refuse_followers(builder: ModelBuilder, gone: set[str]) -> None:
-    """A mimic of a fixed joint is a constant; whoever has one must be locked there before the joint goes."""
+    """Raise ModelError for a joint that mimics one that is to go: it must be locked first."""
     for name, draft in builder._joints.items():
         if draft.mimic is not None and draft.mimic.joint in gone:
             raise ModelError(

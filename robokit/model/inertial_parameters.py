@@ -1,4 +1,4 @@
-"""Inertial parameters of bodies as arrays: ten numbers each, and what makes them possible.
+"""Inertial parameters of bodies as arrays, ten numbers each, and the check that a body can have them.
 
     [m, m c_x, m c_y, m c_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz]
 
@@ -54,7 +54,7 @@ def columns(parameters: np.ndarray) -> list[Any]:
 
 @dataclass(frozen=True)
 class Bodies:
-    """What the parameters of a robot's bodies are changed beside.
+    """The bodies and links of a robot whose inertial parameters are to be changed.
 
     Attributes:
         robot: its name, for messages.
@@ -205,7 +205,10 @@ def _by_body(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]
 
 
 def _about_com(values: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Mass, centre of mass and inertia about it of ten columns; a massless body's centre is its origin."""
+    """Mass, centre of mass and the inertia about it, of ten columns.
+
+    The centre of a body without mass is its origin.
+    """
     m, hx, hy, hz, xx, xy, yy, xz, yz, zz = values
     k = 1.0 / np.where(m > 0.0, m, 1.0)
     x, y, z = hx * k, hy * k, hz * k

@@ -50,7 +50,7 @@ class Coupling:
         return [0.0 if k == NONE else _scaled(v[k], m) for k, m in self.v_from]
 
     def force_at_own(self, tau: Sequence[Any]) -> list[Any]:
-        """Full forces with G^T of them equal to tau: all of it at the joints that keep their coordinates."""
+        """Full forces whose projection is tau: tau at the joints that keep their coordinates, else 0."""
         full = [0.0] * len(self.v_from)
         for k, at in enumerate(self.own_v):
             full[at] = tau[k]

@@ -20,7 +20,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Safety:
-    """What a safety controller is told; kept and written, robokit has no controller.
+    """Settings of a safety controller. They are kept and written; robokit does not use them.
 
     Attributes:
         soft_lower_limit, soft_upper_limit: where it begins to hold back [rad | m].

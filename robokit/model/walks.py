@@ -1,4 +1,4 @@
-"""Walks over a robot's links and joints by name, and the order that a builder numbers as they are."""
+"""Walks over a robot's links and joints by name, in the order of its numbering."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from robokit.model.robot import Robot
 
 
 def joints_in_order(robot: Robot) -> list[Joint]:
-    """All joints but a floating base's, in an order that a builder numbers as the robot is numbered."""
+    """All joints but a floating base's, in an order for which a builder gives the robot's own numbers."""
     hung = {j.name: j.parent_link for j in (*robot.body_joints, *robot.fixed_joints) if not is_base(robot, j)}
     return [robot.joint(name) for name in arranged(robot, hung)]
 
 
 def arranged(robot: Robot, hung: Mapping[str, str]) -> list[str]:
-    """Names of joints in an order that a builder numbers as the robot is numbered.
+    """Names of joints in an order for which a builder gives the robot's own numbers.
 
-    Joints of one parent stand in the order of the bodies beyond them; fixed joints in their own order, where
-    the two go together.
+    Joints of one parent are sorted by the bodies beyond them. Fixed joints keep their order where that does
+    not contradict it.
 
     Args:
         robot: whose bodies give the order.
@@ -49,7 +49,7 @@ def arranged(robot: Robot, hung: Mapping[str, str]) -> list[str]:
 
 
 def _merged(rows: list[list[str]], rank: Mapping[str, int]) -> list[str]:
-    """All names in an order that keeps every row's, of low rank first; [] where the rows contradict."""
+    """All names, low ranks first, in an order that keeps that of every row; [] if the rows contradict."""
     after: dict[str, list[str]] = {name: [] for name in rank}
     waits = dict.fromkeys(rank, 0)
     for row in rows:

@@ -1,7 +1,18 @@
-"""A URDF in every engine that is installed, side by side: masses, H, C, tau, qdd, A_G, poses.
+"""robokit beside Pinocchio, MuJoCo and Drake: masses, H, C, tau, qdd, A_G and poses of one URDF.
 
-Each engine reads the file itself; its answers come back in robokit's order through the adapters of
-robokit.interop. What the engines are known to read differently is said beside the figures.
+Each installed engine reads the file itself. The adapters of robokit.interop convert its answers into
+robokit's order. Known differences between the engines are listed below the figures.
+
+    compare           one robot compared with every installed engine
+    many_robots       many robots, one after the other
+    tables            comparisons as lines of text
+    engines           the engines by name
+    with_pinocchio    asks Pinocchio
+    with_mujoco       asks MuJoCo
+    with_drake        asks Drake
+    reading           the XML that the engines are given
+    state             what every engine is asked, and how links are named there
+    notes             known differences between the engines
 """
 
 from robokit.parity.compare import QUANTITIES, TOLERANCE, Comparison, compare, installed, relative_error

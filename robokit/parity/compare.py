@@ -1,4 +1,4 @@
-"""One robot beside every installed engine's reading of its file."""
+"""One robot compared with what every installed engine makes of its file."""
 
 from __future__ import annotations
 
@@ -29,23 +29,24 @@ from robokit.parity.reading import robot_text
 from robokit.parity.state import Answering, Answers, State, one_line
 
 TOLERANCE = 1e-10
-"""Relative error up to which engines agree."""
+"""Largest relative error that counts as agreement."""
 
 QUANTITIES = ("mass", "CoM", "H", "C", "tau", "qdd", "A_G", "rotation", "position")
 
 
 @dataclass
 class Comparison:
-    """One engine beside robokit.
+    """One engine compared with robokit.
 
     Attributes:
-        engine: its name.
-        version: of the installed package.
-        errors: largest relative error of each quantity.
-        failure: why there are none, or "".
-        notes: differences that are known, whatever the file.
-        changes: what the engine made of this file, and what was done about it.
-        uncertain: relative error of the accelerations that rounding may make, H being what it is.
+        engine: name of the engine.
+        version: version of its package.
+        errors: quantity -> largest relative error.
+        failure: why there are no errors to show; "" if there are.
+        notes: known differences between the engine and robokit that apply to this robot.
+        changes: what the engine changed or refused in this file, and what was done about it.
+        uncertain: relative error of the accelerations that rounding can cause: H's condition number times
+            the machine precision.
     """
 
     engine: str
@@ -58,16 +59,16 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether every quantity is within the tolerance, accelerations within their uncertainty."""
+        """Whether the error of every quantity is within its tolerance."""
         return not self.failure and all(e <= self.tolerance(what) for what, e in self.errors.items())
 
     def tolerance(self, what: str) -> float:
-        """The relative error up to which a quantity agrees."""
+        """Largest relative error of a quantity that counts as agreement."""
         return max(TOLERANCE, self.uncertain) if what == "qdd" else TOLERANCE
 
     @property
     def worst(self) -> float:
-        """The largest of the errors; infinite where the engine refuses the file."""
+        """The largest of the errors; infinite if the engine cannot load the file."""
         return float("inf") if self.failure else max(self.errors.values(), default=0.0)
 
 
@@ -77,21 +78,21 @@ def compare(
     """Compare a robot with what the installed engines make of its file.
 
     Compared are mass and centre of mass of the moving bodies, mass matrix, bias forces, inverse and forward
-    dynamics, centroidal momentum matrix and the pose of every link, at random states within the joints'
-    limits, with velocities, accelerations and forces of the standard normal distribution. Where the robot has
-    coupled mimic joints, the engines' answers for all joints are projected by its G: H_r = G^T H G,
-    tau_r = G^T tau, A_G G, and accelerations are those of H_r. Accelerations are left out where H is
-    singular.
+    dynamics, centroidal momentum matrix and the pose of every link. The states are random: configurations
+    within the joint limits; velocities, accelerations and forces with standard normal distribution. If the
+    robot has coupled mimic joints, the engines' answers for all joints are projected by its coupling matrix
+    G: H_r = G^T H G, tau_r = G^T tau, A_G G, and the accelerations are solved with H_r. Accelerations are not
+    compared where H is singular.
 
     Args:
         path: the URDF.
         robot: the robot that robokit loaded from it.
-        states: random states, with the errors' maximum over them.
-        seed: of the states.
-        run: what robokit runs on, "llvm" or "python"; as ``engine`` of :func:`robokit.rnea`.
+        states: number of random states; each error is the largest over them.
+        seed: seed of the random states.
+        run: robokit's own engine, "llvm" or "python", as ``engine`` of :func:`robokit.rnea`.
 
     Returns:
-        one comparison for each installed engine; none where none is installed.
+        one comparison for each installed engine.
     """
     found: list[Comparison] = []
     full = (
@@ -102,7 +103,7 @@ def compare(
     singular = singular_joint(robot)
     text = robot_text(path)
     told = [(x, own_answers(robot, x, run)) for x in _states(robot, states, seed, singular is None)]
-    # A program's rounding in H comes back in the accelerations times its condition number.
+    # Rounding errors in H appear in the accelerations multiplied by H's condition number.
     conditions = [float(np.linalg.cond(ours["H"])) for _, ours in told if "qdd" in ours]
     uncertain = max(conditions, default=0.0) * float(np.finfo(float).eps)
     for name in installed():
@@ -117,7 +118,7 @@ def compare(
                 for what in [name for name in QUANTITIES if name in theirs and name in ours]:
                     error = relative_error(theirs[what], ours[what])
                     comparison.errors[what] = max(comparison.errors.get(what, 0.0), error)
-        except Exception as refusal:  # another program's, whatever its type
+        except Exception as refusal:  # of any type: it is another program's
             comparison.failure = one_line(refusal)
             comparison.errors.clear()
         if TOLERANCE < comparison.errors.get("qdd", 0.0) <= uncertain:
@@ -126,7 +127,7 @@ def compare(
 
 
 def _states(robot: Robot, count: int, seed: int, regular: bool) -> Iterator[State]:
-    """Random states; no forces where H is singular, since no accelerations are asked."""
+    """Random states; without forces if H is singular, because then no accelerations are asked for."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         q, (v, a, tau) = robot.random_configuration(rng), rng.standard_normal((3, robot.nv))
@@ -134,12 +135,12 @@ def _states(robot: Robot, count: int, seed: int, regular: bool) -> Iterator[Stat
 
 
 def installed() -> list[str]:
-    """Names of the engines that can be imported."""
+    """Names of the engines that are installed."""
     return [name for name, e in engines.ENGINES.items() if importlib.util.find_spec(e.module) is not None]
 
 
 def relative_error(got: Any, expected: Any) -> float:
-    """Largest difference beside the largest expected entry, or beside 1e-3 where that is smaller."""
+    """Largest difference, divided by the largest expected entry (or by 1e-3 if that is larger)."""
     got, expected = np.asarray(got, dtype=float), np.asarray(expected, dtype=float)
     if got.size == 0:
         return 0.0
@@ -148,7 +149,7 @@ def relative_error(got: Any, expected: Any) -> float:
 
 
 def own_answers(robot: Robot, x: State, run: str | None = None) -> Answers:
-    """What robokit says of a state: every quantity by name."""
+    """robokit's own quantities of a state, by name."""
     poses = forward_kinematics(robot, x.q, engine=run)
     out = {
         "rotation": poses.rotation,
@@ -167,7 +168,7 @@ def own_answers(robot: Robot, x: State, run: str | None = None) -> Answers:
 
 
 def _projected(robot: Robot, x: State, answers: Answering) -> Answers:
-    """What an engine that keeps the coordinates of mimic joints says of the coupled robot."""
+    """Answers for the coupled robot of an engine in which mimic joints are coordinates of their own."""
     assert robot.coupling is not None
     G = robot.coupling.G
     q = np.array(robot.coupling.full_q(x.q.tolist()))

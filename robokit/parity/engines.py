@@ -1,8 +1,8 @@
 """The engines by name.
 
-An opener takes the XML, the robot as robokit read it, and a list to which it adds what it changed for the
-engine. It raises whatever the engine raises over the file, and returns the function that answers for a state
-in robokit's order.
+The opener of an engine is called with the XML, the robot as robokit read it, and a list, to which it adds
+what it had to change for the engine. It returns a function that answers for a state, in robokit's order. It
+raises whatever the engine raises over the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from robokit.parity.with_pinocchio import open_pinocchio
 
 @dataclass(frozen=True)
 class Engine:
-    """Another program: its Python module, its package, its base velocity, and what opens a file with it."""
+    """Another program: its Python module, package, base velocity, and the function that opens a file."""
 
     module: str
     package: str
@@ -30,4 +30,4 @@ ENGINES = {
     "MuJoCo": Engine("mujoco", "mujoco", "v in world, omega in base axes", open_mujoco),
     "Drake": Engine("pydrake", "drake", "[omega; v] in world axes", open_drake),
 }
-"""Name -> engine."""
+"""Name of an engine -> the engine."""

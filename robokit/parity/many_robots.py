@@ -1,4 +1,4 @@
-"""Many robots in every installed engine: a line for each, with the largest difference."""
+"""Many robots compared with every installed engine, one after the other."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from robokit.urdf.load import load_urdf
 
 @dataclass
 class FileComparison:
-    """A file with one base beside the engines.
+    """One file, with one base, compared with the engines.
 
     Attributes:
-        file: as given.
+        file: the URDF, as given.
         base: "fixed" or "floating".
-        nv: degrees of freedom; 0 where robokit does not load the file.
-        failure: why robokit does not load it, or "".
+        nv: degrees of freedom; 0 if robokit cannot load the file.
+        failure: why robokit cannot load it, or "".
         engines: one comparison for each installed engine.
     """
 
@@ -31,7 +31,7 @@ class FileComparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether robokit and all engines load the file and agree."""
+        """Whether robokit and all engines can load the file and agree."""
         return not self.failure and all(c.agrees for c in self.engines)
 
 
@@ -47,7 +47,8 @@ def compare_files(
     Args:
         files: URDFs.
         bases: "fixed", "floating" or both.
-        states, run: as for :func:`compare`; by default nothing is compiled: many files would wait for that.
+        states, run: as for :func:`compare`. By default robokit's Python engine runs, because compiling would
+            take most of the time.
         mimic: as for :func:`robokit.load_urdf`.
     """
     for file in files:
@@ -61,7 +62,7 @@ def compare_files(
 
 
 def _reason(error: RobokitError) -> str:
-    """The first error of a file."""
+    """The first error of a file, and how many more there are."""
     if isinstance(error, UrdfError):
         first = next((d for d in error.diagnostics if d.severity == "error"), None)
         if first is not None:

@@ -1,4 +1,4 @@
-"""Differences between engines that are no errors: what was converted or left out so that figures compare."""
+"""Known differences between the engines: what was converted or left out so that the figures compare."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from robokit.model.robot import Robot
 from robokit.parity import engines
 
 _DYNAMICS = {
-    "MuJoCo": "damping and friction act in its dynamics; left out, they are in neither H nor C",
-    "Drake": "damping acts in its dynamics; it is left out",
+    "MuJoCo": "its dynamics include damping and friction; they are left out, since H and C have neither",
+    "Drake": "its dynamics include damping; it is left out",
 }
 
 _ARMATURE = {
-    "MuJoCo": "armature, which it can add to H's diagonal, is set to 0",
-    "Drake": "<transmission> is left out: its rotor inertias would be added to H's diagonal",
+    "MuJoCo": "its armature, a rotor inertia on H's diagonal, is set to 0",
+    "Drake": "<transmission> is left out: it would add rotor inertias to H's diagonal",
 }
 
 _MIMIC = {
-    "Pinocchio": "reads them, and keeps their coordinates unless it is told otherwise",
+    "Pinocchio": "reads them, and keeps their coordinates unless told otherwise",
     "MuJoCo": "drops them",
     "Drake": "keeps their coordinates, and couples them in discrete time only",
 }
 
 
 def known_differences(engine: str, robot: Robot, singular: Joint | None) -> list[str]:
-    """What is known to be read or counted differently, for this robot and engine."""
+    """Known differences that apply to this robot and engine, a sentence each."""
     notes = []
     if robot.base == "floating":
         how = engines.ENGINES[engine].base_velocity
@@ -48,9 +48,9 @@ def known_differences(engine: str, robot: Robot, singular: Joint | None) -> list
     if robot.fixed_joints:
         notes.append(f"links behind fixed joints ({len(robot.fixed_joints)}) are compared as frames, by name")
     if robot.base == "fixed" and any(link.mass for link in robot.links if link.body == 0):
-        notes.append("mass and CoM are of the moving bodies; the fixed root's mass does not count")
+        notes.append("mass and CoM are those of the moving bodies, without the fixed root")
     if engine != "Pinocchio" and "world" in robot.link_names:
-        notes.append("link 'world' was renamed for it: that is its own fixed frame's name")
+        notes.append("link 'world' was renamed: its own fixed frame has that name")
     if singular is not None:
         notes.append(f"accelerations are not compared: H is singular at joint {singular.name!r}")
     return notes

@@ -1,4 +1,4 @@
-"""What the other engines are given to read: the file without all that H, C and poses do not depend on."""
+"""The XML that the other engines are given: the file without what H, C and poses do not depend on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from robokit.urdf.read.xacro import expand_xacro, is_xacro
 LEFT_OUT = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
 
 THEIR_WORLD = "world"
-"""The name that MuJoCo and Drake take for their own fixed frame."""
+"""Name of the fixed frame of MuJoCo and of Drake."""
 
 
 def robot_text(path: str | os.PathLike[str]) -> bytes:
@@ -18,19 +18,19 @@ def robot_text(path: str | os.PathLike[str]) -> bytes:
 
     Raises:
         UrdfError: the file cannot be expanded.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     return expand_xacro(path).encode() if is_xacro(path) else Path(path).read_bytes()
 
 
 def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
-    """A URDF without shapes, limits, friction, couplings and extensions.
+    """A URDF without shapes, limits, friction, mimic joints and extensions.
 
-    MuJoCo reads meshes to load a file at all, and takes revolute joints without limits as errors.
+    MuJoCo cannot load a file without reading its meshes, and refuses revolute joints without limits.
 
     Args:
         text: the XML.
-        world: what a link called "world" is called in the result.
+        world: new name of a link that is called "world".
     """
     from lxml import etree
 

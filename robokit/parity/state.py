@@ -1,4 +1,4 @@
-"""What every engine is asked, and names: shared by those who ask and those who answer."""
+"""The state that every engine is asked about, its answers, and how links are named there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Answers = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class State:
-    """q, v, a, tau [robokit's units and order], (nq,) and (nv,); no tau where accelerations are not asked."""
+    """q (nq,), v, a and tau (nv,), as robokit has them; tau is None if no accelerations are asked for."""
 
     q: np.ndarray
     v: np.ndarray
@@ -29,14 +29,14 @@ Opener = Callable[[bytes, Robot, list[str]], Answering]
 
 
 def root_link(robot: Robot) -> str:
-    """The link that no joint carries."""
+    """Name of the root link: the one that is no joint's child."""
     joints = (*robot.body_joints, *robot.fixed_joints)
     carried = {joint.child_link for joint in joints if not is_base(robot, joint)}
     return next(name for name in robot.link_names if name not in carried)
 
 
 def names_there(robot: Robot) -> dict[str, str]:
-    """Link -> its name in what MuJoCo and Drake are given, where "world" is taken."""
+    """Name of a link -> its name for MuJoCo and Drake, where "world" is the fixed frame."""
     names = {name: name for name in robot.link_names}
     if THEIR_WORLD in names:
         free = THEIR_WORLD + "_link"
@@ -47,11 +47,11 @@ def names_there(robot: Robot) -> dict[str, str]:
 
 
 def one_line(refusal: BaseException) -> str:
-    """Another program's message, in one line."""
+    """The message of another program's exception, in one line."""
     return " ".join(str(refusal).split()) or type(refusal).__name__
 
 
 def some(links: list[str]) -> str:
-    """How many links, and the first of them by name."""
+    """How many links, and the names of the first."""
     shown = ", ".join(map(repr, links[:3])) + (", ..." if len(links) > 3 else "")
     return f"{len(links)} link{'s' if len(links) > 1 else ''} ({shown})"

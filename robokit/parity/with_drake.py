@@ -1,4 +1,4 @@
-"""Drake's reading of a URDF, with the inertias that the file gives."""
+"""Drake's answers for a URDF, with the inertias of the file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from robokit.parity.state import Answering, Answers, State, names_there, one_lin
 
 
 def open_drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
-    """Meshes are not read, and what its reader puts in place of impossible inertias is undone."""
+    """Load a URDF without meshes; inertias that Drake's reader replaces are set back."""
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
 
     names, plant = names_there(robot), MultibodyPlant(0.0)
     log = logging.getLogger("drake")
     level = log.level
-    log.setLevel(logging.ERROR)  # its warnings on inertias are in robot.diagnostics
+    log.setLevel(logging.ERROR)  # robot.diagnostics has its warnings about inertias
     try:
         (instance,) = Parser(plant).AddModelsFromString(
             plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD)), "urdf"
@@ -63,7 +63,7 @@ def open_drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
                 rates = plant.EvalTimeDerivatives(context).get_generalized_velocity().CopyToVector()
                 out["qdd"] = to.a_back(x.q, x.v, rates)
             except RuntimeError as refusal:
-                said = f"it refuses to compute accelerations: {one_line(refusal)}"
+                said = f"it cannot compute accelerations: {one_line(refusal)}"
                 changes.extend([] if said in changes else [said])
         if robot.total_mass > 0:
             at = [
@@ -83,10 +83,11 @@ def open_drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
 
 
 def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes: list[str]) -> None:
-    """Undo what Drake's reader makes of inertias that no body has: a ball of water of the mass, or of 1 kg.
+    """Set the inertias of the file where Drake's reader has replaced them.
 
-    Drake has no place for inertia without mass; that of such a link goes to one with mass that it is fixed
-    to, where it acts alike, for it only resists turning.
+    Drake's reader replaces an inertia that no body can have by that of a ball of water: of the link's mass,
+    or of 1 kg if the link has none. Drake has no inertia without mass; such a link's inertia is moved to a
+    link with mass that it is fixed to. It acts in the same way there, because it only resists rotation.
     """
     inertias = [np.array(link.inertia, dtype=float) for link in robot.links]
     changed, moved, kept = [], [], []
@@ -114,12 +115,12 @@ def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes:
     if balls:
         named = some([robot.links[k].name for k in balls])
         changes.append(
-            f"it takes a ball of water for inertias that no body has, of {named}; set back to what the file "
-            "says"
+            f"it puts a ball of water in the place of inertias that no body can have, for {named}; set back "
+            "to those of the file"
         )
     if kept:
         changes.append(
-            f"it gives {some(kept)}, with inertia and no mass, a ball of 1 kg: masses and forces differ"
+            f"it makes {some(kept)}, with inertia but no mass, a ball of 1 kg: masses and forces differ"
         )
 
 
@@ -133,7 +134,7 @@ def _near(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _set(body: Any, context: Any, link: Link, inertia: np.ndarray) -> None:
-    """A link's mass and inertia as they are, possible or not."""
+    """Set a link's mass and inertia without Drake's validity check."""
     from pydrake.multibody.tree import RotationalInertia, SpatialInertia, UnitInertia
 
     m, I = float(link.mass), _about_origin(link, inertia)

@@ -1,4 +1,4 @@
-"""MuJoCo's reading of a URDF; where it refuses one, of robokit's MJCF of the robot."""
+"""MuJoCo's answers for a URDF; if MuJoCo cannot load it, for the MJCF that robokit writes of it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from robokit.parity.state import Answering, Answers, State, names_there, one_lin
 
 
 def open_mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
-    """Contacts, limits and passive forces are off."""
+    """Load a URDF into MuJoCo, with contacts, limits and passive forces switched off."""
     import mujoco
 
     try:
         model = _mujoco_urdf(text, robot)
-    except Exception as refusal:  # whatever its type: our own export may still do
+    except Exception as refusal:  # of any type; robokit's MJCF may still load
         try:
             model = mujoco.MjModel.from_xml_string(_quiet_mjcf(robot))
         except Exception as second:
             both = one_line(refusal), one_line(second)
             raise ValueError(both[0] if both[0] == both[1] else "; as robokit's MJCF: ".join(both)) from None
-        changes.append(f"it refuses the URDF ({one_line(refusal)}); compared is robokit's own MJCF of it")
+        changes.append(f"it cannot load the URDF ({one_line(refusal)}); robokit's own MJCF of it is compared")
     return answering(model, robot)
 
 
 def answering(model: Any, robot: Robot) -> Answering:
-    """What a model of MuJoCo answers for a robot, by names."""
+    """The function that answers for a robot with a MuJoCo model of it; joints and links go by name."""
     import mujoco
 
     model.opt.gravity[:] = robot.gravity
@@ -82,7 +82,7 @@ def answering(model: Any, robot: Robot) -> Answering:
         mujoco.mj_comVel(model, data)
         mujoco.mj_subtreeVel(model, data)
         linear = data.subtree_linvel[0] * model.body_subtreemass[0]
-        # Its centre of mass is that of all bodies, the fixed ones included.
+        # MuJoCo's centre of mass is that of all bodies, including the fixed ones.
         return np.r_[data.subtree_angmom[0] + np.cross(data.subtree_com[0] - center, linear), linear]
 
     return answers
@@ -102,5 +102,5 @@ def _quiet_mjcf(robot: Robot) -> str:
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is not written is not compared
+        warnings.simplefilter("ignore")  # what cannot be written is not compared either
         return to_mjcf(robot, meshes=False, visuals=False)

@@ -1,4 +1,4 @@
-"""Pinocchio's reading of a URDF."""
+"""Pinocchio's answers for a URDF."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from robokit.parity.state import Answering, Answers, State
 
 
 def open_pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
-    """The model of the file, mimic joints as coordinates."""
+    """Load a URDF into Pinocchio; mimic joints are coordinates of their own."""
     import pinocchio as pin
 
     root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
@@ -42,7 +42,7 @@ def open_pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
 
 
 def _decoded(text: bytes) -> str:
-    """The XML as Pinocchio takes it: decoded, without a declaration of another encoding."""
+    """The XML as Pinocchio reads it: a string without a declaration of another encoding."""
     from lxml import etree
 
     root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))

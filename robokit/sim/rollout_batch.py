@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from robokit.arguments import output
-from robokit.engine.run.rollout_calls import Passes
 from robokit.errors import ShapeError
 from robokit.sim.rollout_energy import FEWEST_STEPS, energy_failures
 from robokit.sim.run_loop import progress_bar
@@ -55,7 +54,7 @@ class Batch:
             self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
             if np.may_share_memory(self.q, self.v):
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
-        self.passes = Passes(program.kernel())
+        self.runner = program.kernel().rollout_runner()
         parameters = program.parameters(dt).astype(dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
@@ -78,7 +77,7 @@ class Batch:
         if progress:
             bar = progress_bar(self.marks[-1])
         try:
-            self.finished, interrupted = self.passes.roll(
+            self.finished, interrupted = self.runner.roll(
                 self.arrays, rows, self.marks, self.record, threads, bar.update if bar is not None else None
             )
         finally:
@@ -143,9 +142,9 @@ class Batch:
             *(np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x) for x in (tau, entries, parameters)),
         ]
         again[3] = np.zeros_like(again[3])
-        memory, waiting = self.passes.workspace(), np.ones(len(rows), bool)
+        memory, waiting = self.runner.workspace(), np.ones(len(rows), bool)
         for step in range(last - first):
-            self.passes.run(again, memory, range(len(rows)), step, 1)
+            self.runner.run(again, memory, range(len(rows)), step, 1)
             now = waiting & _not_finite(*(again[j][0] for j in (0, 1, 3)))
             found[now], waiting[now] = first + step + 1, False
             if not waiting.any():

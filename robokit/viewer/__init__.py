@@ -12,7 +12,10 @@
     page                 the page: one HTML file, from payload and assets/
     check_page           the page of a check: findings and inertia boxes
     live                 Viewer: meshcat with Python in the loop
+    meshcat_shapes       shapes and placements in meshcat's terms
     server               the live view's web server
+    scene_commands       the commands that a browser needs to show the scene
+    meshcat_page         where meshcat's own web page is
     mass_matrix_figure   the tree beside H and its factors, with matplotlib
     display_meshes       mesh files as triangles, thinned for display
     textures             pictures as data URIs

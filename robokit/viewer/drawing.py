@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
-from robokit.meshes.read_mesh import Picture
+from robokit.meshes.surface import Picture
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.packing import base64_text, packed
@@ -40,7 +39,7 @@ def draw(nodes: Sequence[Node]) -> Drawing:
     """The nodes of a scene for the page; a picture that cannot be read is left out with a warning."""
     drawing = Drawing()
     shapes: dict[Drawable | int, int] = {}
-    pictures: dict[str | int, int | None] = {}
+    pictures: dict[Picture, int | None] = {}
     for node in nodes:
         # Triangles are arrays, which have no hash; each is one object, shared by its nodes.
         key = id(node.geometry) if isinstance(node.geometry, Triangles) else node.geometry
@@ -64,21 +63,20 @@ def draw(nodes: Sequence[Node]) -> Drawing:
 
 
 def _picture_number(
-    picture: Picture, link: str, shown: list[str], known: dict[str | int, int | None]
+    picture: Picture, link: str, shown: list[str], known: dict[Picture, int | None]
 ) -> int | None:
     """Place of a picture in the list of those shown; None where it cannot be read."""
-    key = str(picture) if isinstance(picture, (str, Path)) else id(picture)
-    if key not in known:
-        known[key] = None
+    if picture not in known:
+        known[picture] = None
         try:
             uri = data_uri(picture)
         except Exception as problem:  # each reader fails in its own way on a bad file
-            name = key if isinstance(key, str) else "inside a mesh"
+            name = "inside a mesh" if isinstance(picture, bytes) else str(picture)
             warnings.warn(f"picture {name!r} of link {link!r} is left out: {problem}", stacklevel=2)
         else:
-            known[key] = len(shown)
+            known[picture] = len(shown)
             shown.append(uri)
-    return known[key]
+    return known[picture]
 
 
 def shape_data(geometry: Drawable) -> ShapeData:

@@ -6,7 +6,7 @@
         viewer.play(trajectory, speed=0.5)
         viewer.wait()
 
-Motion is baked: the browser gets the whole animation at once and plays it by itself.
+The browser gets a whole motion at once and plays it by itself.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import ShapeError
-from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.meshcat_page import meshcat_page
+from robokit.viewer.meshcat_shapes import meshcat_geometry, node_matrix, pose_matrix
 from robokit.viewer.motion_data import ground_height
-from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.payload import one_configuration, one_robot
-from robokit.viewer.poses import body_poses, bounds, frame_indices, rotate
+from robokit.viewer.poses import body_poses, bounds, frame_indices
 from robokit.viewer.scene import scene
 
 SHOWN = {"visual": True, "collision": False, "inertia": False, "axis": False}
-"""Which roles are switched on at the start; the page's own controls switch the others."""
+"""Which roles are shown at the start; the controls of meshcat's page switch them."""
 
 
 class Viewer:
@@ -41,7 +41,8 @@ class Viewer:
 
     Args:
         robot: the Robot.
-        max_triangles: display triangles of one mesh; None shares out what a page shows well.
+        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+            well.
     """
 
     def __init__(self, robot: Robot, max_triangles: int | None = None) -> None:
@@ -71,7 +72,7 @@ class Viewer:
 
     @property
     def meshcat(self) -> Any:
-        """The meshcat.Visualizer behind this viewer, to add drawings of your own."""
+        """The meshcat.Visualizer behind this viewer, for drawings of your own."""
         return self._start()
 
     def show(self, open_browser: bool = True, timeout: float = 10.0) -> Viewer:
@@ -104,7 +105,7 @@ class Viewer:
         poses = body_poses(self.robot, one_configuration(self.robot, q)[None])[0]
         root = self._start()["robot"]
         for body in range(1, len(poses)):
-            root[self._names[body]].set_transform(_matrix(poses[body]))
+            root[self._names[body]].set_transform(pose_matrix(poses[body]))
 
     def play(
         self, trajectory: Trajectory, speed: float = 1.0, repetitions: int = 1, max_fps: float = 60.0
@@ -122,7 +123,7 @@ class Viewer:
         """
         from meshcat.animation import Animation, AnimationClip, AnimationTrack
 
-        if not speed > 0:
+        if not 0 < speed < np.inf:
             raise ShapeError(f"speed: expected a positive number, got {speed!r}")
         root = self._start()["robot"]
         t = np.asarray(trajectory.t, dtype=float)
@@ -132,7 +133,7 @@ class Viewer:
         self._frame(poses, ground_height(trajectory))
         animation = Animation()
         for body in range(1, poses.shape[1]):
-            # Key times are in "frames": with `speed` frames a second they are the trajectory's seconds.
+            # meshcat divides key times by fps: with fps = speed they are the trajectory's seconds.
             animation.clips[root[self._names[body]].path] = AnimationClip(
                 {
                     "position": AnimationTrack("position", "vector3", times, poses[:, body, :3].tolist()),
@@ -171,13 +172,14 @@ class Viewer:
         return f'<iframe src="{address}" style="width:100%;height:{int(height)}px;border:0"></iframe>'
 
     def _start(self) -> Any:
-        """The Visualizer with the robot in it; made at first use."""
+        """The Visualizer with the robot in it, made at the first use."""
         if self._meshcat is None:
-            from robokit.viewer.server import SceneServer
-
-            self._server = SceneServer()
+            page = meshcat_page()
             import meshcat
 
+            from robokit.viewer.server import SceneServer
+
+            self._server = SceneServer(page)
             self._meshcat = meshcat.Visualizer(window=self._server)
             self._send_robot()
         return self._meshcat
@@ -194,8 +196,8 @@ class Viewer:
             material = g.MeshLambertMaterial(
                 color=(red << 16) + (green << 8) + blue, opacity=opacity, transparent=opacity < 1.0
             )
-            place[str(k)].set_object(_meshcat_geometry(node.geometry), material)
-            place[str(k)].set_transform(_node_matrix(node))
+            place[str(k)].set_object(meshcat_geometry(node.geometry), material)
+            place[str(k)].set_transform(node_matrix(node))
             if (node.body, node.role) not in switched:
                 switched.add((node.body, node.role))
                 place.set_property("visible", SHOWN[node.role])
@@ -210,8 +212,8 @@ class Viewer:
     def _frame(self, poses: np.ndarray, ground: float | None) -> None:
         """Bring a motion (T, nbodies + 1, 7) into view and the grid to the ground [m], if there is one.
 
-        meshcat's camera turns about the origin of the page's scene and cannot be given another target: so
-        the world is shifted, not the camera.
+        meshcat's camera always turns about the origin of the page's scene. So the scene is moved instead of
+        the camera.
         """
         box = bounds(self._nodes, poses)
         shift = np.eye(4)
@@ -221,7 +223,7 @@ class Viewer:
         shift[2, 3] += ground or 0.0
         self._meshcat["/Grid"].set_transform(shift)
         self._meshcat["/Grid"].set_property("visible", ground is not None)
-        # The camera's own axes have y up: this looks from the front right, from slightly above.
+        # In the camera's axes y is up. It looks from the front right and from slightly above.
         reach = float(np.linalg.norm(np.ptp(box, axis=0)))
         camera = self._meshcat["/Cameras/default/rotated/<object>"]
         camera.set_property("fov", 36)
@@ -232,69 +234,3 @@ def _path_names(robot: Robot) -> list[str]:
     """A scene path for each body: its number, and its name where that is harmless in a path."""
     names = (robot.body_name(i) for i in range(len(robot.tree.parent)))
     return [f"{i}_{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}" for i, name in enumerate(names)]
-
-
-def _matrix(pose: np.ndarray) -> np.ndarray:
-    """Homogeneous matrix of a pose of seven numbers, (4, 4)."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = rotate(pose[None, 3:], np.eye(3)).T
-    matrix[:3, 3] = pose[:3]
-    return matrix
-
-
-def _node_matrix(node: Node) -> np.ndarray:
-    """Homogeneous matrix of a node in its body; meshcat's cylinders lie along y."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = node.placement.rotation
-    matrix[:3, 3] = node.placement.position
-    if isinstance(node.geometry, Cylinder):
-        matrix[:3, :3] = matrix[:3, :3] @ np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
-    return matrix
-
-
-def _meshcat_geometry(geometry: Drawable) -> Any:
-    """The same shape as one of meshcat's geometries."""
-    import meshcat.geometry as g
-
-    if isinstance(geometry, Box):
-        return g.Box(list(geometry.size))
-    if isinstance(geometry, Sphere):
-        return g.Sphere(geometry.radius)
-    if isinstance(geometry, Cylinder):
-        return g.Cylinder(geometry.length, geometry.radius)
-    triangles = capsule_triangles(geometry) if isinstance(geometry, Capsule) else geometry
-    return g.TriangularMeshGeometry(
-        np.asarray(triangles.vertices, dtype=np.float32), np.asarray(triangles.faces, dtype=np.uint32)
-    )
-
-
-def capsule_triangles(capsule: Capsule, around: int = 24, rings: int = 8) -> Triangles:
-    """A capsule as one closed surface: two half spheres on a tube along z.
-
-    Args:
-        capsule: the shape.
-        around: corners of a ring.
-        rings: rings of each half sphere.
-
-    Returns:
-        The triangles, wound outward.
-    """
-    up = np.linspace(-np.pi / 2, np.pi / 2, 2 * rings)
-    up = np.insert(up, rings, 0.0)
-    up = np.insert(up, rings, 0.0)
-    shift = np.where(np.arange(len(up)) <= rings, -0.5, 0.5) * capsule.length
-    turn = np.linspace(0.0, 2.0 * np.pi, around, endpoint=False)
-    circle = np.stack([np.cos(turn), np.sin(turn), np.zeros(around)], axis=1)
-    z = capsule.radius * np.sin(up) + shift
-    rings_xyz = capsule.radius * np.cos(up)[:, None, None] * circle + z[:, None, None] * np.array(
-        [0.0, 0.0, 1.0]
-    )
-    first = np.arange((len(up) - 1) * around)
-    beside = first - first % around + (first + 1) % around
-    faces = np.concatenate(
-        [
-            np.stack([first, beside, beside + around], axis=1),
-            np.stack([first, beside + around, first + around], axis=1),
-        ]
-    )
-    return Triangles(rings_xyz.reshape(-1, 3), faces)

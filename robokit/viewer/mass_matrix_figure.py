@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robokit.model.builder_arguments import not_a_robot
+from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 
-ENTRY, FILL, ZERO, INK, SOFT = "#1c7ed6", "#f08c00", "#eef1f5", "#1b2333", "#5f6b7e"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENTRY, FILL, ZERO, INK, SOFT, BRANCH = "#1c7ed6", "#f08c00", "#eef1f5", "#1b2333", "#5f6b7e", "#b6c0cf"
+
+MOST_SQUARES = 120
+"""Rows of a matrix whose cells are drawn one by one; those of a larger one are smaller than a point."""
+
+GAP = 0.05
+"""White on each side of a cell, in cells."""
 
 
-def draw_sparsity(robot: Any, path: str | Path) -> Path:
+def draw_sparsity(robot: Robot, path: str | Path) -> Path:
     """Write the figure to a file.
 
     Args:
@@ -27,15 +40,20 @@ def draw_sparsity(robot: Any, path: str | Path) -> Path:
     return path
 
 
-def sparsity_figure(robot: Any) -> Any:
+def sparsity_figure(robot: Robot) -> Figure:
     """The kinematic tree, H, L of H = LᵀDL and L of plain Cholesky, with exact operation counts.
 
     Args:
         robot: the Robot.
 
     Returns:
-        A matplotlib Figure of its own, outside of pyplot's list.
+        A matplotlib Figure that pyplot does not know of, so nothing has to be closed.
+
+    Raises:
+        WrongType: not a robot.
     """
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
     from matplotlib.figure import Figure
 
     parents = list(robot.dof_parent)
@@ -69,7 +87,7 @@ def sparsity_figure(robot: Any) -> Any:
     return figure
 
 
-def count_lines(dof_parent: list[int]) -> list[str]:
+def count_lines(dof_parent: Sequence[int]) -> list[str]:
     """The figures under the picture: zeros, factorisation, solve.
 
     Args:
@@ -100,19 +118,21 @@ def count_lines(dof_parent: list[int]) -> list[str]:
     ]
 
 
-def _draw_pattern(axes: Any, title: str, values: np.ndarray) -> None:
+def _draw_pattern(axes: Axes, title: str, values: np.ndarray) -> None:
     """One pattern: 0 zero, 1 entry, 2 fill-in."""
-    from matplotlib.colors import ListedColormap
-    from matplotlib.patches import PathPatch
-
     n = len(values)
-    if n <= 120:
-        for value, colour in enumerate((ZERO, ENTRY, FILL)):
-            if np.any(values == value):
-                axes.add_patch(PathPatch(_squares(values == value), facecolor=colour, linewidth=0))
+    if n <= MOST_SQUARES:
+        _fill(axes, np.array([[0.0, 0.0, n, n]]), ZERO)
+        _fill(axes, rectangles(values == 1), ENTRY)
+        _fill(axes, rectangles(values == 2), FILL)
+        # White lines part the cells: far fewer shapes than a square for each cell.
+        lines = [(k - GAP, 0.0, k + GAP, float(n)) for k in range(n + 1)]
+        _fill(axes, np.array(lines + [(y0, x0, y1, x1) for x0, y0, x1, y1 in lines]), "white")
         axes.set_xlim(0, max(n, 1))
         axes.set_ylim(max(n, 1), 0)
     else:
+        from matplotlib.colors import ListedColormap
+
         colours = ListedColormap([ZERO, ENTRY, FILL])
         axes.imshow(values, cmap=colours, vmin=0, vmax=2, interpolation="nearest", extent=(0, n, n, 0))
     axes.set_aspect("equal", anchor="N")
@@ -128,27 +148,51 @@ def _draw_pattern(axes: Any, title: str, values: np.ndarray) -> None:
         side.set_visible(False)
 
 
-def _squares(cells: np.ndarray) -> Any:
-    """One path of small squares, one for each cell that is True: a compact drawing in vector formats."""
+def rectangles(cells: np.ndarray) -> np.ndarray:
+    """Rectangles that together cover exactly the cells that are True.
+
+    Neighbours in a row are joined, then equal pieces of rows that follow each other.
+
+    Args:
+        cells: boolean, (n, n).
+
+    Returns:
+        Corners x0, y0, x1, y1 with x along the columns and y along the rows, (k, 4).
+    """
+    done: list[tuple[int, int, int, int]] = []
+    growing: dict[tuple[int, int], int] = {}  # (first column, end) -> first row
+    for row, line in enumerate([*cells, np.zeros(len(cells), dtype=bool)]):
+        changes = np.flatnonzero(np.diff(np.concatenate([[False], line, [False]])))
+        pieces = set(zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True))
+        done += [(x0, y0, x1, row) for (x0, x1), y0 in growing.items() if (x0, x1) not in pieces]
+        growing = {piece: growing.get(piece, row) for piece in pieces}
+    return np.array(sorted(done), dtype=float).reshape(-1, 4)
+
+
+def _fill(axes: Axes, corners: np.ndarray, colour: str) -> None:
+    """Rectangles (k, 4) in one colour, as a single path, which keeps vector formats small."""
+    from matplotlib.patches import PathPatch
     from matplotlib.path import Path as Outline
 
-    gap = 0.05
-    corners = np.array([[gap, gap], [1 - gap, gap], [1 - gap, 1 - gap], [gap, 1 - gap], [gap, gap]])
-    rows, columns = np.nonzero(cells)
-    vertices = (np.stack([columns, rows], axis=1)[:, None] + corners).reshape(-1, 2)
+    if not len(corners):
+        return
+    x0, y0, x1, y1 = corners.T
+    vertices = np.stack([x0, y0, x1, y0, x1, y1, x0, y1, x0, y0], axis=1).reshape(-1, 2)
     codes = [Outline.MOVETO, Outline.LINETO, Outline.LINETO, Outline.LINETO, Outline.CLOSEPOLY]
-    return Outline(vertices, codes * len(rows))
+    axes.add_patch(PathPatch(Outline(vertices, codes * len(corners)), facecolor=colour, linewidth=0))
 
 
-def _draw_tree(axes: Any, robot: Any) -> None:
+def _draw_tree(axes: Axes, robot: Robot) -> None:
     """The tree as circles with body numbers, the root on top, leaves side by side."""
     parent = list(robot.tree.parent)
     x, depth = tree_layout(parent)
-    # Circles of points that leave a third of the room between neighbours, whichever way it is tighter.
+    # A circle takes two thirds of the distance between neighbours, across or down, whichever is smaller.
     room = min(240.0 / (np.ptp(x) + 1.2), 235.0 / (depth.max() + 1.2))
     size = float(np.clip(0.66 * room, 1.5, 22.0))
-    for i in range(1, len(parent)):
-        axes.plot(x[[parent[i], i]], -depth[[parent[i], i]], color="#b6c0cf", linewidth=1.3, zorder=1)
+    # One line for all edges: NaN ends one and begins the next.
+    ends = np.stack([np.array(parent[1:]), np.arange(1, len(parent)), np.full(len(parent) - 1, -1)], axis=1)
+    edges = np.append(np.stack([x, -depth], axis=1), [[np.nan, np.nan]], axis=0)[ends.reshape(-1).astype(int)]
+    axes.plot(*edges.T, color=BRANCH, linewidth=1.3, zorder=1)
     axes.scatter(x[1:], -depth[1:], s=size**2, color=ENTRY, zorder=2, linewidths=0, clip_on=False)
     axes.scatter(
         x[:1], -depth[:1], s=size**2, color="white", edgecolors=SOFT, zorder=2, linewidths=1.2, clip_on=False
@@ -173,7 +217,7 @@ def _draw_tree(axes: Any, robot: Any) -> None:
     axes.axis("off")
 
 
-def tree_layout(parent: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def tree_layout(parent: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Places for a drawing of the tree.
 
     Args:

@@ -22,7 +22,7 @@ class Triangles:
         faces: vertex numbers, (m, 3).
         colours: of the vertices, (n, 3), 0 to 255; or None.
         uv: picture coordinates of the faces' corners, (m, 3, 2); or None.
-        picture: the mesh's own picture, a path or an image of Pillow; or None.
+        picture: the mesh's own picture, a path or the content of a file; or None.
     """
 
     vertices: np.ndarray
@@ -47,7 +47,7 @@ class Node:
         rgba: colour, each 0 to 1 (sRGB).
         role: "visual" is the robot as seen; the others are overlays.
         stand_in: True where an overlay is shown as the robot because the robot has no visuals.
-        picture: the picture that covers it, a path or an image of Pillow; or None.
+        picture: the picture that covers it, a path or the content of a file; or None.
     """
 
     link: str

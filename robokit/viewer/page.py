@@ -7,7 +7,6 @@ kept in ``assets/vendor``. Every name of the robot reaches the page as escaped t
 from __future__ import annotations
 
 import html
-import importlib.util
 import json
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -15,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, WrongType
+from robokit.errors import WrongType
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import pose_payload, trajectory_payload
 from robokit.viewer.payload_keys import Payload
 
@@ -52,7 +52,8 @@ def write_page(
         source: a Trajectory, or a Robot for a page on which sliders pose it.
         path: where to; ".html" is appended where there is no suffix.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: display triangles of one mesh; None shares out what a page shows well.
+        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+            well.
         max_fps: stored frames per second at most; the page interpolates between them.
 
     Returns:
@@ -93,7 +94,8 @@ def page_html(
     Args:
         source: a Trajectory or a Robot.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: display triangles of one mesh; None shares out what a page shows well.
+        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+            well.
         max_fps: stored frames per second at most.
 
     Returns:
@@ -123,7 +125,7 @@ def render(payload: Payload) -> str:
         "title": html.escape(payload.robot.name),
         "styles": (ASSETS / "vendor" / "uPlot.min.css").read_text(encoding="utf-8")
         + (ASSETS / "page.css").read_text(encoding="utf-8"),
-        "meshcat": inline_script(meshcat_script()),
+        "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
         "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
         "page": inline_script("(() => {\n'use strict';\n" + own + "\n})();"),
         "data": json_for_html(payload),
@@ -162,17 +164,3 @@ def _fields(value: Any) -> dict[str, Any]:
 def inline_script(code: str) -> str:
     """A script's text for a script element; ``</script`` inside its strings is broken up."""
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def meshcat_script() -> str:
-    """Meshcat's viewer with three.js inside, from the installed package, without importing it.
-
-    Raises:
-        MissingDependency: meshcat is not installed or does not hold the file.
-    """
-    spec = importlib.util.find_spec("meshcat")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        script = Path(folder) / "viewer" / "dist" / "main.min.js"
-        if script.is_file():
-            return script.read_text(encoding="utf-8")
-    raise MissingDependency("the viewer needs the meshcat package (0.3.2 or later): pip install meshcat")

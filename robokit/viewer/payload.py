@@ -27,7 +27,8 @@ def trajectory_payload(
 
     Args:
         trajectory: the Trajectory.
-        max_triangles: a mesh is thinned to about this many triangles; None shares a page's out.
+        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+            well.
         max_fps: frames per second at most; the page interpolates between them.
 
     Raises:
@@ -54,7 +55,8 @@ def pose_payload(robot: Robot, q: np.ndarray | None = None, max_triangles: int |
     Args:
         robot: the Robot.
         q: configuration, (nq,); the neutral one by default.
-        max_triangles: a mesh is thinned to about this many triangles; None shares a page's out.
+        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+            well.
 
     Raises:
         WrongType: not a robot.

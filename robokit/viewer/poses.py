@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from robokit.dynamics import forward_kinematics
+from robokit.errors import ShapeError
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
 from robokit.viewer.nodes import Node, local_box
@@ -103,13 +104,17 @@ def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS, max_frames: int = MAX
         max_frames: frames at most; the page interpolates between them.
 
     Returns:
-        Increasing indices that hold the first and the last sample.
+        Increasing indices, the first and the last sample among them.
+
+    Raises:
+        ShapeError: max_fps is not a positive number.
     """
+    if not max_fps > 0:
+        raise ShapeError(f"max_fps: expected a positive number of frames per second, got {max_fps!r}")
     t = np.asarray(t, dtype=float)
     if len(t) < 2:
         return np.arange(len(t))
-    duration = t[-1] - t[0]
-    count = int(min(max_frames, np.ceil(duration * max_fps) + 1))
+    count = int(min(max_frames, np.ceil((t[-1] - t[0]) * max_fps) + 1))
     if count >= len(t):
         return np.arange(len(t))
     wanted = np.linspace(t[0], t[-1], max(count, 2))

@@ -126,7 +126,7 @@ def _shape_nodes(
     """Nodes of a link's shapes; a mesh file gives one node for each of its colours."""
     nodes = []
     for shape in shapes:
-        for geometry, painted in _drawables(shape.geometry, max_triangles, seen):
+        for geometry, painted in _drawables(link.name, shape.geometry, max_triangles, seen):
             picture: Picture | None = None
             rgba = painted if painted == MISSING_COLOUR else None
             if role == "visual" and rgba is None:
@@ -146,14 +146,14 @@ def _looks(
     if shape.rgba or shape.texture:
         if mesh is not None and mesh.colours is not None:
             geometry = replace(mesh, colours=None)
-        return geometry, shape.texture, shape.rgba or WHITE
+        return geometry, Path(shape.texture) if shape.texture else None, shape.rgba or WHITE
     if mesh is not None and mesh.picture is not None:
         return geometry, mesh.picture, WHITE
     return geometry, None, WHITE if mesh is not None and mesh.colours is not None else painted
 
 
 def _drawables(
-    geometry: Geometry, max_triangles: int, seen: set[tuple[str, str]]
+    link: str, geometry: Geometry, max_triangles: int, seen: set[tuple[str, str]]
 ) -> list[tuple[Drawable, RGBA | None]]:
     """The geometry itself, or the parts of its mesh file with the colours the file gives them."""
     if not isinstance(geometry, Mesh):
@@ -174,9 +174,8 @@ def _drawables(
         # Each reader fails in its own way on a bad file; the rest of the robot is still worth seeing.
         if (geometry.filename, "") not in seen:
             seen.add((geometry.filename, ""))
-            warnings.warn(
-                f"mesh {geometry.filename!r} is drawn as a box of {MISSING_SIZE} m: {problem}", stacklevel=4
-            )
+            name = f"mesh {geometry.filename!r} of link {link!r}"
+            warnings.warn(f"{name} is drawn as a box of {MISSING_SIZE} m: {problem}", stacklevel=4)
         return [(Box((MISSING_SIZE,) * 3), MISSING_COLOUR)]
 
 

@@ -1,7 +1,17 @@
-"""A server for meshcat's web page that lives inside this process.
+"""The live view's web server, which lives inside this process.
 
 meshcat's own server is a second process that listens on every network interface and can outlive its script.
 This one is a thread that listens on 127.0.0.1 only, so it ends with the script however the script ends.
+
+It answers only requests that name this machine as their host, and takes websockets only from its own page:
+otherwise a web page from elsewhere could read the scene through the user's browser, under a host name of its
+own that leads to 127.0.0.1 (DNS rebinding).
+
+Each browser has its own list of the commands that it has not received yet. So a browser that reads slowly, or
+never, does not delay the others, and it gets the latest state of each part of the scene when it reads on. One
+that goes away is removed silently.
+
+This module needs tornado, which meshcat brings along; :mod:`robokit.viewer.live` imports it when it starts.
 """
 
 from __future__ import annotations
@@ -10,33 +20,48 @@ import asyncio
 import atexit
 import contextlib
 import threading
+from pathlib import Path
 from typing import Any
 
-from robokit.errors import MissingDependency
+import tornado.httpserver
+import tornado.netutil
+import tornado.web
+import tornado.websocket
+from tornado.httputil import HTTPServerRequest
+
+from robokit.viewer.scene_commands import SceneCommands
 
 FIRST_PORT = 7000
 PORTS = 200
 
+LARGEST_MESSAGE = 65536
+"""Bytes of a message from a browser; meshcat's page sends none unless asked."""
+
+PING = 20.0
+"""Seconds between pings of each browser; one that does not answer until the next is dropped."""
+
+FAREWELL = 1.0
+"""Seconds that browsers have at the end to receive what was sent before."""
+
 
 class SceneServer:
-    """Holds the scene, serves the page and sends each browser the scene and its changes.
+    """Holds the scene, serves the page, and sends each browser the scene and its changes.
 
-    It stands where meshcat's ViewerWindow stands: ``meshcat.Visualizer(window=SceneServer())``.
+    It stands where meshcat's ViewerWindow stands: ``meshcat.Visualizer(window=SceneServer(folder))``.
+
+    Args:
+        page: folder of meshcat's web page.
 
     Attributes:
         web_url: the page's address.
+        scene: all commands that make the scene.
     """
 
-    def __init__(self) -> None:
-        try:
-            from meshcat.servers.tree import SceneTree
-        except ImportError as problem:
-            raise MissingDependency(
-                "the live viewer needs the meshcat package (0.3.2 or later): pip install meshcat"
-            ) from problem
+    def __init__(self, page: Path) -> None:
         self.web_url = ""
-        self.websocket_pool: set[Any] = set()
-        self._tree = SceneTree()
+        self.scene = SceneCommands()
+        self._page = page
+        self._browsers: set[_Browser] = set()
         self._ready = threading.Event()
         self._connected = threading.Event()
         self._failure: BaseException | None = None
@@ -57,10 +82,17 @@ class SceneServer:
         message = command.lower()
         packed = umsgpack.packb(message)
         if not self.closed:
-            self._loop.call_soon_threadsafe(self._store, message["type"], message["path"], packed)
+            self._loop.call_soon_threadsafe(self._put, message, packed)
 
     def wait_for_browser(self, timeout: float | None = None) -> bool:
-        """Wait until a browser has opened the page [s]; tells whether one has."""
+        """Wait until a browser has received the scene.
+
+        Args:
+            timeout: how long at most [s].
+
+        Returns:
+            Whether one has.
+        """
         return self._connected.wait(timeout)
 
     @property
@@ -78,21 +110,6 @@ class SceneServer:
             asyncio.run_coroutine_threadsafe(self._stop(), self._loop)
         self._thread.join(timeout=3.0)
 
-    # ---- called by meshcat's websocket handler, in the server's thread ----------------------------
-
-    def send_scene(self, websocket: Any) -> None:
-        """Send a browser that has just connected everything there is."""
-        from meshcat.servers.tree import walk
-
-        for node in walk(self._tree):
-            for data in (node.object, *node.properties, node.transform, node.animation):
-                if data is not None:
-                    websocket.write_message(data, binary=True)
-        self._connected.set()
-
-    def send_image(self, data: str) -> None:
-        """An image that a browser sends back; nobody has asked for one."""
-
     # ---- the server's thread ----------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -109,83 +126,144 @@ class SceneServer:
         self._loop.close()
 
     def _listen(self) -> None:
-        import tornado.httpserver
-        import tornado.netutil
-        import tornado.web
-        from meshcat.servers import zmqserver
-
-        files = {"path": zmqserver.VIEWER_ROOT, "default_filename": zmqserver.VIEWER_HTML}
-        application = tornado.web.Application(
-            [
-                (r"/static/(.*)", zmqserver.StaticFileHandlerNoCache, files),
-                (r"/favicon.ico", _nothing(tornado.web.RequestHandler)),
-                (r"/", _quiet(zmqserver.WebSocketHandler), {"bridge": self}),
-            ]
-        )
         for port in (*range(FIRST_PORT, FIRST_PORT + PORTS), 0):
             try:
                 sockets = tornado.netutil.bind_sockets(port, "127.0.0.1")
                 break
             except OSError:
                 continue
-        self._server = tornado.httpserver.HTTPServer(application)
+        port = sockets[0].getsockname()[1]
+        self.web_url = f"http://127.0.0.1:{port}/static/"
+        files = {"path": str(self._page), "default_filename": "index.html"}
+        application = _Application(
+            [
+                (r"/static/(.*)", _Files, files),
+                (r"/favicon.ico", _NoIcon),
+                (r"/", _Browser, {"server": self}),
+            ],
+            hosts=frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")),
+            websocket_max_message_size=LARGEST_MESSAGE,
+            websocket_ping_interval=PING,
+            log_function=lambda handler: None,
+        )
+        self._server = tornado.httpserver.HTTPServer(application, max_body_size=LARGEST_MESSAGE)
         self._server.add_sockets(sockets)
-        self.web_url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/static/"
 
-    def _store(self, kind: str, path: str, data: bytes) -> None:
-        from meshcat.servers.tree import SceneTree, find_node
+    def _put(self, message: dict[str, Any], packed: bytes) -> None:
+        self.scene.put(message, packed)
+        for browser in self._browsers:
+            browser.put(message, packed)
 
-        names = [name for name in path.split("/") if name]
-        for websocket in list(self.websocket_pool):
-            websocket.write_message(data, binary=True)
-        if kind == "delete":
-            if names:
-                find_node(self._tree, names[:-1]).pop(names[-1], None)
-            else:
-                self._tree = SceneTree()
-            return
-        node = find_node(self._tree, names)
-        if kind == "set_object":
-            node.object, node.properties = data, []
-        elif kind == "set_transform":
-            node.transform = data
-        elif kind == "set_property":
-            node.properties.append(data)
-        elif kind == "set_animation":
-            node.animation = data
+    def opened(self, browser: _Browser) -> SceneCommands:
+        """A browser has connected; gives it all that it has to receive first."""
+        self._browsers.add(browser)
+        return self.scene.copy()
+
+    def received(self) -> None:
+        """A browser has received the scene."""
+        self._connected.set()
+
+    def gone(self, browser: _Browser) -> None:
+        """A browser has gone away."""
+        self._browsers.discard(browser)
 
     async def _stop(self) -> None:
         self._server.stop()
-        for websocket in list(self.websocket_pool):
-            # Closing queues behind what was written, so that a page opened a moment ago gets its scene.
-            websocket.close()
-        for _ in range(20):
-            if not self.websocket_pool:
-                break
-            await asyncio.sleep(0.05)
+        for browser in self._browsers:
+            browser.finish_sending()
+        # A page opened a moment ago still gets its scene.
+        end = self._loop.time() + FAREWELL
+        while self._browsers and self._loop.time() < end:
+            await asyncio.sleep(0.02)
         await self._server.close_all_connections()
         self._loop.call_soon(self._loop.stop)
 
 
-def _nothing(handler: Any) -> Any:
-    """A handler that answers with nothing, for the icon that every browser asks for."""
+class _Application(tornado.web.Application):
+    """Routes of the server; whatever does not name this machine and our port as its host is refused."""
 
-    class NoContent(handler):  # type: ignore[misc]
-        def get(self) -> None:
-            self.set_status(204)
+    def find_handler(self, request: HTTPServerRequest, **options: Any) -> Any:
+        if request.headers.get("Host", "").lower() in self.settings["hosts"]:
+            return super().find_handler(request, **options)
+        return self.get_handler_delegate(request, _Refused)
 
-    return NoContent
+
+def _refuse(handler: tornado.web.RequestHandler) -> None:
+    """Answer 403 Forbidden."""
+    handler.set_status(403)
+    handler.set_header("Content-Type", "text/plain")
+    handler.finish(f"Only for {' or '.join(sorted(handler.settings['hosts']))}.\n")
 
 
-def _quiet(handler: Any) -> Any:
-    """Meshcat's websocket handler without its prints."""
+class _Refused(tornado.web.RequestHandler):
+    """The answer to a request with a foreign host."""
 
-    class QuietHandler(handler):  # type: ignore[misc]
-        def open(self, *args: str, **kwargs: str) -> None:
-            self.bridge.websocket_pool.add(self)
-            self.bridge.send_scene(self)
+    def prepare(self) -> None:
+        _refuse(self)
 
-        def on_close(self) -> None:
-            self.bridge.websocket_pool.discard(self)
 
-    return QuietHandler
+class _Files(tornado.web.StaticFileHandler):
+    """meshcat's page, never from the browser's cache: it changes with the installed meshcat."""
+
+    def set_extra_headers(self, path: str) -> None:
+        self.set_header("Cache-Control", "no-store")
+
+
+class _NoIcon(tornado.web.RequestHandler):
+    """No content, for the icon that every browser asks for."""
+
+    def get(self) -> None:
+        self.set_status(204)
+
+
+class _Browser(tornado.websocket.WebSocketHandler):
+    """The connection to one browser, and what it has not received yet."""
+
+    def initialize(self, server: SceneServer) -> None:
+        self.server = server
+        self.sender: asyncio.Task[None] | None = None
+
+    def prepare(self) -> None:
+        # A browser says which page opens the websocket. Other programs need not: they reach any port anyway.
+        origin = self.request.headers.get("Origin")
+        if origin is not None and origin.lower() not in {f"http://{host}" for host in self.settings["hosts"]}:
+            _refuse(self)
+
+    def check_origin(self, origin: str) -> bool:
+        return True  # prepare has
+
+    def open(self, *_: str, **__: str) -> None:
+        self.pending = self.server.opened(self)
+        self.finishing = False
+        self.wake = asyncio.Event()
+        self.wake.set()
+        self.sender = asyncio.create_task(self._send())
+
+    def put(self, message: dict[str, Any], packed: bytes) -> None:
+        """Send a command when the browser has received those before."""
+        self.pending.put(message, packed)
+        self.wake.set()
+
+    def finish_sending(self) -> None:
+        """Close the connection when the browser has received what is pending."""
+        self.finishing = True
+        self.wake.set()
+
+    async def _send(self) -> None:
+        # One message at a time: the rest stays where newer commands can take its place.
+        with contextlib.suppress(tornado.websocket.WebSocketClosedError):
+            while not self.finishing:
+                await self.wake.wait()
+                self.wake.clear()
+                while self.pending:
+                    await self.write_message(self.pending.take(), binary=True)
+                self.server.received()
+        self.close()
+
+    def on_message(self, message: str | bytes) -> None:
+        """Nothing is asked of browsers, so nothing they say matters."""
+
+    def on_close(self) -> None:
+        self.server.gone(self)
+        if self.sender is not None:
+            self.sender.cancel()

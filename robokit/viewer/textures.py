@@ -5,35 +5,31 @@ from __future__ import annotations
 import base64
 import io
 from pathlib import Path
-from typing import Any
+
+from robokit.meshes.pictures import open_picture
 
 LARGEST = 512
 """Pixels along the longer side in a page."""
 
-MOST = 64_000_000
-"""Pixels of a picture that is still opened."""
 
-
-def data_uri(picture: Any) -> str:
+def data_uri(picture: str | Path | bytes) -> str:
     """A picture as text that a browser opens: JPEG, or PNG where it is transparent somewhere.
 
     Args:
-        picture: the path of a file, or an image of Pillow.
+        picture: the path of a file, or its content.
 
     Raises:
-        ValueError: a picture of too many pixels; OSError: a file that is no picture.
+        ValueError: a format that is not opened, or too many pixels; OSError: a file that is no picture.
     """
-    from PIL import Image
-
-    image = Image.open(picture) if isinstance(picture, (str, Path)) else picture
-    if image.width * image.height > MOST:
-        raise ValueError(f"the picture has {image.width} x {image.height} pixels; at most {MOST:,} are shown")
+    image = open_picture(Path(picture) if isinstance(picture, str) else picture)
     clear = "A" in image.getbands() or "transparency" in image.info
-    image = image.convert("RGBA" if clear else "RGB")
-    if clear and image.getchannel("A").getextrema() == (255, 255):
-        image, clear = image.convert("RGB"), False
-    image.thumbnail((LARGEST, LARGEST))
+    if image.mode in ("L", "RGB", "RGBA") and "transparency" not in image.info:
+        image.thumbnail((LARGEST, LARGEST))  # before it is copied
+    small = image.convert("RGBA" if clear else "RGB")
+    if clear and small.getchannel("A").getextrema() == (255, 255):
+        small, clear = small.convert("RGB"), False
+    small.thumbnail((LARGEST, LARGEST))
     content = io.BytesIO()
-    image.save(content, "PNG") if clear else image.save(content, "JPEG", quality=85)
+    small.save(content, "PNG") if clear else small.save(content, "JPEG", quality=85)
     kind = "png" if clear else "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode('ascii')}"

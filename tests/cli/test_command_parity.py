@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -110,9 +111,26 @@ def test_many_robots(engine, capsys, coupled):
     assert lines[4].split()[1:3] == ["floating", "8"]
     assert "broken.urdf: robokit: cannot load it: no-links: robot has no <link>" in lines
     assert lines[-3].split() == ["agree", "to", "1e-10", "2", "0"]
-    assert lines[-1].strip() == "of 2 readings; files: 1"
+    assert lines[-1].strip() == "of 2 readings of 1 file"
     engine(Same=itself())
     assert main(["parity", str(coupled), "arm", "--states", "1"]) == 0
+
+
+def test_names_are_not_cut(engine, capsys, coupled):
+    engine(Same=itself())
+    long = coupled.with_name("a_robot_whose_name_is_longer_than_its_column.urdf")
+    shutil.copy(coupled, long)
+    (coupled.parent / "other").mkdir()
+    shutil.copy(coupled, coupled.parent / "other")
+    assert main(["parity", str(coupled.parent), "--states", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == long.name and lines[2].split()[:2] == ["fixed", "2"]
+    # Files of the same name are told apart by their folders.
+    assert {line.split()[0] for line in lines[3:6]} >= {
+        "other/coupled.urdf",
+        f"{coupled.parent.name}/coupled.urdf",
+    }
+    assert max(map(len, lines)) <= 80 and "..." not in "".join(lines)
 
 
 def test_json(engine, capsys, coupled):
@@ -163,7 +181,7 @@ def test_all_public_robots_by_one_name(engine, capsys, coupled, monkeypatch):
     monkeypatch.setattr(catalog, "example_robots", lambda: {"a": coupled, "b": coupled})
     assert catalog.example_files() == [coupled]
     assert main(["parity", "example-robot-data", "--base", "both"]) == 0
-    assert "of 2 readings; files: 1" in capsys.readouterr().out
+    assert "of 2 readings of 1 file" in capsys.readouterr().out
     assert main(["check", "example-robot-data"]) == 0
     monkeypatch.setattr(catalog, "example_robots", dict)
     assert main(["parity", "example-robot-data"]) == 1

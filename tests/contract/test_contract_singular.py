@@ -62,3 +62,19 @@ def test_ltdl_refuses_what_it_would_not_read():
         rk.ltdl(robot, -H)
     dense, sparse = rk.ltdl(robot, H), rk.ltdl(robot, rk.crba(robot, robot.neutral(), sparse=True))
     assert np.allclose(dense.L, sparse.L, rtol=1e-13, atol=1e-15)
+
+
+def test_every_sample_is_looked_at_where_their_zeros_are_alike():
+    # A full body, and a rod that lies obliquely: it moves nothing about its own length.
+    b = rk.ModelBuilder("ball").link("a").link("b", 1.0, inertia=np.eye(3))
+    robot = b.joint("ball", "spherical", "a", "b").build()
+    along = np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)
+    rod, full = np.eye(3) - np.outer(along, along), np.eye(3)
+    full[0, 1] = full[1, 0] = -0.1
+    rest = np.zeros(3)
+    for inertia in (np.stack([full, rod]), rod):
+        varied = robot.with_inertias({"b": (None, None, inertia)})
+        with pytest.raises(rk.SingularInertia, match="'ball'"):
+            rk.aba(varied, robot.neutral(), rest, rest)
+    fine = robot.with_inertias({"b": (None, None, np.stack([full, 2.0 * full]))})
+    assert np.isfinite(rk.aba(fine, robot.neutral(), rest, np.ones(3))).all()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from robokit.engine.run import single_calls as call
+from robokit.engine.run import single_calls
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -16,5 +16,5 @@ sys.path.insert(0, str(Path(__file__).parent))
 def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        call._shim()  # compiled once a process: no test's own cache shall see it
+        single_calls._shim()  # compiled once a process: no test's own cache shall see it
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import pickle
 import sys
@@ -10,13 +11,13 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.engine.emit import python_entry as entry
 from robokit.engine.kernel import Kernel
-from robokit.engine.run import single_calls as call
+from robokit.engine.run import numpy_layout, single_calls
 from robokit.errors import UnknownName
 
 pytestmark = pytest.mark.skipif(
-    not entry.layout_is_known(), reason="objects of this Python are not laid out as the machine code expects"
+    not numpy_layout.layout_is_known(),
+    reason="objects of this Python are not laid out as the machine code expects",
 )
 
 
@@ -48,14 +49,17 @@ def test_other_classes_and_several_outputs_are_declined(kernel):
     class Three:
         __slots__ = ("a", "b", "c")
 
-    assert kernel.held(Loose, None) is call.declined and kernel.held(Three, None) is call.declined
+    assert (
+        kernel.held(Loose, None) is single_calls.declined
+        and kernel.held(Three, None) is single_calls.declined
+    )
     two = Kernel.build("two", [("x", 1)], [("y", ()), ("z", ())], lambda x: [[x[0]], [x[0]]])
-    assert two.held(Held, None) is call.declined
+    assert two.held(Held, None) is single_calls.declined
 
 
 def test_without_the_entry_it_is_declined(kernel, monkeypatch):
-    monkeypatch.setattr(call, "_shim", lambda: None)
-    assert kernel.held(Held, None) is call.declined
+    monkeypatch.setattr(single_calls, "_shim", lambda: None)
+    assert kernel.held(Held, None) is single_calls.declined
 
 
 def test_no_object_is_lost_or_kept(kernel):
@@ -97,3 +101,26 @@ def test_poses_outlive_their_robot_and_know_their_links():
         assert poses[names[-1]][1].tolist() == slow.position[-1].tolist()
         with pytest.raises(UnknownName, match="no link named 'tail'"):
             poses["tail"]
+
+
+@pytest.mark.parametrize("field", ["type", "bytes", "float", "data", "ndim", "dims", "descr", "flags"])
+def test_an_offset_that_is_wrong_is_noticed(monkeypatch, field):
+    layout = numpy_layout.LAYOUT
+    moved = dataclasses.replace(layout, **{field: getattr(layout, field) + 8})
+    monkeypatch.setattr(numpy_layout, "LAYOUT", moved)
+    assert not numpy_layout.layout_is_known()
+
+
+def test_slots_that_lie_otherwise_are_noticed(monkeypatch):
+    assert numpy_layout.can_hold(Held)
+    layout = numpy_layout.LAYOUT
+    monkeypatch.setattr(numpy_layout, "LAYOUT", dataclasses.replace(layout, slots=layout.slots[::-1]))
+    assert not numpy_layout.can_hold(Held)
+
+
+def test_where_objects_lie_otherwise_calls_go_through_ctypes(monkeypatch):
+    monkeypatch.setattr(numpy_layout, "layout_is_known", lambda: False)
+    monkeypatch.setattr(single_calls, "_shim", single_calls._shim.__wrapped__)  # as in a process's first call
+    other = Kernel.build("slow", [("x", 3)], [("y", (2, 3))], lambda x: [[*x, *(2.0 * a for a in x)]])
+    assert other(np.array([1.0, 2.0, 3.0])).tolist() == [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]
+    assert type(other.fast).__name__ == "function"

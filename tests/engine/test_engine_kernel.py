@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robokit.engine.emit import ir as text
-from robokit.engine.emit import python_entry as entry
 from robokit.engine.kernel import Kernel, NotFinite
-from robokit.engine.run import single_calls as call
+from robokit.engine.run import numpy_layout, single_calls
 from robokit.engine.trace.record import trace
 from robokit.errors import ShapeError
 from robokit.spatial.scalars import sin, sqrt
@@ -253,7 +252,7 @@ def test_without_a_compiler_the_text_runs_on_plain_numbers(kernel, monkeypatch):
 
 
 def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):
-    monkeypatch.setattr(call, "_shim", lambda: None)
+    monkeypatch.setattr(single_calls, "_shim", lambda: None)
     program, inputs, outputs = chain(9)
     slow = Kernel.build("slow", inputs, outputs, program)
     x = states(np.random.default_rng(14), [9, 9], None)
@@ -264,7 +263,7 @@ def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):
 
 def test_the_entry_is_in_use_here(kernel):
     kernel(*states(np.random.default_rng(0), [9, 9], None))
-    if entry.layout_is_known():
+    if numpy_layout.layout_is_known():
         assert type(kernel.fast).__name__ == "builtin_function_or_method"
 
 

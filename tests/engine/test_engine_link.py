@@ -125,6 +125,7 @@ def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
 @pytest.mark.parametrize(("name", "joints"), [("rnea", 12), ("aba", 12), ("rnea", 150)])
 def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch):
     monkeypatch.setattr(shares, "LEAST", 20_000)
+    monkeypatch.setattr(shares, "MOST", 10_000_000)
     rng, answers = np.random.default_rng(0), []
     for count in (1, 3):
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / str(count)))
@@ -168,6 +169,8 @@ def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
         assert len(defined) == 1
         assert name in first
     assert shares.divided(text, 1) == [text]
+    monkeypatch.setattr(shares, "MOST", len(text) // 2 + 1)  # each processor's turn is short
+    assert len(shares.divided(text, 1)) == 2
     assert shares.divided(driver, 3) == [driver]
 
 

@@ -94,8 +94,8 @@ def test_no_thread_is_woken_for_few_states(monkeypatch):
     few = [x[:64] for x in many]
     monkeypatch.setattr(batch, "processors", lambda: 4)
     woken = []
-    real = batch._threads
-    monkeypatch.setattr(batch, "_threads", lambda: woken.append(1) or real())
+    real = batch.thread_pool
+    monkeypatch.setattr(batch, "thread_pool", lambda: woken.append(1) or real())
     for a, b in zip(run.batch(*few, threads=4), expected, strict=True):
         assert (a == b[:64]).all()
     assert not woken

@@ -76,7 +76,7 @@ def test_every_layout_of_every_batch_is_the_plain_text(name, data):
     values = [np.array(x, dtype=float).reshape(y.shape) for x, y in zip(given_, values, strict=True)]
     run = kernel(robot, example_key(KERNELS[name], robot))
     got = as_list(run(*given_))
-    shapes = [shape for _, shape in run.outputs]
+    shapes = [shape for _, shape in run.signature.outputs]
     assert [x.shape for x in got] == [(rows, *shape) for shape in shapes]
     for x, y in zip(given_, values, strict=True):
         assert (np.asarray(x, float).reshape(y.shape) == y).all()  # arguments are left alone

@@ -20,6 +20,8 @@ import robokit as rk
 from robokit import disk_cache as cache
 from robokit.engine.kernel import Kernel
 from robokit.engine.run import batch_calls as batch
+from robokit.engine.target import elf, workers
+from robokit.engine.target import llvm as compile
 
 ROOT = Path(cache.__file__).resolve().parents[1]
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork and no such signals")
@@ -199,11 +201,13 @@ def test_arrays_live_as_long_as_a_thread_writes_to_them(threads, monkeypatch):
             given.append(arguments)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(batch, "_threads", Pool)
+    monkeypatch.setattr(batch, "thread_pool", Pool)
     with pytest.raises(KeyboardInterrupt):
         kernel(*xs)
     kept = given[0][-1]
-    assert any(a is xs[0] for a in kept) and len(kept) == len(kernel.inputs) + len(kernel.outputs)
+    assert any(a is xs[0] for a in kept) and len(kept) == len(
+        kernel.signature.inputs + kernel.signature.outputs
+    )
     assert kernel._runner._keep is not None and given[0][-2].is_set()
 
 
@@ -211,7 +215,7 @@ def test_without_a_thread_the_caller_computes_alone(threads, monkeypatch):
     kernel = fresh()
     xs = states(np.random.default_rng(3), [9, 9], 300)
     expected = kernel.batch(*xs, threads=1)
-    real, started = batch._threads(), []
+    real, started = batch.thread_pool(), []
 
     class Pool:
         def submit(self, *arguments):
@@ -220,7 +224,7 @@ def test_without_a_thread_the_caller_computes_alone(threads, monkeypatch):
             started.append(1)
             return real.submit(*arguments)
 
-    monkeypatch.setattr(batch, "_threads", Pool)
+    monkeypatch.setattr(batch, "thread_pool", Pool)
     assert all((a == b).all() for a, b in zip(kernel(*xs), expected, strict=True))
     assert started
 
@@ -299,3 +303,146 @@ def test_an_interrupt_ends_a_long_batch_within_a_second(tmp_path):
         process.send_signal(signal.SIGINT)
         assert float(process.stdout.readline()) - asked < 1.0
     assert finish(process) == []
+
+
+INTERRUPTED_COMPILATION = """
+import os, random, signal, sys, threading, time
+import numpy as np
+import robokit as rk
+from robokit.engine import Kernel
+
+robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+zero, x, wait = np.zeros(robot.nv), np.array([1.0, 2.0]), random.Random(0)
+
+def send():
+    global asked
+    asked = time.perf_counter()
+    os.kill(os.getpid(), signal.SIGINT)
+
+heard = []
+for k in range(int(sys.argv[1])):
+    fresh = robot.with_gravity((0.0, 0.0, -1.0 - k))
+    timer = threading.Timer(0.3 * wait.random(), send)
+    try:
+        timer.start()
+        while True:
+            rk.aba(fresh, robot.neutral(), zero, zero)
+            fresh.kernels.clear()
+    except KeyboardInterrupt:
+        heard.append(time.perf_counter() - asked)
+    timer.join()
+    small = Kernel.build("small", [("x", 2)], [("y", (2,))], lambda x: [[x[0] * (3.0 + k), x[1]]])
+    assert small(x).tolist() == [3.0 + k, 2.0]
+print(len(heard), max(heard) < 1.0)
+"""
+
+
+@posix
+def test_an_interrupted_compilation_is_left_at_once_and_the_next_one_does_not_wait_for_it(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "file" / "none"))
+    (tmp_path / "file").touch()  # no cache: everything is compiled
+    assert finish(start(tmp_path, INTERRUPTED_COMPILATION, "6")) == ["6", "True"]
+
+
+def test_the_main_thread_never_enters_the_compiler(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    from llvmlite.binding import ffi
+
+    threads: list[int] = []
+    ffi.register_lock_callback(lambda: threads.append(threading.get_ident()), lambda: None)
+    try:
+        kernel = fresh(31)
+        kernel(*states(np.random.default_rng(3), [31, 31], 3))
+        kernel(*(a[0] for a in states(np.random.default_rng(3), [31, 31], 3)))
+        compile.cross("define void @f() { ret void }", "x86_64-unknown-linux-gnu")
+        monkeypatch.setattr(elf, "possible", lambda: False)  # LLVM's own loader
+        monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "other"))
+        other = fresh(37)
+        other(*(a[0] for a in states(np.random.default_rng(3), [37, 37], 3)))
+        assert other._maker.refused is None
+        del other
+        gc.collect()
+    finally:
+        ffi.lib._lock._cblist.clear()
+    assert threads and threading.get_ident() not in threads
+
+
+JOB = """
+import os, signal, sys, threading, time
+from robokit.engine.target.workers import elsewhere
+
+def job():
+    begun.set()
+    time.sleep(1.0)
+    print("done", flush=True)
+
+begun, left = threading.Event(), []
+threading.Thread(target=lambda: (begun.wait(), os.kill(os.getpid(), signal.SIGINT))).start()
+start = time.perf_counter()
+try:
+    elsewhere([job, lambda: left.append(1)])
+except KeyboardInterrupt:
+    print("heard", time.perf_counter() - start < 0.9, flush=True)
+if sys.argv[1] == "fork":
+    pid = os.fork()
+    if pid == 0:
+        print("child", elsewhere([lambda: 7]), flush=True)
+        os._exit(0)
+    os.waitpid(pid, 0)
+print("end", left, flush=True)
+"""
+
+
+@posix
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [("end", "heard True end [] done"), ("fork", "heard True done child [7] end []")],
+)
+def test_work_that_was_begun_is_waited_for_by_a_fork_and_by_the_end(tmp_path, then, words):
+    assert finish(start(tmp_path, JOB, then)) == words.split()
+
+
+def test_jobs_are_done_by_the_caller_where_no_thread_can_be_had(monkeypatch):
+    def none(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(workers._thread, "start_new_thread", none)
+    ours = threading.get_ident()
+    assert workers.elsewhere([threading.get_ident, threading.get_ident], 2) == [ours, ours]
+    with pytest.raises(ZeroDivisionError):
+        workers.elsewhere([lambda: 1 // 0])
+
+
+def test_the_first_failure_is_raised_and_what_was_not_begun_is_left_out():
+    done = []
+    with pytest.raises(ZeroDivisionError):
+        workers.elsewhere([lambda: 1 // 0, lambda: done.append(1)])
+    assert not done
+    assert workers.elsewhere([lambda k=k: k * k for k in range(20)], 3) == [k * k for k in range(20)]
+    assert workers.elsewhere([lambda: workers.elsewhere([lambda: 5])]) == [[5]], "a job may ask for jobs"
+
+
+def test_a_thread_is_never_given_rows_that_are_not_there(monkeypatch):
+    # A slow kernel's few rows are shared among threads by whole tiles, of which there may be less than one.
+    monkeypatch.setattr(batch, "PAYS_SECONDS", 1e-12)
+    monkeypatch.setattr(batch, "processors", lambda: 4)
+    kernel, given = fresh(), []
+    xs = states(np.random.default_rng(3), [9, 9], 200)
+    expected = kernel(*xs)
+    real = batch.BatchRunner._rows
+
+    def rows(runner, addresses, strides, start, end, stop, *keep):
+        given.append((start, end))
+        return real(runner, addresses, strides, start, end, stop, *keep)
+
+    monkeypatch.setattr(batch.BatchRunner, "_rows", rows)
+    tile = kernel._runner._tile
+    for count in (1, 2, tile - 1, tile, tile + 1, 3 * tile + 5, 200):
+        given.clear()
+        whole = [np.full((count + tile, *e.shape[1:]), 7.0) for e in expected]
+        kernel.batch(*(x[:count] for x in xs), out=[w[:count] for w in whole])
+        assert sorted(k for start, end in given for k in range(start, end)) == list(range(count))
+        for found, right in zip(whole, expected, strict=True):
+            assert (found[:count] == right[:count]).all() and (found[count:] == 7.0).all()

@@ -13,13 +13,16 @@ import ladder
 import numpy as np
 import pytest
 
+from robokit import disk_cache
 from robokit.dynamics.build import flat_text, outputs, quaternion_offsets, sizes
 from robokit.dynamics.table import KERNELS
+from robokit.engine import Kernel
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import DOUBLE, SINGLE
 from robokit.engine.emit.single_module import single_module
 from robokit.engine.passes import repeats as steps
-from robokit.engine.target import llvm as compile
+from robokit.engine.target import llvm
+from robokit.engine.target.target import Target
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
@@ -59,7 +62,7 @@ def rnea():
 def emitted(request, rnea):
     triple, cpu, width, *patterns = TARGETS[request.param]
     ir, _ = batch_module(rnea[0], width, "k", rnea[1])
-    return (*compile.cross(ir, triple, cpu), patterns)
+    return (*llvm.cross(ir, triple, cpu), patterns)
 
 
 def test_batches_are_vectors_of_the_targets_width(emitted, rnea):
@@ -100,7 +103,7 @@ def test_nothing_is_needed_from_outside(name, target):
         ({"k_batch", "k_passes"}, batch_module(graph, width, "k", quaternions, True)),
         ({"k_single"}, single_module(graph, width, "k", quaternions, (), True)),
     ):
-        has, wants = defined_and_needed(compile.cross(ir, triple, cpu)[1])
+        has, wants = defined_and_needed(llvm.cross(ir, triple, cpu)[1])
         assert has == drivers
         assert wants <= {"_GLOBAL_OFFSET_TABLE_"}
 
@@ -116,7 +119,7 @@ def test_single_precision_has_twice_the_lanes(target, lanes, multiply, fused, rn
     triple, cpu, width, *_ = TARGETS[target]
     assert lanes == 2 * width
     ir, _ = batch_module(rnea[0], lanes, "k", rnea[1], False, SINGLE)
-    assembly, code = compile.cross(ir, triple, cpu)
+    assembly, code = llvm.cross(ir, triple, cpu)
     products = len(re.findall(multiply, assembly)) + len(re.findall(fused, assembly))
     assert products >= rnea[0].counts["mul"]
     assert defined_and_needed(code)[1] <= {"_GLOBAL_OFFSET_TABLE_"}
@@ -131,7 +134,7 @@ def test_shared_steps_are_vectors_too_and_need_nothing(target, monkeypatch):
     shared = steps.stepped(graph, steps.PIECE)
     assert shared is not None and shared.written < len(graph.order) / 4
     ir, _ = batch_module(graph, width, "k", quaternions, True, DOUBLE, shared)
-    assembly, code = compile.cross(ir, triple, cpu)
+    assembly, code = llvm.cross(ir, triple, cpu)
     assert len(re.findall(multiply, assembly)) + len(re.findall(fused, assembly)) > 300
     assert scalar(assembly) == 0
     has, wants = defined_and_needed(code)
@@ -141,13 +144,13 @@ def test_shared_steps_are_vectors_too_and_need_nothing(target, monkeypatch):
 def test_a_call_to_the_outside_is_seen():
     body = "%y = call double @sin(double %x)\nret double %y"
     ir = f"declare double @sin(double)\ndefine double @k_batch(double %x) {{\n{body}\n}}"
-    _, code = compile.cross(ir, "aarch64-linux-gnu")
+    _, code = llvm.cross(ir, "aarch64-linux-gnu")
     assert defined_and_needed(code) == ({"k_batch"}, {"sin"})
 
 
 def test_an_unknown_target_is_refused():
-    with pytest.raises(compile.CompilerMissing, match="no code for pdp11"):
-        compile.cross("", "pdp11-unknown-unix")
+    with pytest.raises(llvm.CompilerMissing, match="no code for pdp11"):
+        llvm.cross("", "pdp11-unknown-unix")
 
 
 def scalar(assembly: str) -> int:
@@ -166,7 +169,7 @@ def test_single_states_are_scalars(target, rnea):
     # The way of counting sees them where they are.
     triple, cpu, width, *_ = TARGETS[target]
     ir, _ = single_module(rnea[0], width, "k", rnea[1])
-    assert scalar(compile.cross(ir, triple, cpu)[0]) > 0
+    assert scalar(llvm.cross(ir, triple, cpu)[0]) > 0
 
 
 @pytest.mark.parametrize(
@@ -182,7 +185,51 @@ def test_stores_past_the_caches_are_there_before_the_driver_returns(target, past
     triple, cpu, width, *_ = TARGETS[target]
     graph, quaternions = program("crba", ladder.chain(8, base="floating"))
     ir, _ = batch_module(graph, width, "k", quaternions)
-    assembly, code = compile.cross(ir, triple, cpu)
+    assembly, code = llvm.cross(ir, triple, cpu)
     driver = assembly[assembly.index("\nk_batch:") :]
     assert re.search(past, assembly) and re.search(fence, driver[: driver.index("\tret")])
     assert defined_and_needed(code)[1] <= {"_GLOBAL_OFFSET_TABLE_"}
+
+
+class Arm(Target):
+    """A target that cannot run here: it shows all that a new one takes."""
+
+    name, real, lanes, bits = "arm64", DOUBLE, 2, 128
+    features = "aarch64-linux-gnu"
+
+    def __init__(self):
+        self.assembled = []
+
+    def write(self, kernel):
+        return batch_module(kernel.program, self.lanes, kernel.symbol, kernel.quaternions, kernel.finite)
+
+    def assemble(self, text):
+        self.assembled.append(text)
+        return llvm.cross(text, self.features)[1]
+
+    def load(self, code):
+        raise llvm.CompilerMissing("code of another machine")
+
+
+def test_a_kernel_is_made_for_any_target_and_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    arm = Arm()
+
+    def build():
+        text = lambda x: [[a * 2.0 + 1.0 for a in x]]  # noqa: E731
+        return Kernel.build("scale", [("x", 6)], [("y", (6,))], text, key=b"scale")
+
+    code = build().compiled(arm)
+    assert defined_and_needed(code)[0] == {"robokit_scale_batch", "robokit_scale_passes"}
+    assert "<2 x double>" in arm.assembled[0]
+    assert build().compiled(arm) == code and len(arm.assembled) == 1
+    kernel = build()
+    assert kernel(np.ones((3, 6))).tolist() == [[3.0] * 6] * 3, "this machine's code has a file of its own"
+    assert sorted(each.part for each in disk_cache.entries()) == ["arm64", "batch"]
+
+
+def test_a_target_that_cannot_be_loaded_leaves_the_plain_text():
+    kernel = Kernel.build("scale", [("x", 2)], [("y", (2,))], lambda x: [[a * 2.0 for a in x]])
+    assert kernel._maker.code(Arm()) is None
+    assert kernel._maker.refused == "code of another machine"
+    assert kernel(np.ones(2)).tolist() == [2.0, 2.0]

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
+import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
+import house
 import pytest
 
 import robokit as rk
+from robokit import dynamics
 from robokit.cli.parser import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "docs" / "_ext"))
+
+import from_source  # noqa: E402  (the folder above must be on the path first)
+import house_picture  # noqa: E402
+
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.rst"))
 
@@ -20,11 +29,72 @@ def page(name: str) -> str:
 
 
 def test_every_algorithm_is_in_the_book():
-    shown = re.findall(r"^\.\. literalinclude:: \.\./robokit/algorithms/(\w+)\.py$", page("algorithms"), re.M)
+    text, rows = page("algorithms"), from_source.index()
     files = [path.stem for path in (ROOT / "robokit" / "algorithms").glob("*.py") if path.stem != "__init__"]
-    assert sorted(shown) == sorted(files)
-    for name in files:
-        assert f".. _{name}:" in page("algorithms") and f":ref:`{name} <{name}>`" in page("algorithms"), name
+    assert sorted(row.name for row in rows) == sorted(files)
+    assert all(row.title and row.source and row.cost.startswith("O(") for row in rows)
+    assert ".. algorithm-index::\n" in text and ".. other-algorithms::\n" in text
+    for name in from_source.sections():
+        assert f".. _{name}:" in text, f"the index links to {name}"
+
+
+def test_an_algorithm_without_a_section_is_in_the_index_all_the_same(tmp_path, monkeypatch):
+    said = (
+        '"""Power of a motion: tau . v.\n\nSource: eq. 3, 4. `tau` has no signs.\nCost: O(n). One sum.\n"""\n'
+    )
+    (tmp_path / "power.py").write_text(said)
+    monkeypatch.setattr(from_source, "ALGORITHMS", tmp_path)
+    monkeypatch.setattr(from_source, "sections", list)
+    (row,) = from_source.index()
+    assert (row.name, row.title) == ("power", "Power of a motion: tau . v")
+    assert (row.source, row.cost) == ("eq. 3, 4", "O(n)")
+    (tmp_path / "power.py").write_text('"""Power."""\n')
+    with pytest.raises(ValueError, match=r"power.py: its docstring has no line 'Source"):
+        from_source.index()
+
+
+def test_the_chapters_list_every_dynamics_function():
+    chapters = from_source.chapters()
+    shown = re.findall(r"^\.\. chapter:: (\w+)$", page("api"), re.M)
+    assert sorted(shown) == chapters
+    listed = [name for chapter in shown for _, name in from_source.public(chapter)]
+    assert sorted(listed) == sorted(dynamics.__all__)
+    kinds = {name: kind for chapter in shown for kind, name in from_source.public(chapter)}
+    assert all(isinstance(getattr(rk, name), type) == (kind == "class") for name, kind in kinds.items())
+
+
+class Picture(HTMLParser):
+    """Classes and links of an SVG's groups and anchors."""
+
+    def __init__(self, svg: str) -> None:
+        super().__init__()
+        self.arrows: list[set[str]] = []
+        self.links: list[str] = []
+        self.feed(svg)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag == "g":
+            self.arrows.append(set(given["class"].split()))
+        if tag == "a":
+            self.links.append(given["href"])
+
+
+@pytest.mark.parametrize("folder", house.FLOORS)
+def test_the_picture_of_the_house_has_every_part_and_every_import(folder):
+    drawn = Picture(house_picture.draw(folder))
+    parts = [part for parts in house.FLOORS[folder] for part in parts]
+    assert len(drawn.links) == len(parts)
+    for link in drawn.links:
+        assert f".. _{link.removeprefix('#')}:\n" in page("architecture"), f"no paragraph {link}"
+    edges = house_picture.imports_between(folder)
+    arrows = {frozenset({f"from-{a}", f"to-{b}"}) for a, b in edges}
+    assert {frozenset(arrow - {"import", "drawn", "implied", "up"}) for arrow in drawn.arrows} == arrows
+
+
+def test_only_arrows_that_no_others_imply_are_drawn():
+    edges = {("a", "b"), ("b", "c"), ("a", "c"), ("a", "d")}
+    assert house_picture.not_implied(edges) == edges - {("a", "c")}
 
 
 def test_every_command_is_on_the_page_of_the_command_line():
@@ -59,6 +129,7 @@ def test_every_public_name_is_in_the_reference():
     text = page("api")
     modules = set(re.findall(r"^\.\. automodule:: ([\w.]+)$", text, re.M))
     named = set(re.findall(r"^\.\. auto(?:function|class):: robokit\.(\w+)$", text, re.M))
+    named |= {name for chapter in from_source.chapters() for _, name in from_source.public(chapter)}
     for name, value in vars(rk).items():
         if name.startswith("_") or not getattr(value, "__module__", "").startswith("robokit"):
             continue
@@ -73,6 +144,24 @@ def test_tests_and_files_that_a_page_names_exist(path):
         assert f"def {name}(" in tests, f"{path.name} names {name}, which is not there"
     for name in re.findall(r"``((?:robokit|tests|robots|docs|examples)/[\w/.]+)``", text):
         assert (ROOT / name).exists(), f"{path.name} names {name}, which is not there"
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_public_names_that_a_page_uses_exist(path):
+    for name in re.findall(r"\brk\.([a-zA-Z_]+)", path.read_text(encoding="utf-8")):
+        assert name in rk.__all__, f"{path.name}: there is no rk.{name}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_a_page_quotes_from_a_file_is_there(path):
+    text = path.read_text(encoding="utf-8")
+    for name, options in re.findall(r"^\.\. literalinclude:: (\S+)\n((?:   :.*\n)*)", text, re.M):
+        quoted = (DOCS / name).resolve().read_text(encoding="utf-8")
+        for option, value in re.findall(r":([\w-]+): (.*)\n", options):
+            if option in ("start-at", "end-at", "end-before"):
+                assert value in quoted, f"{path.name}: {name} has no {value!r}"
+            elif option == "pyobject":
+                assert re.search(rf"^(def|class) {value}\b", quoted, re.M), f"{path.name}: {name}, {value}"
 
 
 def test_every_page_is_in_the_table_of_contents():

@@ -11,7 +11,6 @@ import sim_models as m
 
 import robokit as rk
 from robokit.engine.maker import Maker
-from robokit.engine.run.rollout_calls import Passes
 from robokit.sim import rollout_batch as rows_module
 
 
@@ -345,4 +344,4 @@ def test_a_kernel_must_feed_everything_back():
         "one", [("x", 1)], [("y", (1,)), ("z", (1,))], lambda x: [x, x], feedback={"y": "x"}
     )
     with pytest.raises(ValueError, match="every output must be fed back"):
-        Passes(kernel)
+        kernel.rollout_runner()

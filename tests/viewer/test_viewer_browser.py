@@ -324,6 +324,41 @@ def test_names_are_shown_and_never_run(watch, shapes, tmp_path):
     assert page.locator(".row .body").nth(2).inner_text() == "a & b < c"
 
 
+def test_a_run_that_stopped_early_has_a_banner(watch, humanoid, tmp_path):
+    motion = made_up_motion(humanoid)
+    motion.summary["stopped"] = {
+        "time": 0.25,
+        "reason": f"The energy of body {EVIL!r} grew a thousandfold.",
+        "remedy": "Take a smaller step: dt=0.0005.",
+    }
+    page = watch.open(write_page(motion, tmp_path / "stopped.html"))
+    page.screenshot(path=tmp_path / "stopped.png")
+    banner = page.get_by_role("alert")
+    assert banner.is_visible()
+    assert banner.inner_text().startswith("Stopped at 0.250 s. The energy of body")
+    assert EVIL in banner.inner_text() and banner.inner_text().endswith("dt=0.0005.")
+    assert page.evaluate("window.pwned") is None
+    assert page.evaluate(LAYOUT) == {"cut": [], "over": [], "outside": [], "scrolls": False}
+    page.get_by_role("button", name="Light or dark").click()
+    page.screenshot(path=tmp_path / "stopped_dark.png")
+
+
+def test_a_run_that_ended_in_time_has_no_banner(page):
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_numbers_of_a_run_that_exploded_fit_on_the_page(watch, humanoid, tmp_path):
+    motion = made_up_motion(humanoid)
+    motion.energy.kinetic[-3:] = -1.5e17
+    motion.summary["energy_balance"] = 1.5e17
+    page = watch.open(write_page(motion, tmp_path / "exploded.html"))
+    page.keyboard.press("End")
+    page.screenshot(path=tmp_path / "exploded.png")
+    assert "1.5·10¹⁷ J" in page.locator("#strip").inner_text()
+    assert "−1.5·10¹⁷" in page.locator(".legend").first.inner_text()
+    assert page.evaluate(LAYOUT) == {"cut": [], "over": [], "outside": [], "scrolls": False}
+
+
 def test_both_themes(page, tmp_path):
     page.get_by_role("button", name="Light or dark").click()
     page.wait_for_timeout(150)

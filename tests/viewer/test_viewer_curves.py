@@ -88,7 +88,7 @@ def test_no_two_lines_of_this_motion_are_alike(tumble):
 
 
 def test_linear_momentum_is_that_of_the_centre_of_mass(tumble, data):
-    """By Newton, not by the function that the books use."""
+    """By Newton, not by the function that the ledger uses."""
     (curve,) = (c for c in data["curves"] if c["title"].startswith("Linear"))
     com, mass = rk.center_of_mass(tumble.robot, tumble.q), tumble.robot.total_mass
     for i, line in enumerate(curve["series"]):

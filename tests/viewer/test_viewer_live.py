@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import umsgpack
 from viewer_cases import made_up_motion, pendulum
 
 from robokit.errors import ShapeError
@@ -67,23 +68,21 @@ def test_it_ends_at_close_and_starts_again(viewer):
 def test_display_moves_the_bodies(viewer):
     viewer.display(np.array([np.pi / 2, 0.0]))
     time.sleep(0.1)
-    import umsgpack
-    from meshcat.servers.tree import find_node
-
-    node = find_node(viewer.meshcat.window._tree, ["meshcat", "robot", "2_lower"])
-    matrix = np.array(umsgpack.unpackb(node.transform)["matrix"]).reshape(4, 4).T
+    (transform,) = [
+        command
+        for command in map(umsgpack.unpackb, viewer.meshcat.window.scene.packed())
+        if command["type"] == "set_transform" and command["path"].endswith("robot/2_lower")
+    ]
+    matrix = np.array(transform["matrix"]).reshape(4, 4).T
     assert np.allclose(matrix[:3, 3], [-0.5, 0, 0], atol=1e-9)
 
 
 def test_play_sends_one_animation(viewer):
     viewer.play(made_up_motion(viewer.robot, duration=0.5), speed=0.5)
     time.sleep(0.2)
-    import umsgpack
-    from meshcat.servers.tree import walk
-
-    sent = [node.animation for node in walk(viewer.meshcat.window._tree) if node.animation]
-    assert len(sent) == 1
-    clips = umsgpack.unpackb(sent[0])["animations"]
+    sent = map(umsgpack.unpackb, viewer.meshcat.window.scene.packed())
+    (animation,) = [command for command in sent if command["type"] == "set_animation"]
+    clips = animation["animations"]
     assert len(clips) == 2 and clips[0]["clip"]["fps"] == 0.5
     assert clips[0]["clip"]["tracks"][0]["keys"][-1]["time"] == pytest.approx(0.5)
 

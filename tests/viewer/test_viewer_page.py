@@ -8,13 +8,15 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from viewer_cases import EVIL, made_up_motion, pendulum
 
 import robokit as rk
-from robokit.model import Box, Shape
+from robokit.errors import RobokitError, ShapeError, WrongType
+from robokit.model import Box, ModelBuilder, Shape
 from robokit.viewer import page_html, write_page
 from robokit.viewer.page import ASSETS, inline_script, json_for_html
 from robokit.viewer.payload import pose_payload, trajectory_payload
@@ -74,6 +76,42 @@ def test_a_simulated_fall_becomes_a_page(tmp_path):
     assert {"steps_per_second", "energy_balance"} <= {entry["key"] for entry in data["summary"]}
 
 
+def test_the_figures_in_the_header_are_those_of_simulations():
+    b = ModelBuilder("brick")
+    b.link("brick", mass=1.0, inertia=np.eye(3) * 0.01, collisions=(Shape(Box((0.1, 0.1, 0.1))),))
+    trajectory = rk.simulate(b.build(base="floating"), duration=0.01, dt=1e-3, ground=rk.Ground())
+    labels = re.search(r"const LABELS = \{(.*?)\n\};", (ASSETS / "page.js").read_text(), re.S).group(1)
+    keys = re.findall(r"^  (\w+):", labels, re.M)
+    assert len(keys) == 4 and set(keys) <= set(trajectory.summary)
+
+
+STOPPED = {"time": 0.25, "reason": "The energy grew.", "remedy": "Take a smaller step."}
+
+
+def test_a_run_that_stopped_early_says_when_why_and_what_to_do(shapes):
+    motion = made_up_motion(pendulum(shapes=shapes), duration=0.2)
+    assert trajectory_payload(motion).stopped is None
+    motion.summary["stopped"] = STOPPED
+    assert data_of(page_html(motion))["stopped"] == STOPPED
+
+
+def test_a_stop_without_a_finite_time_is_at_the_last_state(shapes):
+    motion = made_up_motion(pendulum(shapes=shapes), duration=0.2)
+    motion.summary["stopped"] = {"time": float("nan"), "reason": "Not finite."}
+    stopped = data_of(page_html(motion))["stopped"]
+    assert stopped == {"time": motion.t[-1], "reason": "Not finite.", "remedy": ""}
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_mass_freedoms_and_base_are_those_of_the_robot(base):
+    # A fixed root's own mass does not move: the humanoid has 75.0 kg, of which 66.6 kg move.
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base=base)
+    shown = pose_payload(robot).robot
+    assert (shown.base, shown.dof, shown.mass) == (base, robot.nv, robot.total_mass)
+    assert shown.total_mass == pytest.approx(sum(link.mass for link in robot.links))
+    assert (shown.mass < shown.total_mass - 1.0) == (base == "fixed")
+
+
 def test_only_touching_points_are_stored(fall):
     frames = trajectory_payload(fall).frames
     count = np.frombuffer(base64.b64decode(frames.contact_count), dtype="<f4")
@@ -113,6 +151,18 @@ def test_a_motion_without_ground_contacts_or_summary_is_shown():
     data = trajectory_payload(motion)
     assert data.ground is None and [figure.key for figure in data.summary] == ["energy_balance"]
     assert data.frames.contacts is None
+
+
+def test_what_a_page_cannot_show_is_refused(fall):
+    robot = pendulum()
+    with pytest.raises(WrongType, match="source: expected a Trajectory or a Robot, got str"):
+        page_html("robot.urdf")
+    with pytest.raises(ShapeError, match=r"q: expected one configuration, shape \(2,\), got \(3, 2\)"):
+        page_html(robot, np.zeros((3, 2)))
+    with pytest.raises(ShapeError, match=r"got 3 samples of 'pendulum'.*robot\.sample\(k\)"):
+        page_html(robot.with_inertias({"upper": (np.ones(3), None, None)}))
+    with pytest.raises(RobokitError, match=r"Trajectory\.load\(path, robot="):
+        page_html(replace(fall, robot=None))
 
 
 def test_vendored_files_are_the_ones_listed():

@@ -9,10 +9,11 @@ import pytest
 from viewer_cases import pendulum
 
 import robokit as rk
-from robokit.meshes.collada import read_collada
+from robokit.errors import ShapeError
+from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.thin import cluster, simplify, thinned_mesh
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
-from robokit.viewer.live import capsule_triangles
+from robokit.viewer.meshcat_shapes import capsule_triangles
 from robokit.viewer.nodes import Triangles
 from robokit.viewer.poses import body_poses, bounds, frame_indices, quaternions_xyzw, rotate
 from robokit.viewer.scene import MISSING_COLOUR, inertia_box, scene
@@ -121,7 +122,7 @@ def test_vertex_clustering_keeps_to_the_budget_too():
 
 def test_collada_geometry_units_transforms_and_colour(tmp_path):
     (tmp_path / "t.dae").write_text(TRIANGLE_DAE)
-    (surface,) = read_collada(tmp_path / "t.dae")
+    (surface,) = read_mesh(tmp_path / "t.dae")
     points, faces, colour = surface.vertices, surface.faces, surface.rgba
     assert colour == (0.2, 0.4, 0.6, 1.0)
     assert len(faces) == 3
@@ -134,7 +135,7 @@ def test_collada_vertex_lists_may_be_long(tmp_path):
     (tmp_path / "t.dae").write_text(
         TRIANGLE_DAE.replace("0 0 1000</float", "0 0" + " " * 10_100_000 + "1000</float")
     )
-    (surface,) = read_collada(tmp_path / "t.dae")
+    (surface,) = read_mesh(tmp_path / "t.dae")
     points = surface.vertices
     assert points.shape == (4, 3)
 
@@ -180,6 +181,9 @@ def test_frames_keep_both_ends_and_the_rate():
     assert len(chosen) == 301 and np.ptp(np.diff(t[chosen])) < 0.0021
     assert list(frame_indices(np.array([0.0, 0.1, 0.2]))) == [0, 1, 2]
     assert list(frame_indices(np.array([0.0]))) == [0]
+    for wrong in (0.0, -60.0, float("nan")):
+        with pytest.raises(ShapeError, match="max_fps"):
+            frame_indices(t, wrong)
 
 
 def test_the_bounding_box_holds_the_whole_motion():

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from viewer_cases import pendulum
 
+import robokit as rk
+from robokit.errors import WrongType
 from robokit.viewer import draw_sparsity, sparsity_figure
-from robokit.viewer.mass_matrix_figure import count_lines, tree_layout
+from robokit.viewer.mass_matrix_figure import ENTRY, ZERO, count_lines, rectangles, tree_layout
 
 START = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
@@ -41,3 +48,41 @@ def test_the_tree_is_laid_out_without_crossings():
     assert list(depth) == [0, 1, 2, 3, 2, 3, 1]
     assert list(x[[3, 5, 6]]) == [0, 1, 2] and x[1] == 0.5
     assert np.isclose(x[0], 1.25)
+
+
+@pytest.mark.parametrize("name", ["chain", "humanoid"])
+def test_vector_pictures_are_small(tmp_path, name):
+    # A square for every cell of the chain's 106 x 106 patterns took 3.5 MB.
+    robot = rk.load_urdf(rk.find_robot(name), base="floating")
+    assert draw_sparsity(robot, tmp_path / "h.svg").stat().st_size < 200_000
+
+
+@given(st.integers(0, 9).flatmap(lambda n: arrays(bool, (n, n))))
+def test_rectangles_cover_each_cell_once_and_no_other(cells):
+    covered = np.zeros(cells.shape, dtype=int)
+    for x0, y0, x1, y1 in rectangles(cells).astype(int):
+        covered[y0:y1, x0:x1] += 1
+    assert (covered == cells).all()
+
+
+def test_cells_have_their_colours_and_white_between_them(humanoid):
+    figure = sparsity_figure(humanoid)
+    canvas = FigureCanvasAgg(figure)
+    figure.set_dpi(200)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[..., :3] / 255.0
+    n = humanoid.nv
+
+    def seen(x, y):
+        column, row = figure.axes[1].transData.transform((x, y))
+        return pixels[len(pixels) - 1 - int(row), int(column)]
+
+    for i, j in np.random.default_rng(1).integers(0, n, (60, 2)):
+        expected = to_rgb(ENTRY if humanoid.inertia_pattern[i, j] else ZERO)
+        assert np.allclose(seen(j + 0.5, i + 0.5), expected, atol=0.01)
+    assert seen(5.0, 5.5).min() > min(to_rgb(ENTRY)) + 0.2
+
+
+def test_what_is_no_robot_is_refused(tmp_path):
+    with pytest.raises(WrongType, match=r"rk.load_urdf\('arm.urdf'\)"):
+        draw_sparsity("arm.urdf", tmp_path / "h.svg")

@@ -23,11 +23,12 @@ from robokit.engine.emit import ir as text
 from robokit.engine.emit import rollout_driver as passes
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import DOUBLE, Real
-from robokit.engine.emit.lanes import STAGE, Pairs, Rows
+from robokit.engine.emit.lanes import STAGE, Rows
 from robokit.engine.emit.repeat_code import StepWriter
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
+from robokit.engine.signature import Pairs
 from robokit.engine.trace.program import Program
 
 

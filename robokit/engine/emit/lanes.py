@@ -8,9 +8,8 @@ from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine.emit import aligned_stores as pour
 from robokit.engine.emit.ir import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, Real, constant, vector
 from robokit.engine.passes.chunks import Schedule
+from robokit.engine.signature import Pairs
 from robokit.engine.trace.program import Program
-
-Pairs = Sequence[tuple[int, int]]
 
 UNROLLED = 512
 """Most blocks of an output that are written without a loop."""
@@ -232,7 +231,8 @@ class Rows:
             self._write_unrolled(k, slots, starts, results, rows)
             return sick
         zero = [s for s in starts if all(r == 0.0 and type(r) is float for r in results[s : s + w])]
-        rest = [s for s in starts if s not in set(zero)]
+        empty = set(zero)
+        rest = [s for s in starts if s not in empty]
         if zero:
             columns = self._table(zero)
             i, carried = self._loop(f"zero{k}", len(zero), self._constant(0.0))

@@ -1,45 +1,91 @@
-"""The body of every kernel's builtin, as LLVM IR, and what it must know of Python's and NumPy's objects.
+"""The body of every kernel's builtin function, as LLVM IR: from Python's objects to the kernel and back.
 
-The layout of NumPy's arrays is part of its ABI and the same in NumPy 1.x and 2.x; it is tried on live
-arrays all the same before it is trusted. The code holds no address of its process: those come with the
-description of the kernel, so that the code can be kept on disk.
+What it assumes: 64-bit little-endian CPython with the GIL, whose objects begin with their count of
+references and their type; floats, bytes, instances of classes with two slots, and NumPy's arrays hold their
+parts where :class:`Layout` says. The layout of arrays is part of NumPy's ABI and the same in NumPy 1.x and
+2.x.
+
+How that is checked: run/numpy_layout.py looks at live objects through the same offsets, and
+run/single_calls.py calls the finished machine code on arrays with known answers. Both happen before the
+first single call of a process.
+
+What happens where it does not hold: single calls go through ctypes, some microseconds slower, with the same
+results (``_slow_call`` in run/single_calls.py).
+
+The code holds no address of its process: those come with the description of the kernel
+(:data:`ADDRESSES`), so that the code can be kept on disk.
 """
 
 from __future__ import annotations
 
-import ctypes
-import importlib
-import sys
-import sysconfig
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
 
 MOST_ARGUMENTS = 24
+"""Inputs and outputs together."""
+
 MOST_DIMENSIONS = 4
-FIRST_WORDS = 7
-"""Words of a description before the addresses."""
+"""Of an argument."""
 
 ROWS = -1
 """Stands for the number of states, the first dimension of all arguments of a batch."""
 
-# Offsets in PyObject and PyArrayObject of 64-bit CPython with the GIL.
-_TYPE, _DATA, _NDIM, _DIMS, _DESCR, _FLAGS = 8, 16, 24, 32, 56, 64
-_BYTES = 32
-_FLOAT = 16
-_SLOTS = (16, 24)
-_READABLE, _WRITEABLE = 0x101, 0x501  # C contiguous, aligned; and writeable
+FIRST_WORDS = 7
+"""Words of a description before the addresses."""
 
-_TEXT = """
+ADDRESSES = (
+    "array",
+    "float64",
+    "float",
+    "none",
+    "new",
+    "tuple",
+    "set_item",
+    "from_double",
+    "incref",
+    "decref",
+    "alloc",
+)
+"""Objects and functions of a process that the code finds in the description."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things lie in Python's objects.
+
+    Attributes:
+        type: of an object's type [bytes from the object], as all offsets.
+        bytes: of the content of bytes.
+        float: of the double in a float.
+        slots: of the two slots of an object whose class has two.
+        data, ndim, dims, descr, flags: of an array's fields.
+        readable: flags of an array that can be read: C-contiguous and aligned.
+        writeable: flags of one that can be written too.
+    """
+
+    type: int
+    bytes: int
+    float: int
+    slots: tuple[int, int]
+    data: int
+    ndim: int
+    dims: int
+    descr: int
+    flags: int
+    readable: int
+    writeable: int
+
+
+# What the kernel is like, from its description; and how many arguments came: the inputs, or outputs too.
+_READ = """
 declare void @llvm.memcpy.inline.p0.p0.i64(ptr, ptr, i64, i1)
 define ptr @entry(ptr %self, ptr %given, i64 %count) nounwind {{
 entry:
-  %spec = getelementptr i8, ptr %self, i64 {BYTES}
-  %pointers = alloca [{MOST} x ptr]
-  %objects = alloca [{MOST} x ptr]
-  %numbers = alloca [{MOST} x double]
-  %strides = alloca [{STRIDES} x i64]
-  %newdims = alloca [{DIMENSIONS} x i64]
+  %spec = getelementptr i8, ptr %self, i64 {layout.bytes}
+  %pointers = alloca [{most} x ptr]
+  %objects = alloca [{most} x ptr]
+  %numbers = alloca [{most} x double]
+  %strides = alloca [{strides} x i64]
+  %newdims = alloca [{dimensions} x i64]
   %prows = alloca i64
   store i64 0, ptr %prows
   %kernel = load ptr, ptr %spec
@@ -61,33 +107,38 @@ entry:
   %full = icmp eq i64 %count, %all
   %fits = or i1 %fresh, %full
   br i1 %fits, label %check, label %none
+"""
 
+# Each argument must be exactly an array of float64, C-contiguous, aligned (an output also writeable), of the
+# shape that the description says; or a float where a single number is expected. Its address and the bytes of
+# one of its rows are noted.
+_CHECK = """
 check:
   %k = phi i64 [0, %entry], [%k1, %next]
   %checked = icmp eq i64 %k, %count
   br i1 %checked, label %make, label %one
 one:
-  %w4 = mul i64 %k, {WORDS}
-  %w = add i64 %w4, {HEAD}
+  %w4 = mul i64 %k, {words}
+  %w = add i64 %w4, {head}
   %pn = getelementptr i64, ptr %spec, i64 %w
   %n = load i64, ptr %pn
   %pob = getelementptr ptr, ptr %given, i64 %k
   %ob = load ptr, ptr %pob
-  %pt = getelementptr i8, ptr %ob, i64 {TYPE}
+  %pt = getelementptr i8, ptr %ob, i64 {layout.type}
   %type = load ptr, ptr %pt
   %is_array = icmp eq ptr %type, %at_array
   br i1 %is_array, label %array, label %other
 array:
-  %pd = getelementptr i8, ptr %ob, i64 {DESCR}
+  %pd = getelementptr i8, ptr %ob, i64 {layout.descr}
   %descr = load ptr, ptr %pd
   %double = icmp eq ptr %descr, %at_float64
-  %pf = getelementptr i8, ptr %ob, i64 {FLAGS}
+  %pf = getelementptr i8, ptr %ob, i64 {layout.flags}
   %flags = load i32, ptr %pf
   %is_in = icmp ult i64 %k, %nin
-  %want = select i1 %is_in, i32 {READABLE}, i32 {WRITEABLE}
+  %want = select i1 %is_in, i32 {layout.readable}, i32 {layout.writeable}
   %have = and i32 %flags, %want
   %usable = icmp eq i32 %have, %want
-  %pnd = getelementptr i8, ptr %ob, i64 {NDIM}
+  %pnd = getelementptr i8, ptr %ob, i64 {layout.ndim}
   %nd32 = load i32, ptr %pnd
   %nd = zext i32 %nd32 to i64
   %same = icmp eq i64 %nd, %n
@@ -95,7 +146,7 @@ array:
   %a2 = and i1 %a1, %same
   br i1 %a2, label %shape, label %none
 shape:
-  %pdims = getelementptr i8, ptr %ob, i64 {DIMS}
+  %pdims = getelementptr i8, ptr %ob, i64 {layout.dims}
   %dims = load ptr, ptr %pdims
   br label %axis
 axis:
@@ -111,7 +162,7 @@ axis_one:
   %equal = icmp eq i64 %got, %wanted
   br i1 %equal, label %axis_ok, label %axis_rows
 axis_rows:
-  %is_rows = icmp eq i64 %wanted, {ROWS}
+  %is_rows = icmp eq i64 %wanted, {rows}
   br i1 %is_rows, label %axis_count, label %none
 axis_count:
   %before = load i64, ptr %prows
@@ -126,7 +177,7 @@ axis_count:
 axis_ok:
   br label %axis
 data:
-  %pdata = getelementptr i8, ptr %ob, i64 {DATA}
+  %pdata = getelementptr i8, ptr %ob, i64 {layout.data}
   %from_array = load ptr, ptr %pdata
   br label %next
 other:
@@ -139,7 +190,7 @@ other:
   %o1 = and i1 %is_float, %o_in
   %o2 = and i1 %o1, %single
   %o3 = and i1 %o2, %vector
-  %from_float = getelementptr i8, ptr %ob, i64 {FLOAT}
+  %from_float = getelementptr i8, ptr %ob, i64 {layout.float}
   br i1 %o3, label %next, label %none
 next:
   %address = phi ptr [%from_array, %data], [%from_float, %other]
@@ -147,13 +198,16 @@ next:
   store ptr %address, ptr %pp
   %po = getelementptr ptr, ptr %objects, i64 %k
   store ptr %ob, ptr %po
-  %prb = getelementptr i64, ptr %pn, i64 {ROW_BYTES}
+  %prb = getelementptr i64, ptr %pn, i64 {row_bytes}
   %rb = load i64, ptr %prb
   %pst = getelementptr i64, ptr %strides, i64 %k
   store i64 %rb, ptr %pst
   %k1 = add i64 %k, 1
   br label %check
+"""
 
+# Given outputs must not overlap any input: what is written early would be read later.
+_APART = """
 make:
   br i1 %full, label %apart, label %make_next
 apart:
@@ -194,19 +248,23 @@ from_done:
 to_done:
   %to1 = add i64 %to, 1
   br label %to_next
+"""
+
+# New arrays for outputs that were not given; a number is written to the stack and boxed later.
+_MAKE = """\
 make_next:
   %m = phi i64 [%nin, %make], [%m1, %made]
   %all_made = icmp eq i64 %m, %all
   br i1 %all_made, label %run, label %make_one
 make_one:
-  %mw4 = mul i64 %m, {WORDS}
-  %mw = add i64 %mw4, {HEAD}
+  %mw4 = mul i64 %m, {words}
+  %mw = add i64 %mw4, {head}
   %pmn = getelementptr i64, ptr %spec, i64 %mw
   %mn = load i64, ptr %pmn
   %pm = getelementptr ptr, ptr %pointers, i64 %m
   %pmo = getelementptr ptr, ptr %objects, i64 %m
   %mrows = load i64, ptr %prows
-  %mprb = getelementptr i64, ptr %pmn, i64 {ROW_BYTES}
+  %mprb = getelementptr i64, ptr %pmn, i64 {row_bytes}
   %mrb = load i64, ptr %mprb
   %mpst = getelementptr i64, ptr %strides, i64 %m
   store i64 %mrb, ptr %mpst
@@ -219,9 +277,9 @@ number:
   br label %made
 new:
   %asked = getelementptr i64, ptr %pmn, i64 1
-  call void @llvm.memcpy.inline.p0.p0.i64(ptr %newdims, ptr %asked, i64 {DIMENSION_BYTES}, i1 false)
+  call void @llvm.memcpy.inline.p0.p0.i64(ptr %newdims, ptr %asked, i64 {dimension_bytes}, i1 false)
   %asked0 = load i64, ptr %asked
-  %open = icmp eq i64 %asked0, {ROWS}
+  %open = icmp eq i64 %asked0, {rows}
   %dim0 = select i1 %open, i64 %mrows, i64 %asked0
   store i64 %dim0, ptr %newdims
   %mn32 = trunc i64 %mn to i32
@@ -231,14 +289,17 @@ new:
   %failed = icmp eq ptr %object, null
   br i1 %failed, label %drop_error, label %made_array
 made_array:
-  %pmdata = getelementptr i8, ptr %object, i64 {DATA}
+  %pmdata = getelementptr i8, ptr %object, i64 {layout.data}
   %mdata = load ptr, ptr %pmdata
   store ptr %mdata, ptr %pm
   br label %made
 made:
   %m1 = add i64 %m, 1
   br label %make_next
+"""
 
+# The kernel itself: the driver of one state, or the batch driver with the strides of its rows.
+_RUN = """
 run:
   %rows = load i64, ptr %prows
   %is_batch = icmp ugt i64 %rows, 0
@@ -257,7 +318,11 @@ ran:
   br i1 %good, label %answer, label %refused
 refused:
   br i1 %full, label %none, label %drop_none
+"""
 
+# The outputs as Python objects: one, a tuple, or one in a new object of the class that holds answers. Arrays
+# that the caller gave get a reference more; new ones are handed over.
+_ANSWER = """
 answer:
   %one_out = icmp eq i64 %nout, 1
   br i1 %one_out, label %wrap, label %tuple
@@ -310,13 +375,17 @@ not_held:
   call void %at_decref(ptr %value)
   ret ptr null
 keep:
-  %powner = getelementptr i8, ptr %held, i64 {FIRST}
+  %powner = getelementptr i8, ptr %held, i64 {layout.slots[0]}
   store ptr %owner, ptr %powner
   call void %at_incref(ptr %owner)
-  %pvalue = getelementptr i8, ptr %held, i64 {SECOND}
+  %pvalue = getelementptr i8, ptr %held, i64 {layout.slots[1]}
   store ptr %value, ptr %pvalue
   ret ptr %held
+"""
 
+# Ways out. New arrays are released. None says that the call goes the slow way, NULL that Python has an error
+# set.
+_DROP = """
 drop_none:
   br label %drop
 drop_error:
@@ -346,7 +415,10 @@ none:
   call void %at_incref(ptr %at_none)
   ret ptr %at_none
 }}
+"""
 
+# A kernel to try it all on: swaps two numbers, refuses NaN.
+_PROBE = """
 define i64 @probe(ptr %args, ptr %ws) nounwind {{
   %pi = load ptr, ptr %args
   %pa = getelementptr ptr, ptr %args, i64 1
@@ -364,141 +436,21 @@ define i64 @probe(ptr %args, ptr %ws) nounwind {{
 """
 
 
-ADDRESSES = (
-    "array",
-    "float64",
-    "float",
-    "none",
-    "new",
-    "tuple",
-    "set_item",
-    "from_double",
-    "incref",
-    "decref",
-    "alloc",
-)
-"""Objects and functions of this process that the code finds in its spec."""
-
-
-def text() -> str:
+def text(layout: Layout) -> str:
     """The module with @entry, and with @probe, a kernel to try it on; it is the same in every process."""
     loads = []
     for k, name in enumerate(ADDRESSES):
         loads.append(f"  %pat_{name} = getelementptr i64, ptr %spec, i64 {FIRST_WORDS + k}")
         loads.append(f"  %at_{name} = load ptr, ptr %pat_{name}")
-    return _TEXT.format(
-        MOST=MOST_ARGUMENTS,
-        STRIDES=MOST_ARGUMENTS + 1,
-        HEAD=FIRST_WORDS + len(ADDRESSES),
+    return "".join((_READ, _CHECK, _APART, _MAKE, _RUN, _ANSWER, _DROP, _PROBE)).format(
+        layout=layout,
         addresses="\n".join(loads),
-        TYPE=_TYPE,
-        DATA=_DATA,
-        NDIM=_NDIM,
-        DIMS=_DIMS,
-        DESCR=_DESCR,
-        FLAGS=_FLAGS,
-        BYTES=_BYTES,
-        FLOAT=_FLOAT,
-        FIRST=_SLOTS[0],
-        SECOND=_SLOTS[1],
-        DIMENSIONS=MOST_DIMENSIONS,
-        DIMENSION_BYTES=8 * MOST_DIMENSIONS,
-        WORDS=MOST_DIMENSIONS + 2,
-        ROW_BYTES=MOST_DIMENSIONS + 1,
-        ROWS=ROWS,
-        READABLE=_READABLE,
-        WRITEABLE=_WRITEABLE,
+        most=MOST_ARGUMENTS,
+        strides=MOST_ARGUMENTS + 1,
+        head=FIRST_WORDS + len(ADDRESSES),
+        words=MOST_DIMENSIONS + 2,
+        dimensions=MOST_DIMENSIONS,
+        dimension_bytes=8 * MOST_DIMENSIONS,
+        row_bytes=MOST_DIMENSIONS + 1,
+        rows=ROWS,
     )
-
-
-def addresses() -> list[int]:
-    """Where :data:`ADDRESSES` are in this process.
-
-    Raises:
-        ImportError, AttributeError, ValueError: NumPy's functions are not where they should be.
-    """
-    api = ctypes.pythonapi
-    functions = (
-        api.PyTuple_New,
-        api.PyTuple_SetItem,
-        api.PyFloat_FromDouble,
-        api.Py_IncRef,
-        api.Py_DecRef,
-        api.PyType_GenericAlloc,
-    )
-    objects = (np.ndarray, np.dtype(np.float64), float, None)
-    found = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]
-    return [*map(id, objects), _numpy_api()[93], *found]
-
-
-def layout_is_known() -> bool:
-    """Look at live objects through the offsets that the machine code will use."""
-    if (
-        sys.implementation.name != "cpython"
-        or sys.byteorder != "little"
-        or ctypes.sizeof(ctypes.c_void_p) != 8
-        or sysconfig.get_config_var("Py_GIL_DISABLED")
-        or object.__basicsize__ != 16
-        or bytes.__basicsize__ != _BYTES + 1
-        or np.ndarray.__basicsize__ < _FLAGS + 8
-    ):
-        return False
-
-    def word(ob: Any, offset: int, kind: Any = ctypes.c_int64) -> int:
-        return kind.from_address(id(ob) + offset).value
-
-    some = b"eight or more"
-    if ctypes.string_at(id(some) + _BYTES, len(some)) != some:
-        return False
-    number = 1.25
-    if word(number, _TYPE) != id(float) or ctypes.c_double.from_address(id(number) + _FLOAT).value != number:
-        return False
-    read_only = np.arange(5.0)
-    read_only.flags.writeable = False
-    for a in (np.zeros(7), np.zeros((3, 4)), np.zeros((3, 4, 5))[:, ::2], np.zeros((2, 3)).T, read_only):
-        if (
-            word(a, _TYPE) != id(np.ndarray)
-            or word(a, _DATA) != a.__array_interface__["data"][0]
-            or word(a, _NDIM, ctypes.c_int32) != a.ndim
-            or word(a, _DESCR) != id(np.dtype(np.float64))
-            or word(a, _FLAGS, ctypes.c_int32) & 0x501
-            != a.flags.c_contiguous * 1 + a.flags.aligned * 0x100 + a.flags.writeable * 0x400
-            or tuple((ctypes.c_int64 * a.ndim).from_address(word(a, _DIMS))) != a.shape
-        ):
-            return False
-    return True
-
-
-def can_hold(holder: type) -> bool:
-    """Look whether the machine code may make objects of a class with two slots, and where it expects them."""
-    slots = holder.__dict__.get("__slots__", ())
-    if holder.__basicsize__ != _SLOTS[1] + 8 or len(slots) != 2:
-        return False
-    some: Any = object.__new__(holder)
-    values = object(), object()
-    for name, value in zip(slots, values, strict=True):
-        setattr(some, name, value)
-    return all(
-        ctypes.c_int64.from_address(id(some) + place).value == id(value)
-        for place, value in zip(_SLOTS, values, strict=True)
-    )
-
-
-def _numpy_api() -> Any:
-    """NumPy's table of C functions.
-
-    Raises:
-        ImportError, AttributeError, ValueError: not there, or of an unknown ABI.
-    """
-    core = "numpy._core" if int(np.__version__.split(".")[0]) >= 2 else "numpy.core"
-    capsule = importlib.import_module(f"{core}._multiarray_umath")._ARRAY_API
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    table = ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_size_t))
-    if table[2] != id(np.ndarray):
-        raise ValueError("unknown table")
-    version = ctypes.CFUNCTYPE(ctypes.c_uint)(table[0])()
-    if version >> 24 not in (1, 2):
-        raise ValueError(f"unknown ABI {version:#x}")
-    return table

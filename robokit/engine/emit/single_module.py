@@ -21,9 +21,8 @@ from robokit.engine.emit.ir import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Line
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
+from robokit.engine.signature import Pairs
 from robokit.engine.trace.program import Program
-
-Pairs = Sequence[tuple[int, int]]
 
 
 def single_module(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.run.single_calls import aligned
+from robokit.engine.memory import address, aligned
 from robokit.engine.target.cpu import last_cache, processors
 
 BLOCK_SECONDS = 0.05
@@ -33,7 +33,8 @@ _pool: ThreadPoolExecutor | None = None
 _pool_lock = threading.Lock()
 
 
-def _threads() -> ThreadPoolExecutor:
+def thread_pool() -> ThreadPoolExecutor:
+    """The threads that all batches share."""
     global _pool
     with _pool_lock:
         if _pool is None:
@@ -54,17 +55,17 @@ if hasattr(os, "register_at_fork"):
 class BatchRunner:
     """The batch driver of one kernel, ready to be called."""
 
-    def __init__(self, address: int, workspace: int, tile: int, seconds: float, keep: Any = None) -> None:
+    def __init__(self, driver: int, workspace: int, tile: int, seconds: float, keep: Any = None) -> None:
         """Wrap a driver.
 
         Args:
-            address: of the driver.
+            driver: its address.
             workspace: size of its workspace [doubles].
             tile: rows that go together; blocks are multiples of it.
             seconds: time per row, roughly.
             keep: object that owns the code.
         """
-        self._run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)(address)
+        self._run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)(driver)
         self._workspace, self._tile, self._seconds, self._keep = workspace, tile, seconds, keep
         self._free: list[np.ndarray] = []
         self.few = max(1, int(2 * PAYS_SECONDS / seconds))  # rows that no second thread is woken for
@@ -84,7 +85,7 @@ class BatchRunner:
             the status of all rows together.
         """
         arrays = (*inputs, *outputs)
-        addresses = (ctypes.c_void_p * len(arrays))(*(a.__array_interface__["data"][0] for a in arrays))
+        addresses = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
         steps = [a.strides[0] if a.ndim == 2 else 0 for a in inputs] + [a.strides[0] for a in outputs]
         past = int(sum(a.nbytes for a in outputs) > PAST * last_cache())
         strides = (ctypes.c_int64 * (len(arrays) + 1))(*steps, past)
@@ -94,13 +95,13 @@ class BatchRunner:
         share = -(-rows // (shares * self._tile)) * self._tile
         stop = threading.Event()
         futures: list[Future[int]] = []
-        status, own = 0, [(0, share)]
+        status, own = 0, [(0, min(share, rows))]  # a share is whole tiles: it may be more than there is
         try:
             for start in range(share, rows, share):
                 end = min(start + share, rows)
                 try:
                     futures.append(
-                        _threads().submit(self._rows, addresses, strides, start, end, stop, arrays)
+                        thread_pool().submit(self._rows, addresses, strides, start, end, stop, arrays)
                     )
                 except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
                     own.append((start, rows))
@@ -130,7 +131,7 @@ class BatchRunner:
             workspace = self._free.pop()
         except IndexError:
             workspace = aligned(self._workspace)
-        place = workspace.__array_interface__["data"][0]
+        place = address(workspace)
         args, steps = ctypes.addressof(addresses), ctypes.addressof(strides)
         status = 0
         for first in range(start, end, block):

@@ -1,8 +1,8 @@
 """Many states through many steps of a kernel with feedback: threads, records, Ctrl-C.
 
-The machine code (passes.py) takes many steps of many rows in one call, without the GIL. Rows are divided
-among threads; each thread goes from record to record with its own rows and waits for no other. Rows are
-independent, so the result does not depend on the division.
+The machine code (emit/rollout_driver.py) takes many steps of many rows in one call, without the GIL. Rows
+are divided among threads; each thread goes from record to record with its own rows and waits for no other.
+Rows are independent, so the result does not depend on the division.
 """
 
 from __future__ import annotations
@@ -15,40 +15,54 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.emit import ir as text
-from robokit.engine.kernel import Kernel
-from robokit.engine.run import batch_calls as batch
-from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, processors
-from robokit.engine.run.single_calls import aligned
-from robokit.engine.target import llvm as compile
+from robokit.engine.emit.ir import GROUP
+from robokit.engine.memory import address, aligned
+from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, thread_pool
+from robokit.engine.signature import Pairs
+from robokit.engine.target.cpu import processors
 
 Record = Callable[[int, int, int], None]
 """(number of the record, first row, last row + 1): called when these rows have come to a record."""
 
 
-class Passes:
-    """A kernel whose every output is fed back, on many states in place.
+class RolloutRunner:
+    """Runs a kernel whose every output is fed back on many states, in place.
 
     Its inputs are arrays (steps or 1, rows or 1, n) of the kernel's dtype with contiguous rows: what changes
     from step to step, or from row to row, has that axis. The fed-back ones are (1, rows, n) and are
     overwritten.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
-        if len(kernel.feedback) != len(kernel.outputs):
-            raise ValueError(f"{kernel.name}: every output must be fed back")
-        self.kernel = kernel
-        self.lanes = 1
-        self._code, self.seconds = kernel.batch_code()
-        if self._code is not None:
-            self.lanes = compile.vector_width() * 8 // np.dtype(kernel.dtype).itemsize
-            self._run = ctypes.CFUNCTYPE(
-                ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p
-            )(self._code.address("passes"))
+    def __init__(
+        self,
+        feedback: Pairs,
+        plain: Callable[[list[np.ndarray], int], list[np.ndarray]],
+        seconds: float,
+        driver: int = 0,
+        workspace: int = 0,
+        lanes: int = 1,
+        keep: Any = None,
+    ) -> None:
+        """Wrap a driver, or the plain text.
+
+        Args:
+            feedback: (output, input) of each output.
+            plain: one step by the text: inputs (rows, n) or (n,), number of rows -> outputs.
+            seconds: time per row and step, roughly.
+            driver: address of the driver; 0 where there is no machine code, and the text runs.
+            workspace: size of its workspace [doubles].
+            lanes: states in a tile.
+            keep: object that owns the code.
+        """
+        self.feedback, self.seconds, self.lanes = feedback, seconds, lanes
+        self._plain, self._compiled, self._workspace, self._keep = plain, bool(driver), workspace, keep
+        self._run = ctypes.CFUNCTYPE(
+            ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p
+        )(driver)
 
     def workspace(self) -> np.ndarray | None:
         """Memory that one thread needs for :meth:`run`."""
-        return None if self._code is None else aligned(self._code.workspace)
+        return aligned(self._workspace) if self._compiled else None
 
     def run(
         self, arrays: Sequence[np.ndarray], memory: np.ndarray | None, rows: range, step: int, steps: int
@@ -68,8 +82,8 @@ class Passes:
             return
         moves = [a.strides[0] if len(a) > 1 else 0 for a in arrays]
         strides = [a.strides[1] if a.shape[1] > 1 else 0 for a in arrays]
-        places = [a.__array_interface__["data"][0] + step * m for a, m in zip(arrays, moves, strict=True)]
-        for _, k in sorted(self.kernel.feedback):  # an output has the address of its input
+        places = [address(a) + step * m for a, m in zip(arrays, moves, strict=True)]
+        for _, k in sorted(self.feedback):  # an output has the address of its input
             for words in (moves, strides, places):
                 words.append(words[k])
         strides.append(0)  # nothing is written past the caches: the next step reads it
@@ -77,7 +91,7 @@ class Passes:
         self._run(
             ctypes.addressof(args),
             ctypes.addressof(gaps),
-            memory.__array_interface__["data"][0],
+            address(memory),
             rows.start,
             rows.stop,
             steps,
@@ -89,8 +103,8 @@ class Passes:
         part = slice(rows.start, rows.stop)
         now = [a[step if len(a) > 1 else 0] for a in arrays]
         now = [a[part] if len(a) > 1 else a[0] for a in now]
-        outs = self.kernel.plain(now, len(rows))
-        for output, k in self.kernel.feedback:
+        outs = self._plain(now, len(rows))
+        for output, k in self.feedback:
             arrays[k][0, part] = outs[output]
 
     def roll(
@@ -141,7 +155,7 @@ class Passes:
         try:
             for k in range(1, len(starts)):
                 try:
-                    futures.append(batch._threads().submit(go, k, None))
+                    futures.append(thread_pool().submit(go, k, None))
                 except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
                     own.extend(range(k, len(starts)))
                     break
@@ -160,9 +174,9 @@ class Passes:
     def _blocks(self, rows: range, first: int, last: int) -> list[tuple[range, int, int]]:
         """(rows, step, steps) from step first to last, none longer than a wait for Ctrl-C may be."""
         wanted = int(BLOCK_SECONDS / (self.seconds * (last - first)))
-        size = max(text.GROUP * self.lanes, wanted // self.lanes * self.lanes)
+        size = max(GROUP * self.lanes, wanted // self.lanes * self.lanes)
         steps = max(1, min(last - first, int(BLOCK_SECONDS / (self.seconds * min(size, len(rows))))))
-        if self._code is None:  # NumPy arrays as scalars: the more rows the better
+        if not self._compiled:  # NumPy arrays as scalars: the more rows the better
             size, steps = len(rows), 1
         return [
             (range(start, min(start + size, rows.stop)), step, min(steps, last - step))

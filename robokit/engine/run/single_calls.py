@@ -1,23 +1,23 @@
 """Single calls from Python in a third of a microsecond: a builtin function made of machine code.
 
-A kernel of 1 us must not wait for ctypes. One small function, written as LLVM IR in entry.py and compiled
-once per process, is the body of every kernel's builtin (METH_FASTCALL). It looks into the NumPy arrays it is
-given, makes the output arrays, runs the kernel and returns them. Whatever it does not know it answers with
-None, computing nothing, and the caller goes the slow way, which converts, checks and explains.
+A kernel of 1 us must not wait for ctypes. One small function, written as LLVM IR in emit/python_entry.py and
+compiled once, is the body of every kernel's builtin (METH_FASTCALL). It looks into the NumPy arrays that it
+is given, makes the output arrays, runs the kernel and returns them. For arguments that it does not take it
+computes nothing and returns None; the caller then goes the slow way, which converts, checks and explains.
 
     fast(in0, in1, ...)               -> new output, or tuple of new outputs, or None
     fast(in0, ..., out0, ...)         -> the same, written to the given arrays
 
-What a kernel is like (addresses, shapes) is in a bytes object, the builtin's `self`: machine words
+The builtin's `self` is a bytes object that describes the kernel, in words of 64 bits:
 
     kernel, workspace, number of inputs, of outputs, most rows, class that holds the answer (or 0), its owner,
-    entry.ADDRESSES, then for each argument: ndim, four dimensions, bytes of a row
+    python_entry.ADDRESSES, then for each argument: ndim, four dimensions, bytes of a row
 
-A batch of few states goes the same way: its first dimensions are entry.ROWS, all the same number.
+A batch of few states goes the same way: the first dimension of its arguments is python_entry.ROWS, which
+stands for the same number in all of them.
 
-Free-threaded and debug builds of Python, other Pythons and 32-bit machines, where objects do not look as
-entry.py thinks, use ctypes instead. All calls of one builtin share one workspace: the GIL is held from
-first to last.
+Where objects are not laid out as that code expects (numpy_layout.py), calls go through ctypes instead. All
+calls of one builtin share one workspace: the GIL is held from first to last.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from robokit import disk_cache as cache
-from robokit.engine.emit import python_entry as entry
+from robokit import disk_cache
+from robokit.engine.emit import python_entry
+from robokit.engine.memory import address, aligned
+from robokit.engine.run import numpy_layout
 from robokit.engine.target.llvm import CompilerMissing, Loaded, assemble, identity
 
 Shapes = Sequence[tuple[int, ...]]
@@ -67,13 +69,13 @@ def fast_call(
         held: a class with two slots and an object: the only output is returned in a new instance, in the
             second slot, with the object in the first; what cannot be done so is declined.
     """
-    states = (entry.ROWS,) if rows else ()
+    states = (python_entry.ROWS,) if rows else ()
     shapes = [(*states, size) for size in inputs] + [(*states, *shape) for shape in outputs]
-    if held and not (len(outputs) == 1 and entry.can_hold(held[0])):
+    if held and not (len(outputs) == 1 and numpy_layout.can_hold(held[0])):
         return declined
     if (
-        len(shapes) <= entry.MOST_ARGUMENTS
-        and all(len(s) <= entry.MOST_DIMENSIONS for s in shapes)
+        len(shapes) <= python_entry.MOST_ARGUMENTS
+        and all(len(s) <= python_entry.MOST_DIMENSIONS for s in shapes)
         and outputs
     ):
         make = _shim()
@@ -104,9 +106,9 @@ def _slow_call(kernel: int, inputs: Sequence[int], outputs: Shapes, keep: Any) -
                 return None
             if not (a.flags.c_contiguous and a.flags.aligned and (k < len(inputs) or a.flags.writeable)):
                 return None
-        addresses = (ctypes.c_void_p * len(shapes))(*(a.__array_interface__["data"][0] for a in arguments))
-        block = aligned(size)  # of its own: here no GIL need be held
-        if run(ctypes.addressof(addresses), block.__array_interface__["data"][0]):
+        addresses = (ctypes.c_void_p * len(shapes))(*map(address, arguments))
+        memory = aligned(size)  # of its own: here no GIL need be held
+        if run(ctypes.addressof(addresses), address(memory)):
             return None
         results = tuple(a if a.ndim else float(a) for a in arguments[len(inputs) :])
         return results[0] if len(results) == 1 else results
@@ -115,32 +117,49 @@ def _slow_call(kernel: int, inputs: Sequence[int], outputs: Shapes, keep: Any) -
     return call
 
 
-def aligned(size: int, dtype: str = "float64") -> np.ndarray:
-    """Uninitialised numbers beginning at a multiple of 64 bytes: no vector of a row lies across two lines."""
-    bytes_each = np.dtype(dtype).itemsize
-    block = np.empty(size + 64 // bytes_each, dtype)
-    start = -(block.__array_interface__["data"][0] // bytes_each) % (64 // bytes_each)
-    return block[start : start + size]
+def iterate(driver: int, workspace: int, arrays: Sequence[np.ndarray], steps: int, block: int) -> int:
+    """Run one state again and again, each time with its fed-back outputs as inputs.
+
+    Args:
+        driver: address of the iterate driver.
+        workspace: size of the workspace that it needs [doubles].
+        arrays: inputs and outputs; the fed-back inputs are overwritten.
+        steps: how many runs.
+        block: most runs in one call of machine code.
+
+    Returns:
+        the runs done: fewer where the state is not finite any more.
+    """
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(driver)
+    addresses = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
+    memory, done = aligned(workspace), 0
+    while done < steps:
+        wanted = min(block, steps - done)
+        made = run(ctypes.addressof(addresses), address(memory), wanted)
+        done += made
+        if made < wanted:
+            break
+    return done
 
 
 def _kept(text: str) -> bytes:
     """Object code of a text, from the cache or made now."""
-    name = cache.digest(identity(), text)
-    found = cache.load(name)
+    name = disk_cache.digest(identity(), text)
+    found = disk_cache.load(name)
     if found is not None:
         return found[1]
     code = assemble(text)
-    cache.store(name, {"kernel": "call from Python"}, code)
+    disk_cache.store(name, {"kernel": "call from Python"}, code)
     return code
 
 
 @functools.cache
 def _shim() -> Callable[..., Any] | None:
-    """The maker of builtins, or None where objects do not look as this file thinks."""
-    if not entry.layout_is_known():
+    """The maker of builtins, or None where objects are not laid out as the machine code expects."""
+    if not numpy_layout.layout_is_known():
         return None
     try:
-        text, addresses = entry.text(), entry.addresses()
+        text, addresses = python_entry.text(numpy_layout.LAYOUT), numpy_layout.addresses()
         code = Loaded(_kept(text))
     except (CompilerMissing, AttributeError, ImportError, ValueError):
         return None
@@ -166,7 +185,7 @@ def _shim() -> Callable[..., Any] | None:
         words = [kernel, workspace, len(inputs), len(outputs), rows, *holder, *addresses]
         for shape in (*inputs, *outputs):
             row = 8 * math.prod(shape[1:] if rows else shape)
-            words += [len(shape), *shape, *[0] * (entry.MOST_DIMENSIONS - len(shape)), row]
+            words += [len(shape), *shape, *[0] * (python_entry.MOST_DIMENSIONS - len(shape)), row]
         spec = np.array(words, dtype=np.int64).tobytes()
         return new_function(ctypes.addressof(method), spec, (keep, held))
 

@@ -3,6 +3,8 @@
 Code is made and loaded in two steps, so that the first can be skipped when the cache has the bytes; where
 link.py can load them, LLVM is not even imported. LLVM's mid-level passes are not run: they gain nothing on
 straight lines that were already folded. The code refers to no symbol outside its own module.
+
+LLVM is entered by the threads of workers.py alone.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ import functools
 import os
 import platform
 import sys
+import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from robokit.engine.target import cpu as processor
 from robokit.engine.target import elf as link
 from robokit.engine.target.split import divided
+from robokit.engine.target.workers import elsewhere
 
 OLDEST = (0, 45)
 """First llvmlite whose IR has `ptr` and `splat` (LLVM 20)."""
@@ -61,6 +64,10 @@ def _binding() -> Any:
 @functools.cache
 def host() -> tuple[str, str]:
     """Name and features of this processor, in LLVM's words."""
+    return elsewhere([_host])[0]
+
+
+def _host() -> tuple[str, str]:
     llvm = _binding()
     try:
         features = llvm.get_host_cpu_features().flatten()
@@ -93,22 +100,17 @@ def _target_machine() -> Any:
 
 def assemble(text: str) -> bytes:
     """Machine code of a module's text: an image if link.py can make one, else an object file."""
-    if not link.possible():
-        return _object(text)
-    try:
-        return link.image(_objects(divided(text, processor.processors())))
-    except link.NotLinked:
-        return _object(text)
+    if link.possible():
+        try:
+            return link.image(_objects(divided(text, processor.processors())))
+        except link.NotLinked:
+            pass
+    return _objects([text])[0]
 
 
 def _objects(texts: list[str]) -> list[bytes]:
     """Object files of modules, compiled side by side."""
-    with ThreadPoolExecutor(len(texts)) as pool:
-        try:
-            others = [pool.submit(_object, text) for text in texts[1:]]
-        except RuntimeError:  # no thread can be had: a limit is reached, or the program is ending
-            return [_object(text) for text in texts]
-        return [_object(texts[0]), *(other.result() for other in others)]
+    return elsewhere([functools.partial(_object, text) for text in texts], processor.processors())
 
 
 def _object(text: str) -> bytes:
@@ -147,6 +149,10 @@ def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[st
     Raises:
         CompilerMissing: this llvmlite was built without that target.
     """
+    return elsewhere([lambda: _cross(text, triple, cpu, features)])[0]
+
+
+def _cross(text: str, triple: str, cpu: str, features: str) -> tuple[str, bytes]:
     llvm = _binding()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -184,9 +190,16 @@ class Loaded:
             except OSError as error:
                 raise CompilerMissing(str(error)) from error
             return
-        llvm = _binding()
-        module = llvm.parse_assembly("", context=_loading_context())
-        engine = llvm.create_mcjit_compiler(module, _target_machine())
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        self.address = engine.get_function_address
+        (engine,) = elsewhere([lambda: _engine(code)])
+        self.address = lambda symbol: elsewhere([lambda: engine.get_function_address(symbol)])[0]
+        weakref.finalize(self, elsewhere, [engine.close]).atexit = False
+
+
+def _engine(code: bytes) -> Any:
+    """LLVM's own loader with an object file in it."""
+    llvm = _binding()
+    module = llvm.parse_assembly("", context=_loading_context())
+    engine = llvm.create_mcjit_compiler(module, _target_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine

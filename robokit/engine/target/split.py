@@ -12,6 +12,9 @@ LEAST = 200_000
 """Characters from which on a second module pays: starting a thread is quick, but every module has its own
 tables and sines."""
 
+MOST = 500_000
+"""Characters of a module, about: a second of compilation, which Ctrl-C does not cut short."""
+
 _PART = re.compile(r"^define [^\n]*\{\n.*?^\}\n|^[^\n]*\n", re.MULTILINE | re.DOTALL)
 _MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\)")
 _NEEDED = re.compile(r"define internal [^@]*@sincos\(")
@@ -19,13 +22,15 @@ _SHARED = ("declare ", "attributes ")
 
 
 def divided(text: str, count: int) -> list[str]:
-    """At most so many modules; the first holds the drivers.
+    """Modules that together are the given one; the first holds the drivers.
 
     Args:
         text: a module as the emitters write it.
-        count: processors that will compile.
+        count: processors that will compile. There is at most one module for each, or, of a long text,
+            the same number for each, of about :data:`MOST` characters at most.
     """
-    count = min(count, len(text) // LEAST + 1)
+    rounds = -(-len(text) // (count * MOST))
+    count = rounds * count if rounds > 1 else min(count, len(text) // LEAST + 1)
     if count < 2:
         return [text]
     shared, moved, kept = [], [], []

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.algorithms.composites import composite_inertias
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.sim.ground import weight
@@ -124,16 +125,11 @@ def _stop(joint: Any, inertia: tuple[list[list[Any]], Any], W: Any) -> Stop:
 def subtree_inertia(robot: Robot) -> list[tuple[list[list[Any]], Any]]:
     """S^T I^c S and mass of what each joint 0..N carries, in the neutral configuration; (B,) for samples."""
     tree = robot.tree
-    q = robot.split_q(robot.neutral().tolist())
-    Ic = list(tree.I)
+    X = tree.transforms(robot.split_q(robot.neutral().tolist()))
     out: list[tuple[list[list[Any]], Any]] = [([], 0.0)] * (tree.n + 1)
-    for i in tree.inward():
+    for i, Ic in composite_inertias(tree, X, tree.I):
         S = tree.joint[i].S  # type: ignore[union-attr]
-        out[i] = ([list(S.T @ column) for column in S.of(Ic[i])], Ic[i].m)
-        p = tree.parent[i]
-        if p != 0:
-            X = tree.X(i, q[i])
-            Ic[p] = Ic[p] + X.T @ Ic[i] @ X
+        out[i] = ([list(S.T @ column) for column in S.of(Ic)], Ic.m)
     return out
 
 

@@ -13,30 +13,30 @@ class FindingPanel {
     const { findings, inertias } = data.check;
     const title = (text, unit) => element("header", {}, element("h2", {}, text), element("span", { class: "unit" }, unit));
     const found = element("div", { class: "findings" });
-    const counts = ["error", "warning", "note"].map((s) => [s, findings.filter((f) => f.severity === s).length]).filter(([, n]) => n);
-    const said = counts.map(([s, n]) => `${n} ${s}${n === 1 ? "" : "s"}`).join(", ") || "nothing to report";
+    const totals = ["error", "warning", "note"].map((s) => [s, findings.filter((finding) => finding.severity === s).length]).filter(([, n]) => n);
+    const said = totals.map(([s, n]) => `${n} ${s}${n === 1 ? "" : "s"}`).join(", ") || "nothing to report";
     for (const finding of findings) found.append(this.finding(finding));
     host.append(element("section", { class: "card" }, title("Findings", said), found));
     const table = element("table", { class: "inertias" });
     table.append(element("tr", {}, ...["link", "kg", "equivalent box [m]"].map((text) => element("th", {}, text))));
-    for (const row of inertias) {
-      const line = element("tr", { class: row.odd ? "odd" : "" }, element("td", { title: row.link }, row.link), element("td", {}, figure(row.mass)), element("td", {}, row.box.map((x) => x.toPrecision(2)).join(" × ")));
-      line.title = `${row.link}: principal moments ${row.moments.map((x) => x.toPrecision(4)).join(", ")} kg m²`;
-      this.point(line, row);
+    for (const inertia of inertias) {
+      const line = element("tr", { class: inertia.odd ? "odd" : "" }, element("td", { title: inertia.link }, inertia.link), element("td", {}, figure(inertia.mass)), element("td", {}, inertia.box.map((x) => x.toPrecision(2)).join(" × ")));
+      line.title = `${inertia.link}: principal moments ${inertia.moments.map((x) => x.toPrecision(4)).join(", ")} kg m²`;
+      this.point(line, inertia.link, inertia.body);
       table.append(line);
     }
-    host.append(element("section", { class: "card" }, title("Inertias", "a box of even density with each link's mass and inertia; red: not plausible"), table));
+    host.append(element("section", { class: "card" }, title("Inertias", "a box of uniform density with each link's mass and inertia; red: implausible"), table));
   }
 
   finding(finding) {
     const head = element("div", { class: "head" }, element("b", {}, finding.severity), element("span", {}, finding.code), element("span", { class: "line" }, finding.line ? `line ${finding.line}` : ""));
     const row = element("div", { class: `finding ${finding.severity}` }, head, element("p", {}, `${finding.element}: ${finding.message}`));
     if (finding.hint) row.append(element("p", { class: "hint" }, finding.hint));
-    this.point(row, finding);
+    this.point(row, finding.link, finding.body);
     return row;
   }
 
-  point(row, { link, body }) {
+  point(row, link, body) {
     if (body === null) return;
     row.classList.add("points");
     row.addEventListener("pointerenter", () => { this.only(link); this.act.hover(body); });

@@ -106,11 +106,11 @@ class Overlays {
     let trail = null, rings = 0;
     if (length > 0.01 * this.size) {
       rings = Math.min(path.length - 1, 600);
-      const curve = new THREE.CatmullRomCurve3(path);
+      const spline = new THREE.CatmullRomCurve3(path);
       // The tube's rings stand at frames, not at equal lengths, so that the trail ends at the ball.
-      curve.getPointAt = curve.getPoint;
-      curve.getTangentAt = curve.getTangent;
-      trail = new THREE.Mesh(new THREE.TubeGeometry(curve, rings, 0.008 * this.size, 6), new THREE.MeshBasicMaterial({ color: ink(0x1c7ed6), depthTest: false, transparent: true, opacity: 0.8 }));
+      spline.getPointAt = spline.getPoint;
+      spline.getTangentAt = spline.getTangent;
+      trail = new THREE.Mesh(new THREE.TubeGeometry(spline, rings, 0.008 * this.size, 6), new THREE.MeshBasicMaterial({ color: ink(0x1c7ed6), depthTest: false, transparent: true, opacity: 0.8 }));
       trail.renderOrder = 8;
       trail.frustumCulled = false;
       group.add(trail);

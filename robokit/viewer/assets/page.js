@@ -11,7 +11,6 @@ let following = false;
 
 const LABELS = {
   steps_per_second: ["steps / s", (x) => (x >= 1e6 ? `${figure(x / 1e6)} M` : x >= 1e4 ? `${figure(x / 1e3)} k` : figure(x))],
-  real_time_factor: ["× real time", (x) => figure(x)],
   energy_balance: ["energy balance", (x) => `${figure(x)} J`],
   momentum_balance_linear: ["momentum balance", (x) => `${figure(x)} N s`],
   deepest_penetration: ["deepest contact", (x) => `${figure(1000 * x)} mm`],
@@ -52,47 +51,45 @@ let chosenJoint = data.joints.find((joint) => joint.q[1] - joint.q[0] === 1) || 
 let secondPlot = null;
 
 function addCurves() {
-  const curves = data.curves.map((curve) => {
-    const x = Array.from(floats(curve.t));
-    return { ...curve, x, series: curve.series.map((series) => ({ name: series.name, y: Array.from(floats(series.y)) })) };
-  });
-  const [energy, ...others] = curves;
+  const [energy, ...others] = data.curves.map((curve) => ({
+    key: curve.key, title: curve.title, unit: curve.unit, x: Array.from(floats(curve.t)),
+    lines: curve.series.map((series) => ({ name: series.name, y: Array.from(floats(series.y)) })),
+  }));
   const names = { force: "Force", linear: "Linear", angular: "Angular", drift: "Balance" };
   const host = $("panel-curves");
   const first = new Plot(host, seek), second = new Plot(host, seek);
-  const title = (plot, curve, ...more) => plot.header.replaceChildren(element("h2", {}, curve.title), element("span", { class: "unit" }, curve.unit), ...more);
-  title(first, energy);
+  first.header.replaceChildren(element("h2", {}, energy.title), element("span", { class: "unit" }, energy.unit));
   first.draw(energy);
-  const tabs = others.map((curve) => [curve.key, names[curve.key] || curve.title]);
+  const tabs = others.map((graph) => [graph.key, names[graph.key] || graph.title]);
   if (chosenJoint) tabs.push(["joint", "Joint"]);
   const unit = element("span", { class: "unit" });
   const show = (key) => {
     second.key = key;
-    const curve = key === "joint" ? jointCurve(chosenJoint) : others.find((one) => one.key === key);
-    unit.textContent = curve.unit;
-    unit.title = curve.title;
-    second.draw(curve);
+    const graph = key === "joint" ? jointGraph(chosenJoint) : others.find((one) => one.key === key);
+    unit.textContent = graph.unit;
+    unit.title = graph.title;
+    second.draw(graph);
   };
   const tabbed = choice(tabs, tabs[0][0], show);
   second.header.append(tabbed.group, unit);
   secondPlot = { plot: second, select: tabbed.select };
   show(tabs[0][0]);
   plots.push(first, second);
-  const pick = (force) => force ? force.series[0].y.map((_, k) => Math.hypot(...force.series.map((one) => one.y[k]))) : energy.series[0].y;
+  const pick = (force) => force ? force.lines[0].y.map((_, k) => Math.hypot(...force.lines.map((one) => one.y[k]))) : energy.lines[0].y;
   const profile = () => timeline.drawProfile(pick(others.find((one) => one.key === "force")), energy.x);
   profile();
   new ResizeObserver(profile).observe($("profile"));
   return () => { first.draw(energy); show(second.key); profile(); };
 }
 
-function jointCurve(joint) {
+function jointGraph(joint) {
   const column = (values, width, at) => Array.from({ length: motion.count }, (_, k) => values[k * width + at]);
   const metre = joint.kind === "prismatic";
-  const series = [{ name: "q", y: column(motion.q, motion.nq, joint.q[0]) }];
+  const lines = [{ name: "q", y: column(motion.q, motion.nq, joint.q[0]) }];
   const width = motion.v ? motion.v.length / motion.count : 0;
-  if (motion.v) series.push({ name: "v", y: column(motion.v, width, joint.v[0]) });
-  if (motion.tau) series.push({ name: "tau", y: column(motion.tau, width, joint.v[0]) });
-  return { title: joint.name, unit: `${joint.name} [${metre ? "m, m/s" : "rad, rad/s"}${motion.tau ? (metre ? ", N" : ", N m") : ""}]`, x: Array.from(motion.t), series };
+  if (motion.v) lines.push({ name: "v", y: column(motion.v, width, joint.v[0]) });
+  if (motion.tau) lines.push({ name: "tau", y: column(motion.tau, width, joint.v[0]) });
+  return { title: joint.name, unit: `${joint.name} [${metre ? "m, m/s" : "rad, rad/s"}${motion.tau ? (metre ? ", N" : ", N m") : ""}]`, x: Array.from(motion.t), lines };
 }
 
 const hover = (body) => {

@@ -1,6 +1,6 @@
 // Curves in step with the timeline: uPlot draws them, a line of our own shows the time, a click seeks.
 
-const SERIES_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", work: "two", tau: "y", x: "x", y: "y", z: "z", drift: "total" };
+const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", work: "two", tau: "y", x: "x", y: "y", z: "z", drift: "total" };
 
 class Plot {
   constructor(host, seek) {
@@ -15,17 +15,17 @@ class Plot {
     new ResizeObserver(() => this.resize()).observe(this.chart);
   }
 
-  // curve: {title, unit, x: [...], series: [{name, y: [...]}]}
-  draw(curve) {
-    this.curve = curve;
+  // graph: {title, unit, x: [...], lines: [{name, y: [...]}]}
+  draw(graph) {
+    this.graph = graph;
     if (this.chartObject) this.chartObject.destroy();
     this.chartObject = null;
-    const tint = (series, k) => colour(SERIES_COLOURS[series.name] || (k ? "two" : "one"));
-    this.values = curve.series.map((series, k) => {
+    const tint = (line, k) => colour(LINE_COLOURS[line.name] || (k ? "two" : "one"));
+    this.values = graph.lines.map((line, k) => {
       const value = element("b", {}, "–");
-      const button = element("button", { type: "button", "aria-pressed": String(!this.hiddenSeries.has(series.name)), title: "Show or hide" }, series.name, value);
-      button.style.setProperty("--series", tint(series, k));
-      button.addEventListener("click", () => this.flip(series.name, k, button));
+      const button = element("button", { type: "button", "aria-pressed": String(!this.hiddenSeries.has(line.name)), title: "Show or hide" }, line.name, value);
+      button.style.setProperty("--series", tint(line, k));
+      button.addEventListener("click", () => this.flip(line.name, k, button));
       return { button, value };
     });
     this.legend.replaceChildren(...this.values.map((entry) => entry.button));
@@ -36,14 +36,14 @@ class Plot {
       padding: [6, 10, 0, 0],
       legend: { show: false },
       cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { size: 5 } },
-      scales: { x: { time: false, range: [curve.x[0], curve.x[curve.x.length - 1]] }, y: { range: span } },
-      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: 50, gap: 4, values: (_, ticks) => ticks.map(short) }],
-      series: [{}, ...curve.series.map((series, k) => ({ stroke: tint(series, k), width: series.name === "total" ? 2 : 1.6, points: { show: false }, show: !this.hiddenSeries.has(series.name), dash: series.name === "total" ? [6, 3] : undefined }))],
+      scales: { x: { time: false, range: [graph.x[0], graph.x[graph.x.length - 1]] }, y: { range: span } },
+      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: room, gap: 4, values: (_, ticks) => ticks.map(short) }],
+      series: [{}, ...graph.lines.map((line, k) => ({ stroke: tint(line, k), width: line.name === "total" ? 2 : 1.6, points: { show: false }, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
     };
-    this.chartObject = new uPlot(options, [curve.x, ...curve.series.map((series) => series.y)], this.chart);
-    this.line = element("div", { class: "playhead" });
+    this.chartObject = new uPlot(options, [graph.x, ...graph.lines.map((line) => line.y)], this.chart);
+    this.playhead = element("div", { class: "playhead" });
     const over = this.chartObject.over;
-    over.append(this.line);
+    over.append(this.playhead);
     const jump = (event) => this.seek(this.chartObject.posToVal(event.clientX - over.getBoundingClientRect().left, "x"));
     over.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
@@ -71,8 +71,8 @@ class Plot {
   setTime(time) {
     this.time = time;
     if (!this.chartObject || !this.chart.clientWidth) return;
-    this.line.style.left = `${this.chartObject.valToPos(time, "x")}px`;
-    const { x, series } = this.curve;
+    this.playhead.style.left = `${this.chartObject.valToPos(time, "x")}px`;
+    const { x, lines } = this.graph;
     let low = 0, high = x.length - 1;
     while (high - low > 1) {
       const middle = (low + high) >> 1;
@@ -80,7 +80,7 @@ class Plot {
       else high = middle;
     }
     const part = high > low ? Math.min(Math.max((time - x[low]) / (x[high] - x[low]), 0), 1) : 0;
-    series.forEach((one, k) => {
+    lines.forEach((one, k) => {
       const value = one.y[low] + part * (one.y[high] - one.y[low]);
       this.values[k].value.textContent = Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1);
     });
@@ -95,10 +95,13 @@ function span(_, low, high) {
   return [low - air, high + air];
 }
 
+// Width of the y axis [px]: more than usual only for numbers with a power of ten.
+const room = (_, labels) => Math.max(50, 16 + 6 * Math.max(0, ...(labels || []).map((label) => label.length)));
+
 function short(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-3) return figure(value);
+  if (size >= 1e6 || size < 1e-3) return powerOfTen(value, 2);
   if (size >= 1e4) return `${+(value / 1000).toFixed(1)}k`.replace("-", "−");
   return String(+value.toPrecision(4)).replace("-", "−");
 }

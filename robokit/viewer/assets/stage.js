@@ -34,7 +34,7 @@ class Stage {
 
   dirty() { this.viewer.set_dirty(); }
 
-  // Fewer pixels and still shadows, for machines that draw in software.
+  // Fewer pixels and no new shadows, for machines that draw in software.
   coarse(on) {
     if (on === Boolean(this.isCoarse)) return;
     this.isCoarse = on;

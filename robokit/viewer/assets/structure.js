@@ -50,28 +50,28 @@ class Structure {
   }
 
   addMatrix(host) {
-    const { counts } = this.data.structure;
     this.canvas = element("canvas", { id: "matrix" });
     this.cell = element("p", { id: "cell" });
     this.figures = element("dl", { class: "figures" });
-    const kinds = choice([["H", "H"], ["ltdl", "L of LᵀDL"], ["cholesky", "L of Cholesky"]], "H", (key) => { this.kind = key; this.draw(); this.showFigures(counts); });
+    const kinds = choice([["H", "H"], ["ltdl", "L of LᵀDL"], ["cholesky", "L of Cholesky"]], "H", (key) => { this.kind = key; this.draw(); this.showFigures(); });
     host.append(element("section", { class: "card", id: "matrix-card" }, element("header", {}, element("h2", {}, "Mass matrix"), kinds.group), element("div", { class: "matrix" }, this.canvas, this.figures), this.cell));
     this.canvas.addEventListener("pointermove", (event) => this.point(event, false));
     this.canvas.addEventListener("pointerleave", () => { this.at = this.held; this.tell(); });
     this.canvas.addEventListener("click", (event) => this.point(event, true));
-    this.showFigures(counts);
+    this.showFigures();
     this.at = null;
     this.tell();
   }
 
-  showFigures(c) {
+  showFigures() {
+    const { counts } = this.data.structure;
     const row = (label, text) => element("div", {}, element("dt", {}, label), element("dd", {}, text));
     const whole = (x) => x.toLocaleString("en-US").replace(/,/g, " ");
     const times = (a, b) => (b ? `${figure(a / b, 2)}×` : "–");
     const rows = {
-      H: () => [row("zeros in H", `${Math.round(100 * c.zeros_share)} %  (${whole(c.zeros)} of ${whole(c.entries)})`), row("factorise, tree / dense", `${whole(c.factorise)} / ${whole(c.factorise_dense)}`), row("fewer multiply-adds", times(c.factorise_dense, c.factorise)), row("solve, tree / dense", `${whole(c.solve)} / ${whole(c.solve_dense)}`), row("fewer multiply-adds", times(c.solve_dense, c.solve))],
-      ltdl: () => [row("fill-in", "none"), row("factorise", whole(c.factorise)), row("solve", whole(c.solve)), row("against dense", times(c.factorise_dense, c.factorise))],
-      cholesky: () => [row("fill-in", `${whole(c.fill)} entries`), row("factorise", whole(c.cholesky_factorise)), row("solve", whole(c.cholesky_solve)), row("LᵀDL instead", `${times(c.cholesky_factorise, c.factorise)} fewer`)],
+      H: () => [row("zeros in H", `${Math.round(100 * counts.zeros_share)} %  (${whole(counts.zeros)} of ${whole(counts.entries)})`), row("factorise, tree / dense", `${whole(counts.factorise)} / ${whole(counts.factorise_dense)}`), row("fewer multiply-adds", times(counts.factorise_dense, counts.factorise)), row("solve, tree / dense", `${whole(counts.solve)} / ${whole(counts.solve_dense)}`), row("fewer multiply-adds", times(counts.solve_dense, counts.solve))],
+      ltdl: () => [row("fill-in", "none"), row("factorise", whole(counts.factorise)), row("solve", whole(counts.solve)), row("against dense", times(counts.factorise_dense, counts.factorise))],
+      cholesky: () => [row("fill-in", `${whole(counts.fill)} entries`), row("factorise", whole(counts.cholesky_factorise)), row("solve", whole(counts.cholesky_solve)), row("LᵀDL instead", `${times(counts.cholesky_factorise, counts.factorise)} fewer`)],
     };
     this.figures.replaceChildren(...rows[this.kind]());
   }

@@ -36,13 +36,15 @@ function figure(value, digits = 3) {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   if (size === 0) return "0";
-  if (size < 1e-3) {
-    const [mantissa, power] = value.toExponential(1).split("e");
-    return `${mantissa}·10${superscript(Number(power))}`;
-  }
+  if (size < 1e-3 || size >= 1e7) return powerOfTen(value);
   const places = Math.max(0, Math.min(4, digits - 1 - Math.floor(Math.log10(size))));
   return value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }).replace(/,/g, " ")
     .replace("-", "−");
+}
+
+function powerOfTen(value, digits = 1) {
+  const [mantissa, power] = value.toExponential(digits).split("e");
+  return `${mantissa}·10${superscript(Number(power))}`.replace(/^-/, "−");
 }
 
 function superscript(number) {
@@ -52,7 +54,8 @@ function superscript(number) {
 // A number in a column that must not jump about: a fixed count of decimals.
 function steady(value, places = 2) {
   if (!Number.isFinite(value)) return "–";
-  const text = Math.abs(value) >= 1e5 ? value.toExponential(2) : value.toFixed(places);
+  if (Math.abs(value) >= 1e7) return powerOfTen(value);
+  const text = value.toFixed(Math.abs(value) >= 1e5 ? 0 : places);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 

@@ -1,0 +1,124 @@
+"""The commands that simulate: fall and simulate."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from robokit.cli.compiling import Compiling
+from robokit.cli.output_files import replacing, writable
+from robokit.cli.plumbing import BROKE_DOWN, INTERRUPTED, counted, load, open_page, say
+from robokit.errors import RobokitError
+
+MOST_STEPS = 100_000_000
+"""Largest number of steps: an hour of computing. More than that is a typing error."""
+
+LONGEST = 100_000.0
+"""Longest simulation without --dt [s]."""
+
+
+def fall(arguments: argparse.Namespace) -> int:
+    """A robot with a floating base falls on the ground."""
+    import robokit as rk
+
+    if arguments.base == "fixed":
+        raise RobokitError(
+            "a robot with a fixed base does not fall: leave out --base fixed, or take robokit simulate"
+        )
+    robot = load(arguments.robot, arguments.base, arguments.mimic)
+    q0 = rk.standing_configuration(
+        robot, height=arguments.height, tilt=math.radians(arguments.tilt), seed=arguments.seed
+    )
+    return _simulate_and_show(arguments, robot, q0, rk.Ground())
+
+
+def simulate(arguments: argparse.Namespace) -> int:
+    """Passive motion from a random or neutral configuration."""
+    import robokit as rk
+
+    robot = load(arguments.robot, arguments.base, arguments.mimic)
+    q0 = robot.neutral() if arguments.neutral else robot.random_configuration(arguments.seed)
+    ground = None
+    if arguments.ground:
+        ground = rk.Ground(height=arguments.ground_height)
+        if robot.base == "floating":
+            q0 = rk.standing_configuration(
+                robot, seed=arguments.seed, q=q0, ground_height=arguments.ground_height
+            )
+    return _simulate_and_show(arguments, robot, q0, ground)
+
+
+def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray, ground: Any) -> int:
+    """Simulate, write the page whatever happens on the way, print the report; returns the exit status."""
+    import robokit as rk
+
+    page = writable(arguments.output, ".html")
+    data = None if arguments.save is None else writable(arguments.save, ".npz")
+    _check_times(arguments)
+    options = {} if arguments.dt is None else {"dt": arguments.dt}
+    broke = ""
+    try:
+        trajectory = rk.simulate(
+            robot,
+            q0,
+            duration=arguments.duration,
+            ground=ground,
+            progress=sys.stderr.isatty(),
+            **options,
+        )
+    except rk.SimulationError as error:
+        trajectory, broke = error.trajectory, str(error)
+    except KeyboardInterrupt:
+        say("interrupted before there was anything to write")
+        return INTERRUPTED
+    interrupted = bool(trajectory.summary.get("interrupted"))
+    if broke:
+        say(broke.partition(" The states before")[0].rstrip(" .").replace("try dt = ", "try --dt "))
+    if interrupted:
+        say(f"interrupted at t = {trajectory.t[-1]:.4g} s: writing what was computed until then")
+    if data is not None:
+        with replacing(data) as beside:
+            trajectory.save(beside)
+    with replacing(page) as beside:
+        trajectory.to_html(beside)
+    first, *lines = trajectory.report()
+    print(first)
+    print(f"  robot         {robot.base} base, {counted(robot.nv, 'degree')} of freedom")
+    print("\n".join(lines))
+    print(f"  time          {_times(trajectory.summary, arguments.compiling)}")
+    until = " until it broke down" if broke else ""
+    print(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB){until}")
+    if data is not None:
+        print(f"  trajectory    {data}")
+    open_page(page, arguments.no_open or bool(broke) or interrupted)
+    return INTERRUPTED if interrupted else BROKE_DOWN if broke else 0
+
+
+def _check_times(arguments: argparse.Namespace) -> None:
+    if arguments.dt is None:
+        if arguments.duration > LONGEST:
+            raise RobokitError(
+                f"--duration {arguments.duration:g}: take at most {LONGEST:,.0f} s, or choose the time step "
+                "with --dt"
+            )
+        return
+    steps = arguments.duration / arguments.dt
+    if not 0.5 < steps <= MOST_STEPS:
+        raise RobokitError(
+            f"--duration {arguments.duration:g} and --dt {arguments.dt:g} make {steps:.3g} steps; "
+            f"take between 1 and {MOST_STEPS:,}"
+        )
+
+
+def _times(summary: dict[str, Any], compiling: Compiling) -> str:
+    """Where the time went: compiling, the steps themselves, and all the rest of the command."""
+    speed = summary.get("steps_per_second")
+    stepping = summary["steps"] / speed if speed else 0.0
+    rest = max(0.0, time.monotonic() - compiling.started - compiling.seconds - stepping)
+    compiled = f"{compiling.seconds:.2f} s compiling, " if compiling.kernels else ""
+    return f"{compiled}{stepping:.2f} s stepping, {rest:.2f} s everything else"

@@ -1,0 +1,66 @@
+"""Runs a text as it stands, on Python's floats or NumPy's columns: slow, the same numbers, not compiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.engine.signature import Pairs
+
+Text = Callable[..., Sequence[Sequence[Any]]]
+"""Called with one list of scalars per input; returns one flat, row-major sequence of scalars per output."""
+
+SECONDS = 1e-5
+"""A guess of the time per state of a batch."""
+
+
+def run_text(text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> None:
+    """Run a text once.
+
+    Args:
+        text: what to run.
+        arrays: (n,) or (rows, n) each.
+        outs: what it returns is written to these.
+        rows: states of the batch; None for one state.
+    """
+    if rows is None:
+        try:
+            results = text(*(a.tolist() for a in arrays))
+        except (ValueError, ArithmeticError):  # Python raises where the processor answers NaN
+            run_text(text, arrays, [o[None] for o in outs], 1)
+            return
+    else:
+        columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in arrays]
+        with np.errstate(all="ignore"):
+            results = text(*map(list, columns))
+    for o, row in zip(outs, results, strict=True):
+        flat = o.reshape(-1) if rows is None else o.reshape(rows, math.prod(o.shape[1:]))
+        for k, x in enumerate(row):
+            flat[..., k] = x
+
+
+def iterate_text(
+    text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], feedback: Pairs, steps: int
+) -> int:
+    """Run a text again and again, each time with its fed-back outputs as inputs.
+
+    Args:
+        text: what to run.
+        arrays: (n,) each; the fed-back ones are overwritten.
+        outs: the last outputs are written to these.
+        feedback: (output, input) pairs.
+        steps: how many runs.
+
+    Returns:
+        the runs done: fewer where an input was not finite.
+    """
+    for done in range(steps):
+        if not all(np.isfinite(a).all() for a in arrays):
+            return done
+        run_text(text, arrays, outs, None)
+        for o, i in feedback:
+            arrays[i][:] = outs[o].reshape(-1)
+    return max(steps, 0)

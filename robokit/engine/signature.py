@@ -1,0 +1,120 @@
+"""What a kernel takes and returns, and the conversion of what a caller gives to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit import arguments
+from robokit.arguments import ShapeError
+from robokit.engine.memory import aligned
+
+Pairs = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A kernel seen from outside.
+
+    Attributes:
+        name: of the kernel.
+        inputs: (name, number of scalars) of each input.
+        outputs: (name, shape) of each output.
+        dtype: of all arrays, "float64" or "float32".
+        quaternions: (input, offset) of each quaternion that must be of unit length.
+        feedback: (output, input) where a repeated run copies.
+        finite: whether outputs that are not finite are an error.
+    """
+
+    name: str
+    inputs: list[tuple[str, int]]
+    outputs: list[tuple[str, tuple[int, ...]]]
+    dtype: str
+    quaternions: list[tuple[int, int]]
+    feedback: list[tuple[int, int]]
+    finite: bool
+
+    def __post_init__(self) -> None:
+        for o, i in self.feedback:
+            if math.prod(self.outputs[o][1]) != self.inputs[i][1]:
+                raise ValueError(f"output {self.outputs[o]} does not fit into input {self.inputs[i]}")
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the inputs."""
+        return [name for name, _ in self.inputs]
+
+    @property
+    def input_sizes(self) -> list[int]:
+        """Scalars of each input."""
+        return [size for _, size in self.inputs]
+
+    @property
+    def output_shapes(self) -> list[tuple[int, ...]]:
+        """Shape of each output of one state."""
+        return [shape for _, shape in self.outputs]
+
+    @property
+    def scalars(self) -> int:
+        """Numbers that go in and out for one state."""
+        return sum(self.input_sizes) + sum(map(math.prod, self.output_shapes))
+
+    def arrays(self, given: Sequence[Any]) -> list[np.ndarray]:
+        """The arguments as arrays (n,) or (B, n).
+
+        Raises:
+            TypeError: too many or too few.
+            ShapeError: a wrong shape or dtype.
+        """
+        if len(given) != len(self.inputs):
+            names = ", ".join(self.input_names)
+            raise TypeError(f"{self.name} takes {len(self.inputs)} arguments ({names}), got {len(given)}")
+        return [
+            arguments.argument(name, a, size, self.dtype)
+            for a, (name, size) in zip(given, self.inputs, strict=True)
+        ]
+
+    def rows(self, arrays: Sequence[np.ndarray]) -> int | None:
+        """How many states the arguments are; None for one state that is no batch.
+
+        Raises:
+            ShapeError: batches of different sizes.
+        """
+        return arguments.batch_size(self.input_names, arrays)
+
+    def check_values(self, arrays: Sequence[np.ndarray]) -> None:
+        """Explain what machine code only refuses.
+
+        Raises:
+            ShapeError: an argument holds NaN or infinity, or a quaternion is not of unit length.
+        """
+        arguments.check_values(self.input_names, arrays, self.quaternions)
+
+    def outs(self, out: Any, rows: int | None) -> list[np.ndarray]:
+        """Arrays for the outputs: the caller's, checked, or new ones where out is None.
+
+        Raises:
+            ShapeError: out does not fit.
+        """
+        shapes = [shape if rows is None else (rows, *shape) for shape in self.output_shapes]
+        if out is None:
+            return [aligned(math.prod(shape), self.dtype).reshape(shape) for shape in shapes]
+        given = self.outs_given(out)
+        if len(given) != len(shapes):
+            raise ShapeError(f"out: {self.name} has {len(shapes)} outputs, got {len(given)} arrays")
+        names = ["out"] if len(given) == 1 else [f"out[{k}]" for k in range(len(given))]
+        return [arguments.output(*each, self.dtype) for each in zip(names, given, shapes, strict=True)]
+
+    def outs_given(self, out: Any) -> Sequence[Any]:
+        """One object for each output; where there is one output, a list is what was given for it."""
+        return out if isinstance(out, (tuple, list)) and len(self.outputs) != 1 else (out,)
+
+    @staticmethod
+    def answer(outs: Sequence[np.ndarray], out: Any = None) -> Any:
+        """What the caller gets: an output or a tuple of them, numbers as floats unless out was given."""
+        results = tuple(o if o.ndim or out is not None else float(o) for o in outs)
+        return results[0] if len(results) == 1 else results

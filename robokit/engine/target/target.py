@@ -1,0 +1,109 @@
+"""What code is made for: a target says how a kernel is written, compiled and loaded.
+
+The maker (maker.py) knows nothing else of the place where code will run. A new one is a subclass:
+
+    WebAssembly   one lane; write: the module of one state; assemble: LLVM's wasm32; the page loads it
+    C             one lane; write: from the operations' notation (trace/ops.py), a column of their own in C
+                  where that differs; assemble: the text as it is
+    PTX           one lane a thread; write: the operations' instructions are LLVM's, so the same chunks with
+                  another driver; assemble: LLVM's nvptx64; load: the CUDA driver
+
+host.py has those that run in this process.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from robokit.engine.emit.ir import Real
+from robokit.engine.passes.repeats import Stepped
+from robokit.engine.signature import Pairs
+from robokit.engine.trace.program import Program
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A kernel that is ready to be written.
+
+    Attributes:
+        symbol: what the names of its functions begin with.
+        program: what to compute.
+        shared: the plan of its repeated iterations, if it has any that share code.
+        quaternions: (input, offset) of each quaternion that must be of unit length.
+        feedback: (output, input) where a repeated run copies.
+        finite: whether outputs are checked too.
+    """
+
+    symbol: str
+    program: Program
+    shared: Stepped | None
+    quaternions: Pairs
+    feedback: Pairs
+    finite: bool
+
+
+class Loaded(Protocol):
+    """Code in memory; keep it alive as long as its addresses are in use."""
+
+    @property
+    def address(self) -> Callable[[str], int]:
+        """Address of a function by its name."""
+
+
+class Target(ABC):
+    """A place where kernels run, and the form that they have there.
+
+    Attributes:
+        name: in the cache and in messages; no other target of the same real has it.
+        real: the numbers of the code.
+    """
+
+    name: str
+    real: Real
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector register."""
+        return self.bits // (8 * self.real.bytes)
+
+    @property
+    @abstractmethod
+    def lanes(self) -> int:
+        """States in one value of the code."""
+
+    @property
+    @abstractmethod
+    def bits(self) -> int:
+        """Of a vector register of the processor."""
+
+    @property
+    @abstractmethod
+    def features(self) -> str:
+        """Everything besides the text that the code depends on: the compiler, and what the processor can do.
+
+        Raises:
+            CompilerMissing: there is no compiler for this target.
+        """
+
+    @abstractmethod
+    def write(self, kernel: Planned) -> tuple[str, int]:
+        """Text of a kernel, and the size of the workspace that its functions need [doubles]."""
+
+    @abstractmethod
+    def assemble(self, text: str) -> bytes:
+        """Code of a text.
+
+        Raises:
+            CompilerMissing: there is no compiler for this target.
+        """
+
+    @abstractmethod
+    def load(self, code: bytes) -> Loaded:
+        """Make code callable in this process.
+
+        Raises:
+            CompilerMissing: it cannot run here.
+        """

@@ -1,0 +1,247 @@
+"""Configurations of a robot: neutral, random, by names, by joint, and moved on the manifold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import real_array
+from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.derived import cached_attribute
+from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.model.mimic_coupling import Coupling
+from robokit.model.parts import Joint
+from robokit.model.tree import Tree
+
+
+class Configurations:
+    """The half of :class:`~robokit.model.robot.Robot` that is about joints, q and v.
+
+    Attributes:
+        name, base, tree, joints, mimic_joints, fixed_joints: the robot's.
+    """
+
+    name: str
+    base: str
+    tree: Tree
+    joints: tuple[Joint, ...]
+    mimic_joints: tuple[Joint, ...]
+    fixed_joints: tuple[Joint, ...]
+
+    @cached_attribute
+    def _joint_by_name(self) -> dict[str, Joint]:
+        return {j.name: j for j in (*self.joints, *self.mimic_joints, *self.fixed_joints)}
+
+    def joint(self, name: str) -> Joint:
+        """The joint of that name; raises UnknownName with the nearest names."""
+        try:
+            return self._joint_by_name[name]
+        except (KeyError, TypeError):  # TypeError: a list cannot be looked up
+            raise UnknownName("joint", name, self._joint_by_name, f"in robot {self.name!r}") from None
+
+    @property
+    def nq(self) -> int:
+        """Length of a configuration q."""
+        return self.tree.nq if self.coupling is None else self.coupling.nq
+
+    @property
+    def nv(self) -> int:
+        """Length of a velocity v."""
+        return self.tree.nv if self.coupling is None else self.coupling.nv
+
+    @property
+    def coupling(self) -> Coupling | None:
+        """G and offset of the coupled mimic joints; None where every joint has its coordinates."""
+        return self.tree.coupling
+
+    @property
+    def dof_parent(self) -> tuple[int, ...]:
+        """lambda on degrees of freedom, which gives the sparsity of H and of its factor."""
+        return self.tree.dof_parent if self.coupling is None else self.coupling.dof_parent
+
+    def neutral(self) -> np.ndarray:
+        """The undisplaced configuration, (nq,): zeros, and unit quaternions."""
+        q: list[float] = []
+        for joint in self.joints:
+            q += self.tree.joint[joint.body].neutral()
+        return np.array(q, dtype=float)
+
+    def split_q(self, q: Sequence[Any]) -> list[Sequence[Any]]:
+        """q by body 0..N, coupled mimic joints included: what the algorithms take."""
+        return self.tree.split_q(q if self.coupling is None else self.coupling.full_q(q))
+
+    def split_v(self, v: Sequence[Any]) -> list[Sequence[Any]]:
+        """v or a by body 0..N, coupled mimic joints included: what the algorithms take."""
+        return self.tree.split_v(v if self.coupling is None else self.coupling.full_v(v))
+
+    def split_tau(self, tau: Sequence[Any]) -> list[Sequence[Any]]:
+        """Joint forces by body 0..N; coupled mimic joints have none of their own."""
+        return self.tree.split_v(tau if self.coupling is None else self.coupling.force_at_own(tau))
+
+    def join_q(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """q of its values by body: the opposite of :meth:`split_q`."""
+        full = list(chain.from_iterable(rows))
+        return full if self.coupling is None else [full[k] for k in self.coupling.own_q]
+
+    def join_v(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """v of its values by body: the opposite of :meth:`split_v`."""
+        full = list(chain.from_iterable(rows))
+        return full if self.coupling is None else [full[k] for k in self.coupling.own_v]
+
+    def random_configuration(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
+        """A random configuration, (nq,), inside the position limits.
+
+        Args:
+            rng: NumPy random generator, or a seed for one. Where a joint has no limit: angles within
+                +-pi, shifts and base positions within +-1 m, quaternions uniform.
+        """
+        rng = np.random.default_rng(rng)
+        q: list[float] = []
+        for joint in self.joints:
+            model = self.tree.joint[joint.body]
+            spread = math.pi if model.kind.name in ("revolute", "continuous", "helical") else 1.0
+            lower, upper = [-spread] * model.kind.nq, [spread] * model.kind.nq
+            if model.kind.nq == 1:
+                low, high = self._range(joint)
+                if math.isfinite(low):
+                    lower[0] = low
+                    upper[0] = max(upper[0], low)
+                if math.isfinite(high):
+                    upper[0] = high
+                    lower[0] = min(lower[0], high)
+            elif model.kind.name in ("cylindrical", "planar"):
+                lower[0], upper[0] = -math.pi, math.pi
+            q += model.random(rng, lower, upper)
+        return np.array(q, dtype=float)
+
+    def _range(self, joint: Joint) -> tuple[float, float]:
+        """Position limits of a joint, narrowed by those of the joints that follow it.
+
+        Where the followers leave no range at all, the joint's own limits.
+        """
+        low, high = joint.lower, joint.upper
+        if self.coupling is not None:
+            for follower in self.mimic_joints:
+                k, m, offset = self.coupling.q_from[self.tree.q_slice[follower.body].start]
+                if k == joint.q_slice.start and m:
+                    ends = sorted(((follower.lower - offset) / m, (follower.upper - offset) / m))
+                    low, high = max(low, ends[0]), min(high, ends[1])
+        # A range that ends at -0.0, a zero limit times a negative multiplier, is none to NumPy's generator.
+        return (low + 0.0, high + 0.0) if low <= high else (joint.lower, joint.upper)
+
+    def configuration(
+        self,
+        base_position: Sequence[float] | None = None,
+        base_quat_wxyz: Sequence[float] | None = None,
+        joints: Mapping[str, float | Sequence[float]] | None = None,
+    ) -> np.ndarray:
+        """A configuration by names, (nq,); what is not named stays neutral.
+
+        Args:
+            base_position: (3,) of a floating base in world axes [m].
+            base_quat_wxyz: (4,) unit quaternion of a floating base.
+            joints: joint name -> value [rad | m], or the joint's nq values.
+
+        Raises:
+            UnknownName: no such joint.
+            WrongType: joints is no mapping.
+            ShapeError: a wrong number of values, a non-unit quaternion, or a base pose for a fixed base.
+        """
+        if not isinstance(joints, (Mapping, type(None))):
+            raise WrongType("joints", joints, "a mapping from joint names to values")
+        q = self.neutral()
+        for what, pose, place in (
+            ("base_quat_wxyz", base_quat_wxyz, slice(0, 4)),
+            ("base_position", base_position, slice(4, 7)),
+        ):
+            if pose is None:
+                continue
+            if self.base != "floating":
+                raise ShapeError(
+                    f"{what}: robot {self.name!r} has a fixed base; load it with base='floating'"
+                )
+            q[place] = finite_values(what, pose, place.stop - place.start)
+        for name, value in (joints or {}).items():
+            joint = self.joint(name)
+            if joint in self.mimic_joints:
+                leader = joint.mimic.joint if joint.mimic else ""
+                raise ShapeError(
+                    f"joints[{name!r}]: the joint is coupled and follows {leader!r}; set that one"
+                )
+            q[joint.q_slice] = finite_values(
+                f"joints[{name!r}]", value, joint.q_slice.stop - joint.q_slice.start
+            )
+        for joint in self.joints:
+            offset = self.tree.joint[joint.body].kind.quaternion
+            if offset is not None:
+                at = joint.q_slice.start + offset
+                norm2 = float(q[at : at + 4] @ q[at : at + 4])
+                if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
+                    raise ShapeError(
+                        f"quaternion (wxyz) of joint {joint.name!r} has norm "
+                        f"{math.sqrt(norm2):.6g}; a unit quaternion is needed: divide it by its norm"
+                    )
+        return q
+
+    def integrate(self, q: Any, dv: Any) -> np.ndarray:
+        """Move q along the body velocity dv for one unit of time, on the manifold.
+
+        Args:
+            q: (nq,) or (B, nq).
+            dv: (nv,) or (B, nv), velocity times time step.
+        """
+        q = _array("q", q, self.nq)
+        dv = _array("dv", dv, self.nv)
+        return self._manifold("integrate", q, dv)
+
+    def difference(self, q0: Any, q1: Any) -> np.ndarray:
+        """The dv with ``integrate(q0, dv) = q1``, (nv,) or (B, nv)."""
+        q0 = _array("q0", q0, self.nq)
+        q1 = _array("q1", q1, self.nq)
+        return self._manifold("difference", q0, q1)
+
+    def _manifold(self, what: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        single = a.ndim == 1 and b.ndim == 1
+        if a.ndim == 2 and b.ndim == 2 and len(a) != len(b):
+            raise ShapeError(f"{what}: batches of {len(a)} and {len(b)} do not go together; give the same B")
+        # One scalar a coordinate: a float, or the whole batch as a NumPy array.
+        xs = a.tolist() if single else list(np.atleast_2d(a).T)
+        ys = b.tolist() if single else list(np.atleast_2d(b).T)
+        out: list[Any] = []
+        for joint in self.joints:
+            second = joint.v_slice if what == "integrate" else joint.q_slice
+            out += getattr(self.tree.joint[joint.body], what)(xs[joint.q_slice], ys[second])
+        if single:
+            return np.array(out, dtype=float)
+        rows = len(a) if a.ndim == 2 else len(b)
+        result = np.empty((rows, len(out)))
+        for k, x in enumerate(out):
+            result[:, k] = x
+        return result
+
+
+def finite_values(what: str, value: Any, n: int) -> np.ndarray:
+    """An argument of n finite numbers, (n,).
+
+    Raises:
+        ShapeError: another number of them, or none at all.
+    """
+    array = np.atleast_1d(real_array(what, value, f"({n},)"))
+    if array.shape != (n,):
+        raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got shape {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ShapeError(f"{what}: expected finite numbers, got {value!r}")
+    return array
+
+
+def _array(what: str, value: Any, n: int) -> np.ndarray:
+    array = real_array(what, value, f"({n},) or (B, {n})")
+    if array.ndim not in (1, 2) or array.shape[-1] != n:
+        raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}), got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ShapeError(f"{what}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
+    return array

@@ -1,0 +1,249 @@
+"""What the commands write: whole files or none, characters that a terminal lacks, readers that go away."""
+
+import io
+import json
+import logging
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import robokit as rk
+from robokit.cli import compiling, main
+
+ROOT = Path(__file__).resolve().parents[2]
+EMOJI = '<robot name="&#x1F600;"><link name="a&#x1F600;"/></robot>'
+WRITING = [
+    ("view", "arm", "--no-open", "-o", "x.html"),
+    ("simulate", "double_pendulum", "--duration", "0.05", "--no-open", "-o", "x.html"),
+    ("check", "arm", "--no-open", "--page", "x.html"),
+    ("sparsity", "humanoid", "-o", "x.svg"),
+    ("sparsity", "humanoid", "-o", "x.png"),
+    ("mjcf", "humanoid", "-o", "x.xml"),
+]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys, *argv):
+    """(exit status, standard output, standard error)"""
+    status = main([str(a) for a in argv])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err and "internal error" not in err
+    return status, out, err
+
+
+# ---- files
+
+
+@pytest.mark.parametrize("argv", WRITING, ids=lambda argv: f"{argv[0]} {argv[-1]}")
+def test_a_full_disk_leaves_what_was_there(here, capsys, argv):
+    target = here / argv[-1]
+    target.write_text("before")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))  # bytes a file: a disk that fills up on the way
+    try:
+        status = main(list(argv))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    err = capsys.readouterr().err
+    assert status == 1 and f"cannot write {target.name}: File too large" in err and len(err.splitlines()) == 1
+    assert target.read_text() == "before" and os.listdir(here) == [target.name]
+    assert run(capsys, *argv)[0] == 0
+    assert target.read_bytes() != b"before" and os.listdir(here) == [target.name]
+
+
+def test_links_and_modes_of_files_stay(here, capsys):
+    (here / "folder").mkdir()
+    real = here / "folder" / "real.html"
+    real.write_text("before")
+    real.chmod(0o640)
+    (here / "x.html").symlink_to(real)
+    assert run(capsys, "view", "arm", "--no-open", "-o", "x.html")[0] == 0
+    assert (here / "x.html").is_symlink() and real.stat().st_size > 1000
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", ["own.urdf", "linked.xml", "hard.xml", "./own.urdf"])
+def test_mjcf_does_not_overwrite_the_robot(here, capsys, name):
+    shutil.copy(rk.find_robot("arm"), "own.urdf")
+    text = (here / "own.urdf").read_bytes()
+    (here / "linked.xml").symlink_to("own.urdf")
+    os.link("own.urdf", "hard.xml")
+    status, out, err = run(capsys, "mjcf", "own.urdf", "-o", name)
+    assert status == 1 and not out and "the robot's own file" in err
+    assert (here / "own.urdf").read_bytes() == text
+    assert run(capsys, "mjcf", "own.urdf", "-o", "other.xml")[0] == 0
+
+
+def test_mjcf_writes_to_what_is_no_file(here, capsys):
+    reader = os.memfd_create("model")
+    assert run(capsys, "mjcf", "arm", "-o", f"/dev/fd/{reader}")[0] == 0
+    os.lseek(reader, 0, os.SEEK_SET)
+    with open(reader, encoding="utf-8") as file:
+        assert ElementTree.fromstring(file.read()).tag == "mujoco"
+
+
+@pytest.mark.parametrize("name", ["", "/", "..", "a/../b"])
+def test_names_of_robots_are_not_paths(here, capsys, name):
+    (here / "in.urdf").write_text(f'<robot name="{name}"><link name="a"/></robot>')
+    assert run(capsys, "view", "in.urdf", "--no-open")[0] == 0
+    assert len([name for name in os.listdir(here) if name.endswith(".html")]) == 1
+
+
+# ---- characters
+
+
+@pytest.fixture
+def ascii_output(monkeypatch):
+    """Runs a command whose standard output has ASCII alone; returns status and text."""
+
+    def go(*argv):
+        buffer = io.BytesIO()
+        stream = io.TextIOWrapper(buffer, encoding="ascii")
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", stream)
+            status = main([str(a) for a in argv])
+            stream.flush()
+        return status, buffer.getvalue().decode("ascii")
+
+    return go
+
+
+def test_ascii_terminals_show_escapes(here, ascii_output, capsys):
+    (here / "emoji.urdf").write_text(EMOJI)
+    for argv in (("info",), ("sparsity",), ("check",), ("cost",)):
+        status, out = ascii_output(*argv, "emoji.urdf")
+        assert status == 0 and ("\\U0001f600" in out or argv == ("check",))
+    assert "internal error" not in capsys.readouterr().err
+
+
+def test_ascii_json_and_xml_keep_every_character(here, ascii_output):
+    (here / "emoji.urdf").write_text(EMOJI.replace("/></robot>", "/><link name='b'/></robot>"))
+    _, out = ascii_output("check", "--json", "emoji.urdf")
+    assert json.loads(out)["files"][0]["robot"] == "\U0001f600"
+    (here / "emoji.urdf").write_text(EMOJI)
+    status, out = ascii_output("mjcf", "emoji.urdf")
+    assert status == 0 and ElementTree.fromstring(out).get("model") == "\U0001f600"
+
+
+@pytest.mark.parametrize(
+    "argv", [("info",), ("view", "--no-open", "-o", "x.html"), ("check", "--json"), ("check",), ("mjcf",)]
+)
+def test_file_names_that_are_no_text(here, capsys, argv):
+    name = os.fsdecode(b"caf\xe9.urdf")
+    (here / name).write_text(EMOJI)
+    status, out, err = run(capsys, argv[0], name, *argv[1:])
+    assert status == 0 and not err
+    assert "caf\\udce9" in out or argv[0] in ("view", "mjcf")
+    if "--json" in argv:
+        assert json.loads(out)["files"][0]["file"] == name
+
+
+def test_meshes_whose_path_is_no_text_are_left_out_of_mjcf(here, capsys):
+    folder = here / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    (folder / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    mesh = '<visual><geometry><mesh filename="m.obj"/></geometry></visual>'
+    (folder / "r.urdf").write_text(f'<robot name="r"><link name="a">{mesh}</link></robot>')
+    status, out, err = run(capsys, "mjcf", folder / "r.urdf", "-o", "x.xml")
+    assert status == 0 and out and "path is not UTF-8" in err
+    ElementTree.parse(here / "x.xml")
+
+
+# ---- surroundings
+
+
+def test_cache_without_a_home(capsys, monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("ROBOKIT_CACHE_DIR", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    for flags in ((), ("--clear",)):
+        status, out, err = run(capsys, "cache", *flags)
+        assert status == 1 and not out and "set ROBOKIT_CACHE_DIR" in err
+
+
+@pytest.mark.parametrize("command", ["info", "check", "parity"])
+@pytest.mark.parametrize("name", ["~no-such-user/a.urdf", ""])
+def test_names_that_mean_no_file(here, capsys, command, name):
+    status, out, err = run(capsys, command, name)
+    assert status == (2 if command == "check" else 1) and not out
+    assert len(err.splitlines()) == 1 and ("home folder" in err or "is empty" in err)
+
+
+def process(*argv, **options):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "robokit", *argv],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_a_reader_that_has_gone_is_no_error_to_talk_about():
+    read, write = os.pipe()
+    os.close(read)
+    robots = process("robots", stdout=write)
+    os.close(write)
+    assert robots.communicate(timeout=60)[1] == "" and robots.returncode == 1
+
+
+def test_a_full_standard_output_is_said():
+    with open("/dev/full", "w") as full:
+        robots = process("robots", stdout=full)
+        err = robots.communicate(timeout=60)[1]
+    assert robots.returncode == 1
+    assert err == "robokit: standard output: No space left on device\n"
+
+
+# ---- progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_compiling_is_shown_on_a_terminal_only(monkeypatch, stream, shown):
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
+    monkeypatch.setattr(compiling, "PERIOD", 0.01)
+    log = logging.getLogger("robokit.engine.maker")
+    with compiling.Compiling() as watched:
+        log.info("compiling %s (%s)", "step", "single")
+        until = time.monotonic() + (5.0 if shown else 0.1)
+        while time.monotonic() < until and "\r" not in stream.getvalue():
+            time.sleep(0.01)
+        log.info("compiled", extra={"seconds": 1.5})
+    assert (watched.seconds, watched.kernels) == (1.5, 1)
+    text = stream.getvalue()
+    assert not text if not shown else "\rcompiling step (single): 0 s" in text
+    assert not text or re.search(r"\r +\r$", text)  # the line is cleared
+
+
+def test_the_engine_says_what_it_compiles(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    with compiling.Compiling() as watched:
+        rk.gravity_forces(robot, robot.neutral())
+    assert watched.kernels == 1 and watched.seconds > 0.0
+    again = rk.load_urdf(rk.find_robot("double_pendulum")).with_gravity(robot.gravity)
+    with compiling.Compiling() as watched:
+        rk.gravity_forces(again, again.neutral())
+    assert watched.kernels == 0

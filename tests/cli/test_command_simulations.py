@@ -1,0 +1,105 @@
+"""robokit fall and robokit simulate: bad steps, Ctrl-C, what the output says about steps, base and times."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import robokit as rk
+from robokit.cli import main
+
+SHORT = ("--duration", "0.05", "--no-open")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def run(capsys, *argv):
+    """(exit status, standard output, standard error)"""
+    status = main([str(a) for a in argv])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    # Energies of a run that broke down have more digits than fit.
+    assert status == 3 or max(map(len, out.splitlines()), default=0) <= 80
+    return status, out, err
+
+
+def test_a_run_that_breaks_down_ends_with_status_3_and_its_page(capsys, tmp_path):
+    page = Path("x.html")
+    argv = ("simulate", "double_pendulum", "--duration", "1000", "--dt", "2", "--no-open", "-o", page)
+    status, out, err = run(capsys, *argv)
+    assert status == 3 and page.stat().st_size > 100_000
+    assert len(err.splitlines()) == 1 and "t = " in err and "dt" in err and "trajectory" not in err
+    assert "until it broke down" in out
+
+
+def test_a_fall_that_breaks_down_ends_with_status_3(capsys, tmp_path):
+    status, _, err = run(capsys, "fall", "--dt", "1", "--duration", "20", "--no-open", "-o", "x.html")
+    assert status == 3 and (tmp_path / "x.html").exists() and "t = " in err
+
+
+def test_the_time_step_and_the_base_are_said(capsys, tmp_path):
+    _, out, _ = run(capsys, "simulate", "double_pendulum", *SHORT, "-o", "x.html")
+    assert re.search(r"time step +1 ms, chosen for the robot", out) and "fixed base, 2 degrees" in out
+    _, out, _ = run(capsys, "simulate", "double_pendulum", *SHORT, "--dt", "5e-4", "-o", "x.html")
+    assert "chosen" not in out and "steps of 0.5 ms" in out
+
+
+def stopped_at(instant):
+    """rk.simulate whose user presses Ctrl-C at an instant [s]."""
+    simulate = rk.simulate
+
+    def simulated(robot, q0, **options):
+        def controller(t, q, v):
+            if t > instant:
+                raise KeyboardInterrupt
+            return [0.0] * robot.nv
+
+        return simulate(robot, q0, controller=controller, **options)
+
+    return simulated
+
+
+@pytest.mark.parametrize("argv", [("simulate", "double_pendulum"), ("fall", "quadruped")])
+def test_ctrl_c_writes_what_was_computed_and_ends_with_130(capsys, tmp_path, monkeypatch, argv):
+    monkeypatch.setattr(rk, "simulate", stopped_at(0.02))
+    files = ("-o", "x.html", "--save", "x.npz")
+    status, out, err = run(capsys, *argv, *SHORT, *files)
+    assert status == 130 and "interrupted at t = 0.02" in err
+    assert (tmp_path / "x.html").stat().st_size > 100_000 and "x.html" in out
+    assert 0.01 < rk.Trajectory.load(tmp_path / "x.npz").t[-1] < 0.04
+
+
+def test_ctrl_c_before_the_first_step_writes_nothing(capsys, tmp_path, monkeypatch):
+    def compiling(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rk, "simulate", compiling)
+    status, out, err = run(capsys, "simulate", "double_pendulum", *SHORT, "-o", "x.html")
+    assert status == 130 and not out and "interrupted before" in err and not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_anywhere_else_ends_with_130(capsys, monkeypatch):
+    monkeypatch.setattr("robokit.find_robot", lambda name: (_ for _ in ()).throw(KeyboardInterrupt))
+    status, out, err = run(capsys, "info", "arm")
+    assert status == 130 and not out and err == "robokit: interrupted\n"
+
+
+def test_times_tell_compiling_from_stepping(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
+    for cold in (True, False):
+        _, out, _ = run(capsys, "simulate", "double_pendulum", *SHORT, "-o", "x.html")
+        line = next(line for line in out.splitlines() if line.startswith("  time   "))
+        assert (" s compiling, " in line) is cold and " s stepping, " in line and "everything else" in line
+
+
+def test_a_fall_needs_a_floating_base(capsys):
+    status, out, err = run(capsys, "fall", "arm", "--base", "fixed")
+    assert status == 1 and not out and "leave out --base fixed" in err
+
+
+def test_a_duration_without_end_is_refused(capsys):
+    status, _, err = run(capsys, "simulate", "double_pendulum", "--duration", "1e12")
+    assert status == 1 and "at most 100,000 s" in err

@@ -1,0 +1,226 @@
+"""Small mesh files that claim, place or unpack to far more than they hold are refused in words, at once."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tracemalloc
+import warnings
+
+import hostile_files
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.meshes import limits
+from robokit.meshes.companions import companion, read_file
+from robokit.meshes.read_mesh import read_mesh
+from robokit.urdf import check_urdf
+from robokit.viewer.scene import scene
+
+TRIANGLES = f"<triangles>{hostile_files.VERTEX}<p>0 1 2</p></triangles>"
+
+
+def write(folder, name, content):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", hostile_files.MULTIPLYING)
+def test_small_files_that_multiply_are_refused(tmp_path, name):
+    make, says = hostile_files.MULTIPLYING[name]
+    path = write(tmp_path, name, make())
+    allowed = 100e6 + 10 * path.stat().st_size
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(ValueError, match=says):
+                list(read_mesh(path))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < allowed
+
+
+def test_the_ending_counts_in_any_case(tmp_path):
+    path = write(tmp_path, "A.GlTf", hostile_files.gltf())
+    assert [len(surface.faces) for surface in read_mesh(path)] == [1]
+
+
+def test_lists_that_share_vertices_take_only_those_that_they_use(tmp_path):
+    path = write(tmp_path, "lists.dae", hostile_files.primitive_lists(1_000, 15_000))
+    tracemalloc.start()
+    surfaces = list(read_mesh(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(surfaces) == 1_000 and peak < 20e6  # 360 MB where each takes all vertices
+    assert all(len(surface.vertices) == 3 for surface in surfaces)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("a.dae", lambda: hostile_files.instances(100, 1)),
+        ("b.dae", lambda: hostile_files.primitive_lists(100, 10)),
+        ("a.gltf", lambda: hostile_files.gltf_instances(100)),
+    ],
+)
+def test_pieces_are_limited(tmp_path, monkeypatch, name, make):
+    path = write(tmp_path, name, make())
+    assert len(list(read_mesh(path))) in (100, 101)
+    monkeypatch.setattr(limits, "MOST_PIECES", 99)
+    with pytest.raises(ValueError, match="more than 99 pieces; accepted are 1,000, one more for every 20 of"):
+        list(read_mesh(path))
+
+
+@pytest.mark.parametrize("nodes", [40, 2_000])
+def test_nodes_are_counted_each_time_that_they_are_placed(tmp_path, nodes):
+    chain = "".join(f'<node id="n{k}"><instance_node url="#n{k + 1}"/></node>' for k in range(nodes))
+    path = write(tmp_path, "a.dae", hostile_files.collada(TRIANGLES, nodes=chain))
+    if nodes * (nodes + 1) / 2 < limits.FREE_PLACES:
+        assert len(list(read_mesh(path))) == 1
+    else:
+        with pytest.raises(ValueError, match=r"more than [0-9,]+ nodes and instances"):
+            list(read_mesh(path))
+
+
+def test_scenes_may_be_deep(tmp_path):
+    chain = "".join(f'<node id="n{k}"><instance_node url="#n{k + 1}"/></node>' for k in range(1_500))
+    deep = hostile_files.collada(TRIANGLES, nodes='<node><instance_node url="#n0"/></node>').replace(
+        b"<library_visual_scenes>", f"<library_nodes>{chain}</library_nodes><library_visual_scenes>".encode()
+    )
+    assert len(list(read_mesh(write(tmp_path, "a.dae", deep)))) == 1
+
+
+def test_text_in_another_encoding_hides_nothing(tmp_path):
+    text = hostile_files.collada(TRIANGLES, picture="Räder.png").decode()
+    for encoding in ("utf-8", "utf-16", "iso-8859-1", "windows-1252"):
+        declared = text.replace('version="1.0"', f'version="1.0" encoding="{encoding}"', 1)
+        assert len(list(read_mesh(write(tmp_path, "a.dae", declared.encode(encoding))))) == 1
+    hidden = b'<?xml version="1.0" encoding="utf-7"?>+ADwAIQ-DOCTYPE a []+AD4-<COLLADA/>'
+    with pytest.raises(ValueError, match="not well formed: XMLSyntaxError"):
+        list(read_mesh(write(tmp_path, "a.dae", hidden)))
+
+
+def test_solids_of_a_text_stl_are_one_surface(tmp_path):
+    solid = (
+        "solid part {0}\n facet normal 0 0 1\n  outer loop\n   vertex {0} 0 0\n   vertex {1} 0 0\n"
+        "   vertex {0} 1 0\n  endloop\n endfacet\nendsolid part {0}\n\n"
+    )
+    content = "".join(solid.format(k, k + 1) for k in range(2_000)).encode()  # 50 s for ten times as many
+    (surface,) = read_mesh(write(tmp_path, "a.stl", content))
+    assert len(surface.faces) == 2_000 and np.ptp(surface.vertices[:, 0]) == 2_000.0
+
+
+def test_a_binary_stl_may_begin_with_solid(tmp_path):
+    triangle = struct.pack("<12fH", 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0)
+    path = write(tmp_path, "a.stl", b"solid endsolid".ljust(80) + struct.pack("<I", 2) + triangle * 2)
+    assert [len(surface.faces) for surface in read_mesh(path)] == [2]
+
+
+# -- files and the folders they may reach ----------------------------------------------------------
+
+
+def test_only_regular_files_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe.stl")  # opening it waits for somebody who writes
+    (tmp_path / "endless.stl").symlink_to("/dev/zero")
+    (tmp_path / "folder.stl").mkdir()
+    for name in ("pipe.stl", "endless.stl", "folder.stl"):
+        with pytest.raises(ValueError, match=f"'{name}' is not a regular file"):
+            list(read_mesh(tmp_path / name))
+    target = write(tmp_path, "target.gltf", hostile_files.gltf())
+    (tmp_path / "link.gltf").symlink_to(target)
+    assert len(list(read_mesh(tmp_path / "link.gltf"))) == 1
+
+
+def test_files_are_limited_together_with_their_buffers(tmp_path, monkeypatch):
+    buffer = hostile_files.TRIANGLE + bytes(4_000)
+    content = hostile_files.gltf(buffers=[{"uri": "a.bin", "byteLength": 60}])
+    path = write(tmp_path, "a.gltf", content)
+    write(tmp_path, "a.bin", buffer)
+    monkeypatch.setattr(limits, "LARGEST", len(content) + len(buffer))
+    assert len(list(read_mesh(path))) == 1
+    monkeypatch.setattr(limits, "LARGEST", len(content) + len(buffer) - 1)
+    with pytest.raises(ValueError, match="the file and those it names have 0 MB; at most 0 MB are read"):
+        list(read_mesh(path))
+    monkeypatch.setattr(limits, "LARGEST", 100)
+    with pytest.raises(ValueError, match="at most"):
+        read_file(path)
+
+
+def test_a_mesh_reaches_two_folders_above_and_never_the_root(tmp_path, monkeypatch):
+    folder = tmp_path / "robot" / "meshes" / "arm"
+    folder.mkdir(parents=True)
+    for place in (tmp_path, tmp_path / "robot", folder):
+        (place / "skin.png").write_bytes(b"x")
+    assert companion(folder, "../../skin.png") == tmp_path / "robot" / "skin.png"
+    (folder / "skin.png").unlink()
+    (folder / "link.png").symlink_to(tmp_path / "skin.png")
+    for name in (
+        "../../../skin.png",
+        "..%2F..%2F..%2Fskin.png",
+        "..\\..\\..\\skin.png",
+        "link.png",
+        "a\0.png",
+    ):
+        with pytest.raises(FileNotFoundError, match="is not beside the mesh"):
+            companion(folder, name)
+    with pytest.raises(FileNotFoundError, match="is not beside the mesh"):
+        companion(folder, "x" * 100_000 + ".png")
+    # A mesh just below the root of the file system: the folders above it are everything.
+    monkeypatch.setattr("robokit.meshes.companions.LEVELS", 100)
+    with pytest.raises(FileNotFoundError):
+        companion(tmp_path, "/usr/share/pixmaps/debian-logo.png")
+
+
+@pytest.mark.parametrize("name", ["a.obj", "a.gltf", "a.dae", "a.ply"])
+def test_no_format_opens_files_elsewhere(tmp_path, name):
+    folder = tmp_path / "one" / "two" / "three"
+    folder.mkdir(parents=True)
+    for outside in ("skin.png", "paint.mtl", "a.bin"):
+        (tmp_path / outside).write_bytes(hostile_files.TRIANGLE)
+    up = "../../../"
+    square = f'<polygons material="mat">{hostile_files.COVERED}<p>0 1 2 3</p></polygons>'
+    content = {
+        "a.obj": f"mtllib {up}paint.mtl\n{hostile_files.OBJ}".encode(),
+        "a.gltf": hostile_files.gltf(buffers=[{"uri": f"{up}a.bin", "byteLength": 36}]),
+        "a.dae": hostile_files.collada(square, picture=f"{up}skin.png"),
+        "a.ply": hostile_files.ply(
+            "0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n",
+            3,
+            1,
+            extra=f"comment TextureFile {up}skin.png\n",
+        ),
+    }[name]
+    path = write(folder, name, content)
+    if name == "a.gltf":
+        with pytest.raises(FileNotFoundError, match=r"a\.bin' is not beside the mesh"):
+            list(read_mesh(path))
+    else:
+        assert [surface.picture for surface in read_mesh(path)] == [None]
+
+
+# -- what becomes of them --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["vcount.dae", "mesh.zip", "count.gltf", "lying.stl"])
+def test_an_unreadable_mesh_is_a_warning_with_link_and_file(tmp_path, name):
+    write(tmp_path, name, hostile_files.MULTIPLYING[name][0]())
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_text(
+        '<robot name="r"><link name="base"/><link name="arm"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        f'<visual><geometry><mesh filename="{name}"/></geometry></visual></link>'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>'
+        "</joint></robot>"
+    )
+    robot = rk.load_urdf(urdf)
+    assert np.isfinite(rk.aba(robot, np.zeros(1), np.zeros(1), np.zeros(1))).all()
+    with pytest.warns(UserWarning, match=f"mesh '{name}' of link 'arm' is drawn as a box") as shown:
+        scene(robot)
+    assert len(shown) == 1
+    _, found = check_urdf(urdf, plausible=True, meshes=True)
+    findings = [f for f in found if f.code == "mesh-unreadable"]
+    assert len(findings) == 1 and f"mesh '{name}'" in str(findings[0]) and "'arm'" in str(findings[0])
