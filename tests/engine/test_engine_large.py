@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import ladder
 import numpy as np
 import pytest
 
 import robokit as rk
 from robokit.dynamics import long_robots as large
+from robokit.engine.emit.batch_module import batch_module
+from robokit.engine.trace.record import trace
+from robokit.model import ModelBuilder, Placement
 
 JOINTS = 9
 
@@ -100,3 +105,58 @@ def test_a_long_chain_is_quick():
     H = rk.crba(robot, q)
     assert robot.kernels.keys().isdisjoint({"crba", "ltdl"}), "nothing was written out"
     assert rk.ltdl(robot, H).L.shape == (400, 400)
+
+
+def branched(kind: str, joints: int) -> rk.Robot:
+    """A star, all joints at the base, or a binary tree."""
+    builder = ModelBuilder(kind).link("l0")
+    for k in range(joints):
+        parent = 0 if kind == "star" or k == 0 else (k - 1) // 2 + 1
+        builder.link(f"l{k + 1}", 1.0 + 0.01 * k, (0.0, 0.0, 0.1), np.eye(3) * 0.02)
+        place = Placement(np.eye(3), (0.01 * (k % 7), 0.0, -0.5))
+        axis = ((1, 0, 0), (0, 1, 0))[k % 2]
+        builder.joint(f"j{k}", "revolute", f"l{parent}", f"l{k + 1}", place, axis=axis)
+    return builder.build()
+
+
+def test_a_star_is_not_written_out_place_by_place():
+    robot = branched("star", 1000)
+    q = np.linspace(-1.0, 1.0, 1000)
+    H = rk.crba(robot, q)
+    factor = rk.ltdl(robot, H)
+    assert robot.kernels.keys().isdisjoint({"crba", "ltdl", "ltdl_solve"})
+    assert np.array_equal(H, np.diag(np.diagonal(H)))
+    close(np.diagonal(H), 0.03 + 0.0001 * np.arange(1000), 1e-14)
+    close(factor.solve(q), q / np.diagonal(H), 1e-14)
+    assert np.array_equal(rk.crba(robot, q, dtype="float32"), H.astype(np.float32))
+
+
+@pytest.mark.parametrize("rows", [None, 4])
+def test_a_matrix_of_few_entries_is_filled_with_them(rows, monkeypatch):
+    robot, rng = branched("binary", 31), np.random.default_rng(1)
+    q = rng.uniform(-1.0, 1.0, (31,) if rows is None else (rows, 31))
+    expected = rk.crba(robot, q)
+    varied = robot.with_inertias(robot.inertial_parameters * np.linspace(1.0, 2.0, 4)[:, None, None])
+    with_samples = rk.crba(varied, q)
+    cost = large._costs(robot)
+    assert cost["entries"] < cost["H"]
+    monkeypatch.setattr(large, "MOST", cost["entries"])
+    other = branched("binary", 31)
+    found = rk.crba(other, q)
+    assert "crba" not in other.kernels and "crba_nonzeros" in other.kernels
+    close(found, expected, 1e-15)
+    other = other.with_inertias(varied.inertial_parameters)
+    close(rk.crba(other, q), with_samples, 1e-15)
+    assert "crba" not in other.kernels
+
+
+def test_zeros_of_a_large_matrix_are_written_out_in_linear_time():
+    n = 500
+    program = trace(
+        lambda x: [[x[i] if i == j else 0.0 for i in range(n) for j in range(n)]],
+        [("x", n)],
+        [("H", (n, n))],
+    )
+    start = time.process_time()
+    batch_module(program, 8, "diagonal")
+    assert time.process_time() - start < 6.0, "a set built for each of 30,000 blocks took 20 s"
