@@ -89,8 +89,6 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     first, *lines = trajectory.report()
     print(first)
     print(f"  robot         {robot.base} base, {counted(robot.nv, 'degree')} of freedom")
-    if arguments.dt is None:
-        print(f"  time step     {1e3 * trajectory.summary['dt']:g} ms, chosen for the robot")
     print("\n".join(lines))
     print(f"  time          {_times(trajectory.summary, arguments.compiling)}")
     until = " until it broke down" if broke else ""
