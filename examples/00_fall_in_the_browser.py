@@ -1,20 +1,21 @@
 """A humanoid falls, in the browser.
 
-Load a robot with a floating base, put it over the ground, let go, and look at what happened:
+Load a robot with a floating base, put it above the ground, let it fall, and look at the motion:
 
     robot = rk.load_urdf("humanoid.urdf", base="floating")
     q0 = rk.standing_configuration(robot, height=0.02, tilt=0.07)
     trajectory = rk.simulate(robot, q0, duration=3.0, ground=rk.Ground())
     trajectory.to_html("fall.html")
 
-The page holds everything, the robot, its motion and the curves, and needs no network: mail it, keep it.
-Space plays and pauses; the curves, the contacts and the tree of the robot are beside the picture. On the
-command line all of this is `robokit fall`.
+The page is one file with the robot, its motion and the curves. It needs no network. The space bar plays and
+pauses; the curves, the contacts and the tree of the robot are beside the picture. On the command line,
+`robokit fall` does all of this.
 
-Nothing drives the joints. The robot loses its height as heat in the contacts and in its joints, and the
-ledger of the simulation says where each joule went: kinetic + potential + dissipated energy is the total.
+No motor drives the joints. The energy of the robot becomes heat in the contacts and in the joints. The
+ledger of the simulation has all parts: the total is kinetic + potential + dissipated energy.
 
-Check: the total energy stays, the ground's impulse explains the momentum, and nothing sank into the floor.
+Check: the total energy stays constant, the ground's impulse equals the change of momentum, and no point sinks
+into the floor.
 """
 
 import argparse

@@ -1,17 +1,17 @@
 """A double pendulum swings freely, and its energy is the check.
 
-Without friction nothing may be gained or lost: kinetic and potential energy trade places while their sum
-stands still. The motion itself is chaotic, so no table could tell whether it is right; the energy can.
+Without friction, kinetic energy turns into potential energy and back, and their sum stays constant. The
+motion is chaotic, so there is no reference solution to compare with; the energy shows whether it is right.
 
-Without a ground rk.simulate takes a fourth-order Runge-Kutta method on the joints' manifolds, four
-articulated-body sweeps a step ("rkmk4"). The same motion by the first-order method ("euler"), which is
-meant for contact, shows what the order is worth: its energy error is the red curve.
+Without a ground, rk.simulate uses a fourth-order Runge-Kutta method on the joints' manifolds ("rkmk4"), with
+four articulated-body sweeps a step. For comparison, the same motion is computed by the first-order method
+that is made for contact ("euler"). Its energy error is the red curve.
 
     trajectory = rk.simulate(robot, q0, duration=10.0)
     trajectory.energy.kinetic, .potential, .dissipated, .total        one value per recorded instant
 
-Check: the fourth-order method keeps the energy to 1e-7 of its largest kinetic part; halving its step
-reduces the error by about 2^4, so its order is what it claims.
+Check: the fourth-order method keeps the energy to 1e-7 of the largest kinetic energy, and half the step
+reduces the error by about 2^4, as the order says.
 """
 
 import argparse

@@ -1,16 +1,16 @@
-"""Inverse dynamics: which torques does a motion take?
+"""Inverse dynamics: which torques does a motion need?
 
 An arm swings from one pose to another and comes to rest. Its joints follow q(t) = q0 + s(t) (q1 - q0)
-with s = (1 - cos(pi t / T)) / 2, so velocities and accelerations are known at every instant, and the
-recursive Newton-Euler algorithm answers with the joint torques:
+with s = (1 - cos(pi t / T)) / 2, so velocities and accelerations are known at every instant. The recursive
+Newton-Euler algorithm gives the joint torques:
 
     tau = rk.rnea(robot, q, v, a)
 
-The whole motion goes in at once: q, v and a have one row per instant, and so has tau. One part of the
-torques, rk.gravity_forces(robot, q), only holds the arm against gravity; the rest moves it.
+One call computes the whole motion: q, v and a have one row per instant, and so has tau. One part of the
+torques, rk.gravity_forces(robot, q), holds the arm against gravity; the rest accelerates it.
 
-Check: what the motors put in is what the arm gains, the integral of tau . v dt = change of energy, and
-forward dynamics, given these torques, returns the accelerations that we started from.
+Check: the work of the motors, the integral of tau . v dt, is the change of energy, and forward dynamics
+returns for these torques the accelerations that we started with.
 """
 
 import argparse

@@ -1,18 +1,18 @@
-"""The mass matrix: zeros that the robot's shape puts there, and a factorisation that keeps them.
+"""The mass matrix: zeros that follow from the tree, and a factorisation that keeps them.
 
-H(i, j) is zero whenever joints i and j lie on different branches: the left arm does not feel how the
-right leg accelerates. The tree alone says where; rk.inertia_sparsity(robot) needs no numbers at all.
+H(i, j) is zero if joints i and j are on different branches: an acceleration of the right leg needs no torque
+in the left arm. This depends on the tree only; rk.inertia_sparsity(robot) needs no configuration.
 
-Plain Cholesky, H = L L^T, works from the base outward and fills these zeros in. Taken from the leaves
-inward, H = L^T D L, the factor keeps the pattern of H, and the work is the least possible: each joint
-touches only the joints between itself and the base.
+Cholesky's factorisation H = L L^T starts at the base and fills these zeros. The factorisation H = L^T D L
+starts at the leaves, and its factor has the pattern of H. This takes the least work possible: each joint
+is combined only with the joints between itself and the base.
 
     H = rk.crba(robot, q);  factor = rk.ltdl(robot, H);  x = factor.solve(b)
 
 The picture shows the three patterns; added entries are red. `robokit sparsity humanoid --base floating`
 draws the same beside the tree.
 
-Check: entries off the pattern are exactly zero, in H and in L; L^T D L is H; and the solution solves.
+Check: entries outside the pattern are exactly zero, in H and in L; L^T D L is H; and x solves H x = b.
 """
 
 import argparse

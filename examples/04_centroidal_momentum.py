@@ -1,19 +1,19 @@
-"""Centroidal momentum: a humanoid tumbles without gravity, and its momentum stays.
+"""Centroidal momentum: a humanoid tumbles without gravity, and its momentum stays constant.
 
-Nothing pulls or touches the robot, so whatever its joints do, the momentum about its centre of mass
-cannot change. It is linear in the velocities,
+No external force acts on the robot. So its momentum about the centre of mass cannot change, whatever its
+joints do. The momentum is linear in the velocities,
 
     h_G = A_G(q) v,    rows [angular; linear] in world axes
 
-with A_G from rk.centroidal_momentum_matrix(robot, q). Its rate is A_G a + (d/dt A_G) v; the second part,
-rk.centroidal_momentum_bias(robot, q, v), is what the motion itself does to the momentum, and the
-accelerations must cancel it exactly. Controllers of walking robots steer both parts.
+with A_G from rk.centroidal_momentum_matrix(robot, q). Its rate is A_G a + (d/dt A_G) v. The second part,
+rk.centroidal_momentum_bias(robot, q, v), is the rate at zero acceleration; without forces the accelerations
+must cancel it exactly. Controllers of walking robots use both parts.
 
-Angular momentum is not angular velocity: the limbs swing, the inertia changes with them, and the pelvis
-turns faster and slower although h_G stands still.
+Constant angular momentum is not constant angular velocity: the limbs swing, the inertia changes with them,
+and the pelvis turns faster and slower although h_G is constant.
 
 Check: A_G a + bias is zero at every recorded instant; the bias is the derivative of A_G along the motion,
-by finite differences; and h_G stays, which the simulator sees to at every step.
+by finite differences; and h_G is constant, as the simulator ensures at every step.
 """
 
 import argparse

@@ -11,9 +11,9 @@ Links and joints may come in any order; build() numbers the bodies and checks th
 ball joint has four coordinates, a unit quaternion wxyz, and three velocities, so q is longer than v:
 robot.joint("ball").q_slice says where they are, and robot.integrate(q, dv) moves q along a velocity.
 
-Check: the textbook's screw. Turning it needs the inertia J + m p^2 and, to hold still, the torque m g p,
-where J is the inertia about the screw, m the mass that rises and p the pitch in metres per radian. And
-with nothing driving it the whole machine keeps its energy.
+Check: a screw's inertia is J + m p^2, and the torque that holds it is m g p, where J is the inertia about the
+screw, m the mass that rises and p the pitch in metres per radian. Without motors the whole machine keeps its
+energy.
 """
 
 import argparse

@@ -1,19 +1,18 @@
 """A thousand humanoids, pushed in every direction.
 
-One robot, many states: rk.rollout takes all of them through all steps in machine code, on all processors.
+One robot, many states: rk.rollout computes all steps of all states in machine code, on all processors.
 
     starts = np.zeros((1000, robot.nv));  starts[:, 3:6] = push      base: [angular; linear] in base axes
     rollout = rk.rollout(robot, q0, starts, duration=1.5, ground=rk.Ground())
     rollout.q                                                        (states recorded, 1000, nq)
 
-A row moves as rk.simulate would move it, whatever the other rows do, and rollout.trajectory(k) gives
-one of them with its energies and contact forces. A row that went wrong would be NaN from there on and
-listed in rollout.failed.
+Each row moves as in rk.simulate, independent of the other rows. rollout.trajectory(k) gives row k with its
+energies and contact forces. If a row failed, it would be NaN from then on, and rollout.failed would list it.
 
-The picture shows where the pelvis of each ends, coloured by the speed of the push. Nothing drives the
-joints: all fall, and the push decides how far.
+The picture shows the final position of each pelvis, coloured by the speed of the push. No motor drives the
+joints, so all robots fall; the push decides how far.
 
-Check: none is lost, the row of the strongest push is what rk.simulate computes, and none sank in.
+Check: no row failed, the row of the strongest push is what rk.simulate computes, and no point sank in.
 """
 
 import argparse

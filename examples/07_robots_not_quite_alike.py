@@ -1,19 +1,19 @@
-"""Five hundred quadrupeds, no two alike.
+"""Five hundred quadrupeds with different masses, each on a floor with different friction.
 
-Nobody knows the masses of a robot to the gram or the friction of a floor. Draw them, once a row, and see
-what the motion owes to them (domain randomisation):
+Nobody knows the masses of a robot to the gram, or the friction of a floor. So draw them at random, once
+a row, and see how the motion depends on them (domain randomisation):
 
     P = robot.inertial_parameters                                    (nbodies + 1, 10)
     many = robot.with_inertias(P * scale)                            (500, nbodies + 1, 10)
     rollout = rk.rollout(many, q0, v0, ground=rk.Ground(friction=mu))
 
-Each row moves as the robot of its sample on the floor of its friction. One kernel serves them all: inertias
-and friction are an input of it, and another draw compiles nothing. dtype="float32" is twice as fast.
+Row k is the robot of sample k on a floor with friction mu[k]. Inertias and friction are inputs of one kernel,
+so another draw compiles nothing. dtype="float32" is twice as fast.
 
-All slide off with the same speed. The picture shows how far each gets, over its friction, coloured by mass.
+All robots start at the same speed. The picture shows how far each slides, coloured by its mass.
 
-Check: a row is what rk.simulate computes for its sample, friction decides the way, and single precision
-finds the same mean.
+Check: a row is what rk.simulate computes for its sample, more friction means a shorter distance, and
+single precision gives the same mean.
 """
 
 import argparse
@@ -45,16 +45,16 @@ single = rk.rollout(many, q0, v0, **motion, dtype="float32")
 for found in (rollout, single):
     print(f"{found.summary['dtype']}: {found.summary['steps_per_second']:,.0f} steps a second")
 
-way = rollout.q[-1, :, 4] - q0[4]
+distance = rollout.q[-1, :, 4] - q0[4]
 axes = Figure(figsize=(6, 4), layout="constrained").subplots()
-axes.figure.colorbar(axes.scatter(mu, way, c=many.total_mass, s=8), label="mass [kg]")
-axes.set(xlabel="friction coefficient", ylabel="way [m]", title=f"after {rollout.t[-1]:g} s")
+axes.figure.colorbar(axes.scatter(mu, distance, c=many.total_mass, s=8), label="mass [kg]")
+axes.set(xlabel="friction coefficient", ylabel="distance [m]", title=f"after {rollout.t[-1]:g} s")
 axes.figure.savefig(arguments.output, dpi=120)
 if not arguments.headless:
     webbrowser.open(arguments.output.resolve().as_uri())
 
-print(f"{way.min():.2f} to {way.max():.2f} m, masses {np.ptp(many.total_mass):.2f} kg apart")
+print(f"{distance.min():.2f} to {distance.max():.2f} m, masses {np.ptp(many.total_mass):.2f} kg apart")
 one = rk.simulate(many.sample(3), q0, v0, duration=0.05, ground=rk.Ground(friction=mu[3]))
 assert np.allclose(rollout.q[: len(one), 3], one.q, atol=1e-9), "a row moves otherwise than its sample"
-assert np.corrcoef(way, mu)[0, 1] < -0.5, "friction does not shorten the way"
-assert abs(single.q[-1, :, 4].mean() - rollout.q[-1, :, 4].mean()) < 5e-3, "single precision falls elsewhere"
+assert np.corrcoef(distance, mu)[0, 1] < -0.5, "friction does not shorten the distance"
+assert abs(single.q[-1, :, 4].mean() - rollout.q[-1, :, 4].mean()) < 5e-3, "single precision differs"

@@ -7,6 +7,7 @@ these functions see all other arguments, and those that the machine code has ref
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -166,3 +167,39 @@ def output(name: str, out: Any, shape: tuple[int, ...], dtype: str = "float64") 
     if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):
         raise ShapeError(f"{name}: expected a writable C-contiguous array to write to")
     return out
+
+
+def real_number(name: str, value: Any, least: float = -math.inf, above: float = -math.inf) -> float:
+    """One finite real number as a float.
+
+    Args:
+        name: of the argument, for messages.
+        value: what was given: a number of Python or NumPy, no boolean.
+        least: the smallest number that is accepted.
+        above: all that is accepted is larger than this.
+
+    Raises:
+        ShapeError: not a number, not finite or too small.
+    """
+    good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    try:
+        number = float(value) if good else math.nan
+    except OverflowError:  # an int of more than 308 digits
+        number = math.inf
+    if math.isfinite(number) and number >= least and number > above:
+        return number
+    bound = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
+    raise ShapeError(f"{name}: expected a finite number{bound}, got {_short(value)}")
+
+
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """One whole number as an int.
+
+    Raises:
+        ShapeError: not a whole number, a boolean, or outside the range.
+    """
+    good = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if good and least <= value and (most is None or value <= most):
+        return int(value)
+    bound = f">= {least}" if most is None else f"from {least} to {most}"
+    raise ShapeError(f"{name}: expected a whole number {bound}, got {_short(value)}")

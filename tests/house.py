@@ -12,8 +12,8 @@ PACKAGE = "robokit"
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     # Each part imports from the floors before its own; neighbours on one floor never import each other.
     "": [
-        ("errors", "conventions", "derived", "spatial", "disk_cache", "hooks"),
-        ("arguments", "robot_names"),
+        ("errors", "conventions", "derived", "spatial", "ownership", "hooks"),
+        ("arguments", "disk_cache", "robot_names"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
@@ -37,11 +37,12 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("ground", "rollout_forces", "run_warnings"),
+        ("ground", "rollout_forces", "run_warnings", "default_step"),
         ("contact_points",),
         ("step",),
         ("recorded",),
-        ("run_arguments", "trajectory", "standing"),
+        ("energy_growth", "run_arguments", "trajectory"),
+        ("run_results", "rollout_energy", "standing"),
         ("run_loop",),
         ("simulator", "rollout_batch"),
         ("rollouts",),

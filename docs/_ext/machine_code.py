@@ -13,7 +13,7 @@ from robokit.algorithms.rnea import rnea
 from robokit.dynamics.build import flat_text, outputs, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.target import llvm as compile
+from robokit.engine.target import llvm
 from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
@@ -69,7 +69,7 @@ class MachineCode(Generated):
         """The five stages."""
         program = recorded(pendulum())
         module, _ = batch_module(program, 4, "pendulum")
-        assembly, _ = compile.cross(module, "x86_64-linux-gnu", "x86-64-v3")
+        assembly, _ = llvm.cross(module, "x86_64-linux-gnu", "x86-64-v3")
         body = [
             line
             for line in function(assembly, "chunk0:", r"\tretq").split("\n")

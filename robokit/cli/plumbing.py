@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import sys
 import webbrowser
@@ -67,8 +68,8 @@ def drop_output() -> None:
 
 
 def print_json(table: Any, indent: int = 2) -> None:
-    """Print JSON; characters that standard output cannot show become JSON's own escapes."""
-    print(json.dumps(table, indent=indent, ensure_ascii=not _shows_all(sys.stdout), default=str))
+    """Print JSON; characters that standard output cannot show become escapes, and infinities null."""
+    print(json.dumps(_finite(table), indent=indent, ensure_ascii=not _shows_all(sys.stdout), default=str))
 
 
 def print_xml(text: str) -> None:
@@ -76,6 +77,15 @@ def print_xml(text: str) -> None:
     if not _shows_all(sys.stdout):
         text = text.encode("ascii", "xmlcharrefreplace").decode("ascii")
     print(text, end="")
+
+
+def _finite(value: Any) -> Any:
+    """The value with None for infinities and NaN, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _shows_all(stream: Any) -> bool:

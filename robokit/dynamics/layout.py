@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix
 from robokit.errors import UnknownName
 from robokit.model.robot import Robot
@@ -65,8 +67,7 @@ INPUTS: dict[str, Input] = {
 
 def lower_entries(robot: Robot) -> list[tuple[int, int]]:
     """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
-    pattern = robot.inertia_pattern
-    return [(i, j) for i in range(robot.nv) for j in range(i + 1) if pattern[i, j]]
+    return [(i, j) for i, j in np.argwhere(np.tril(robot.inertia_pattern)).tolist()]
 
 
 def _flat(rows: Any) -> list[Any]:

@@ -1,9 +1,11 @@
-"""Robots with hundreds of joints: H by columns, and its factors through LAPACK.
+"""Robots with hundreds of joints: H by entries or by columns, its factors through LAPACK.
 
-H of a chain of a thousand joints has half a million entries, and its factorisation 1e8 operations: neither
-can be written out as straight-line code. Above :data:`MOST` operations
+H of a chain of a thousand joints has half a million entries, and its factorisation 1e8 operations; H of a
+star of a thousand joints has a million places, nearly all of them zero. None of this can be written out as
+straight-line code. Above :data:`MOST` operations
 
-- H comes from one batch of inverse dynamics, H e_k = ID(q, 0, e_k) without gravity (dynamics notes eq. 15);
+- H is filled with the entries that the tree leaves nonzero, where these can be written out; else it comes
+  from one batch of inverse dynamics, H e_k = ID(q, 0, e_k) without gravity (dynamics notes eq. 15);
 - L and D come from LAPACK. With P the permutation that reverses the order, P H P = (P L^T P) (P D P) (P L P)
   and P L^T P is a lower triangle: the factors of H = L^T D L are the reversed LDL^T ones of P H P. No entry
   outside the tree's pattern fills in, because RBDA 6.5 eliminates in that very order.
@@ -35,11 +37,12 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
         name: of the kernel. What is returned takes its arguments, and ``out``.
         dtype: of the result; the computation is in double precision all the same.
     """
-    if not isinstance(name, str) or name not in WAYS or robot.parameters is not None:
+    if not isinstance(name, str) or name not in WAYS:
         return None
-    cost = robot.derived.get("costs written out", lambda: _costs(robot))
     needs, way = WAYS[name]
-    if cost[needs] <= MOST:
+    if _cost(robot, needs) <= MOST:
+        return None
+    if robot.parameters is not None and not (way is mass_matrix and _few_entries(robot)):
         return None
 
     def run(*arguments: Any, out: Any = None) -> Any:
@@ -52,20 +55,54 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
     return run
 
 
+def _cost(robot: Robot, what: str) -> int:
+    """Operations to write out, roughly.
+
+    Some 12 an entry of H, RBDA 6.5 for the factors, 4 an entry for a solution. The places of a dense matrix
+    count too: to read one takes as long to compile as 2 operations, to write one as 4.
+    """
+    return robot.derived.get("costs written out", lambda: _costs(robot))[what]
+
+
 def _costs(robot: Robot) -> dict[str, int]:
-    """Operations, roughly: some 12 an entry of H, RBDA 6.5 for the factors, 4 an entry for a solution."""
     depth = dof_depths(robot.dof_parent)
-    entries = int(depth.sum())
-    return {"H": 12 * entries, "factors": int((depth * (depth - 1)).sum()), "solution": 4 * entries}
+    entries, factors, places = int(depth.sum()), int((depth * (depth - 1)).sum()), robot.nv**2
+    return {
+        "H": max(12 * entries, 4 * places),
+        "entries": 12 * entries,
+        "factors": max(factors, 6 * places),
+        "solution": max(4 * entries, 2 * places),
+        "accelerations": factors,
+    }
+
+
+def _few_entries(robot: Robot) -> bool:
+    """Whether the entries of H that the tree leaves nonzero can be written out."""
+    return _cost(robot, "entries") <= MOST
 
 
 def mass_matrix(robot: Robot, q: Any) -> np.ndarray:
-    """H by columns, (nv, nv) or (B, nv, nv).
+    """H, (nv, nv) or (B, nv, nv).
 
     Args:
         robot: the robot.
         q: configuration, (nq,) or (B, nq).
     """
+    return (_filled if _few_entries(robot) else _by_columns)(robot, q)
+
+
+def _filled(robot: Robot, q: Any) -> np.ndarray:
+    """H from its entries, zero elsewhere."""
+    rows, columns = robot.derived.get("lower entries", lambda: np.array(lower_entries(robot)).T)
+    entries = kernel(robot, "crba_nonzeros")(q)
+    H = np.zeros((*entries.shape[:-1], robot.nv, robot.nv))
+    H[..., rows, columns] = entries
+    H[..., columns, rows] = entries
+    return H
+
+
+def _by_columns(robot: Robot, q: Any) -> np.ndarray:
+    """H from one batch of inverse dynamics."""
     q = check.argument("q", q, robot.nq)
     run = kernel(robot.with_gravity((0.0, 0.0, 0.0)), "rnea")
     rest, unit = np.zeros(robot.nv), np.eye(robot.nv)
@@ -142,10 +179,10 @@ def _accelerations(robot: Robot, q: Any, v: Any, tau: Any, *f_ext: Any) -> np.nd
 
 WAYS: dict[str, tuple[str, Callable[..., Any]]] = {
     "crba": ("H", mass_matrix),
-    "crba_nonzeros": ("H", _entries),
+    "crba_nonzeros": ("entries", _entries),
     "ltdl": ("factors", _factors),
     "ltdl_solve": ("solution", _solution),
-    "forward_dynamics": ("factors", _accelerations),
-    "forward_dynamics_f_ext": ("factors", _accelerations),
+    "forward_dynamics": ("accelerations", _accelerations),
+    "forward_dynamics_f_ext": ("accelerations", _accelerations),
 }
 """For each kernel what may make it too long, and the other way."""

@@ -1,12 +1,16 @@
 """Simulation: contact with the ground, joint limits, time steps, and a ledger of energy and momentum.
 
 simulator       simulate(robot, q0, v0, ...) -> Trajectory
+run_loop        the loop over the steps of one simulation, and its reasons to stop
+run_results     what a run recorded, as a trajectory with its summary
 rollouts        rollout(robot, q0, v0, ...) -> Rollout: many states at once
 rollout_batch   the rows of a rollout: their states and records
 rollout_forces  joint forces of a rollout
-run_loop        the loop over the steps of one simulation
-run_arguments   what both make of their arguments, and which they refuse
+rollout_energy  rows of a rollout whose energy has grown without a cause
+run_arguments   what simulate and rollout make of their arguments, and which they refuse
 run_warnings    warnings about a run's result
+default_step    the time step where none is given
+energy_growth   when a simulation has made energy out of nothing
 trajectory      Trajectory: what happened, with energies, momenta and contact forces
 standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import real_array, real_number, whole_number
 from robokit.conventions import GRAVITY
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
@@ -53,17 +54,11 @@ class Ground:
         object.__setattr__(self, "friction", mu)
         self.rows  # noqa: B018  (raises where there are several)
         for name in ("sink", "time", "slip"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ShapeError(f"Ground({name}=...): expected a number > 0, got {value!r}")
-        if not math.isfinite(self.height):
-            raise ShapeError(f"Ground(height=...): expected a finite number, got {self.height!r}")
-        if self.iterations is not None and not 1 <= self.iterations <= MAX_ITERATIONS:
-            raise ShapeError(
-                f"Ground(iterations=...): expected 1 to {MAX_ITERATIONS}, got {self.iterations!r}"
-            )
-        if self.max_points < 1:
-            raise ShapeError(f"Ground(max_points=...): expected at least 1, got {self.max_points!r}")
+            real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
+        real_number("Ground(height=...)", self.height)
+        if self.iterations is not None:
+            whole_number("Ground(iterations=...)", self.iterations, 1, MAX_ITERATIONS)
+        whole_number("Ground(max_points=...)", self.max_points, 1)
 
     @property
     def rows(self) -> int | None:
@@ -100,10 +95,7 @@ class Ground:
 
 def _plain(mu: Any) -> float | tuple[float, ...]:
     """A coefficient as a float, one a row as a tuple."""
-    try:
-        values = np.asarray(mu, dtype=float)
-    except (TypeError, ValueError):
-        values = np.array(np.nan)
+    values = real_array("Ground(friction=...)", mu, "() or (B,)")
     if values.ndim > 1 or not values.size or not np.all(np.isfinite(values) & (values >= 0.0)):
         raise ShapeError(f"Ground(friction=...): expected coefficients >= 0, got {mu!r}")
     return tuple(values.tolist()) if values.ndim else float(values)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
 
 from robokit.arguments import output
 from robokit.errors import ShapeError
+from robokit.sim.rollout_energy import FEWEST_STEPS, energy_failures
 from robokit.sim.run_loop import progress_bar
 from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
@@ -50,6 +52,8 @@ class Batch:
             raise ShapeError(f"out: expected two arrays, for q and v, got {type(out).__name__}")
         else:
             self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
+            if np.may_share_memory(self.q, self.v):
+                raise ShapeError("out: the arrays for q and v share memory; give two that do not")
         self.runner = program.kernel().rollout_runner()
         parameters = program.parameters(dt).astype(dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
@@ -105,6 +109,25 @@ class Batch:
         self.reached[part] = self.marks[k]
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
+    def drop_excess(self) -> int:
+        """Make NaN of the rows whose energy has grown without a cause, from their first such record on.
+
+        Returns:
+            their number.
+        """
+        n = self.finished
+        if self.marks[n - 1] < FEWEST_STEPS:
+            return 0
+        failed = self.failed_at >= 0
+        given = None if not self.arrays[2].any() else self.ledger[:, ledger.AT["work"]]
+        rows, first = energy_failures(self.program, self.q[:n], self.v[:n], given, failed)
+        for row, k in zip(rows, first, strict=True):
+            self.failed_at[row] = self.marks[k]
+            for x in (self.q, self.v, self.entries):
+                x[k:, row] = np.nan
+            self.ledger[row] = np.nan
+        return len(rows)
+
     def _when(self, k: int, rows: np.ndarray) -> np.ndarray:
         """The step after which each of these rows is not finite: they go from the last record once more."""
         found = np.full(len(rows), self.marks[k])
@@ -127,6 +150,27 @@ class Batch:
             if not waiting.any():
                 break
         return found
+
+
+def check_room(states: int, rows: int, size: int, dtype: str) -> None:
+    """Refuse records that the machine's memory cannot hold.
+
+    Args:
+        states: recorded of each row.
+        rows: of the rollout.
+        size: scalars of a state.
+        dtype: of these.
+
+    Raises:
+        ShapeError: it cannot.
+    """
+    need = states * (rows * size * np.dtype(dtype).itemsize + 8)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if need > memory:
+        raise ShapeError(
+            f"duration: {states:,} records of {rows:,} rows need {need / 2**30:,.0f} GiB of memory, of "
+            f"{memory / 2**30:,.0f} GiB; take a larger record_every, fewer steps or fewer rows"
+        )
 
 
 def _not_finite(*arrays: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import real_array
 from robokit.errors import ShapeError
 
 
@@ -24,7 +25,7 @@ def controls(
         tau: what was given, see :func:`robokit.rollout`.
         steps: of the rollout.
         q, v: starts, (rows or 1, n) each.
-        given: (what, how many) of other things that there may be one a row of; None of what all share.
+        given: (name, number of rows or None) of other arguments that may have one value a row.
         dtype: of the joint forces that are returned.
 
     Raises:
@@ -49,11 +50,7 @@ def controls(
     accepted = (
         f"({n},), ({rows}, {n}), ({steps}, {n}) or ({steps}, {rows}, {n}) for {rows} rows, {steps} steps"
     )
-    try:
-        with np.errstate(over="ignore"):  # too large for single precision is infinite, and fails as such
-            array = np.asarray(tau, dtype=dtype)
-    except (TypeError, ValueError):
-        raise ShapeError(f"tau: expected numbers of shape {accepted}") from None
+    array = real_array("tau", tau, accepted, dtype=dtype)
     shape = array.shape
     if array.ndim == 1:
         array = array[None, None]

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import whole_number
 from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sim.rollout_batch import Batch
+from robokit.sim.rollout_batch import Batch, check_room
 from robokit.sim.rollout_forces import controls
-from robokit.sim.run_arguments import check_count, check_quaternions, check_starts, set_up, states
-from robokit.sim.run_loop import Run
+from robokit.sim.run_arguments import MOST_STEPS, check_quaternions, check_starts, set_up, states
+from robokit.sim.run_results import Records, trajectory_of
 from robokit.sim.run_warnings import warn_of_rows
 from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
@@ -37,8 +38,9 @@ class Rollout:
         v: (T, B, nv) velocities [rad/s | m/s], NaN likewise.
         contact_force: (T, B, 3) force of the ground on the robot, world axes [N]: the mean over the time
             since the state recorded before; 0 at the start. None without a ground.
-        failed: (F,) numbers of the rows that did not stay finite, ascending.
-        failed_time: (F,) time of the first state of each that is not finite [s].
+        failed: (F,) numbers of the rows that did not stay finite, or whose energy grew without a cause,
+            ascending.
+        failed_time: (F,) time from which each is NaN [s].
         robot: the robot.
         tau: joint forces as given, (T or 1, B or 1, nv) [N m | N], or None.
         ground: the ground, or None.
@@ -85,19 +87,16 @@ class Rollout:
         program = program.sample(row)
         batch = Batch(program, q[None], v[None], tau, self.summary["dt"], self.marks, slice(None))
         batch.go(1, False)
-        n = int(np.searchsorted(self.marks, batch.failed_at[0])) if batch.failed_at[0] >= 0 else len(self.t)
+        n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
         now, before = ((x.q[:n, r], x.v[:n, r]) for x, r in ((batch, 0), (self, row)))
         if not all(np.array_equal(a, b) for a, b in zip(now, before, strict=True)):
             raise ShapeError(f"row {row} does not repeat: q, v or tau have been changed since the rollout")
-        run = Run(program, q, v, self.summary["dt"], 1, None)
-        run.steps, run.done = list(self.marks[:n]), self.marks[n - 1]
-        states = (x[:n, 0].astype(np.float64) for x in (batch.q, batch.v, batch.entries))
-        run.q, run.v, run.entries = map(list, states)
         held = batch.arrays[2][:, 0].astype(np.float64)
-        run.taus = [held[min(k, len(held) - 1)] for k in run.steps]
-        with np.errstate(all="ignore"):
-            found = run.trajectory()
-        found.tau = None if tau is None else np.array(run.taus)
+        steps = list(self.marks[:n])
+        qs, vs, entries = (list(x[:n, 0].astype(np.float64)) for x in (batch.q, batch.v, batch.entries))
+        records = Records(steps, qs, vs, entries, [held[min(k, len(held) - 1)] for k in steps])
+        found = trajectory_of(program, self.summary["dt"], records)
+        found.tau = None if tau is None else np.array(records.taus)
         return found
 
 
@@ -106,7 +105,7 @@ def rollout(
     q0: Any = None,
     v0: Any = None,
     duration: float = 1.0,
-    dt: float = 1e-3,
+    dt: float | None = None,
     ground: Ground | bool | None = None,
     tau: Any = None,
     integrator: str | None = None,
@@ -124,8 +123,9 @@ def rollout(
 
     Each row moves as :func:`robokit.simulate` would move it, to rounding, with the same defaults, and
     independently of the other rows. A row that is no longer finite becomes NaN and is listed in
-    ``.failed``; the others go on. Ctrl-C ends the rollout and returns what all rows have reached, with
-    ``summary["interrupted"]`` set.
+    ``.failed``; the others go on. In a rollout of 20 steps or more, the same happens to a row that at its end
+    has more energy than it could draw on (see robokit.sim.energy_growth), from the first such record on.
+    Ctrl-C ends the rollout and returns what all rows have reached, with ``summary["interrupted"]`` set.
 
     A robot of ``with_inertias`` needs no code of its own: one step serves all inertias of a tree. With one
     set of parameters a sample, row k moves as ``robot.sample(k)``. Friction may have one coefficient a row.
@@ -135,7 +135,7 @@ def rollout(
         q0: configurations at the start, (B, nq), or (nq,) for all rows; neutral by default.
         v0: velocities at the start, (B, nv), or (nv,) for all rows; zero by default.
         duration: [s]; rounded to whole steps.
-        dt: time step [s]; with a ground at most 4 ms.
+        dt: time step [s]; with a ground at most 4 ms. None as in :func:`robokit.simulate`.
         ground: ``rk.Ground(...)``, True for one with default values, None for none; its friction may be
             (B,).
         tau: joint forces [N m | N]: (nv,) or (B, nv) constant, (T, nv) or (T, B, nv) for T = steps, each
@@ -174,38 +174,49 @@ def rollout(
     if gravity is not None:
         robot = robot.with_gravity(gravity)
     real = "float64" if dtype is None else dtype_name(dtype)
-    for what, count, least in (("steps", steps, 0), ("threads", threads, 1)):
-        check_count(what, count, least)
+    steps = None if steps is None else whole_number("steps", steps, 0, int(MOST_STEPS))
+    threads = None if threads is None else whole_number("threads", threads, 1)
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
-    program, total, every, said = set_up(
-        robot, duration, dt, ground, integrator, record_every, joint_damping, real, many=True
+    setup = set_up(
+        robot, duration, dt, ground, integrator, record_every, joint_damping, steps, real, many=True
     )
-    total = total if steps is None else int(steps)
+    program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]
     if program.ground is not None:
         own.append(("Ground(friction=...)", program.ground.rows))
     forces, rows = controls(tau, total, q, v, own, real)
-    check_quaternions(robot, q)
+    check_quaternions("q0", robot, q)
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground.height)
 
-    started = time.perf_counter()
-    marks = [*range(0, total, every), total]
+    check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
+    marks = [*range(0, total, setup.every), total]
     keep = FORCE if program.ground is not None else slice(0, 0)
+    if out is not None and forces is not None:
+        forces = _apart(forces, out)
     q, v = (np.broadcast_to(x, (rows, x.shape[1])) for x in (q, v))
-    batch = Batch(program, q, v, forces, dt, marks, keep, out)
-    built = time.perf_counter()
+    started = time.perf_counter()
+    batch = Batch(program, q, v, forces, setup.dt, marks, keep, out)
+    compiled = time.perf_counter()
     interrupted = batch.go(threads, progress)
-    seconds = time.perf_counter() - built
+    seconds = time.perf_counter() - compiled
+    lost = batch.drop_excess()
     found = _collect(batch, forces)
-    found.summary |= said | {
+    found.summary |= setup.summary | {
         "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
-        "build_seconds": built - started,
+        "compile_seconds": compiled - started,
+        "step_seconds": seconds,
         "interrupted": interrupted,
+        "rows_of_excess_energy": lost,
     }
     warn_of_rows(found.summary, found.failed, found.failed_time)
     return found
+
+
+def _apart(tau: np.ndarray, out: Sequence[Any]) -> np.ndarray:
+    """Joint forces that no record is written over."""
+    return tau.copy() if any(isinstance(x, np.ndarray) and np.may_share_memory(tau, x) for x in out) else tau
 
 
 def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array
+from robokit.arguments import real_array, real_number, whole_number
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import quaternion_offsets
 from robokit.dynamics.singular import check_inertia
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
+from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import BLOCK, heights, row_heights
 from robokit.sim.step.integrators import method
@@ -30,6 +31,9 @@ FRAME = 5e-3
 
 LARGEST_CONTACT_STEP = 4e-3
 """Longest step with a ground that is not warned of [s]."""
+
+MOST_STEPS = 1e10
+"""Steps of a run; a year of them."""
 
 BURIED = 0.1
 """A start with a point deeper than this is a mistake [m]."""
@@ -83,10 +87,7 @@ def numbers(what: str, value: Any, n: int) -> np.ndarray:
 
 def states(what: str, value: Any, n: int) -> np.ndarray:
     """value as rows of n numbers, (B, n) or (1, n); what is given for all rows must be finite."""
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{what}: expected numbers of shape ({n},) or (B, {n})") from None
+    array = real_array(what, value, f"({n},) or (B, {n})")
     if array.ndim == 1:
         return numbers(what, array, n)[None]
     if array.ndim != 2 or array.shape[1] != n or not len(array):
@@ -94,14 +95,7 @@ def states(what: str, value: Any, n: int) -> np.ndarray:
     return array
 
 
-def check_count(what: str, value: Any, least: int) -> None:
-    """Raise ShapeError unless value is None or a whole number of at least ``least``."""
-    good = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
-    if value is not None and not good:
-        raise ShapeError(f"{what}: expected a whole number >= {least}, got {value!r}")
-
-
-def check_quaternions(robot: Robot, q: np.ndarray) -> None:
+def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
     """Raise ShapeError where a quaternion in q, (nq,) or (B, nq), is not unit."""
     for k in quaternion_offsets(robot):
         with np.errstate(all="ignore"):
@@ -111,54 +105,58 @@ def check_quaternions(robot: Robot, q: np.ndarray) -> None:
             row = int(off.argmax())
             place = f"{row}, {k}" if q.ndim == 2 else str(k)
             raise ShapeError(
-                f"q0[{place}:{k + 4}] is a quaternion (wxyz) of norm {norms[row]:.6g}; a unit quaternion is "
-                "needed: divide it by its norm"
+                f"{what}[{place}:{k + 4}] is a quaternion (wxyz) of norm {norms[row]:.6g}; a unit quaternion "
+                "is needed: divide it by its norm"
             )
 
 
-def check_times(duration: Any, dt: Any, record_every: Any, joint_damping: Any) -> None:
-    """Raise ShapeError for a duration, step, stride or damping that makes no sense."""
-    for what, value, least in (
-        ("duration", duration, 0.0),
-        ("dt", dt, 0.0),
-        ("joint_damping", joint_damping, 0.0),
-    ):
-        if value is None and what == "joint_damping":
-            continue
-        good = isinstance(value, int | float | np.number) and math.isfinite(value) and value >= least
-        if not good or (what == "dt" and value == 0.0):
-            sign = ">" if what == "dt" else ">="
-            raise ShapeError(f"{what}: expected a number {sign} 0, got {value!r}")
-    if record_every is not None and (not isinstance(record_every, int | np.integer) or record_every < 1):
-        raise ShapeError(f"record_every: expected a whole number of steps >= 1, got {record_every!r}")
+@dataclass(frozen=True)
+class Setup:
+    """What simulate and rollout make of the arguments that they share.
+
+    Attributes:
+        program: the step.
+        dt: time step [s].
+        steps: number of steps.
+        every: steps between two records.
+        summary: entries for the summary.
+    """
+
+    program: Program
+    dt: float
+    steps: int
+    every: int
+    summary: dict[str, Any]
 
 
 def set_up(
     robot: Robot,
-    duration: float,
-    dt: float,
-    ground: Ground | bool | None,
-    integrator: str | None,
-    record_every: int | None,
-    joint_damping: float | None,
+    duration: Any,
+    dt: Any,
+    ground: Any,
+    integrator: Any,
+    record_every: Any,
+    joint_damping: Any,
+    steps: int | None = None,
     dtype: str = "float64",
     many: bool = False,
-) -> tuple[Program, int, int, dict[str, Any]]:
-    """The step of a robot, the number of steps, those between two records, and remarks for the summary.
+) -> Setup:
+    """Check the arguments that simulate and rollout share, and make the step of them.
 
     Warnings point at the caller's caller; for errors see :func:`robokit.simulate`.
     """
-    check_times(duration, dt, record_every, joint_damping)
-    surface = Ground() if ground is True else (ground or None)
-    if surface is not None and not isinstance(surface, Ground):
-        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
-    if surface is not None and surface.rows is not None and not many:
-        raise ShapeError(
-            f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"
-        )
-    for link in surface.friction if surface is not None and isinstance(surface.friction, Mapping) else ():
-        robot.link(link)  # a misspelt link would get the default coefficient and nobody would know
+    duration = real_number("duration", duration, least=0.0)
+    if record_every is not None:
+        record_every = whole_number("record_every", record_every, 1)
+    surface = _surface(robot, ground, many)
     name, row = method(integrator, surface is not None)
+    chosen = dt is None
+    dt = default_step(robot, row.order) if chosen else real_number("dt", dt, above=0.0)
+    if steps is None and not duration / dt <= MOST_STEPS:
+        raise ShapeError(
+            f"duration: {duration:g} s are {duration / dt:.3g} steps of {dt:g} s; at most {MOST_STEPS:.0e} "
+            "are taken: take a shorter duration or a longer dt"
+        )
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=3)
     if robot.loop_joints:
@@ -167,8 +165,29 @@ def set_up(
             stacklevel=3,
         )
     check_inertia(robot)
-    damping = joint_damping if joint_damping is not None else (FALL_DAMPING if surface is not None else 0.0)
+    damping = FALL_DAMPING if surface is not None else 0.0
+    if joint_damping is not None:
+        damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
     program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2, dtype)
-    said = {"default_damping": damping, "default_damping_joints": len(defaulted)} if defaulted else {}
-    return program, max(0, round(duration / dt)), record_every or max(1, round(FRAME / dt)), said
+    summary: dict[str, Any] = {"dt_chosen": chosen}
+    if defaulted:
+        summary |= {"default_damping": damping, "default_damping_joints": len(defaulted)}
+    steps = round(duration / dt) if steps is None else steps
+    return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
+
+
+def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
+    """The ground that was given, True for that of default values, or None."""
+    if ground is None or ground is False:
+        return None
+    surface = Ground() if ground is True else ground
+    if not isinstance(surface, Ground):
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
+    if surface.rows is not None and not many:
+        raise ShapeError(
+            f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"
+        )
+    for link in surface.friction if isinstance(surface.friction, Mapping) else ():
+        robot.link(link)  # raises for a misspelt link, which would get the default coefficient
+    return surface

@@ -1,20 +1,23 @@
-"""The loop over the steps of one simulation, and what it records."""
+"""The loop over the steps of one simulation: what it records, and why it stops."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from robokit.conventions import GRAVITY
 from robokit.errors import MissingDependency, ShapeError
-from robokit.sim.recorded import energies, momenta
+from robokit.sim.default_step import default_step
+from robokit.sim.energy_growth import EnergyWatch
 from robokit.sim.run_arguments import numbers
+from robokit.sim.run_results import Records, trajectory_of
 from robokit.sim.step import ledger
+from robokit.sim.step.contact import body_velocities
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.trajectory import Energy, Trajectory
+from robokit.sim.trajectory import Trajectory
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
@@ -22,8 +25,49 @@ ITERATED = 50
 """Steps from which the loop inside the engine is faster than one call a step."""
 
 
+@dataclass(frozen=True)
+class Stop:
+    """Why a run ended before its time.
+
+    Attributes:
+        time: when [s].
+        reason: a clause that begins in lower case and has no full stop.
+        remedy: what to do about it, likewise; may be empty.
+        cause: the exception of a controller that failed.
+    """
+
+    time: float
+    reason: str
+    remedy: str = ""
+    cause: Exception | None = None
+
+    def __str__(self) -> str:
+        """The message of the error."""
+        if self.cause is not None:
+            return self.reason
+        return (
+            f"stopped at t = {self.time:.6g} s: {self.reason}; {self.remedy}. The states before are in the "
+            "error's .trajectory"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The same for :attr:`Trajectory.summary`, as sentences."""
+        return {"time": self.time, "reason": _sentence(self.reason), "remedy": _sentence(self.remedy)}
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[0].upper()}{clause[1:]}." if clause else ""
+
+
 class Run:
-    """The loop over the steps, and what it records."""
+    """A simulation while it runs.
+
+    Attributes:
+        records: the recorded states.
+        done: steps taken.
+        stop: why it ended before its time, or None.
+        interrupted: whether Ctrl-C ended it.
+    """
 
     def __init__(
         self,
@@ -39,41 +83,48 @@ class Run:
         self.parameters = program.parameters(dt)
         self.state = (q, v, np.zeros(ledger.SIZE))
         self.tau = np.zeros(program.robot.nv)
-        self.steps: list[int] = []
-        self.q: list[np.ndarray] = []
-        self.v: list[np.ndarray] = []
-        self.entries: list[np.ndarray] = []
-        self.taus: list[np.ndarray] = []
+        self.records = Records()
+        self.watch = EnergyWatch(program, q)
         self.done = 0
-        self.broken_at: float | None = None
-        self.failure: Exception | None = None
+        self.stop: Stop | None = None
         self.interrupted = False
-        self.seconds = self.build_seconds = 0.0
+        self.step_seconds = self.compile_seconds = 0.0
 
     def go(self, steps: int, progress: bool) -> None:
         """Take the steps."""
-        started = time.perf_counter()
-        self.kernel.iterate(*self._arguments(), steps=0)
-        self.build_seconds = time.perf_counter() - started
         bar = progress_bar(steps) if progress else None
-        started = time.perf_counter()
-        # One NumPy warning says less than the error that follows a state that is not finite.
-        with np.errstate(all="ignore"):
-            try:
-                self._record()
-                while self.done < steps and self.broken_at is None and self.failure is None:
-                    before = self.done
+        try:
+            started = time.perf_counter()
+            self.kernel.iterate(*self._arguments(), steps=0)
+            self.compile_seconds = time.perf_counter() - started
+            # A warning of NumPy says less than the error that follows a state that is not finite.
+            with np.errstate(all="ignore"):
+                self._take(steps, bar)
+                self._look()
+        finally:
+            if bar is not None:
+                bar.close()
+
+    def _take(self, steps: int, bar: Any) -> None:
+        try:
+            if self.controller is not None:
+                self._control()
+            self._record()
+            while self.done < steps and self.stop is None:
+                before, started = self.done, time.perf_counter()
+                try:
                     self._frame(min(self.every, steps - self.done))
-                    if bar is not None:
-                        bar.update(self.done - before)
-            except KeyboardInterrupt:
-                self.interrupted = True
-                if not self.taus:  # in the controller's first call: the start is all there is
-                    self._note()
-            finally:
-                self.seconds = time.perf_counter() - started
+                finally:
+                    self.step_seconds += time.perf_counter() - started
+                if len(self.records.steps) >= self.watch.due:
+                    self._look()
                 if bar is not None:
-                    bar.close()
+                    bar.update(self.done - before)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self.records.cut()
+            if not self.records.steps:  # in the controller's first call: the start is all there is
+                self._record()
 
     def _arguments(self) -> tuple[np.ndarray, ...]:
         q, v, entries = self.state
@@ -87,14 +138,17 @@ class Run:
         else:
             for _ in range(steps):
                 self._accept(*self._free(1), True)
-                if self.broken_at is not None:
+                if self.stop is not None:
                     return
                 try:
                     self._control()
                 except Exception as failure:  # the user's code: whatever it is, keep what was computed
-                    self.failure = failure
+                    reason = (
+                        f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
+                    )
+                    self.stop = Stop(self.now, reason, cause=failure)
                     break
-        if self.broken_at is None:
+        if self.stop is None or self.stop.cause is not None:
             self._record()
 
     def _free(self, steps: int) -> tuple[int, Any]:
@@ -113,83 +167,83 @@ class Run:
         self.done += done
         if whole and all(np.isfinite(x).all() for x in state):
             self.state = state
-        else:
-            self.broken_at = self.done * self.dt
+            return
+        what = f"the state is no longer finite ({self._step()}); {self._fastest(-1)}"
+        self.stop = Stop(self.now, what, self._remedy())
+
+    @property
+    def now(self) -> float:
+        """Time [s]."""
+        return self.done * self.dt
 
     def _control(self) -> None:
         """The controller's forces for the next step."""
         q, v, _ = self.state
         assert self.controller is not None
-        tau = self.controller(self.done * self.dt, q.copy(), v.copy())
+        tau = self.controller(self.now, q.copy(), v.copy())
         self.tau = numbers("controller's tau", tau, len(self.tau))
 
     def _record(self) -> None:
-        if not self.steps and self.controller is not None:
-            self._control()
-        self._note()
-
-    def _note(self) -> None:
         q, v, entries = self.state
-        self.steps.append(self.done)
-        self.q.append(q)
-        self.v.append(v)
-        self.entries.append(entries)
-        self.taus.append(self.tau)
+        self.records.add(self.done, q, v, entries, self.tau)
+
+    # ---- reasons to stop -----------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Stop before the first recorded state whose energy cannot be explained."""
+        records, energy = self.records, self.watch
+        work = [entries[ledger.AT["work"]] for entries in records.entries]
+        k = energy.look(records.q, records.v, work)
+        if k == len(records.steps):
+            return
+        self.done = records.steps[k]
+        made = sum(x[k] - x[0] for x in (energy.kinetic, energy.potential)) - work[k]
+        what = f"the energy has grown by {made:.3g} J without a cause ({self._step()}); {self._fastest(k)}"
+        self.stop = Stop(self.now, what, self._remedy())
+        records.cut(k)
+        self.done = records.steps[-1]
+
+    def _step(self) -> str:
+        return f"{self.program.name}, dt = {self.dt:g} s"
+
+    def _fastest(self, k: int) -> str:
+        """The body with the largest kinetic energy in record k, in words."""
+        robot = self.program.robot
+        tree, rows = robot.tree, robot.split_q(self.records.q[k].tolist())
+        V = body_velocities(tree, tree.transforms(rows), robot.split_v(self.records.v[k].tolist()))
+        energy = [0.5 * V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()]
+        i = 1 + int(np.nanargmax(energy)) if np.isfinite(energy).any() else 1
+        turning, speed = (float(np.linalg.norm(list(x))) for x in (V[i].ang, V[i].lin))
+        return f"link {robot.body_name(i)!r} has most kinetic energy: {speed:.3g} m/s, {turning:.3g} rad/s"
+
+    def _remedy(self) -> str:
+        best = default_step(self.program.robot, self.program.method.order)
+        shorter = f"try dt = {best if best < self.dt else self.dt / 4.0:g}"
+        return (
+            f"the time step is too long, or the controller too stiff for it; {shorter}"
+            if self.controller
+            else shorter
+        )
+
+    # ---- results -------------------------------------------------------------------------------
 
     def trajectory(self) -> Trajectory:
         """What was recorded."""
-        # Ctrl-C may fall between two of these lists.
-        n = min(len(self.steps), len(self.q), len(self.v), len(self.entries), len(self.taus))
-        robot = self.program.robot
-        t = self.dt * np.array(self.steps[:n], dtype=float)
-        q, v, entries = (np.array(x[:n]) for x in (self.q, self.v, self.entries))
-        kinetic, potential = energies(robot, q, v)
-        momentum = momenta(robot, q, v)
-        dissipated = sum(entries[:, ledger.AT[k]] for k in ("contact", "friction", "stops"))
-        force = np.zeros((n, 3))
-        force[1:] = np.diff(entries[:, ledger.IMPULSE], axis=0)[:, 3:] / np.diff(t)[:, None]
-        energy = Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]])
-        found = Trajectory(
-            t, q, v, energy, momentum, force, robot,
-            np.array(self.taus[:n]) if self.controller is not None else None,
-            self.program.ground, program=self.program,
-        )  # fmt: skip
-        found.summary = self._summary(found, entries)
-        return found
-
-    def _summary(self, found: Trajectory, entries: np.ndarray) -> dict[str, Any]:
-        robot, energy = self.program.robot, found.energy
-        # The robot's weight through a centimetre: less than that is nothing to measure errors by.
-        least = 0.01 * robot.total_mass * float(np.linalg.norm(GRAVITY))
-        summary: dict[str, Any] = {
-            "robot": robot.name,
-            "integrator": self.program.name,
-            "dt": self.dt,
+        n = len(self.records.steps)
+        energy = self.watch.kinetic[:n], self.watch.potential[:n]
+        found = trajectory_of(self.program, self.dt, self.records, energy if len(energy[0]) == n else None)
+        found.tau = np.array(self.records.taus) if self.controller is not None else None
+        seconds = self.step_seconds
+        found.summary |= {
             "steps": self.done,
-            "steps_per_second": self.done / self.seconds if self.done and self.seconds else 0.0,
-            "build_seconds": self.build_seconds,
-            "energy_balance": float(np.abs(energy.total - energy.total[0]).max()),
-            "energy_exchanged": float(max(energy.kinetic.max(), np.ptp(energy.potential), least)),
+            "steps_per_second": self.done / seconds if self.done and seconds else 0.0,
+            "compile_seconds": self.compile_seconds,
+            "step_seconds": seconds,
             "interrupted": self.interrupted,
         }
-        for k in ("contact", "friction", "stops"):
-            summary[f"dissipated_by_{k}"] = float(entries[-1, ledger.AT[k]])
-        if robot.base == "floating":
-            missing = found.momentum - found.momentum[0] - entries[:, ledger.IMPULSE]
-            missing[:, 3:] -= found.t[:, None] * robot.total_mass * robot.gravity
-            size = np.abs(missing).max(axis=0)
-            summary["momentum_balance_angular"] = float(size[:3].max())
-            summary["momentum_balance_linear"] = float(size[3:].max())
-            summary["momentum_corrected_angular"] = float(entries[-1, ledger.AT["corrected_k"]])
-            summary["momentum_corrected_linear"] = float(entries[-1, ledger.AT["corrected_l"]])
-        if self.program.points is not None:
-            summary["contact_points"] = len(self.program.points)
-            summary["deepest_penetration"] = float(entries[-1, ledger.AT["depth"]])
-            summary["contact_residual_largest"] = float(entries[-1, ledger.AT["residual"]])
-            summary["contact_residual_mean"] = float(
-                entries[-1, ledger.AT["residual_sum"]] / max(1, self.done)
-            )
-        return summary
+        if self.stop is not None:
+            found.summary["stopped"] = self.stop.summary()
+        return found
 
 
 def progress_bar(steps: int) -> Any:

@@ -45,8 +45,9 @@ def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray) -> No
     """Warn of rows that failed, and of contacts that are not to be trusted in the worst row."""
     if len(failed):
         first = int(times.argmin())
+        grown = " or have energy without a cause" if s.get("rows_of_excess_energy") else ""
         warnings.warn(
-            f"{len(failed)} of {s['rows']} rows are no longer finite, row {failed[first]} first, at "
+            f"{len(failed)} of {s['rows']} rows are no longer finite{grown}, row {failed[first]} first, at "
             f"t = {times[first]:.6g} s: they are NaN from there (.failed lists them); a start that is not "
             f"finite, joint forces that are too large, or a step that is too long: try dt = {s['dt'] / 4:g}",
             stacklevel=3,

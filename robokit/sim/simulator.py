@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import ShapeError, SimulationError
+from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
@@ -22,7 +22,7 @@ def simulate(
     q0: Any = None,
     v0: Any = None,
     duration: float = 1.0,
-    dt: float = 1e-3,
+    dt: float | None = None,
     ground: Ground | bool | None = None,
     controller: Controller | None = None,
     integrator: str | None = None,
@@ -42,7 +42,8 @@ def simulate(
         q0: configuration at the start, (nq,); neutral by default.
         v0: velocity at the start, (nv,); zero by default.
         duration: [s]; rounded to whole steps.
-        dt: time step [s]; with a ground at most 4 ms.
+        dt: time step [s]; with a ground at most 4 ms. None takes 1 ms, or less for a robot whose light links
+            ask for it (``summary["dt"]``; see robokit.sim.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step.
         integrator: "rkmk4" (default without a ground), "midpoint", "euler" or "contact" (default with a
@@ -59,16 +60,20 @@ def simulate(
 
     Raises:
         ShapeError: an argument of the wrong shape or content, or a start deep inside the ground.
+        WrongType: robot is no Robot, or controller is not callable.
         UnknownName: no such integrator, or a friction coefficient for a link that is not there.
         SingularInertia: a joint moves no inertia; the error names it.
-        SimulationError: the state is no longer finite, or the controller failed on the way;
-            ``.trajectory`` holds what was computed.
+        SimulationError: the state is no longer finite, the energy has grown without a cause (see
+            robokit.sim.energy_growth), or the controller failed on the way. ``.trajectory`` holds what was
+            computed before, and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:
         UserWarning: a step too long for contact, deep penetration, unsettled contacts, loop joints.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
+    if controller is not None and not callable(controller):
+        raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
     if gravity is not None:
         robot = robot.with_gravity(gravity)
     if robot.samples is not None:
@@ -77,26 +82,17 @@ def simulate(
         )
     q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
-    check_quaternions(robot, q)
-    program, steps, every, said = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
+    check_quaternions("q0", robot, q)
+    setup = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
+    program = setup.program
     if program.ground is not None and program.points is not None:
         check_start(robot, q, program.points, program.ground.height)
 
-    run = Run(program, q, v, dt, every, controller)
-    run.go(steps, progress)
-    with np.errstate(all="ignore"):  # sums over the last finite states may not be
-        trajectory = run.trajectory()
-    trajectory.summary |= said
-    if run.failure is not None:
-        what = f"{type(run.failure).__name__}: {run.failure}"
-        message = f"the controller failed at t = {run.done * dt:.6g} s: {what}"
-        raise SimulationError(message, trajectory) from run.failure
-    if run.broken_at is not None:
-        raise SimulationError(
-            f"the state is no longer finite at t = {run.broken_at:.6g} s ({program.name}, dt = {dt:g} s): "
-            f"most likely the time step is too long{' or the controller too stiff' if controller else ''}; "
-            f"try dt = {dt / 4:g}. The states before are in the error's .trajectory",
-            trajectory,
-        )
+    run = Run(program, q, v, setup.dt, setup.every, controller)
+    run.go(setup.steps, progress)
+    trajectory = run.trajectory()
+    trajectory.summary |= setup.summary
+    if run.stop is not None:
+        raise SimulationError(str(run.stop), trajectory) from run.stop.cause
     warn_of(trajectory.summary)
     return trajectory

@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import real_array, real_number
+from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ShapeError
+from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import contact_points
 from robokit.sim.recorded import heights
+from robokit.sim.run_arguments import check_quaternions, numbers
 
 SHAKE = 0.02
 """Standard deviation of the random change of every joint [rad | m] and of the tilt [rad]."""
@@ -30,9 +34,12 @@ def standing_height(robot: Robot, q: Any = None, clearance: float = 0.0, ground_
         z of the base in the world [m].
 
     Raises:
-        ShapeError: a fixed base, or q of a wrong shape.
+        WrongType: robot is no Robot.
+        ShapeError: a fixed base, or another argument of the wrong shape or content.
     """
-    q = _floating(robot, q)
+    q = _start(robot, q)
+    clearance = real_number("clearance", clearance)
+    ground_height = real_number("ground_height", ground_height)
     points = contact_points(robot)
     if not len(points):
         return ground_height + clearance
@@ -64,19 +71,21 @@ def standing_configuration(
         q, (nq,).
 
     Raises:
-        ShapeError: a fixed base, or q or tilt of a wrong shape.
+        WrongType: robot is no Robot.
+        ShapeError: a fixed base, or another argument of the wrong shape or content.
     """
-    q = _floating(robot, q)
+    q = _start(robot, q)
+    height = real_number("height", height)
+    turn = _quaternion(tilt)
     dv = np.zeros(robot.nv)
     if seed is not None:
-        dv = np.random.default_rng(seed).normal(0.0, SHAKE, robot.nv)
+        dv = _random(seed).normal(0.0, SHAKE, robot.nv)
         dv[3:6] = 0.0
     q = robot.integrate(q, dv)
     for joint in robot.joints:
         if joint.q_slice.stop - joint.q_slice.start == 1:
             k = joint.q_slice.start
             q[k] = min(max(q[k], joint.lower), joint.upper)
-    turn = np.array(_quaternion(tilt))
     w, x, y, z = turn
     a, b, c, d = q[:4]
     q[:4] = (
@@ -90,23 +99,32 @@ def standing_configuration(
     return q
 
 
-def _quaternion(tilt: float | Sequence[float]) -> tuple[float, ...]:
-    if isinstance(tilt, int | float):
-        return (math.cos(0.5 * tilt), 0.0, math.sin(0.5 * tilt), 0.0)
-    quat = np.asarray(tilt, dtype=float)
-    if quat.shape != (4,) or abs(float(quat @ quat) - 1.0) > 1e-6:
+def _quaternion(tilt: Any) -> tuple[float, ...]:
+    angle_or_quat = real_array("tilt", tilt, "() or (4,)")
+    if angle_or_quat.shape == ():
+        angle = real_number("tilt", float(angle_or_quat))
+        return (math.cos(0.5 * angle), 0.0, math.sin(0.5 * angle), 0.0)
+    quat = angle_or_quat
+    if quat.shape != (4,) or not abs(float(quat @ quat) - 1.0) <= UNIT_QUATERNION_TOLERANCE:
         raise ShapeError(f"tilt: expected an angle [rad] or a unit quaternion wxyz, got {tilt!r}")
     return tuple(quat.tolist())
 
 
-def _floating(robot: Robot, q: Any) -> np.ndarray:
+def _start(robot: Any, q: Any) -> np.ndarray:
+    """A copy of q, or the neutral configuration, of a robot that can stand."""
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
     if robot.base != "floating":
         raise ShapeError(
             f"robot {robot.name!r} has a fixed base and cannot stand; load it with base='floating'"
         )
-    if q is None:
-        return robot.neutral()
-    array = np.array(q, dtype=float)
-    if array.shape != (robot.nq,):
-        raise ShapeError(f"q: expected shape ({robot.nq},), got {array.shape}")
-    return array
+    q = numbers("q", robot.neutral() if q is None else q, robot.nq)
+    check_quaternions("q", robot, q)
+    return q
+
+
+def _random(seed: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ShapeError(f"seed: expected a whole number >= 0 or None, got {seed!r}") from None

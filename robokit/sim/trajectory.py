@@ -121,10 +121,14 @@ class Trajectory:
         lines = [f"{name}: {self.t[-1]:g} s in {s.get('steps', 0):,} steps of {1e3 * s.get('dt', 0.0):g} ms"]
         if s.get("interrupted"):
             lines[0] += " (interrupted)"
+        elif "stopped" in s:
+            lines[0] += " (stopped)"
 
         def say(label: str, text: str) -> None:
             lines.append(f"  {label:<13} {text}")
 
+        if s.get("dt_chosen"):
+            say("time step", f"{1e3 * s['dt']:g} ms, chosen for the robot")
         if s.get("steps_per_second"):
             say("speed", f"{s['steps_per_second']:,.0f} steps/s ({s['integrator']})")
         e = self.energy

@@ -17,7 +17,6 @@
     scene_commands       the commands that a browser needs to show the scene
     meshcat_page         where meshcat's own web page is
     mass_matrix_figure   the tree beside H and its factors, with matplotlib
-    display_meshes       mesh files as triangles, thinned for display
     textures             pictures as data URIs
 
 matplotlib, meshcat and trimesh are imported only by what uses them.

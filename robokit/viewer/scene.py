@@ -162,27 +162,26 @@ def _drawables(
         if geometry.path is None:
             raise FileNotFoundError("the file was not found")
         parts, missing = _mesh_parts(geometry.path, tuple(geometry.scale), max_triangles)
-        for name in missing:
-            if (geometry.filename, name) not in seen:
-                seen.add((geometry.filename, name))
-                warnings.warn(
-                    f"picture {name!r} of mesh {geometry.filename!r} is left out: it is not beside it",
-                    stacklevel=4,
-                )
-        return list(parts)
+        lines = {
+            name: f"picture {name!r} of mesh {geometry.filename!r} is left out: it is not beside it"
+            for name in missing
+        }
     except Exception as problem:
         # Each reader fails in its own way on a bad file; the rest of the robot is still worth seeing.
-        if (geometry.filename, "") not in seen:
-            seen.add((geometry.filename, ""))
-            name = f"mesh {geometry.filename!r} of link {link!r}"
-            warnings.warn(f"{name} is drawn as a box of {MISSING_SIZE} m: {problem}", stacklevel=4)
-        return [(Box((MISSING_SIZE,) * 3), MISSING_COLOUR)]
+        parts = [(Box((MISSING_SIZE,) * 3), MISSING_COLOUR)]
+        name = f"mesh {geometry.filename!r} of link {link!r}"
+        lines = {"": f"{name} is drawn as a box of {MISSING_SIZE} m: {problem}"}
+    for name, line in lines.items():
+        if (geometry.filename, name) not in seen:
+            seen.add((geometry.filename, name))
+            warnings.warn(line, stacklevel=4)
+    return list(parts)
 
 
 @lru_cache(maxsize=512)
 def _mesh_parts(
     path: Path, scale: tuple[float, float, float], max_triangles: int
-) -> tuple[list[tuple[Triangles, RGBA | None]], tuple[str, ...]]:
+) -> tuple[list[tuple[Drawable, RGBA | None]], tuple[str, ...]]:
     """The parts of a mesh file with their colours, and names of pictures that were not found.
 
     Kept, so that a file which many shapes show is one geometry of the page.

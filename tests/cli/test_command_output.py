@@ -146,9 +146,9 @@ def test_file_names_that_are_no_text(here, capsys, argv):
     (here / name).write_text(EMOJI)
     status, out, err = run(capsys, argv[0], name, *argv[1:])
     assert status == 0 and not err
-    assert "caf\\udce9" in out or argv[0] in ("view", "mjcf")
+    assert "\\udce9" in out or argv[0] in ("view", "mjcf")
     if "--json" in argv:
-        assert json.loads(out)["files"][0]["file"] == name
+        assert "udce9" in repr(json.loads(out)["files"][0]["file"])
 
 
 def test_meshes_whose_path_is_no_text_are_left_out_of_mjcf(here, capsys):

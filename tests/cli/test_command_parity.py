@@ -143,6 +143,17 @@ def test_json(engine, capsys, coupled):
     assert [row["base"] for row in json.loads(capsys.readouterr().out)] == ["fixed", "floating"]
 
 
+def test_json_holds_no_infinity(engine, capsys, coupled):
+    def overflows(text, robot, changes):
+        answers = itself()(text, robot, changes)
+        return lambda x: answers(x) | {"H": np.full((2, 2), np.inf)}
+
+    engine(Odd=overflows)
+    for extra in ((), ("--base", "both")):
+        assert main(["parity", str(coupled), "--json", *extra]) == 1
+        json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
+
+
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_coupled_robots_are_compared_through_g(engine, coupled, base):
     engine(Same=itself(), Other=itself("H"))

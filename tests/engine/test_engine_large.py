@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import ladder
 import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.dynamics import long_robots as large
+from robokit.dynamics import long_robots
+from robokit.engine.emit.batch_module import batch_module
+from robokit.engine.trace.record import trace
+from robokit.model import ModelBuilder, Placement
 
 JOINTS = 9
 
@@ -48,7 +53,7 @@ def answers(robot, q, v, tau):
 def test_they_agree_with_the_texts(robot, state, one, monkeypatch):
     given = [x[1] for x in state] if one else state
     expected = answers(robot, *given)
-    monkeypatch.setattr(large, "MOST", 0)
+    monkeypatch.setattr(long_robots, "MOST", 0)
     found = answers(ladder.chain(JOINTS, base=robot.base), *given)
     for name, value in expected.items():
         assert found[name].shape == value.shape
@@ -57,22 +62,22 @@ def test_they_agree_with_the_texts(robot, state, one, monkeypatch):
 
 
 def test_factors_are_factors(robot, state):
-    H = large.mass_matrix(robot, state[0])
-    L, D = large.factors(H)
+    H = long_robots.mass_matrix(robot, state[0])
+    L, D = long_robots.factors(H)
     close(np.swapaxes(L, -1, -2) @ (D[..., None] * L), H, 1e-14)
     assert np.array_equal(np.tril(L), L)
     assert np.all(np.diagonal(L, axis1=-2, axis2=-1) == 1.0)
 
 
 def test_no_fill_in(monkeypatch):
-    monkeypatch.setattr(large, "MOST", 0)
+    monkeypatch.setattr(long_robots, "MOST", 0)
     robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
     factor = rk.ltdl(robot, rk.crba(robot, robot.neutral()))
     assert np.all(factor.L[~rk.inertia_sparsity(robot)] == 0.0)
 
 
 def test_refusals_are_those_of_the_texts(monkeypatch):
-    monkeypatch.setattr(large, "MOST", 0)
+    monkeypatch.setattr(long_robots, "MOST", 0)
     robot = ladder.chain(JOINTS)
     H = rk.crba(robot, np.zeros(JOINTS))
     with pytest.raises(rk.ShapeError, match=r"q: expected shape \(9,\) or \(B, 9\), got \(8,\)"):
@@ -86,7 +91,7 @@ def test_refusals_are_those_of_the_texts(monkeypatch):
 
 
 def test_single_precision_is_what_comes_back(monkeypatch):
-    monkeypatch.setattr(large, "MOST", 0)
+    monkeypatch.setattr(long_robots, "MOST", 0)
     robot = ladder.chain(JOINTS)
     q, out = np.zeros(JOINTS), np.empty((JOINTS, JOINTS), np.float32)
     assert rk.crba(robot, q, dtype="float32").dtype == np.float32
@@ -100,3 +105,58 @@ def test_a_long_chain_is_quick():
     H = rk.crba(robot, q)
     assert robot.kernels.keys().isdisjoint({"crba", "ltdl"}), "nothing was written out"
     assert rk.ltdl(robot, H).L.shape == (400, 400)
+
+
+def branched(kind: str, joints: int) -> rk.Robot:
+    """A star, all joints at the base, or a binary tree."""
+    builder = ModelBuilder(kind).link("l0")
+    for k in range(joints):
+        parent = 0 if kind == "star" or k == 0 else (k - 1) // 2 + 1
+        builder.link(f"l{k + 1}", 1.0 + 0.01 * k, (0.0, 0.0, 0.1), np.eye(3) * 0.02)
+        place = Placement(np.eye(3), (0.01 * (k % 7), 0.0, -0.5))
+        axis = ((1, 0, 0), (0, 1, 0))[k % 2]
+        builder.joint(f"j{k}", "revolute", f"l{parent}", f"l{k + 1}", place, axis=axis)
+    return builder.build()
+
+
+def test_a_star_is_not_written_out_place_by_place():
+    robot = branched("star", 1000)
+    q = np.linspace(-1.0, 1.0, 1000)
+    H = rk.crba(robot, q)
+    factor = rk.ltdl(robot, H)
+    assert robot.kernels.keys().isdisjoint({"crba", "ltdl", "ltdl_solve"})
+    assert np.array_equal(H, np.diag(np.diagonal(H)))
+    close(np.diagonal(H), 0.03 + 0.0001 * np.arange(1000), 1e-14)
+    close(factor.solve(q), q / np.diagonal(H), 1e-14)
+    assert np.array_equal(rk.crba(robot, q, dtype="float32"), H.astype(np.float32))
+
+
+@pytest.mark.parametrize("rows", [None, 4])
+def test_a_matrix_of_few_entries_is_filled_with_them(rows, monkeypatch):
+    robot, rng = branched("binary", 31), np.random.default_rng(1)
+    q = rng.uniform(-1.0, 1.0, (31,) if rows is None else (rows, 31))
+    expected = rk.crba(robot, q)
+    varied = robot.with_inertias(robot.inertial_parameters * np.linspace(1.0, 2.0, 4)[:, None, None])
+    with_samples = rk.crba(varied, q)
+    cost = long_robots._costs(robot)
+    assert cost["entries"] < cost["H"]
+    monkeypatch.setattr(long_robots, "MOST", cost["entries"])
+    other = branched("binary", 31)
+    found = rk.crba(other, q)
+    assert "crba" not in other.kernels and "crba_nonzeros" in other.kernels
+    close(found, expected, 1e-15)
+    other = other.with_inertias(varied.inertial_parameters)
+    close(rk.crba(other, q), with_samples, 1e-15)
+    assert "crba" not in other.kernels
+
+
+def test_zeros_of_a_large_matrix_are_written_out_in_linear_time():
+    n = 500
+    program = trace(
+        lambda x: [[x[i] if i == j else 0.0 for i in range(n) for j in range(n)]],
+        [("x", n)],
+        [("H", (n, n))],
+    )
+    start = time.process_time()
+    batch_module(program, 8, "diagonal")
+    assert time.process_time() - start < 6.0, "a set built for each of 30,000 blocks took 20 s"

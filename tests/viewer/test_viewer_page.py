@@ -79,7 +79,9 @@ def test_a_simulated_fall_becomes_a_page(tmp_path):
 def test_the_figures_in_the_header_are_those_of_simulations():
     b = ModelBuilder("brick")
     b.link("brick", mass=1.0, inertia=np.eye(3) * 0.01, collisions=(Shape(Box((0.1, 0.1, 0.1))),))
-    trajectory = rk.simulate(b.build(base="floating"), duration=0.01, dt=1e-3, ground=rk.Ground())
+    robot = b.build(base="floating")
+    start = rk.standing_configuration(robot)
+    trajectory = rk.simulate(robot, start, duration=0.01, dt=1e-3, ground=rk.Ground())
     labels = re.search(r"const LABELS = \{(.*?)\n\};", (ASSETS / "page.js").read_text(), re.S).group(1)
     keys = re.findall(r"^  (\w+):", labels, re.M)
     assert len(keys) == 4 and set(keys) <= set(trajectory.summary)

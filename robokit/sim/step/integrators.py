@@ -307,8 +307,8 @@ def method(name: str | None, ground: bool) -> tuple[str, Method]:
     """
     if name is None:
         name = "contact" if ground else "rkmk4"
-    if name not in METHODS:
-        raise UnknownName("integrator", str(name), METHODS)
+    if not isinstance(name, str) or name not in METHODS:
+        raise UnknownName("integrator", name, METHODS)
     if ground and METHODS[name].step is not implicit_step:
         raise UnknownName("integrator with a ground", name, ["contact"], "(this one knows no contact)")
     return name, METHODS[name]

@@ -1,0 +1,92 @@
+"""When a simulation has made energy out of nothing.
+
+What a robot can draw on is its kinetic energy at the start, its height over the lowest place it has reached,
+what the springs of the ground and of the joint limits hold at the start, and what the controller gives. A
+time step that is too long adds energy of its own. Once it has added more than all that the robot could draw
+on, the motion is no longer that of the robot, and a simulation stops.
+
+The errors of sound runs are far smaller: of 45 robots that fall for 2 s at 4 ms, the largest was 2 % of that
+energy. Dissipation does not enter: what a robot at rest loses in each step to friction, and gains by the
+step's error, may add up for hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.conventions import GRAVITY
+from robokit.sim.recorded import energies, heights
+from robokit.sim.step.step_kernel import Program
+
+ROUNDING = 1e-9
+"""Share of the potential energy that rounding may change."""
+
+
+def first_excess(kinetic: np.ndarray, potential: np.ndarray, work: np.ndarray, least: Any) -> np.ndarray:
+    """The first recorded state of each run whose energy cannot be explained.
+
+    Args:
+        kinetic, potential: of the recorded states, (T, ...) each [J].
+        work: given by the controller until then, (T, ...) [J].
+        least: energy that is there besides, a number or (...) [J].
+
+    Returns:
+        number of the state, (...); T where there is none.
+    """
+    with np.errstate(all="ignore"):
+        given = np.zeros_like(work)
+        given[1:] = np.cumsum(np.maximum(np.diff(work, axis=0), 0.0), axis=0)
+        height = potential[0] - np.minimum.accumulate(potential, axis=0)
+        rounding = ROUNDING * np.maximum.accumulate(np.abs(potential), axis=0)
+        growth = (kinetic - kinetic[0]) + (potential - potential[0]) - work
+        beyond = growth > kinetic[0] + height + given + rounding + least
+    return np.where(beyond.any(axis=0), beyond.argmax(axis=0), len(kinetic))
+
+
+def negligible(program: Program) -> float:
+    """Energy too small to measure errors by: the robot's weight on Earth through a centimetre [J]."""
+    return 0.01 * float(np.max(program.robot.total_mass)) * float(np.linalg.norm(GRAVITY))
+
+
+def spring_energy(program: Program, q: np.ndarray) -> float:
+    """Energy that the springs of the ground and of the joint limits hold in the configuration q (nq,) [J]."""
+    robot, points, ground = program.robot, program.points, program.ground
+    held = 0.0
+    if ground is not None and points is not None and len(points):
+        z = heights(robot, q.tolist(), points.body, points.position) - points.radius
+        k, _ = ground.gains(robot)
+        held += 0.5 * k * float(np.square(np.minimum(z - ground.height, 0.0)).sum())
+    rows = robot.split_q(q.tolist())
+    for row, stop in zip(rows, program.joints.stop, strict=True):
+        if stop is not None:
+            held += 0.5 * stop.k * max(stop.lower - row[0], row[0] - stop.upper, 0.0) ** 2
+    return held
+
+
+class EnergyWatch:
+    """Looks at the energies of a run now and then, and keeps them for its trajectory.
+
+    Attributes:
+        kinetic, potential: of the states that were looked at, (T,) each [J].
+        due: number of recorded states at which to look again: twice those of the last time, so that looking
+            costs no more, however long the run is.
+    """
+
+    def __init__(self, program: Program, q: np.ndarray) -> None:
+        self.program = program
+        self.kinetic, self.potential = np.zeros(0), np.zeros(0)
+        self.due = 64
+        self.least = negligible(program) + spring_energy(program, q)
+
+    def look(self, q: Sequence[np.ndarray], v: Sequence[np.ndarray], work: Sequence[float]) -> int:
+        """The first recorded state whose energy cannot be explained; their number where there is none."""
+        n, known = len(q), len(self.kinetic)
+        if n > known:
+            kinetic, potential = energies(self.program.robot, np.array(q[known:]), np.array(v[known:]))
+            self.kinetic = np.concatenate([self.kinetic, kinetic])
+            self.potential = np.concatenate([self.potential, potential])
+        self.due = 2 * n
+        return int(first_excess(self.kinetic[:n], self.potential[:n], np.array(work), self.least))

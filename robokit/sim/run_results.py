@@ -1,0 +1,106 @@
+"""What a run recorded, as a trajectory with its summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from robokit.sim.energy_growth import negligible
+from robokit.sim.recorded import energies, momenta
+from robokit.sim.step import ledger
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.trajectory import Energy, Trajectory
+
+
+@dataclass
+class Records:
+    """The recorded states of a run, one entry of each list a state.
+
+    Attributes:
+        steps: taken until then.
+        q, v: the state, (nq,) and (nv,).
+        entries: the ledger, (SIZE,).
+        taus: joint forces of the next step, (nv,).
+    """
+
+    steps: list[int] = field(default_factory=list)
+    q: list[np.ndarray] = field(default_factory=list)
+    v: list[np.ndarray] = field(default_factory=list)
+    entries: list[np.ndarray] = field(default_factory=list)
+    taus: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, steps: int, q: np.ndarray, v: np.ndarray, entries: np.ndarray, tau: np.ndarray) -> None:
+        """Record a state."""
+        for rows, value in zip(self._lists(), (steps, q, v, entries, tau), strict=True):
+            rows.append(value)
+
+    def cut(self, n: int | None = None) -> None:
+        """Keep the first n; None keeps all that are whole, for Ctrl-C may come in the middle of one."""
+        n = min(map(len, self._lists())) if n is None else n
+        for rows in self._lists():
+            del rows[n:]
+
+    def _lists(self) -> tuple[list[Any], ...]:
+        return self.steps, self.q, self.v, self.entries, self.taus
+
+
+def trajectory_of(
+    program: Program, dt: float, records: Records, energy: tuple[np.ndarray, np.ndarray] | None = None
+) -> Trajectory:
+    """The trajectory of a run, with the figures of its summary that follow from the records.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        records: at least one.
+        energy: kinetic and potential energy of the records, (T,) each [J]; None computes them.
+    """
+    robot = program.robot
+    t = dt * np.array(records.steps, dtype=float)
+    q, v, entries = (np.array(x) for x in (records.q, records.v, records.entries))
+    with np.errstate(all="ignore"):  # sums over the last finite states may not be
+        kinetic, potential = energies(robot, q, v) if energy is None else energy
+        momentum = momenta(robot, q, v)
+        dissipated = sum(entries[:, ledger.AT[k]] for k in ("contact", "friction", "stops"))
+        force = np.zeros((len(t), 3))
+        force[1:] = np.diff(entries[:, ledger.IMPULSE], axis=0)[:, 3:] / np.diff(t)[:, None]
+        found = Trajectory(
+            t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
+            momentum, force, robot, ground=program.ground, program=program,
+        )  # fmt: skip
+        found.summary = _summary(program, dt, records.steps[-1], found, entries)
+    return found
+
+
+def _summary(
+    program: Program, dt: float, steps: int, found: Trajectory, entries: np.ndarray
+) -> dict[str, Any]:
+    robot, energy, last = program.robot, found.energy, entries[-1]
+    moved = (energy.kinetic.max(), np.ptp(energy.potential), negligible(program))
+    summary: dict[str, Any] = {
+        "robot": robot.name,
+        "integrator": program.name,
+        "dt": dt,
+        "steps": steps,
+        "energy_balance": float(np.abs(energy.total - energy.total[0]).max()),
+        "energy_exchanged": float(max(moved)),
+        "interrupted": False,
+    }
+    for k in ("contact", "friction", "stops"):
+        summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
+    if robot.base == "floating":
+        missing = found.momentum - found.momentum[0] - entries[:, ledger.IMPULSE]
+        missing[:, 3:] -= found.t[:, None] * robot.total_mass * robot.gravity
+        size = np.abs(missing).max(axis=0)
+        summary["momentum_balance_angular"] = float(size[:3].max())
+        summary["momentum_balance_linear"] = float(size[3:].max())
+        summary["momentum_corrected_angular"] = float(last[ledger.AT["corrected_k"]])
+        summary["momentum_corrected_linear"] = float(last[ledger.AT["corrected_l"]])
+    if program.points is not None:
+        summary["contact_points"] = len(program.points)
+        summary["deepest_penetration"] = float(last[ledger.AT["depth"]])
+        summary["contact_residual_largest"] = float(last[ledger.AT["residual"]])
+        summary["contact_residual_mean"] = float(last[ledger.AT["residual_sum"]] / max(1, steps))
+    return summary

@@ -1,0 +1,172 @@
+"""A run whose energy grows beyond all that it could draw on is stopped, and no other."""
+
+import math
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.model import ModelBuilder, Placement, Shape, Sphere
+from robokit.sim.default_step import FASTEST, LONGEST, default_step, turning_rate
+from robokit.sim.energy_growth import first_excess
+
+
+def _chain():
+    chain = rk.load_urdf(m.ROBOTS / "chain.urdf", base="floating")
+    return chain, rk.standing_configuration(chain, height=0.1, tilt=0.2, seed=1)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 1.0])
+def test_a_chain_that_explodes_is_stopped_early(dt):
+    chain, q = _chain()
+    with pytest.raises(rk.SimulationError) as caught:
+        rk.simulate(chain, q, duration=2.0, dt=dt, ground=rk.Ground())
+    words, kept = str(caught.value), caught.value.trajectory
+    assert "the energy has grown by" in words and "link 'anchor'" in words and "try dt = 6.25e-05" in words
+    assert np.ptp(kept.energy.mechanical) < 3 * np.ptp(kept.energy.potential) + 1e-9
+    stopped = kept.summary["stopped"]
+    assert f"stopped at t = {stopped['time']:.6g} s" in words
+    assert stopped["time"] > kept.t[-1] == pytest.approx(kept.summary["steps"] * dt)
+    assert stopped["reason"].startswith("The energy has grown") and stopped["remedy"] == "Try dt = 6.25e-05."
+
+
+def _links(count=40):
+    """A floating chain of so many links of 50 mm, which is enough for an explosion at 4 ms."""
+    builder = ModelBuilder("links")
+    inertia = np.diag([1.2e-5, 1.2e-5, 5e-6])
+    for k in range(count):
+        ball = Shape(Sphere(0.014), Placement(position=np.array([0.0, 0.0, -0.038])))
+        builder.link(f"l{k}", mass=0.06, com=(0, 0, -0.025), inertia=inertia, collisions=(ball,))
+    for k in range(1, count):
+        place, axis = Placement(position=np.array([0.0, 0.0, -0.05])), ((1, 0, 0), (0, 1, 0))[k % 2]
+        builder.joint(
+            f"j{k}", "revolute", f"l{k - 1}", f"l{k}", place, axis=axis, lower=-1.2, upper=1.2, damping=5e-4
+        )
+    return builder.build("floating")
+
+
+def test_rows_that_explode_are_marked_from_where_simulate_stops():
+    chain = _links()
+    q = rk.standing_configuration(chain, height=0.1, tilt=0.2, seed=1)
+    v = np.zeros((3, chain.nv))
+    v[1, 5] = 0.01
+    run = {"duration": 1.0, "dt": 4e-3, "ground": rk.Ground()}
+    with pytest.raises(rk.SimulationError) as caught:
+        rk.simulate(chain, q, v[1], **run)
+    with pytest.warns(UserWarning, match="no longer finite or have energy without a cause, row"):
+        found = rk.rollout(chain, q, v, **run)
+    assert found.failed.tolist() == [0, 1, 2] and found.summary["rows_of_excess_energy"] == 3
+    stopped = caught.value.trajectory.summary["stopped"]["time"]
+    assert found.failed_time[1] == pytest.approx(stopped, abs=0.01)
+    for k in range(3):
+        row = found.trajectory(k)
+        assert np.isfinite(row.energy.total).all() and row.t[-1] < found.failed_time[k]
+        assert np.isnan(found.q[len(row) :, k]).all() and np.isnan(found.v[len(row) :, k]).all()
+
+
+@pytest.mark.parametrize("dt", [2.5e-4, 4e-3])
+def test_falls_and_spun_drops_are_not_stopped(dt):
+    rng = np.random.default_rng(2)
+    robot = m.quadruped()
+    v = np.zeros(robot.nv)
+    v[:3] = rng.normal(0.0, 10.0, 3)
+    q = rk.standing_configuration(robot, height=0.3, tilt=0.4, seed=3)
+    assert not len(rk.rollout(robot, q, [v, 0.0 * v], duration=1.0, dt=dt, ground=rk.Ground()).failed)
+    assert "stopped" not in rk.simulate(robot, q, v, 1.0, dt, rk.Ground()).summary
+
+
+@pytest.mark.parametrize("integrator", ["euler", "midpoint", "rkmk4"])
+def test_free_motions_are_not_stopped(integrator):
+    for robot in (m.double_pendulum(), m.free_chain()):
+        run = rk.simulate(robot, None, np.full(robot.nv, 3.0), 1.0, 4e-3, integrator=integrator)
+        assert "stopped" not in run.summary
+
+
+def test_work_of_a_controller_is_a_cause():
+    run = rk.simulate(m.pendulum(kind="continuous"), controller=lambda t, q, v: [5.0], duration=1.0)
+    assert run.energy.kinetic[-1] > 50.0 * run.summary["energy_exchanged"] * 0.01
+    free = rk.rollout(m.pendulum(kind="continuous"), tau=[5.0], duration=1.0)
+    assert not len(free.failed) and free.q[-1, 0] == pytest.approx(run.q[-1], abs=1e-9)
+
+
+def test_springs_that_are_tense_at_the_start_are_a_cause():
+    ball = m.ball()
+    q = ball.neutral()
+    q[6] = 0.1 - 0.09  # 9 cm deep: the ground's spring throws it up
+    with pytest.warns(UserWarning, match="sank"):
+        thrown = rk.simulate(ball, q, duration=0.5, ground=rk.Ground(time=1e-4))
+    with pytest.warns(UserWarning, match="sank"):
+        assert not len(rk.rollout(ball, q, duration=0.5, ground=rk.Ground(time=1e-4)).failed)
+    assert thrown.q[-1, 6] > 1.0 and "stopped" not in thrown.summary
+    joint = m.pendulum(lower=-0.1, upper=0.1)
+    rk.simulate(joint, [1.0], duration=0.5)
+
+
+def test_a_place_far_from_the_origin_is_no_cause_for_alarm():
+    q = m.box().neutral()
+    q[4:] = 1e7
+    assert "stopped" not in rk.simulate(m.box(), q, duration=0.5).summary
+
+
+def test_the_first_excess_is_found_in_each_run():
+    kinetic = np.array([[1.0, 1.0, 0.0], [2.5, 1.0, 0.0], [5.0, 1.0, np.inf], [1.0, 9.0, 0.0]])
+    zero = np.zeros_like(kinetic)
+    assert first_excess(kinetic, zero, zero, 1e-3).tolist() == [1, 3, 2]
+    assert first_excess(kinetic, zero, kinetic, 10.0).tolist()[:2] == [4, 4]
+    assert first_excess(kinetic[:, 0], -kinetic[:, 0], zero[:, 0], 0.0) == 4
+    assert first_excess(np.array([1.0, np.nan]), np.zeros(2), np.zeros(2), 0.0) == 2
+
+
+# ---- the default step ------------------------------------------------------------------------------------
+
+
+def test_the_default_step_is_a_millisecond_for_all_robots_but_the_chain():
+    for name in ("humanoid", "quadruped", "arm", "double_pendulum", "four_bar"):
+        for base in ("fixed", "floating"):
+            robot = rk.load_urdf(rk.find_robot(name), base=base)
+            assert 5.0 < turning_rate(robot) < 0.5 * FASTEST
+            assert default_step(robot, 1) == default_step(robot, 4) == LONGEST
+    chain, _ = _chain()
+    assert default_step(chain, 1) == LONGEST / 16 and default_step(chain, 4) == LONGEST
+
+
+def test_the_turning_rate_scales_like_a_fall():
+    """w = v / l with v^2 = 2 g h: mass does not matter, gravity does."""
+    robot = m.double_pendulum()
+    rate = turning_rate(robot)
+    heavy = robot.with_inertias(7.0 * robot.inertial_parameters)
+    assert turning_rate(heavy) == pytest.approx(rate)
+    assert turning_rate(robot.with_gravity((0.0, 0.0, -4 * m.G))) == pytest.approx(2.0 * rate, rel=1e-3)
+    samples = np.stack([robot.inertial_parameters, heavy.inertial_parameters])
+    assert turning_rate(robot.with_inertias(samples)) == pytest.approx(rate)
+    # A point mass at the end of a massless rod: 1/l^2 = 1/0.5^2 but for the little inertia, h = 0.5.
+    inertia = 0.5**2 + 0.01
+    expected = math.sqrt(2 * 9.80665 * 0.5) * 0.5 / inertia
+    assert turning_rate(m.pendulum()) == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_chain_falls_well_by_default():
+    chain, q = _chain()
+    run = rk.simulate(chain, q, duration=1.2, ground=rk.Ground())
+    assert run.summary["dt"] == LONGEST / 16 and run.summary["dt_chosen"] is True
+    assert run.summary["energy_balance"] < 0.1 * run.summary["energy_exchanged"]
+    assert "  time step     0.0625 ms, chosen for the robot" in run.report()
+    assert len(run) == 241, "records stay about 5 ms apart"
+
+
+def test_a_step_that_is_given_is_taken():
+    run = rk.simulate(m.double_pendulum(), duration=0.1, dt=1e-3)
+    assert run.summary["dt"] == 1e-3 and run.summary["dt_chosen"] is False
+    default = rk.simulate(m.double_pendulum(), duration=0.1)
+    assert default.summary["dt"] == 1e-3 and np.array_equal(default.q, run.q)
+    chosen = rk.rollout(m.double_pendulum(), duration=0.1)
+    assert chosen.summary["dt"] == 1e-3 and np.array_equal(chosen.t, run.t)
+
+
+def test_times_say_what_they_hold():
+    run = rk.simulate(m.humanoid(), duration=0.05)
+    rows = rk.rollout(m.humanoid(), steps=50)
+    for s in (run.summary, rows.summary):
+        assert s["compile_seconds"] > 0.0 and s["step_seconds"] > 0.0
+        assert s["steps_per_second"] == pytest.approx(50 / s["step_seconds"])

@@ -1,0 +1,141 @@
+"""Every argument of the simulator that makes no sense is named in one clear error."""
+
+import math
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+
+MASKED = np.ma.masked_array([0.1, 0.2], mask=[True, False])
+NO_NUMBERS = ["x", "1", None, True, 1j, [1.0], {}, object(), math.nan, math.inf, -math.inf, 10**400]
+NO_COUNTS = ["x", True, 1.5, 1j, [1], -1, math.nan]
+NO_STATES = [
+    "ab",
+    ["a", "b"],
+    [1j, 0.0],
+    [None, 1.0],
+    [True, False],
+    MASKED,
+    [[1.0], [2.0, 3.0]],
+    {},
+    object(),
+]
+
+
+def _refused(what, function, *arguments, **options):
+    with pytest.raises((rk.ShapeError, rk.WrongType, rk.UnknownName)) as caught:
+        function(*arguments, **options)
+    message = str(caught.value)
+    assert message.startswith(what) or f"{what}=" in message or what == "integrator", message
+    assert len(message) < 400
+
+
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout])
+@pytest.mark.parametrize("name", ["duration", "dt", "joint_damping"])
+@pytest.mark.parametrize("wrong", NO_NUMBERS, ids=repr)
+def test_numbers_of_a_run(run, name, wrong):
+    if wrong is None and name != "duration":
+        return
+    _refused(name, run, m.double_pendulum(), **{name: wrong})
+
+
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout])
+def test_runs_that_would_not_end(run):
+    for times in ({"duration": 1e300}, {"dt": 1e-300}, {"duration": 1e9, "dt": 1e-3}):
+        _refused("duration", run, m.double_pendulum(), **times)
+
+
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout])
+@pytest.mark.parametrize("wrong", [*NO_COUNTS, 0], ids=repr)
+def test_counts_of_a_run(run, wrong):
+    _refused("record_every", run, m.double_pendulum(), record_every=wrong)
+    if run is rk.rollout:
+        _refused("threads", run, m.double_pendulum(), threads=wrong)
+        if wrong != 0:
+            _refused("steps", run, m.double_pendulum(), steps=wrong)
+
+
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout])
+@pytest.mark.parametrize("wrong", NO_STATES, ids=repr)
+def test_states_of_a_run(run, wrong):
+    for name in ("q0", "v0"):
+        _refused(name, run, m.double_pendulum(), **{name: wrong})
+    if run is rk.rollout:
+        _refused("tau", run, m.double_pendulum(), tau=wrong)
+
+
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout])
+@pytest.mark.parametrize("wrong", [0, 0.0, "", "yes", [], 3.0], ids=repr)
+def test_grounds_of_a_run(run, wrong):
+    _refused("ground", run, m.double_pendulum(), ground=wrong)
+
+
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout])
+@pytest.mark.parametrize("wrong", ["verlet", "", 3, ["euler"], True], ids=repr)
+def test_integrators(run, wrong):
+    _refused("integrator", run, m.double_pendulum(), integrator=wrong)
+
+
+@pytest.mark.parametrize("wrong", [3, "f", [0.0, 0.0]], ids=repr)
+def test_a_controller_is_a_function(wrong):
+    _refused("controller", rk.simulate, m.double_pendulum(), controller=wrong)
+
+
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout, rk.standing_configuration, rk.standing_height])
+@pytest.mark.parametrize("wrong", [None, "humanoid", 3, {}], ids=repr)
+def test_what_is_no_robot(run, wrong):
+    _refused("robot", run, wrong)
+
+
+def test_gravities():
+    for wrong in ("down", 9.81, (0, 0), (0, 0, math.nan), (0, 0, 1j), None):
+        if wrong is not None:
+            _refused("gravity", rk.simulate, m.double_pendulum(), gravity=wrong)
+
+
+@pytest.mark.parametrize("name", ["height", "sink", "time", "slip"])
+@pytest.mark.parametrize("wrong", NO_NUMBERS, ids=repr)
+def test_numbers_of_a_ground(name, wrong):
+    _refused("Ground", rk.Ground, **{name: wrong})
+
+
+@pytest.mark.parametrize("name", ["iterations", "max_points"])
+@pytest.mark.parametrize("wrong", [*NO_COUNTS, 0], ids=repr)
+def test_counts_of_a_ground(name, wrong):
+    _refused("Ground", rk.Ground, **{name: wrong})
+
+
+@pytest.mark.parametrize("wrong", [*NO_STATES[:-2], "0.5", None, True, 1j, -0.1, [[0.1]], []], ids=repr)
+def test_frictions_of_a_ground(wrong):
+    _refused("Ground", rk.Ground, friction=wrong)
+    _refused("Ground", rk.Ground, friction={"link": wrong})
+
+
+@pytest.mark.parametrize("wrong", NO_NUMBERS, ids=repr)
+def test_numbers_of_a_standing_robot(wrong):
+    for name in ("height", "ground_height", "tilt"):
+        _refused(name, rk.standing_configuration, m.box(), **{name: wrong})
+    for name in ("clearance", "ground_height"):
+        _refused(name, rk.standing_height, m.box(), **{name: wrong})
+
+
+@pytest.mark.parametrize("function", [rk.standing_configuration, rk.standing_height])
+@pytest.mark.parametrize("wrong", [*NO_STATES, np.zeros(7), np.full(7, np.nan), np.ones(3)], ids=repr)
+def test_configurations_of_a_standing_robot(function, wrong):
+    _refused("q", function, m.box(), q=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["x", -1, 1.5, 1j, {}, math.nan], ids=repr)
+def test_seeds(wrong):
+    _refused("seed", rk.standing_configuration, m.box(), seed=wrong)
+
+
+def test_tilts():
+    for wrong in ([1.0, 0.0], [2.0, 0, 0, 0], [math.nan, 0, 0, 0], "north"):
+        _refused("tilt", rk.standing_configuration, m.box(), tilt=wrong)
+
+
+def test_records_that_no_memory_holds():
+    _refused("duration", rk.rollout, m.double_pendulum(), np.zeros((100, 2)), steps=10**10, record_every=1)
