@@ -127,6 +127,19 @@ def test_vertices_that_no_face_uses_do_not_count(tmp_path):
     assert surface.vertices.max(axis=0).tolist() == [1.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("places", ["nan 0", "inf 0", "0"])
+def test_pictures_without_proper_places_are_left_out(tmp_path, places):
+    write(tmp_path, "skin.png", b"x")
+    write(tmp_path, "skin.mtl", b"newmtl paint\nmap_Kd skin.png\n")
+    obj = "mtllib skin.mtl\n" + hostile_files.OBJ
+    (good,) = read_mesh(write(tmp_path, "a.obj", obj.encode()))
+    assert good.picture is not None and good.uv.shape == (1, 3, 2)
+    for place in ("vt 0 0", "vt 1 0", "vt 0 1"):
+        obj = obj.replace(place, f"vt {places}")
+    (surface,) = read_mesh(write(tmp_path, "a.obj", obj.encode()))
+    assert len(surface.faces) == 1 and surface.picture is None and surface.uv is None
+
+
 # -- files and the folders they may reach ----------------------------------------------------------
 
 
