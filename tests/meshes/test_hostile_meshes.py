@@ -170,6 +170,17 @@ def test_files_are_limited_together_with_their_buffers(tmp_path, monkeypatch):
         read_file(path)
 
 
+def test_many_buffers_of_one_file_take_its_room_once(tmp_path):
+    write(tmp_path, "a.bin", hostile_files.TRIANGLE + bytes(1_000_000))
+    buffers = [{"uri": "a.bin", "byteLength": 900_000 + k} for k in range(500)]
+    path = write(tmp_path, "a.gltf", hostile_files.gltf(buffers=buffers))
+    tracemalloc.start()
+    assert len(list(read_mesh(path))) == 1
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6  # 450 MB where each buffer is a copy
+
+
 def test_a_mesh_reaches_two_folders_above_and_never_the_root(tmp_path):
     folder = tmp_path / "robot" / "meshes" / "arm"
     folder.mkdir(parents=True)
