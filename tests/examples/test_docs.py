@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import sys
 from html.parser import HTMLParser
@@ -148,6 +149,16 @@ def test_tests_and_files_that_a_page_names_exist(path):
         assert f"def {name}(" in tests, f"{path.name} names {name}, which is not there"
     for name in re.findall(r"``((?:robokit|tests|robots|docs|examples)/[\w/.]+)``", text):
         assert (ROOT / name).exists(), f"{path.name} names {name}, which is not there"
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_modules_and_what_they_hold_are_where_a_page_says(path):
+    text = path.read_text(encoding="utf-8")
+    lists = re.findall(r"^ *from (robokit[\w.]*) import ([\w, ]+)", text, re.M)
+    named = {f"{module}.{name.strip()}" for module, names in lists for name in names.split(",")}
+    for name in named | set(re.findall(r"(?<![\w/])robokit(?:\.[A-Za-z_]\w*)+", text)):
+        if not name.endswith((".rst", ".md")):
+            pkgutil.resolve_name(name)
 
 
 @pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
