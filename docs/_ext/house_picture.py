@@ -157,9 +157,8 @@ def draw(folder: str = "") -> str:
         )
         kind = "folder" if (ROOT / "robokit" / folder / part).is_dir() else "module"
         box = f'<g class="part {kind} at-{part}"><title>{escape(subject(folder, part))}</title>{inner}</g>'
-        if kind == "folder" or not folder:
-            anchor = "-".join(filter(None, ("part", folder, part.strip("_").replace("_", "-"))))
-            box = f'<a href="#{anchor}">{box}</a>'
+        if kind == "folder":
+            box = f'<a href="#{"-".join(filter(None, ("folder", folder, part)))}">{box}</a>'
         out.append(box)
     name = folder or "package"
     rules = "".join(

@@ -11,9 +11,10 @@ from sphinx.application import Sphinx
 
 BENCHMARKS = ROOT / "benchmarks"
 SAME = """\
-Before the times were measured, all programs computed the same numbers to 1e-10. The table has the targets and
-the worst figure for each; ``python benchmarks/run.py --only PART`` measures a row again. The targets of 30 and
-20 times Pinocchio and half of the peak are for the eight lanes of AVX-512, 15 times is for the four of AVX2:"""
+Before the times were measured, all programs computed the same numbers to 1e-10. The table has the targets
+and the worst figure for each; ``python benchmarks/run.py --only PART`` measures a row again. The targets of
+30 and 20 times Pinocchio and half of the peak are for the eight lanes of AVX-512, 15 times is for the four
+of AVX2:"""
 CALLS = """\
 Single calls from Python and robokit's batches of 4096, in microseconds a state: minima of interleaved repeats
 on one core. MuJoCo's calls include the kinematics that they need. Drake's include setting the state; without
