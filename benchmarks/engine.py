@@ -28,7 +28,7 @@ import robokit as rk
 from robokit.dynamics.build import kernel
 from robokit.engine.emit import sincos
 from robokit.engine.run.batch_calls import processors
-from robokit.engine.target import llvm as compile
+from robokit.engine.target import llvm
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def compiling(spent: dict[str, float]) -> Iterator[None]:
     """Add up the bytes of machine code that LLVM makes meanwhile (tables apart), and its seconds."""
     from llvmlite.binding import ObjectFileRef
 
-    whole, part = compile.assemble, compile._object
+    whole, part = llvm.assemble, llvm._object
 
     def assemble(text: str) -> bytes:
         started = time.perf_counter()
@@ -50,11 +50,11 @@ def compiling(spent: dict[str, float]) -> Iterator[None]:
         spent["code bytes"] += sum(section.size() for section in sections if section.is_text())
         return code
 
-    compile.assemble, compile._object = assemble, counted
+    llvm.assemble, llvm._object = assemble, counted
     try:
         yield
     finally:
-        compile.assemble, compile._object = whole, part
+        llvm.assemble, llvm._object = whole, part
 
 
 def growth(seconds: float, found: dict[str, Any]) -> None:
@@ -188,7 +188,7 @@ def peak(seconds: float, found: dict[str, Any]) -> None:
     print(f"  peak {most / 1e9:.1f} Gflop/s, {found['GB/s']:.1f} GB/s to and from memory, one core")
     for name in ("rnea", "aba", "crba", "crba_nonzeros", "centroidal_momentum_matrix", "forward_kinematics"):
         run = kernel(robot, name)
-        some = given[: len(run.inputs)]
+        some = given[: len(run.signature.inputs)]
         out = run.batch(*some, threads=1)
         best = minima({"": partial(run.batch, *some, out=out, threads=1)}, seconds)[""]
         more = run.flops + pair * run.counts["sincos"]

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from measure import minima
 
-from robokit.engine.target import llvm as compile
+from robokit.engine.target.llvm import Loaded, assemble, vector_width
 
 CHAINS = 12
 ROUNDS = 100_000
@@ -16,7 +16,7 @@ ROUNDS = 100_000
 
 def flops_per_second() -> float:
     """Floating-point operations per second of one core, two a multiply-add."""
-    width = compile.vector_width()
+    width = vector_width()
     t = f"<{width} x double>"
     ks = range(CHAINS)
     phis = "\n".join(f"  %a{k} = phi {t} [splat (double 1.0), %entry], [%b{k}, %loop]" for k in ks)
@@ -43,7 +43,7 @@ attributes #0 = {{ "prefer-vector-width"="512" }}
 """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    code = compile.Loaded(compile.assemble(text))
+    code = Loaded(assemble(text))
     run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(code.address("peak"))
     out = (ctypes.c_double * width)()
     best = minima({"": lambda: run(ROUNDS, ctypes.addressof(out))}, 0.5)[""]

@@ -25,8 +25,7 @@ import targets
 import throughput
 from measure import ROOT, commit, machine, one_core, progress, step
 
-from robokit.engine.target import cpu as processor
-from robokit.engine.target import llvm as compile
+from robokit.engine.target import cpu, llvm
 
 NAMES = {name.split(":")[-1]: (name, base) for name, base in dynamics.DEFAULT}
 PARTS = ["dynamics", "peers", "loading", *engine.PARTS]
@@ -34,13 +33,13 @@ PARTS = ["dynamics", "peers", "loading", *engine.PARTS]
 
 def forced_avx2() -> None:
     """Compile for this processor without AVX-512 from now on; nothing may be compiled before."""
-    name, features = compile.host()
+    name, features = llvm.host()
     fewer = ",".join(x for x in features.split(",") if not x.startswith("+avx512"))
     name = "x86-64-v3" if "+avx512f" in features.split(",") else name
-    compile.host = lambda: (name, fewer)
-    processor.described = lambda: ""  # so that LLVM's words count
-    compile.identity.cache_clear()
-    compile.vector_width.cache_clear()
+    llvm.host = lambda: (name, fewer)
+    cpu.described = lambda: ""  # so that LLVM's words count
+    llvm.identity.cache_clear()
+    llvm.vector_width.cache_clear()
 
 
 def main() -> None:
@@ -65,7 +64,7 @@ def main() -> None:
         jobs = [NAMES[name] for name in arguments.robots]
     if arguments.avx2:
         forced_avx2()
-    vectors = {8: "AVX-512", 4: "AVX2"}.get(compile.vector_width(), "narrow")
+    vectors = {8: "AVX-512", 4: "AVX2"}.get(llvm.vector_width(), "narrow")
     results: dict[str, Any] = {"machine": machine(), "vectors": vectors, "commit": commit()}
     print(f"{results['machine']}\nrobokit's vectors: {vectors}; commit {results['commit']}")
     results |= {"batch": dynamics.BATCH, "dynamics": [], "peers": {}, "engine": {}}

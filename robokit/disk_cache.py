@@ -6,9 +6,9 @@ appear by an atomic rename, so any number of processes may race; the losers over
 folder that is missing, full or read-only costs compile time and nothing else.
 
 The folder is $ROBOKIT_CACHE_DIR, else robokit under the platform's folder for caches of the user. It
-holds machine code that will be run: give it to nobody else to write. Files of other users are not used,
-except root's and those of the folder's owner, and nobody else may write to the ones made here, whatever
-the umask.
+holds machine code that will be run. A folder that somebody else may write to, or could put in its place, is
+not used, which costs compile time, and a warning says why; nor is a file of somebody else (ownership.py).
+Nobody else may write to the files made here, whatever the umask.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import os
 import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -30,13 +31,18 @@ from typing import Any
 
 import numpy as np
 
+from robokit import ownership
+from robokit.ownership import NotTrusted
+
 _MAGIC = b"robokit1"
 _START = len(_MAGIC) + 32
 _LIMIT_BYTES = 1 << 29
+_LARGEST_BYTES = 1 << 28  # of one file
 _NAME = re.compile(r"[0-9a-f]{64}\.(bin|\d+\.[0-9a-f]{12}\.tmp)")
 _ABANDONED_SECONDS = 3600.0
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would write line ends otherwise
 _LOADED = time.time() - 1.0  # a second for coarse clocks, and for what was imported before this file
+_warned: dict[Path, NotTrusted] = {}  # folders that a warning told of
 _log = logging.getLogger(__name__)
 
 
@@ -119,14 +125,16 @@ def digest(*parts: Any) -> str:
 def load(name: str) -> tuple[dict[str, Any], bytes] | None:
     """Metadata and code stored under that name; None if there is no such file or it is damaged."""
     try:
-        path = folder() / f"{name}.bin"
-        with open(path, "rb") as file:
-            if not _trusted(os.fstat(file.fileno()), path.parent.stat()):
-                _log.info("ignored cache file %s of another user", path)
-                return None
-            content = file.read()
+        where = _usable(folder())
+        if where is None:
+            return None
+        path = where / f"{name}.bin"
+        content = ownership.read(path, _LARGEST_BYTES)
         with contextlib.suppress(OSError):
             os.utime(path)  # the oldest are removed first
+    except NotTrusted as error:
+        _log.info("ignored cache file: %s", error)
+        return None
     except (OSError, RuntimeError):
         return None
     try:
@@ -147,8 +155,9 @@ def store(name: str, meta: dict[str, Any], code: bytes) -> None:
     content = len(header).to_bytes(4, "little") + header + code
     temporary = None
     try:
-        where = folder()
-        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        where = _usable(folder(), make=True)
+        if where is None:
+            return
         _prune(where)
         temporary = where / f"{name}.{os.getpid()}.{os.urandom(6).hex()}.tmp"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o644)
@@ -196,10 +205,9 @@ def entries() -> list[Entry]:
     for path, state in _files(folder()):
         kernel = part = ""
         try:
-            with open(path, "rb") as file:
-                meta, _ = _metadata(file.read(1 << 16))
+            meta, _ = _metadata(ownership.read(path, _LARGEST_BYTES, head=1 << 16))
             kernel, part = str(meta.get("kernel", "")), str(meta.get("part", ""))
-        except (OSError, ValueError):  # damaged, or another user's: it still takes its room
+        except (OSError, ValueError, NotTrusted):  # damaged, or another user's: it still takes its room
             pass
         found.append(Entry(path, state.st_size, state.st_mtime, kernel, part))
     return sorted(found, key=lambda entry: -entry.used)
@@ -235,9 +243,30 @@ def _metadata(content: bytes) -> tuple[dict[str, Any], int]:
     return meta, end
 
 
-def _trusted(file: os.stat_result, where: os.stat_result) -> bool:
-    """Whether code may be run: who else could write it could write anything into this process."""
-    return not hasattr(os, "geteuid") or file.st_uid in (os.geteuid(), 0, where.st_uid)
+def _usable(where: Path, make: bool = False) -> Path | None:
+    """The folder; None where somebody else may write to it, of which a warning tells once.
+
+    Raises:
+        OSError: it is not there and is not to be made, or cannot be made.
+    """
+    try:
+        try:
+            ownership.check_folder(where)
+        except FileNotFoundError:
+            if not make:
+                raise
+            ownership.make_folder(where)
+            ownership.check_folder(where)
+    except NotTrusted as error:
+        if _warned.setdefault(where, error) is error:  # no other thread was faster
+            warnings.warn(
+                f"the cache folder {where} is not used, since code in it could be another user's: {error}. "
+                "Or set ROBOKIT_CACHE_DIR to a folder of your own. Until then everything is compiled anew "
+                "in each process",
+                stacklevel=3,
+            )
+        return None
+    return where
 
 
 def _files(where: Path) -> list[tuple[Path, os.stat_result]]:
@@ -247,7 +276,7 @@ def _files(where: Path) -> list[tuple[Path, os.stat_result]]:
         for entry in every:
             if _NAME.fullmatch(entry.name):
                 with contextlib.suppress(OSError):  # another process was faster
-                    found.append((Path(entry.path), entry.stat()))
+                    found.append((Path(entry.path), entry.stat(follow_symlinks=False)))
     return found
 
 

@@ -12,8 +12,8 @@ PACKAGE = "robokit"
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     # Each part imports from the floors before its own; neighbours on one floor never import each other.
     "": [
-        ("errors", "conventions", "derived", "spatial", "disk_cache", "hooks"),
-        ("arguments", "robot_names"),
+        ("errors", "conventions", "derived", "spatial", "ownership", "hooks"),
+        ("arguments", "disk_cache", "robot_names"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
@@ -34,6 +34,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("run",),
         ("maker",),
         ("kernel",),
+        ("bound",),
         ("__init__",),
     ],
     "sim": [

@@ -13,7 +13,7 @@ from robokit.algorithms.rnea import rnea
 from robokit.dynamics.build import flat_text, outputs, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.target import llvm as compile
+from robokit.engine.target import llvm
 from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
@@ -69,7 +69,7 @@ class MachineCode(Generated):
         """The five stages."""
         program = recorded(pendulum())
         module, _ = batch_module(program, 4, "pendulum")
-        assembly, _ = compile.cross(module, "x86_64-linux-gnu", "x86-64-v3")
+        assembly, _ = llvm.cross(module, "x86_64-linux-gnu", "x86-64-v3")
         body = [
             line
             for line in function(assembly, "chunk0:", r"\tretq").split("\n")
@@ -78,15 +78,15 @@ class MachineCode(Generated):
         chunk = function(module, r"define internal void @chunk0", "}")
         text = inspect.getsource(rnea)
         return [
-            "The text, as it stands in ``robokit/algorithms/rnea.py``:",
+            "The text in ``robokit/algorithms/rnea.py``:",
             "",
             *code_block("python", text),
-            "What it records for a rod of 2 kg that hangs from one hinge: everything that depends on",
-            "masses and lengths alone is a number by now, and everything that is zero is gone.",
+            "Its recording for a rod of 2 kg that hangs from one hinge. What depends on masses and",
+            "lengths alone is already a number, and what is zero is left out.",
             "",
             *code_block("text", listing(program)),
-            "The same as LLVM's intermediate language. A value is a vector of four states; sine and",
-            "cosine were computed before, for all angles together, and wait in the workspace.",
+            "The same in LLVM's intermediate language. Each value is a vector of four states. Sines and",
+            "cosines of all angles were computed before and are in the workspace.",
             "",
             *code_block("llvm", chunk),
             "The machine code for a processor with AVX2, where a product and a sum are one instruction:",

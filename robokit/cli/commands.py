@@ -74,8 +74,9 @@ def check(arguments: argparse.Namespace) -> int:
             return 2
     for problem in problems:
         fail(problem)
+    ignore = frozenset(arguments.ignore)
     checked = check_files(
-        files, arguments.base, arguments.package_dir, arguments.meshes, frozenset(arguments.ignore)
+        files, arguments.base, arguments.package_dir, arguments.meshes, ignore, arguments.mimic
     )
     if arguments.json:
         print_json(as_json(checked, arguments.strict, arguments.inertias, problems))

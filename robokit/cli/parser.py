@@ -174,6 +174,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="whether the root link is fixed to the world or free; default: fixed, with a "
         "note on what a floating base would lack",
     )
+    add_mimic(sub)
     sub.add_argument(
         "--package-dir",
         action="append",

@@ -1,24 +1,23 @@
-"""The engine: records what an algorithm's text computes and runs it as machine code.
+"""The engine: records what an algorithm's text computes, and runs it as machine code.
 
-    trace      scalars that record           graph      the recorded operations
-    schedule   chunks and their memory       chunks     straight lines as LLVM IR
-    steps      repeated iterations, planned  step_code  and written
-    single     one state: checks, iteration  tiles      batches of states
-    rows       rows to lanes and back        entry      the builtin's machine code
-    text       words of LLVM IR              sincos     sine and cosine
-    fuse       products into sums            shares     one module as several
-    compile    IR to machine code            link       objects to an image that runs
-    processor  what it can do                cache      machine code on disk
-    call       single states                 batch      many states, threads
-    passes     many steps of many states     rollout    the same from Python: threads, records
-    pour       long rows, past the caches
-    arguments  checks that explain           make       the way from a text to its code
-    kernel     all of it together
+trace/     records a text: the operations, the graph, the scalars that record
+passes/    works on the graph: multiply-adds, chunks, repeated iterations
+emit/      writes the graph as LLVM IR: one state, batches, rollouts, the builtin function of Python
+target/    what code is made for, and the way from IR to machine code in memory
+run/       calls machine code from Python: one state, batches, rollouts
 
-The engine knows no robots: it sees a text, the sizes of its inputs and outputs, and a key.
+memory     aligned arrays and their addresses
+signature  what a kernel takes and returns
+maker      the way from a text to its code, by way of the cache on disk
+kernel     all of it together: a text in every way to run it
+bound      a kernel some of whose inputs are given once and for all
+
+The engine knows no robots: it sees a text, the sizes of its inputs and outputs, and a key. A text is a
+function of scalars: it is called with a list of numbers for each input and returns a list for each output.
 """
 
-from robokit.engine.kernel import Bound, Kernel, NotFinite
+from robokit.engine.bound import Bound
+from robokit.engine.kernel import Kernel, NotFinite
 from robokit.engine.maker import ENGINES
 
 __all__ = ["ENGINES", "Bound", "Kernel", "NotFinite"]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from robokit import disk_cache
-from robokit.engine.emit.ir import CHUNK, FITS, GROUP
+from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, stepped
@@ -210,7 +210,7 @@ class Maker:
         sources = (disk_cache.source_digest(), _foreign_source(self._text))
         if self._key is None or not sources[0] or sources[1] is None:
             return None
-        settings = (CHUNK, GROUP, FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET)
+        settings = (ir.CHUNK, ir.GROUP, ir.FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET)
         made_for = (target.name, target.bits, target.lanes, target.real.dtype)
         return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
 

@@ -81,10 +81,20 @@ _ERRORS = _rows(
     ("mimic-unknown", "a mimic of a joint that does not exist", "correct the name"),
     ("mimic-self", "a joint that mimics itself", "name another joint"),
     ("mimic-cycle", "joints that mimic one another in a circle", "let one of them move on its own"),
+    (
+        "mimic-not-coupled",
+        "a mimic with or of a joint of several coordinates (judged with mimic='couple' only)",
+        "leave mimic='couple' away, or give the joint one coordinate",
+    ),
 )
 
 _WARNINGS = _rows(
     "warning",
+    (
+        "xml-prefix-undeclared",
+        "an element or attribute whose prefix no xmlns declares, which strict XML readers refuse",
+        'declare the prefix, xmlns:PREFIX="..." at <robot>, or delete what has it',
+    ),
     ("robot-name-empty", "the robot has no name", "add name=... to <robot>"),
     ("element-repeated", "an element given twice where one counts", "delete all but one"),
     (
@@ -104,6 +114,11 @@ _WARNINGS = _rows(
         "a joint that moves no inertia: H is singular",
         "give a link it moves a mass and an inertia, or make the joint fixed",
     ),
+    (
+        "inertial-missing",
+        "a link that moves and is seen, and has no mass, nor has one that is fixed to it",
+        "add an <inertial>; if it is a frame of reference only, delete its visual",
+    ),
     ("limit-missing", "a revolute or prismatic joint without <limit>", 'add <limit>, or type="continuous"'),
     ("limit-range-missing", "a <limit> without lower and upper", "add lower and upper"),
     ("limit-incomplete", "a <limit> without effort or velocity", "add effort and velocity"),
@@ -117,6 +132,11 @@ _WARNINGS = _rows(
     ("damping-negative", "a damping that feeds energy in", "damping is zero or positive"),
     ("friction-negative", "a friction that feeds energy in", "friction is zero or positive"),
     ("axis-not-unit", "an axis far from unit length, which was normalised", "write a unit vector"),
+    (
+        "mimic-of-fixed",
+        "a mimic of a joint that does not move",
+        "name the joint to follow, or delete the mimic",
+    ),
     (
         "mimic-independent",
         "mimic joints that move on their own (asked for with mimic='independent' only)",
@@ -198,7 +218,7 @@ _NOTES = _rows(
         "a fixed joint has the name of the joint that base='floating' adds",
         "rename the joint",
     ),
-    ("mimic-of-fixed", "a mimic of, or on, a joint that does not move", "delete the mimic"),
+    ("mimic-on-fixed", "a mimic on a joint that does not move", "delete the mimic"),
 )
 
 CODES: dict[str, Code] = {**_ERRORS, **_WARNINGS, **_NOTES}

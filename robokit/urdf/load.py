@@ -69,9 +69,9 @@ def load_urdf(
         package_dirs: folders searched first for ``package://`` files.
         strict: refuse warnings like errors.
         mimic: None: each mimic joint has a coordinate of its own, and its law is kept in ``joint.mimic`` for
-            whoever will apply it. "couple": mimic joints follow, and their coordinates are gone; see
-            ``robot.coupling``. "independent": as None, and a warning names the joints that the file wants
-            coupled, for a program in which nobody will.
+            a program that applies it. "couple": mimic joints follow, and their coordinates are gone; see
+            ``robot.coupling``. "independent": as None, with a warning that names these joints, for programs
+            that do not apply the laws either.
 
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.
@@ -137,7 +137,7 @@ def check_urdf(
         plausible: look beyond what loading says: note masses and inertias that the links' shapes do not
             explain, and joints whose position zero is outside their limits.
         meshes: read the meshes for that too.
-        mimic: as for :func:`load_urdf`.
+        mimic: as for :func:`load_urdf`; "couple" also finds what cannot be coupled.
 
     Returns:
         The description (None where nothing can be read) and all findings, errors first.
@@ -211,7 +211,8 @@ def _robot(
     mimic: str | None,
 ) -> Robot:
     if description is not None:
-        check(description, report, resolver, base, mimic=mimic)
+        # What cannot be coupled is the error of couple() below.
+        check(description, report, resolver, base, mimic=None if mimic == "couple" else mimic)
     found = report.diagnostics()
     refused = refusal(report.file, found, strict)
     if refused is not None:

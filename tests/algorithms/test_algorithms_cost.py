@@ -13,7 +13,7 @@ import robokit as rk
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.dynamics.build import kernel
 from robokit.dynamics.cost import GROWTH, OPERATIONS
-from robokit.engine import maker as make
+from robokit.engine import maker
 from robokit.model.sparsity import dof_depths, inertia_pattern
 
 FORMULA = ("mul", "add", "div")
@@ -147,7 +147,7 @@ def test_costs_grow_as_the_sources_state():
 
 
 def test_what_cannot_be_counted_is_said_in_words(monkeypatch):
-    monkeypatch.setattr(make, "NODE_BUDGET", 300)
+    monkeypatch.setattr(maker, "NODE_BUDGET", 300)
     cost = rk.load_urdf(ROBOTS / "double_pendulum.urdf", base="floating").cost()
     assert (
         cost["ltdl"].formula is not None

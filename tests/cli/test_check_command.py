@@ -75,6 +75,29 @@ def test_exit_status(folder, capsys, argv, status):
     assert bool(err) == (status == 2)
 
 
+MIMICS = (
+    '<robot name="r"><link name="a"/><link name="b"/><link name="c"/>'
+    '<joint name="j" type="{}"><parent link="a"/><child link="b"/></joint>'
+    '<joint name="k" type="continuous"><parent link="b"/><child link="c"/><mimic joint="j"/></joint></robot>'
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "code"),
+    [
+        ([], 0, ""),
+        (["--mimic", "independent"], 0, "mimic-independent"),
+        (["--mimic", "independent", "--strict"], 1, "mimic-independent"),
+        (["--mimic", "couple"], 1, "mimic-not-coupled"),
+    ],
+)
+def test_mimic_says_what_independence_drops_and_coupling_refuses(folder, capsys, options, status, code):
+    (folder / "mimics.urdf").write_text(MIMICS.format("planar"))
+    found, out, _ = run(capsys, "mimics.urdf", "--ignore", "massless-subtree", *options)
+    assert found == status
+    assert [word for word in out.replace(":", "").split() if word.startswith("mimic-")] == [code] * bool(code)
+
+
 def test_an_unreadable_file_is_status_2(folder, capsys, monkeypatch):
     monkeypatch.setattr(
         "robokit.urdf.read.source.Path.read_bytes", lambda self: (_ for _ in ()).throw(OSError(5, "broken"))

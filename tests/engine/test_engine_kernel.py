@@ -10,7 +10,7 @@ from engine_cases import chain, follow, recipes, states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robokit.engine.emit import ir as text
+from robokit.engine.emit import ir
 from robokit.engine.kernel import Kernel, NotFinite
 from robokit.engine.run import numpy_layout, single_calls
 from robokit.engine.trace.record import trace
@@ -67,14 +67,14 @@ def test_many_chunks_agree_with_one(monkeypatch):
     xs = states(np.random.default_rng(2), [12, 12], 21)
     reference = Kernel.build("whole", inputs, outputs, program)
     for size in (7, 23, 60):
-        monkeypatch.setattr(text, "CHUNK", size)
+        monkeypatch.setattr(ir, "CHUNK", size)
         cut = Kernel.build(f"cut{size}", inputs, outputs, program)
         assert_same(cut(*x), reference(*x))
         assert_same(cut(*xs), reference(*xs))
 
 
 def test_truths_survive_a_cut(monkeypatch):
-    monkeypatch.setattr(text, "CHUNK", 3)
+    monkeypatch.setattr(ir, "CHUNK", 3)
 
     def program(x):
         truths = [a < 0.25 for a in x]
@@ -104,7 +104,7 @@ def test_sines_that_are_outputs_as_they_are_keep_their_place(monkeypatch):
             y = [a * b + 0.5 for a, b in zip(y, [*y[1:], sines[0]], strict=True)]
         return [[*sines, *x, *y]]
 
-    monkeypatch.setattr(text, "CHUNK", 5)
+    monkeypatch.setattr(ir, "CHUNK", 5)
     kernel = Kernel.build("sines", [("x", 6)], [("y", (18,))], program)
     x = np.random.default_rng(1).uniform(-1, 1, (9, 6))
     assert_same(kernel(x), kernel.python(x))
@@ -160,11 +160,11 @@ def test_a_number_is_an_input_of_one_scalar():
 
 
 def test_threads_agree_with_one(kernel, monkeypatch):
-    from robokit.engine.run import batch_calls as batch
+    from robokit.engine.run import batch_calls
 
-    monkeypatch.setattr(batch, "PAYS_SECONDS", 1e-9)
-    monkeypatch.setattr(batch, "BLOCK_SECONDS", 1e-5)
-    monkeypatch.setattr(batch, "processors", lambda: 4)
+    monkeypatch.setattr(batch_calls, "PAYS_SECONDS", 1e-9)
+    monkeypatch.setattr(batch_calls, "BLOCK_SECONDS", 1e-5)
+    monkeypatch.setattr(batch_calls, "processors", lambda: 4)
     xs = states(np.random.default_rng(9), [9, 9], 1003)
     assert_same(kernel.batch(*xs, threads=4), kernel.batch(*xs, threads=1), 0)
 
@@ -224,9 +224,9 @@ def test_the_text_on_plain_numbers_agrees(kernel):
 
 
 def test_a_text_too_long_to_record_runs_on_plain_numbers(kernel, monkeypatch):
-    from robokit.engine import maker as module
+    from robokit.engine import maker
 
-    monkeypatch.setattr(module, "NODE_BUDGET", 20)
+    monkeypatch.setattr(maker, "NODE_BUDGET", 20)
     program, inputs, outputs = chain(9)
     plain = Kernel.build("plain", inputs, outputs, program)
     x = states(np.random.default_rng(13), [9, 9], None)
@@ -236,12 +236,12 @@ def test_a_text_too_long_to_record_runs_on_plain_numbers(kernel, monkeypatch):
 
 
 def test_without_a_compiler_the_text_runs_on_plain_numbers(kernel, monkeypatch):
-    from robokit.engine.target import llvm as compile
+    from robokit.engine.target import llvm
 
     def missing(*_):
-        raise compile.CompilerMissing("none")
+        raise llvm.CompilerMissing("none")
 
-    monkeypatch.setattr(compile, "identity", missing)
+    monkeypatch.setattr(llvm, "identity", missing)
     program, inputs, outputs = chain(9)
     plain = Kernel.build("bare", inputs, outputs, program)
     x = states(np.random.default_rng(13), [9, 9], None)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.dynamics import long_robots as large
+from robokit.dynamics import long_robots
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
@@ -53,7 +53,7 @@ def answers(robot, q, v, tau):
 def test_they_agree_with_the_texts(robot, state, one, monkeypatch):
     given = [x[1] for x in state] if one else state
     expected = answers(robot, *given)
-    monkeypatch.setattr(large, "MOST", 0)
+    monkeypatch.setattr(long_robots, "MOST", 0)
     found = answers(ladder.chain(JOINTS, base=robot.base), *given)
     for name, value in expected.items():
         assert found[name].shape == value.shape
@@ -62,22 +62,22 @@ def test_they_agree_with_the_texts(robot, state, one, monkeypatch):
 
 
 def test_factors_are_factors(robot, state):
-    H = large.mass_matrix(robot, state[0])
-    L, D = large.factors(H)
+    H = long_robots.mass_matrix(robot, state[0])
+    L, D = long_robots.factors(H)
     close(np.swapaxes(L, -1, -2) @ (D[..., None] * L), H, 1e-14)
     assert np.array_equal(np.tril(L), L)
     assert np.all(np.diagonal(L, axis1=-2, axis2=-1) == 1.0)
 
 
 def test_no_fill_in(monkeypatch):
-    monkeypatch.setattr(large, "MOST", 0)
+    monkeypatch.setattr(long_robots, "MOST", 0)
     robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
     factor = rk.ltdl(robot, rk.crba(robot, robot.neutral()))
     assert np.all(factor.L[~rk.inertia_sparsity(robot)] == 0.0)
 
 
 def test_refusals_are_those_of_the_texts(monkeypatch):
-    monkeypatch.setattr(large, "MOST", 0)
+    monkeypatch.setattr(long_robots, "MOST", 0)
     robot = ladder.chain(JOINTS)
     H = rk.crba(robot, np.zeros(JOINTS))
     with pytest.raises(rk.ShapeError, match=r"q: expected shape \(9,\) or \(B, 9\), got \(8,\)"):
@@ -91,7 +91,7 @@ def test_refusals_are_those_of_the_texts(monkeypatch):
 
 
 def test_single_precision_is_what_comes_back(monkeypatch):
-    monkeypatch.setattr(large, "MOST", 0)
+    monkeypatch.setattr(long_robots, "MOST", 0)
     robot = ladder.chain(JOINTS)
     q, out = np.zeros(JOINTS), np.empty((JOINTS, JOINTS), np.float32)
     assert rk.crba(robot, q, dtype="float32").dtype == np.float32
@@ -138,9 +138,9 @@ def test_a_matrix_of_few_entries_is_filled_with_them(rows, monkeypatch):
     expected = rk.crba(robot, q)
     varied = robot.with_inertias(robot.inertial_parameters * np.linspace(1.0, 2.0, 4)[:, None, None])
     with_samples = rk.crba(varied, q)
-    cost = large._costs(robot)
+    cost = long_robots._costs(robot)
     assert cost["entries"] < cost["H"]
-    monkeypatch.setattr(large, "MOST", cost["entries"])
+    monkeypatch.setattr(long_robots, "MOST", cost["entries"])
     other = branched("binary", 31)
     found = rk.crba(other, q)
     assert "crba" not in other.kernels and "crba_nonzeros" in other.kernels

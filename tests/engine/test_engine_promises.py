@@ -22,9 +22,8 @@ import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, kernel
 from robokit.dynamics.table import KERNELS
 from robokit.engine.kernel import Kernel
-from robokit.engine.run import batch_calls as batch
-from robokit.engine.target import cpu as processor
-from robokit.engine.target import llvm as compile
+from robokit.engine.run import batch_calls
+from robokit.engine.target import cpu, llvm
 
 ROOT = Path(rk.__file__).resolve().parents[1]
 
@@ -44,26 +43,26 @@ def test_batches_have_the_lanes_of_the_processor(monkeypatch, features, lanes, d
 
     def assemble(ir):
         written.append(ir)
-        raise compile.CompilerMissing("code for a processor that is not here")
+        raise llvm.CompilerMissing("code for a processor that is not here")
 
     has = " ".join(each[1:] for each in features.split(",") if each.startswith("+"))
     said = f"flags\t\t: fpu {has}" if source == "the system" else ""
-    monkeypatch.setattr(processor, "described", lambda: said)
-    monkeypatch.setattr(compile, "host", lambda: ("", features))
-    monkeypatch.setattr(compile, "assemble", assemble)
+    monkeypatch.setattr(cpu, "described", lambda: said)
+    monkeypatch.setattr(llvm, "host", lambda: ("", features))
+    monkeypatch.setattr(llvm, "assemble", assemble)
     monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)
-    compile.vector_width.cache_clear()
+    llvm.vector_width.cache_clear()
     try:
         fresh(dtype)(*states(np.random.default_rng(0), [9, 9], 33))
     finally:
         monkeypatch.undo()
-        compile.vector_width.cache_clear()
+        llvm.vector_width.cache_clear()
     products = re.findall(rf"fmul contract <(\d+) x {scalar}>", written[0])
     assert len(products) > 50 and set(products) == {str(lanes * more)}
 
 
 def test_other_threads_of_python_run_during_a_batch(monkeypatch):
-    monkeypatch.setattr(batch, "BLOCK_SECONDS", 1e3)  # one call into machine code
+    monkeypatch.setattr(batch_calls, "BLOCK_SECONDS", 1e3)  # one call into machine code
     robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
     rows = 1_000_000
     q = np.broadcast_to(robot.neutral(), (rows, robot.nq))
@@ -92,10 +91,10 @@ def test_no_thread_is_woken_for_few_states(monkeypatch):
     many = states(np.random.default_rng(1), [9, 9], 20_000)
     expected = run(*many)
     few = [x[:64] for x in many]
-    monkeypatch.setattr(batch, "processors", lambda: 4)
+    monkeypatch.setattr(batch_calls, "processors", lambda: 4)
     woken = []
-    real = batch.thread_pool
-    monkeypatch.setattr(batch, "thread_pool", lambda: woken.append(1) or real())
+    real = batch_calls.thread_pool
+    monkeypatch.setattr(batch_calls, "thread_pool", lambda: woken.append(1) or real())
     for a, b in zip(run.batch(*few, threads=4), expected, strict=True):
         assert (a == b[:64]).all()
     assert not woken

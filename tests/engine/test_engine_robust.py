@@ -17,22 +17,21 @@ import pytest
 from engine_cases import chain, states
 
 import robokit as rk
-from robokit import disk_cache as cache
+from robokit import disk_cache
 from robokit.engine.kernel import Kernel
-from robokit.engine.run import batch_calls as batch
-from robokit.engine.target import elf, workers
-from robokit.engine.target import llvm as compile
+from robokit.engine.run import batch_calls
+from robokit.engine.target import elf, llvm, workers
 
-ROOT = Path(cache.__file__).resolve().parents[1]
+ROOT = Path(disk_cache.__file__).resolve().parents[1]
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork and no such signals")
 
 
 @pytest.fixture
 def threads(monkeypatch):
     """Batches of any size in four threads, in blocks of a tile."""
-    monkeypatch.setattr(batch, "PAYS_SECONDS", 1e-9)
-    monkeypatch.setattr(batch, "BLOCK_SECONDS", 1e-9)
-    monkeypatch.setattr(batch, "processors", lambda: 4)
+    monkeypatch.setattr(batch_calls, "PAYS_SECONDS", 1e-9)
+    monkeypatch.setattr(batch_calls, "BLOCK_SECONDS", 1e-9)
+    monkeypatch.setattr(batch_calls, "processors", lambda: 4)
 
 
 def fresh(n: int = 9) -> Kernel:
@@ -62,15 +61,15 @@ CHILDREN = """
 import multiprocessing, sys
 import numpy as np
 import robokit as rk
-from robokit.engine.run import batch_calls as batch
+from robokit.engine.run import batch_calls
 
-batch.PAYS_SECONDS, batch.processors = 1e-9, lambda: 3
+batch_calls.PAYS_SECONDS, batch_calls.processors = 1e-9, lambda: 3
 
 def work(robot, first):
     n = robot.nv
     q, v = np.linspace(first, 1.0, 50 * n).reshape(50, n), np.linspace(-1.0, first, 50 * n).reshape(50, n)
     taus = rk.rnea(robot, q, v, v)
-    assert batch._pool is not None
+    assert batch_calls._pool is not None
     singles = [rk.rnea(robot, *each) for each in zip(q, v, v)]
     assert np.allclose(taus, singles, rtol=1e-12, atol=1e-12)
     return taus + rk.gravity_forces(robot, q)
@@ -101,18 +100,18 @@ def test_children_compute_what_their_parent_does(tmp_path, method):
 FORK = """
 import os, sys, threading, time
 import numpy as np
-from robokit.engine.target import llvm as compile
+from robokit.engine.target import llvm
 from robokit.engine.kernel import Kernel
 
 slow = threading.Event()
-real = compile.assemble
+real = llvm.assemble
 
 def assemble(ir):
     slow.set()
     time.sleep(0.3)
     return real(ir)
 
-compile.assemble = assemble
+llvm.assemble = assemble
 kernel = Kernel.build("fork", [("x", 2)], [("y", (2,))], lambda x: [[x[0] * 3.0, x[1] + x[0]]])
 x = np.array([1.0, 2.0])
 thread = threading.Thread(target=kernel, args=(x,))
@@ -201,7 +200,7 @@ def test_arrays_live_as_long_as_a_thread_writes_to_them(threads, monkeypatch):
             given.append(arguments)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(batch, "thread_pool", Pool)
+    monkeypatch.setattr(batch_calls, "thread_pool", Pool)
     with pytest.raises(KeyboardInterrupt):
         kernel(*xs)
     kept = given[0][-1]
@@ -215,7 +214,7 @@ def test_without_a_thread_the_caller_computes_alone(threads, monkeypatch):
     kernel = fresh()
     xs = states(np.random.default_rng(3), [9, 9], 300)
     expected = kernel.batch(*xs, threads=1)
-    real, started = batch.thread_pool(), []
+    real, started = batch_calls.thread_pool(), []
 
     class Pool:
         def submit(self, *arguments):
@@ -224,7 +223,7 @@ def test_without_a_thread_the_caller_computes_alone(threads, monkeypatch):
             started.append(1)
             return real.submit(*arguments)
 
-    monkeypatch.setattr(batch, "thread_pool", Pool)
+    monkeypatch.setattr(batch_calls, "thread_pool", Pool)
     assert all((a == b).all() for a, b in zip(kernel(*xs), expected, strict=True))
     assert started
 
@@ -274,7 +273,7 @@ INTERRUPT = """
 import sys, time
 import numpy as np
 import robokit as rk
-from robokit.engine.run import batch_calls as batch
+from robokit.engine.run import batch_calls
 
 robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
 rows = 200_000_000  # half a minute, of one state and memory that is touched as it goes
@@ -282,7 +281,7 @@ q = np.broadcast_to(robot.neutral(), (rows, robot.nq))
 v = np.zeros(robot.nv)
 rk.kinetic_energy(robot, q[:3], v)
 for count in (1, 2):
-    batch.processors = lambda: count
+    batch_calls.processors = lambda: count
     print("go", flush=True)
     try:
         rk.kinetic_energy(robot, q, v)
@@ -356,7 +355,7 @@ def test_the_main_thread_never_enters_the_compiler(tmp_path, monkeypatch):
         kernel = fresh(31)
         kernel(*states(np.random.default_rng(3), [31, 31], 3))
         kernel(*(a[0] for a in states(np.random.default_rng(3), [31, 31], 3)))
-        compile.cross("define void @f() { ret void }", "x86_64-unknown-linux-gnu")
+        llvm.cross("define void @f() { ret void }", "x86_64-unknown-linux-gnu")
         monkeypatch.setattr(elf, "possible", lambda: False)  # LLVM's own loader
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "other"))
         other = fresh(37)
@@ -426,18 +425,18 @@ def test_the_first_failure_is_raised_and_what_was_not_begun_is_left_out():
 
 def test_a_thread_is_never_given_rows_that_are_not_there(monkeypatch):
     # A slow kernel's few rows are shared among threads by whole tiles, of which there may be less than one.
-    monkeypatch.setattr(batch, "PAYS_SECONDS", 1e-12)
-    monkeypatch.setattr(batch, "processors", lambda: 4)
+    monkeypatch.setattr(batch_calls, "PAYS_SECONDS", 1e-12)
+    monkeypatch.setattr(batch_calls, "processors", lambda: 4)
     kernel, given = fresh(), []
     xs = states(np.random.default_rng(3), [9, 9], 200)
     expected = kernel(*xs)
-    real = batch.BatchRunner._rows
+    real = batch_calls.BatchRunner._rows
 
     def rows(runner, addresses, strides, start, end, stop, *keep):
         given.append((start, end))
         return real(runner, addresses, strides, start, end, stop, *keep)
 
-    monkeypatch.setattr(batch.BatchRunner, "_rows", rows)
+    monkeypatch.setattr(batch_calls.BatchRunner, "_rows", rows)
     tile = kernel._runner._tile
     for count in (1, 2, tile - 1, tile, tile + 1, 3 * tile + 5, 200):
         given.clear()

@@ -13,7 +13,7 @@ from ladder import relative
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, sizes, without_inertias
 from robokit.dynamics.table import KERNELS
-from robokit.engine.target import llvm as compile
+from robokit.engine.target import llvm
 
 SAMPLES = 5
 I = np.eye(3)
@@ -148,8 +148,8 @@ def test_each_sample_is_its_robot():
 def test_the_second_set_does_not_compile(monkeypatch):
     robot = rebuilt("fixed", {})
     made: list[str] = []
-    assemble = compile.assemble
-    monkeypatch.setattr(compile, "assemble", lambda ir: made.append(ir) or assemble(ir))
+    assemble = llvm.assemble
+    monkeypatch.setattr(llvm, "assemble", lambda ir: made.append(ir) or assemble(ir))
     monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)
     monkeypatch.setattr("robokit.disk_cache.store", lambda *given: None)
     q, v, a, _ = state(robot)
@@ -270,7 +270,7 @@ def test_the_engines_agree(rows):
 
 
 def test_python_compiles_nothing(monkeypatch):
-    monkeypatch.setattr(compile, "assemble", lambda ir: pytest.fail("compiled"))
+    monkeypatch.setattr(llvm, "assemble", lambda ir: pytest.fail("compiled"))
     monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)
     robot = rebuilt("fixed", {})
     expected = everything(robot, *state(robot), engine="python")

@@ -10,7 +10,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.engine.target import llvm as compile
+from robokit.engine.target import llvm
 from robokit.sim.contact_points import contact_points
 
 B = 3
@@ -54,8 +54,8 @@ def limited():
 def made(monkeypatch):
     """The modules that are compiled, nothing read from the cache."""
     found = []
-    assemble = compile.assemble
-    monkeypatch.setattr(compile, "assemble", lambda ir: found.append(ir) or assemble(ir))
+    assemble = llvm.assemble
+    monkeypatch.setattr(llvm, "assemble", lambda ir: found.append(ir) or assemble(ir))
     monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)
     monkeypatch.setattr("robokit.disk_cache.store", lambda *given: None)
     return found

@@ -62,6 +62,53 @@ def test_thousands_of_wrong_names_are_not_compared_with_thousands(what, compared
     assert any("did you mean" in d.hint for d in found)
 
 
+def turning(k, parent):
+    ends = f'<parent link="l{parent}"/><child link="l{k}"/>'
+    return f'<link name="l{k}"/><joint name="j{k}" type="continuous">{ends}</joint>'
+
+
+def chain(k):
+    return turning(k, k - 1)
+
+
+def star(k):
+    return turning(k, 0)
+
+
+def circling(k):
+    follows = f'<mimic joint="j{(k + 1) % 10_000}"/></joint>'
+    return turning(k, 0).replace('"l0"/><child', '"a"/><child').replace("</joint>", follows)
+
+
+ATTRIBUTES = " ".join(f'q{k}="1"' for k in range(30_000))
+LARGE = {
+    "unknown attributes of one element": (f'<link name="a" {ATTRIBUTES}/>', {"attribute-unknown"}),
+    "a circle of mimics": ('<link name="a"/>' + "".join(map(circling, range(10_000))), {"mimic-cycle"}),
+}
+
+
+@pytest.mark.parametrize("what", LARGE)
+def test_large_oddities_take_no_square_of_time(what):
+    inside, codes = LARGE[what]
+    start = time.process_time()
+    _, found = check_urdf(robot(inside))
+    assert time.process_time() - start < 5
+    assert {d.code for d in found} == codes
+
+
+POINT = '<link name="l0"/><link name="p"><inertial><mass value="1"/></inertial></link>'
+
+
+@pytest.mark.parametrize("shape", [chain, star])
+def test_ten_thousand_joints_that_move_next_to_nothing_take_no_square_of_time(shape):
+    last = '<joint name="p" type="continuous"><parent link="l9999"/><child link="p"/></joint>'
+    text = robot(POINT + "".join(map(shape, range(1, 10_000))) + last)
+    start = time.process_time()
+    _, found = check_urdf(text)
+    assert time.process_time() - start < 10
+    assert {d.code for d in found} == {"massless-subtree", "inertia-zero"}
+
+
 def test_names_that_are_hard_to_compare_take_no_time():
     known = [f"{'ab' * 28}{k:03}" for k in range(300)]
     wrong = "".join(f'<link name="{name}"/>' for name in known)

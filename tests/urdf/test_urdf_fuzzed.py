@@ -1,11 +1,13 @@
 """What fuzzing has found: inputs that ended in another exception, a warning or infinite numbers."""
 
 import json
+import time
 
 import numpy as np
 import pytest
 from urdf_cases import LIMIT, inertial, joint, link
 
+from robokit.errors import UrdfError
 from robokit.urdf import check_urdf, loads_urdf
 from robokit.urdf.lint.files import Checked, as_json
 from robokit.urdf.lint.lines import Paint, listing
@@ -29,6 +31,88 @@ def test_inertias_beyond_the_largest_double_are_refused(what):
     assert "link 'b' inertial" in found[0].element and found[0].line == 3
 
 
+HEAVY = (
+    '<inertial><mass value="{0}"/><inertia ixx="{1}" iyy="{1}" izz="{1}" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
+
+
+def joined(kind, first, second, xyz="0 0 0"):
+    """Links a (the root), b and c, the last two with these inertials, c joined to b by this kind of joint."""
+    links = f'<link name="a"/>\n<link name="b">{first}</link>\n<link name="c">{second}</link>\n'
+    ends = '<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{3}"/><origin xyz="{4}"/></joint>\n'
+    joints = ends.format("j", "continuous", "a", "b", "0 0 0") + ends.format("k", kind, "b", "c", xyz)
+    return f'<robot name="r">\n{links}{joints}</robot>'
+
+
+SUMS = {
+    "inertias": (joined("fixed", HEAVY.format(1, "1.5e307"), HEAVY.format(1, "1.5e307")), "fixed to it"),
+    "distances": (joined("fixed", HEAVY.format(1, 1), HEAVY.format(1, 1), "1e200 0 0"), "fixed to it"),
+    "masses": (
+        joined("continuous", HEAVY.format("1e308", "1e307"), HEAVY.format("1e308", "1e307")),
+        "the mass of all links together",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SUMS)
+@pytest.mark.filterwarnings("error")
+def test_sums_beyond_the_largest_double_are_errors_that_name_the_link(what):
+    text, words = SUMS[what]
+    _, (error,) = check_urdf(text)
+    assert (error.severity, error.code) == ("error", "number-not-finite")
+    assert (error.element, error.line) == ("link 'c' inertial", 4) and words in error.message
+
+
+@pytest.mark.filterwarnings("error")
+def test_inertias_of_links_that_move_apart_are_not_added():
+    robot = loads_urdf(joined("continuous", HEAVY.format(1, "1e307"), HEAVY.format(1, "1e307")))
+    assert robot.diagnostics == []
+
+
+def mimics(laws):
+    """Joint j0 moves by itself, each further one follows the joint before it: multiplier, offset."""
+    links = '<link name="a"/>' + "".join(
+        f'<link name="l{k}">{HEAVY.format(1, 1)}</link>' for k in range(len(laws) + 1)
+    )
+    joints = '<joint name="j0" type="continuous"><parent link="a"/><child link="l0"/></joint>\n'
+    for k, (multiplier, offset) in enumerate(laws, 1):
+        joints += (
+            f'<joint name="j{k}" type="continuous"><parent link="a"/><child link="l{k}"/>'
+            f'<mimic joint="j{k - 1}" multiplier="{multiplier}" offset="{offset}"/></joint>\n'
+        )
+    return f'<robot name="r">\n{links}{joints}</robot>'
+
+
+@pytest.mark.parametrize(
+    ("laws", "told"),
+    [
+        ([(2, 0)] * 2000, "joint 'j1024' mimic"),
+        ([(1e200, 0), (1, 0), (-1e200, 0), (2, 0)], "joint 'j3' mimic"),
+        ([(1, 1e308), (1, 1e308)], "joint 'j2' mimic"),
+        ([(0, 1e308), (1e10, 0)], "joint 'j2' mimic"),
+    ],
+)
+@pytest.mark.parametrize("mimic", [None, "couple"])
+def test_a_chain_of_mimics_beyond_the_largest_double_is_an_error_that_names_the_joint(laws, told, mimic):
+    with pytest.raises(UrdfError) as caught:
+        loads_urdf(mimics(laws), mimic=mimic)
+    (error,) = (d for d in caught.value.diagnostics if d.severity == "error")
+    assert (error.code, error.element) == ("number-not-finite", told)
+    assert error.line == 2 + int(told.split("'")[1][1:])
+
+
+@pytest.mark.parametrize("laws", [[(2, 0)] * 1000, [(0.5, 1)] * 2000, [(1e200, 0), (1e-200, 0), (1e200, 0)]])
+def test_a_chain_of_mimics_within_the_doubles_is_coupled(laws):
+    assert np.isfinite(loads_urdf(mimics(laws), mimic="couple").coupling.q_from).all()
+
+
+def test_long_chains_of_mimics_take_no_square_of_time():
+    text = mimics([(1, 0)] * 5000)
+    start = time.process_time()
+    assert check_urdf(text, mimic="couple")[1] == []
+    assert time.process_time() - start < 10
+
+
 @pytest.mark.parametrize("mass", ["1e-320", "5e-324", "1e-12"])
 @pytest.mark.filterwarnings("error")
 def test_a_mass_that_vanishes_beside_its_inertia_is_listed(mass):
@@ -48,9 +132,19 @@ def test_a_prefix_that_nobody_declared_hides_nothing_behind_the_robot(behind):
 
 
 @pytest.mark.parametrize("root", ["", 'xmlns:y="u"', 'xmlns="http://a" xmlns:y="u"'])
-def test_a_prefix_that_nobody_declared_is_a_note(root):
-    (note,) = loads_urdf("<!-- <r> -->" + LEFTOVER.format(root)).diagnostics
-    assert (note.code, note.line) == ("tag-unknown", 3) and "<x:b>" in note.message
+def test_a_prefix_that_nobody_declared_is_one_warning(root):
+    (warning,) = loads_urdf("<!-- <r> -->" + LEFTOVER.format(root)).diagnostics
+    assert (warning.severity, warning.code, warning.line) == ("warning", "xml-prefix-undeclared", 3)
+    assert "the prefix of x:b is declared nowhere (2 times; first here)" in warning.message
+
+
+def test_every_prefix_is_told_once_wherever_it_stands():
+    inside = '<link name="a" p:x="1"><q:r/></link>\n<gazebo>\n<p:s/></gazebo>'
+    found = loads_urdf(f'<robot name="r">{inside}</robot>').diagnostics
+    assert [(d.code, d.line) for d in found if d.severity == "warning"] == [("xml-prefix-undeclared", 1)] * 2
+    assert {d.code for d in found if d.severity == "note"} == {"physics-ignored"}
+    declared = f'<robot name="r" xmlns:p="p" xmlns:q="q">{inside}</robot>'
+    assert not [d for d in loads_urdf(declared).diagnostics if d.severity == "warning"]
 
 
 @pytest.mark.parametrize("size", ["1e308", "1e-320"])

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from urdf_cases import GOOD, INERTIAL, LIMIT, MASSLESS_TIP, inertial, joint, link, robot
+from urdf_cases import GOOD, INERTIAL, LIMIT, MASSLESS_TIP, inertial, joint, link, robot, two_joints
 
-from robokit.errors import UnknownName, UrdfError
+from robokit.errors import ModelError, UnknownName, UrdfError
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.urdf import check_urdf, from_yourdfpy, loads_urdf
 from robokit.urdf.description import Origin
@@ -330,3 +330,18 @@ def test_from_yourdfpy():
     assert from_yourdfpy(loaded, base="floating").nv == 7
     with pytest.raises(UnknownName, match="mimic"):
         from_yourdfpy(loaded, mimic="both")
+
+
+@pytest.mark.parametrize("kind", ["planar", "floating"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_cannot_be_coupled_is_found_only_where_that_is_asked(kind, which):
+    parts = two_joints("", '<mimic joint="j"/>').split('type="revolute"')
+    kinds = [kind if k == which else "revolute" for k in (0, 1)]
+    text = f'{parts[0]}type="{kinds[0]}"{parts[1]}type="{kinds[1]}"{parts[2]}'
+    assert not [d for d in check_urdf(text)[1] if d.severity == "error"]
+    (error,) = (d for d in check_urdf(text, mimic="couple")[1] if d.severity == "error")
+    assert (error.code, error.element) == ("mimic-not-coupled", "joint 'k' mimic")
+    assert f"{'jk'[which]!r} is {kind} and has several coordinates" in error.message
+    with pytest.raises(ModelError, match="several coordinates"):
+        loads_urdf(text, mimic="couple")
+    assert loads_urdf(text).nv > 2

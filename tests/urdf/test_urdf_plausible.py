@@ -145,6 +145,55 @@ def test_a_massless_root_between_two_arms_is_fine():
     assert codes(two, base="either") == []
 
 
+# ---- bodies without mass
+
+
+SEEN_BOX = '<visual><geometry><box size="1 1 1"/></geometry></visual>'
+ZERO = '<inertial><mass value="0"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial>'
+
+
+def row(*insides, fixed=()):
+    """A row of links with these insides; the joints before the numbered links are fixed."""
+    links = "".join(f'<link name="l{k}">{inside}</link>\n' for k, inside in enumerate(insides))
+    joints = "".join(
+        f'<joint name="j{k}" type="{"fixed" if k in fixed else "continuous"}"><origin xyz="1 0 0"/>'
+        f'<parent link="l{k - 1}"/><child link="l{k}"/></joint>\n'
+        for k in range(1, len(insides))
+    )
+    return robot(f"{links}{joints}")
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "told"),
+    [
+        (row("", SEEN_BOX, INERTIAL), "fixed", ["link 'l1'"]),
+        (row("", SEEN_BOX, INERTIAL), "floating", ["link 'l1'"]),
+        (row("", SEEN_BOX, SEEN_BOX, INERTIAL), "fixed", ["link 'l1'", "link 'l2'"]),
+        (row("", "", SEEN_BOX, INERTIAL, fixed=(2,)), "fixed", ["link 'l2'"]),
+        (row(SEEN_BOX, INERTIAL), "fixed", []),  # what is fixed to the ground does not move
+        (row(SEEN_BOX, INERTIAL), "floating", ["link 'l0'"]),
+        (row("", SEEN_BOX, INERTIAL, fixed=(1,)), "fixed", []),
+        (row("", SEEN_BOX, INERTIAL, INERTIAL, fixed=(2,)), "fixed", []),  # one body, and it has a mass
+        (row("", "", INERTIAL), "fixed", []),  # frames between two joints are seen by nobody
+        (row("", ZERO + SEEN_BOX, INERTIAL), "fixed", []),  # said to have no mass
+    ],
+)
+def test_a_moving_body_that_is_seen_and_has_no_inertial_is_told(text, base, told):
+    _, found = check_urdf(text, base)
+    assert [d.element for d in found if d.code == "inertial-missing"] == told
+
+
+@pytest.mark.parametrize("text", [row("", SEEN_BOX, SEEN_BOX), row("", INERTIAL, SEEN_BOX)])
+def test_where_a_joint_moves_nothing_that_is_told_and_no_more(text):
+    _, (finding,) = check_urdf(text)
+    assert finding.code == "massless-subtree"
+
+
+def test_a_joint_that_moves_nothing_names_its_link():
+    _, (finding,) = check_urdf(row("", INERTIAL, SEEN_BOX))
+    assert finding.element == "joint 'j2'" and "link 'l2'" in finding.message
+
+
 # ---- figures
 
 

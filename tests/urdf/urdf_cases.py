@@ -83,6 +83,13 @@ LOOP = two_joints("", "").replace(
     '<predecessor link="a"/><successor link="c"/></loop_joint>\n</robot>',
 )
 MIMIC = '<mimic joint="{}"/>'
+FIXED_END = two_joints("", "FOLLOWS").replace('"k" type="revolute"', '"k" type="fixed"')
+SHAPE = '<visual><geometry><box size="0.9 0.9 0.9"/></geometry></visual>'
+SEEN = robot(
+    f'<link name="a"/>\n<link name="b">{{}}{{}}</link><link name="c">{INERTIAL}</link>\n'
+    f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{LIMIT}</joint>\n'
+    f'<joint name="k" type="revolute"><parent link="b"/><child link="c"/>{LIMIT}</joint>'
+)
 
 CASES = {
     # ---- errors
@@ -208,6 +215,24 @@ CASES = {
     ),
     "geometry-missing": (visual("<cone/>"), visual(BOX), 3, "left out"),
     "geometry-negative": (visual('<sphere radius="-1"/>'), visual('<sphere radius="1"/>'), 3, "-1"),
+    "xml-prefix-undeclared": (
+        robot('<link name="a"/>\n<sensor:camera/>'),
+        robot('<link name="a"/>'),
+        3,
+        "the prefix of sensor:camera",
+    ),
+    "inertial-missing": (
+        SEEN.format(SHAPE, ""),
+        SEEN.format(SHAPE, INERTIAL),
+        3,
+        "link 'b': moves and is seen",
+    ),
+    "mimic-of-fixed": (
+        two_joints("", MIMIC.format("j")).replace("revolute", "fixed", 1),
+        two_joints("", MIMIC.format("j")),
+        4,
+        "'j'",
+    ),
     # ---- notes
     "physics-ignored": (robot('<link name="a"/>\n<gazebo/>'), robot('<link name="a"/>'), 3, "<gazebo>"),
     "tag-unknown": (robot('<link name="a"/>\n<frame/>'), robot('<link name="a"/>'), 3, "<frame>"),
@@ -252,11 +277,11 @@ CASES = {
         "0.17 kg m^2, but 1 kg inside 0.1 x 0.1 x 0.1 m have at most 0.005",
     ),
     "inertia-without-mass": (inertial(mass="0"), GOOD_LINK, 3, "mass zero"),
-    "mimic-of-fixed": (
-        two_joints("", MIMIC.format("j")).replace("revolute", "fixed", 1),
-        two_joints("", MIMIC.format("j")),
+    "mimic-on-fixed": (
+        FIXED_END.replace("FOLLOWS", MIMIC.format("j")),
+        FIXED_END.replace("FOLLOWS", ""),
         4,
-        "'j'",
+        "'k'",
     ),
 }
 
@@ -278,7 +303,7 @@ FILE_CODES = {
 }
 """Codes that need a file or bytes; test_urdf_{files,plausible,xacro}.py show them."""
 
-BASE_CODES = {"base-floats-twice", "joint-renamed", "base-massless", "mimic-independent"}
+BASE_CODES = {"base-floats-twice", "joint-renamed", "base-massless", "mimic-independent", "mimic-not-coupled"}
 """Codes that need another base or mimic=; test_urdf_load.py and test_urdf_plausible.py show them."""
 
 FREE = (
@@ -298,6 +323,10 @@ MORE = {
     "joint-renamed": (FREE[0].replace("TYPE", "fixed"), FREE[1]),
     "base-massless": (MASSLESS_TIP.replace("KIND", "fixed"), {"base": "either"}),
     "mimic-independent": (two_joints("", MIMIC.format("j")), {"mimic": "independent"}),
+    "mimic-not-coupled": (
+        two_joints("", MIMIC.format("j")).replace("revolute", "planar", 1),
+        {"mimic": "couple"},
+    ),
 }
 """Code -> what gives it and with which options, beside CASES: the manual shows these too."""
 

@@ -78,7 +78,7 @@ def test_a_mirrored_mesh_keeps_its_picture_on_its_corners(tmp_path, monkeypatch)
 def test_what_was_thinned_once_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
     first = thin.thinned(sheet(30), 100)
-    assert [entry.kernel for entry in cache.entries()] == ["thinned mesh"]
+    assert [entry.kernel for entry in cache.entries()].count("thinned mesh") == 1
     import fast_simplification
 
     monkeypatch.setattr(fast_simplification, "simplify", lambda *a, **k: pytest.fail("thinned again"))

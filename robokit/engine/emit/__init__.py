@@ -1,13 +1,15 @@
-"""LLVM IR, as text.
+"""Writes LLVM IR, as text.
 
-ir              words that all emitters share
-straight_line   chunks
+ir              vocabulary that all emitters share, and their settings
+straight_line   chunks: straight lines of operations
 repeat_code     repeated iterations and their table
 sincos          sine and cosine
-single_module   one state
-batch_module    many states
-lanes           rows become vectors of lanes, and back
-aligned_stores  long outputs, past the caches
+single_module   the module of one state
+batch_module    the module of many states
+tile            what the stages of a batch share
+read_rows       rows of arrays become vectors of lanes
+write_rows      vectors of lanes become rows of arrays
+aligned_stores  long outputs, in aligned vectors and past the caches
 rollout_driver  many steps of many states
 python_entry    the builtin function that Python calls
 """

@@ -1,13 +1,14 @@
-"""Writes long outputs in whole aligned vectors; where no cache can hold them, past the caches to memory.
+"""Writes long outputs in aligned vectors and, if they are larger than the caches, directly to memory.
 
-A humanoid's rows begin anywhere, and every second vector of a row that is not aligned lies across two lines
-of memory. The rows of a tile, one after the other, begin and end aligned, though: their lanes are skewed
-before they are turned into rows, each lane by as many columns as its row lies off. The few vectors that
-hold the end of one row and the beginning of the next are put together singly.
+A row of a humanoid's matrix may begin anywhere between two aligned places. Every second vector stored from
+there would lie across two cache lines. So a row is stored from the aligned place before it: if the row begins
+k scalars after that place, its lane is delayed by k columns before columns are turned into rows. The few
+vectors that hold the end of one row and the beginning of the next are put together scalar by scalar. All
+rows of a tile together begin and end at an aligned place.
 
-A line that is written the usual way is first fetched, and later pushes out another: of what the caches
-cannot hold, each byte travels twice. Stores past the caches, which must be aligned, make one way of it
-(the dense mass matrix of 4096 humanoids takes half the time), and the caches keep what they have.
+A cache line that is written in the usual way is first fetched from memory, and later written back. Stores
+past the caches, which must be aligned, skip the fetch and leave the caches' content alone: the dense mass
+matrix of 4096 humanoids takes half the time.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from collections.abc import Sequence
 from robokit.engine.emit.ir import Lines, Real, vector
 
 LEAST = 32
-"""Scalars of the shortest row that is worth it."""
+"""Scalars of the shortest row that is written in this way."""
 
 
-def worth(size: int, lanes: int) -> bool:
-    """Whether rows of that size are written so."""
+def worth_aligning(size: int, lanes: int) -> bool:
+    """Whether rows of that many scalars are written in aligned vectors."""
     return lanes > 1 and size >= max(LEAST, 4 * lanes)
 
 
-class Pour:
+class AlignedStores:
     """Writes a function `void @name(ptr ws, ptr to)` for one output: a tile's rows to an aligned place.
 
     Attributes:
@@ -55,7 +56,7 @@ class Pour:
         out, w = Lines(self.real), self.w
         self.out = out
         starts = [self._place(lane * self.size - self.off[lane]) for lane in range(w)]
-        history = self._skewed([self._load(slot) for slot in self.slots[:w]], None)[1]
+        history = self._delayed([self._load(slot) for slot in self.slots[:w]], None)[1]
         blocks = range(self.first, self.last)
         places = [slot * self.align for slot in self.slots[self.first * w : self.last * w]]
         self.tables.append(
@@ -74,7 +75,7 @@ class Pour:
             word = out(f"load i32, ptr {out.pointer(row, column, 'i32')}, align 4")
             place = out.pointer("%ws", out(f"zext i32 {word} to i64"), "i8")
             values.append(out(f"load {self.t}, ptr {place}, align {self.align}"))
-        columns, after = self._skewed(values, names)
+        columns, after = self._delayed(values, names)
         at = out(f"mul i64 {out(f'add i64 %b, {self.first}')}, {w}")
         for start, value in zip(starts, out.transposed(columns), strict=True):
             self._store(value, out.pointer(start, at))
@@ -91,22 +92,27 @@ class Pour:
         )
 
     def _seams(self) -> list[int]:
-        """First elements of the aligned vectors that no block holds, neighbours one after the other."""
+        """First elements of the aligned vectors that the loop does not write: two rows meet in them."""
         w, done = self.w, set()
         for lane, off in enumerate(self.off):
             start = lane * self.size - off
             done |= {start + w * b for b in range(self.first, self.last)}
         return [element for element in range(0, w * self.size, w) if element not in done]
 
-    def _skewed(self, values: list[str], history: list[str] | None) -> tuple[list[str], list[str]]:
-        """Columns with each lane taken so many columns earlier as its row lies off, by binary digits.
+    def _delayed(self, values: list[str], history: list[str] | None) -> tuple[list[str], list[str]]:
+        """Delay each lane by the number of scalars by which its row begins after an aligned place.
+
+        Column c of the result holds, in each lane, the scalar of column c - off of that lane's row. The delay
+        is made digit by digit, in binary: for each digit, the lanes whose delay has it take their scalars
+        from `digit` columns earlier, by one shuffle a column. For the first columns of a block these come
+        from the block before.
 
         Args:
             values: w columns.
-            history: what the block before left, None where there is none.
+            history: the last columns of the block before, as returned; None at the first block.
 
         Returns:
-            the w skewed columns, and what the next block needs.
+            the w delayed columns, and the history for the next block.
         """
         left, given, digit = [], list(history or ()), 1
         while digit < self.w:
@@ -125,7 +131,7 @@ class Pour:
         return values, left
 
     def _gathered(self, element: int) -> str:
-        """A vector of elements of the tile's rows, one by one."""
+        """A vector of consecutive elements of the tile's rows, loaded one by one."""
         value, out = "undef", self.out
         for k in range(self.w):
             lane, column = divmod(element + k, self.size)

@@ -2,16 +2,16 @@
 
     i64 batch(ptr args, ptr strides, ptr ws, i64 start, i64 stop)
 
-runs rows start..stop and returns the status of all of them together (single.py says what it means).
-args holds one pointer per input, then one per output; strides holds the bytes between their rows, 0 to
-use one row for the whole batch, and last whether to write past the caches (pour.py). Rows themselves are
-contiguous.
+runs rows start..stop and returns the status of all of them together (see single_module.py). args holds one
+pointer for each input, then one for each output. strides holds the bytes between their rows, 0 to use one
+row for the whole batch, and last whether to write past the caches (aligned_stores.py). The numbers of a row
+are contiguous.
 
-A tile is as many rows as a value has lanes. The stages (read, the chunks, write) take one tile each; a
-group of tiles goes through a stage before the next stage begins, because the code of a humanoid's kernel
-does not fit in the first-level cache; a short kernel takes its tiles one by one. Rows are turned into
-vectors and back by shuffles in registers: NumPy's transpose would cost half of an inverse dynamics. A tile
-past the end repeats the last row: those lanes compute and store the same.
+A tile is as many rows as a value has lanes. Each stage (read, the chunks, write) works on one tile. A group
+of tiles goes through a stage before the next stage begins, because the code of a humanoid's kernel does not
+fit in the first-level cache; a short kernel takes its tiles one by one. Rows are turned into vectors and back
+by shuffles in registers: NumPy's transpose would cost half of an inverse dynamics. In the last tile, lanes
+past the end repeat the last row: they compute and store the same numbers.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from robokit.engine.emit import ir as text
-from robokit.engine.emit import rollout_driver as passes
-from robokit.engine.emit import sincos
+from robokit.engine.emit import ir, rollout_driver, sincos
 from robokit.engine.emit.ir import DOUBLE, Real
-from robokit.engine.emit.lanes import STAGE, Rows
+from robokit.engine.emit.read_rows import RowReader
 from robokit.engine.emit.repeat_code import StepWriter
 from robokit.engine.emit.straight_line import ChunkWriter
+from robokit.engine.emit.tile import STAGE
+from robokit.engine.emit.write_rows import RowWriter
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
 from robokit.engine.signature import Pairs
@@ -59,10 +59,11 @@ def batch_module(
     """
     if shared:
         shared = replace(shared, lanes=lanes)
-    plan = shared or schedule(program, lanes=lanes, bundled=True, size=text.CHUNK, shortest_run=1)
+    plan = shared or schedule(program, lanes=lanes, bundled=True, size=ir.CHUNK, shortest_run=1)
     chunks = ChunkWriter(program, plan, direct=False, real=real).functions()
-    rows = Rows(program, plan, quaternions, finite, real)
-    group = 1 if len(program.order) <= text.FITS else text.GROUP
+    reader = RowReader(program, plan, quaternions, real)
+    writer = RowWriter(program, plan, finite, real)
+    group = 1 if len(program.order) <= ir.FITS else ir.GROUP
     # One state's angles lie side by side and can be taken several at a time.
     together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
     parts = [sincos.function(lanes, real), sincos.run_function(together, real), *chunks]
@@ -78,9 +79,9 @@ def batch_module(
                 parts.append(
                     f"define internal void @run{item.start}({STAGE}) #0 {{\n  {call}\n  ret void\n}}\n"
                 )
-    parts += [rows.reader(), rows.writer(), *rows.tables]
-    parts.append(_driver(rows, name, group, ["read", *stages, "write"]))
-    return text.module(parts, {lanes, together}), -(-rows.stride * lanes * group * real.bytes // 8)
+    parts += [reader.function(), writer.function(), *writer.tables]
+    parts.append(_driver(writer, name, group, ["read", *stages, "write"]))
+    return ir.module(parts, {lanes, together}), -(-writer.stride * lanes * group * real.bytes // 8)
 
 
 PAD = 48
@@ -148,21 +149,21 @@ done:
 """
 
 
-def _driver(rows: Rows, name: str, group: int, stages: Sequence[str]) -> str:
+def _driver(tile: RowWriter, name: str, group: int, stages: Sequence[str]) -> str:
     """The functions that callers see."""
     call = "  call void @each(ptr @{}, ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop, i64 %tiles)"
     numbers: dict[str, str | int] = {
         "name": name,
-        "size": rows.stride * rows.align,
-        "lanes": rows.w,
-        "lanes_less_1": rows.w - 1,
+        "size": tile.stride * tile.align,
+        "lanes": tile.w,
+        "lanes_less_1": tile.w - 1,
         "group": group,
         "pad": PAD,
-        "rows": group * rows.w,
-        "prepare": rows.prepared(),
+        "rows": group * tile.w,
+        "prepare": tile.prepared(),
         "calls": "\n".join(map(call.format, stages)),
-        "check": rows.checked(),
+        "check": tile.checked(),
         # What went past the caches is there before another thread is told that it is.
-        "fence": "fence seq_cst" if rows.pours else "",
+        "fence": "fence seq_cst" if tile.past_caches else "",
     }
-    return _DRIVER.format(**numbers) + passes.driver(rows.count, numbers)
+    return _DRIVER.format(**numbers) + rollout_driver.driver(tile.count, numbers)

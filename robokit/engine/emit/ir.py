@@ -1,4 +1,4 @@
-"""Words of LLVM IR that all the emitters share, and the constants that they agree on."""
+"""Vocabulary of LLVM IR that all emitters share, and the settings that they agree on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from robokit.engine.trace.ops import INTRINSICS
 
 NOT_FINITE, NOT_UNIT, NOT_FINITE_OUTPUT = 1, 2, 4
-"""Parts of a status."""
+"""Bits of a driver's status: an input is not finite, a quaternion is not unit, an output is not finite."""
 
 CHUNK = 450
 """Nodes per chunk: longer ones spill more with 16 registers, shorter ones load and store more.
@@ -25,7 +25,7 @@ instructions, and 6 % faster for kernels that do fit.
 """
 
 FITS = 5_500
-"""Most nodes of a kernel that is taken as fitting: its tiles go through one by one."""
+"""Most nodes of a kernel whose code is taken to fit in that cache: its tiles go through it one by one."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Lines:
         return self(f"icmp ne i{lanes} {self(f'bitcast <{lanes} x i1> {mask} to i{lanes}')}, 0")
 
     def text(self) -> str:
-        """All of them."""
+        """All instructions, a line each."""
         return "\n".join(line if line.endswith(":") else "  " + line for line in self.lines)
 
     def norm_error(self, lanes: int, parts: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Writes what steps.py planned: a function for each kind of piece, the table of steps, and what runs it."""
+"""Writes what passes/repeats.py planned: a function for each kind of piece, the table, and its driver."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StepWriter(ChunkWriter):
             entry.append(f"%r{c} = getelementptr {self.t}, ptr %ws, i64 %ri{c}")
         body = "\n  ".join(entry + self.lines)
         parameters = "ptr noalias %ws, ptr noalias %row, ptr noalias %values"
-        # Spilled vectors must not lie across two lines; stages are called so that they do not (tiles.PAD).
+        # Spilled vectors must not lie across two lines; of stages, batch_module.PAD takes care.
         head = f"define internal void @step{index}({parameters}) #0 alignstack(64)"
         return f"{head} {{\n  {body}\n  ret void\n}}\n"
 

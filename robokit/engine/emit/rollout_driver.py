@@ -1,12 +1,12 @@
-"""Writes the driver of many passes: states that go through a batch kernel again and again, in place.
+"""Writes the driver of rollouts: a batch of states goes through the kernel again and again, in place.
 
     i64 passes(ptr args, ptr strides, ptr ws, i64 start, i64 stop, i64 passes, ptr moves)
 
-As the batch driver (tiles.py), over rows start..stop, but a group of tiles makes all its passes before
-the next group begins: its rows stay in the cache. An output is fed back by giving it the address of its
-input: rows are read before they are written. moves holds the bytes by which each argument's pointer moves
-from one pass to the next, 0 where it stays. The status is always 0: what is not finite stays in its own
-row, and the caller looks for it there.
+A pass is one run of the kernel. As the batch driver (batch_module.py) it works on rows start..stop, but a
+group of tiles makes all its passes before the next group begins, so that its rows stay in the cache. An
+output is fed back by giving it the address of its input: a tile's rows are read before they are written.
+moves holds the bytes by which the pointer of each argument moves from one pass to the next, 0 where it stays.
+The status is always 0: a row that becomes NaN spoils no other, and the caller looks for it.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ done:
 
 
 def driver(count: int, numbers: dict[str, str | int]) -> str:
-    """The driver's text.
+    """Text of the driver.
 
     Args:
         count: arguments of the kernel, inputs and outputs.
-        numbers: what the batch driver is made of: its stages' calls, the sizes of tiles and groups.
+        numbers: what the batch driver's text is filled with: calls of the stages, sizes of tiles and groups.
     """
     return _DRIVER.format(count=count, **numbers)

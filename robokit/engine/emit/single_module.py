@@ -1,11 +1,11 @@
-"""Writes the module of single calls: check, sines, chunks, all on the caller's own arrays.
+"""Writes the module of single calls: checks, sines and chunks, on the caller's own arrays.
 
     i64 single(ptr args, ptr ws)                  one state; returns a status
     i64 iterate(ptr args, ptr ws, i64 steps)      outputs fed back into inputs; returns the steps done
 
-args holds one pointer per input, then one per output. The status is the sum of 1 (an input is NaN or
-infinite), 2 (a quaternion is not of unit length) and, where that is asked for, 4 (an output is NaN or
-infinite). With status 1 or 2 nothing has been computed.
+args holds one pointer for each input, then one for each output. The status is the sum of 1 (an input is NaN
+or infinite), 2 (a quaternion is not of unit length) and, where that is asked for, 4 (an output is NaN or
+infinite). If it contains 1 or 2, nothing has been computed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,17 @@ import math
 from collections.abc import Sequence
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.engine.emit import ir as text
-from robokit.engine.emit import sincos
+from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.emit.ir import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, constant, number, vector
+from robokit.engine.emit.ir import (
+    NOT_FINITE,
+    NOT_FINITE_OUTPUT,
+    NOT_UNIT,
+    Lines,
+    constant,
+    number,
+    vector,
+)
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
@@ -61,12 +68,12 @@ def single_module(
     out.do("run:")
     parts = []
     if shared is not None:
-        module, workspace = batch_module(program, 1, name, quaternions, finite, shared=shared, width=width)
+        body, workspace = batch_module(program, 1, name, quaternions, finite, shared=shared, width=width)
         result = out(f"call i64 @{name}_batch(ptr %args, ptr @one_row, ptr %ws, i64 0, i64 1)")
         zeros = len(program.inputs) + len(program.outputs)
         parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
     else:
-        module, workspace, result = _straight(out, program, width, finite)
+        body, workspace, result = _straight(out, program, width, finite)
     out.do(f"ret i64 {result}")
     out.do("refuse:")
     out.do(f"ret i64 {status}")
@@ -74,12 +81,12 @@ def single_module(
     parts.append(driver)
     if feedback:
         parts.append(_iterate(program, width, name, feedback))
-    return "\n".join([module, *parts]), workspace
+    return "\n".join([body, *parts]), workspace
 
 
 def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[str, int, str]:
     """Call the chunks, which read and write the caller's arrays; their module, workspace and status."""
-    plan = schedule(program, lanes=1, bundled=False, size=text.CHUNK, shortest_run=width)
+    plan = schedule(program, lanes=1, bundled=False, size=ir.CHUNK, shortest_run=width)
     functions = ChunkWriter(program, plan, direct=True).functions()
     for run in plan.angles:
         source = out.pointer(out.argument(run.input), run.offset)
@@ -94,7 +101,7 @@ def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[s
         bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
         result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
     parts = [sincos.function(1), sincos.run_function(width), *functions]
-    return text.module(parts, {width}), max(1, plan.slots), result
+    return ir.module(parts, {width}), max(1, plan.slots), result
 
 
 def _not_finite(out: Lines, width: int, arrays: Sequence[tuple[str, int]]) -> str:

@@ -17,7 +17,7 @@ Fixed = tuple[int, int, float]
 """Output, position and value of a constant."""
 
 MOST_STORES = 256
-"""Of outputs that nothing computes, in one function."""
+"""Stores in one function, of outputs that no operation computes."""
 
 
 def _parts(items: list) -> Iterator[list]:
@@ -98,7 +98,7 @@ class ChunkWriter:
                 self._output(k, position, f"%v{number}")
 
     def _address(self, number: int, name: str) -> None:
-        """Let the name be where a node is in memory."""
+        """Make the name the address of a node's place in memory."""
         self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
 
     def _constant(self, value: float) -> str:

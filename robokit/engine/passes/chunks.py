@@ -4,8 +4,8 @@ One giant basic block compiles 10 to 30 times slower than functions of some hund
 faster, so the line is cut where few values are alive. A value that crosses a cut gets a slot of the
 workspace; slots are used again once their last reader's chunk is over.
 
-Sines and cosines of consecutive inputs (the joint angles) are taken out of the line: one loop computes
-them before the first chunk, at full vector width even where the line itself has one lane.
+Sines and cosines of consecutive inputs (the joint angles) are taken out of the line. A loop computes them
+before the first chunk, with full vectors even in code of one state.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Sums take up their products one by one, so that each multiplication is half of a fused multiply-add.
+"""Sums of products in the order that lets each multiplication become half of a fused multiply-add.
 
-The code generator fuses x + a b into one instruction. In x + (a b + c d), as the text of a force shifted and
-added to another has it, it can fuse one of the products; in (x + a b) + c d both. Such sums are written
-the second way where x is known before the products are: no value waits longer than it did. The result
-differs by rounding, in either direction.
+The code generator fuses x + a b into one instruction. In x + (a b + c d) it can fuse one of the two products;
+in (x + a b) + c d it can fuse both. Sums of the first kind arise where a force is moved and added to another.
+They are rewritten to the second kind if x is computed before the products, so that no value is needed earlier
+than before. The result may differ by rounding.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Iterations of a loop over the tree that do the same become one function, run from a table.
+"""Iterations of a loop over the tree that do the same share one function, which runs from a table.
 
 A robot of hundreds of joints would make megabytes of straight line. Its text says where iterations begin
-(``scalars.iterations``), so the recorded line is cut there, and pieces that are equal up to their constants
-and to where their operands lie are of one *kind*: written once, called with a row of a table that holds the
-places and the constants of each piece. What is left over, at roots, leaves and forks, stays a straight line.
+(``scalars.iterations``), and the recorded line is cut there. Pieces that are equal, apart from constants and
+the places of operands, are of one *kind*. A kind is written once, as a function, and called with a row of a
+table: the row holds the places and the constants of a piece. Pieces that are like no others, at roots,
+leaves and forks, stay a straight line.
 
-Values that one piece makes for the same readers lie side by side, a *bundle*; a row names the places of
-bundles. step_code.py writes the functions and the table.
+Values that a piece makes for the same readers lie side by side and are called a *bundle*; a row names where
+its bundles begin. emit/repeat_code.py writes the functions and the table.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Stepped(Schedule):
 
     Attributes:
         kinds: the functions.
-        sequence: what runs after what: the number of a chunk, or a range of steps.
+        sequence: the order of the code: the number of a chunk, or a range of steps.
         steps: for each step its kind, its row (a slot for each bundle) and its values.
     """
 
@@ -75,7 +76,7 @@ class Stepped(Schedule):
 
 
 def stepped(program: Program, size: int) -> Stepped | None:
-    """Plan a program with shared pieces, for the batch's way of keeping everything in the workspace.
+    """Plan a program with shared pieces, all of whose inputs and outputs live in the workspace.
 
     Args:
         program: what to compute; its marks say where iterations begin.

@@ -25,7 +25,7 @@ PAYS_SECONDS = 200e-6
 """Work that a thread must have to be worth waking."""
 
 PAST = 0.25
-"""Part of the last cache from which on outputs are written past it: others want their place too."""
+"""Outputs larger than this part of the last cache are written past it: other data need their place in it."""
 
 Words = ctypes.Array[Any]
 

@@ -22,7 +22,7 @@ from robokit.engine.signature import Pairs
 from robokit.engine.target.cpu import processors
 
 Record = Callable[[int, int, int], None]
-"""(number of the record, first row, last row + 1): called when these rows have come to a record."""
+"""(number of the record, first row, last row + 1): called when these rows have reached a record."""
 
 
 class RolloutRunner:
@@ -116,18 +116,18 @@ class RolloutRunner:
         threads: int | None = None,
         progress: Callable[[int], Any] | None = None,
     ) -> tuple[int, bool]:
-        """Take all rows from mark to mark.
+        """Take all rows through the steps, and report them at each record.
 
         Args:
             arrays: the inputs.
             rows: how many.
-            marks: step numbers of the records, ascending from 0.
-            record: called for every mark after the first.
+            marks: number of steps taken at each record, ascending from 0.
+            record: called for every record after the first.
             threads: so many; None for as many as pay.
             progress: called with the steps that were taken since the call before.
 
         Returns:
-            the marks that all rows have passed, and whether Ctrl-C ended it early.
+            the records that all rows have reached, and whether Ctrl-C ended it early.
         """
         work = rows * marks[-1] * self.seconds
         shares = threads or max(1, min(processors(), int(work / PAYS_SECONDS)))

@@ -1,8 +1,8 @@
 """From LLVM IR to machine code, through llvmlite's binding only.
 
-Code is made and loaded in two steps, so that the first can be skipped when the cache has the bytes; where
-link.py can load them, LLVM is not even imported. LLVM's mid-level passes are not run: they gain nothing on
-straight lines that were already folded. The code refers to no symbol outside its own module.
+Code is made and loaded in two steps, so that the first can be skipped when the cache has the bytes; if elf.py
+can load them, LLVM is not even imported. LLVM's mid-level passes are not run: they gain nothing on straight
+lines that were already folded. The code refers to no symbol outside its own module.
 
 LLVM is entered by the threads of workers.py alone.
 """
@@ -18,8 +18,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from robokit.engine.target import cpu as processor
-from robokit.engine.target import elf as link
+from robokit.engine.target import cpu, elf
 from robokit.engine.target.split import divided
 from robokit.engine.target.workers import elsewhere
 
@@ -79,38 +78,38 @@ def _host() -> tuple[str, str]:
 @functools.cache
 def identity() -> str:
     """What machine code depends on besides its IR."""
-    kind = processor.described() or "|".join(host())
+    kind = cpu.described() or "|".join(host())
     return "|".join((_release(), sys.platform, platform.machine(), kind, str(OPTIMISATION)))
 
 
 @functools.cache
 def vector_width() -> int:
     """Doubles in one vector register of this processor."""
-    features = processor.flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
+    features = cpu.flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
     return 8 if "avx512f" in features else 4 if "avx2" in features else 2
 
 
 def _target_machine() -> Any:
-    cpu, features = host()
+    name, features = host()
     target = _binding().Target.from_default_triple()
     return target.create_target_machine(
-        cpu=cpu, features=features, opt=OPTIMISATION, reloc="pic", codemodel="small", jit=True
+        cpu=name, features=features, opt=OPTIMISATION, reloc="pic", codemodel="small", jit=True
     )
 
 
 def assemble(text: str) -> bytes:
-    """Machine code of a module's text: an image if link.py can make one, else an object file."""
-    if link.possible():
+    """Machine code of a module's text: an image if elf.py can make one, else an object file."""
+    if elf.possible():
         try:
-            return link.image(_objects(divided(text, processor.processors())))
-        except link.NotLinked:
+            return elf.image(_objects(divided(text, cpu.processors())))
+        except elf.NotLinked:
             pass
     return _objects([text])[0]
 
 
 def _objects(texts: list[str]) -> list[bytes]:
     """Object files of modules, compiled side by side."""
-    return elsewhere([functools.partial(_object, text) for text in texts], processor.processors())
+    return elsewhere([functools.partial(_object, text) for text in texts], cpu.processors())
 
 
 def _object(text: str) -> bytes:
@@ -184,9 +183,9 @@ class Loaded:
         Raises:
             CompilerMissing: the system lets this process run no new code.
         """
-        if code.startswith(link.MAGIC):
+        if code.startswith(elf.MAGIC):
             try:
-                self.address: Callable[[str], int] = link.Image(code).address
+                self.address: Callable[[str], int] = elf.Image(code).address
             except OSError as error:
                 raise CompilerMissing(str(error)) from error
             return

@@ -7,10 +7,12 @@ from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
 from robokit.urdf.judge.extent import MeshBox
 from robokit.urdf.judge.loops import check_loops
+from robokit.urdf.judge.masses import check_masses, check_sums
+from robokit.urdf.judge.mimic_laws import check_coupled_mimics, check_dropped_mimics, check_mimics
 from robokit.urdf.judge.missing_files import check_files, mesh_boxes
-from robokit.urdf.judge.physics import check_inertias, check_joints, check_masses
+from robokit.urdf.judge.physics import check_inertias, check_joints
 from robokit.urdf.judge.plausible import check_plausible, check_zero
-from robokit.urdf.judge.structure import check_dropped_mimics, check_structure
+from robokit.urdf.judge.structure import check_structure
 from robokit.urdf.read.mesh_files import Resolver
 
 
@@ -33,7 +35,8 @@ def check(
             fixed base and notes what would be singular with a floating one.
         plausible: whether to look beyond what loading needs: masses beside shapes, zero outside limits.
         meshes: whether meshes are read for that, for their size.
-        mimic: "independent" warns of mimic joints, whose coupling is dropped.
+        mimic: "independent" warns of mimic joints, whose coupling is dropped; "couple" finds those that
+            cannot be coupled.
     """
     if report.has("xacro-unexpanded"):
         return  # its names are templates: whatever followed would be noise
@@ -48,13 +51,18 @@ def check(
     if not robot.links:
         return
     tree = check_structure(robot, report)
+    check_mimics(robot, report)
     check_loops(robot, report)
     if mimic == "independent":
         check_dropped_mimics(robot, report)
+    elif mimic == "couple":
+        check_coupled_mimics(robot, report)
     mesh_box: MeshBox | None = mesh_boxes(robot, resolver, report) if plausible and meshes else None
     if plausible:
         check_zero(robot, report)
     # Judging masses needs a tree, and numbers that could all be read.
+    if tree is not None and not report.failed:
+        check_sums(robot, tree, report)
     if tree is not None and not report.failed:
         check_masses(robot, tree, base, report)
         if plausible:

@@ -25,6 +25,8 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
                 report.add("link-undefined", where, loop.line, message, report.nearest(link, links))
         if loop.predecessor is not None and loop.predecessor == loop.successor:
             report.add("joint-self", where, loop.line, f"connects link {loop.successor!r} to itself")
+        elif loop.predecessor is None or loop.successor is None:
+            pass  # told by the reader
         elif _body(loop.predecessor, rigid, bodies) == _body(loop.successor, rigid, bodies):
             message = (
                 f"links {loop.predecessor!r} and {loop.successor!r} are one body: fixed joints connect them"

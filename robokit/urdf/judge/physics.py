@@ -1,4 +1,4 @@
-"""Physical verdicts: masses, inertias, axes, limits, and joints that move nothing.
+"""What one link or joint says about the physics: its inertia, axis, limits, damping.
 
 Values are never corrected. Tolerances are relative, wide enough for numbers printed with few digits.
 """
@@ -9,10 +9,8 @@ import math
 
 import numpy as np
 
-from robokit.conventions import FLOATING_BASE
 from robokit.urdf.description import InertialDescription, JointDescription, LinkDescription, RobotDescription
 from robokit.urdf.findings import Report
-from robokit.urdf.judge.structure import LinkTree
 
 INERTIA_TOLERANCE = 1e-3
 """Violation of an inertia's inequalities that rounding explains, relative to its largest moment."""
@@ -140,124 +138,3 @@ def _check_range(joint: JointDescription, report: Report) -> None:
     elif lower == upper:
         message = f"lower and upper are both {lower:g}: the joint cannot move"
         report.once("limit-locked", "", where, limit.line, message)
-
-
-def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Report) -> None:
-    """Joints that move no inertia, which make H singular.
-
-    A joint is told when its whole subtree lacks what it needs: mass for a shift, mass or rotational
-    inertia for a turn; and when the one rigid body it turns has its point masses on the axis. Of nested
-    such joints only the outermost is told.
-    """
-    links = {link.name: link for link in robot.links}
-    inertials = [links[name].inertial for name in tree.order]
-    own_mass = [i is not None and i.mass > 0 for i in inertials]
-    own_turn = [i is not None and any(i.inertia) for i in inertials]
-    mass, turn = _accumulated(own_mass, tree), _accumulated(own_turn, tree)
-    joints: list[JointDescription | None] = [tree.incoming.get(name) for name in tree.order]
-    moving = [k for k, joint in enumerate(joints) if joint is not None and joint.moves]
-    if not mass[0] and not turn[0]:
-        names = [joints[k].name for k in moving]  # type: ignore[union-attr]
-        if base == "floating":
-            names.insert(0, FLOATING_BASE)
-        if names:
-            shown = ", ".join(map(repr, names[:4])) + (
-                f" and {len(names) - 4} more" if len(names) > 4 else ""
-            )
-            message = f"no link has a mass, so joint {shown} moves no inertia: kinematics only, H is zero"
-            report.add("massless-subtree", "robot", robot.line, message)
-        return
-    covered = 0
-    for k in moving:
-        joint = joints[k]
-        assert joint is not None
-        if k < covered:
-            continue
-        lacks = _lacks(joint, k, mass, turn)
-        if lacks is None and not turn[k] and joint.type in ("revolute", "continuous"):
-            lacks = _on_axis(k, joint, tree, links, own_mass)
-        if lacks is None:
-            continue
-        inner = sum(1 for m in moving if k < m < tree.end[k]) if not mass[k] and not turn[k] else 0
-        if not mass[k] and not turn[k]:
-            covered = tree.end[k]
-        more = f", like the {inner} beyond it" if inner else ""
-        message = f"moves {lacks}{more}: H is singular"
-        report.add("massless-subtree", f"joint {joint.name!r}", joint.line, message)
-    if base != "fixed":
-        told = _moves_what_the_base_moves(tree, joints, own_mass, own_turn, mass)
-        if told is not None and base == "floating":
-            message = (
-                f"the floating base carries no inertia of its own and moves the same body as joint "
-                f"{told.name!r}: H is singular"
-            )
-            report.add("massless-subtree", f"joint {FLOATING_BASE!r}", robot.line, message)
-        elif told is not None:
-            message = (
-                f"has no inertia and carries nothing but joint {told.name!r}: with base='floating' "
-                "both would move the same body, and H would be singular"
-            )
-            report.add("base-massless", f"link {tree.order[0]!r}", links[tree.order[0]].line, message)
-
-
-def _accumulated(own: list[bool], tree: LinkTree) -> list[bool]:
-    total = list(own)
-    for k in range(len(total) - 1, 0, -1):
-        if total[k] and tree.parent[k] >= 0:
-            total[tree.parent[k]] = True
-    return total
-
-
-def _lacks(joint: JointDescription, k: int, mass: list[bool], turn: list[bool]) -> str | None:
-    if not mass[k] and not turn[k]:
-        return "links without mass and inertia only"
-    if not mass[k] and joint.type in ("prismatic", "planar", "floating"):
-        return "links without mass only"
-    return None
-
-
-def _on_axis(
-    k: int, joint: JointDescription, tree: LinkTree, links: dict[str, LinkDescription], own_mass: list[bool]
-) -> str | None:
-    """Whether the point masses of the one rigid body that the joint turns all lie on its axis."""
-    axis = np.array([x / math.hypot(*joint.axis) for x in joint.axis])
-    pose = {k: (np.eye(3), np.zeros(3))}
-    for m in range(k, tree.end[k]):
-        name = tree.order[m]
-        if m != k:
-            above = pose.get(tree.parent[m])
-            carrier = tree.incoming[name]
-            if above is None or carrier.moves:
-                if own_mass[m]:
-                    return None
-                continue
-            R, p = above
-            pose[m] = (R @ carrier.origin.rotation(), R @ np.array(carrier.origin.xyz) + p)
-        if own_mass[m]:
-            inertial = links[name].inertial
-            assert inertial is not None
-            R, p = pose[m]
-            com = R @ np.array(inertial.origin.xyz) + p
-            if np.linalg.norm(np.cross(axis, com)) > 1e-9 * (1.0 + np.linalg.norm(com)):
-                return None
-    return "point masses on its own axis only"
-
-
-def _moves_what_the_base_moves(
-    tree: LinkTree,
-    joints: list[JointDescription | None],
-    own_mass: list[bool],
-    own_turn: list[bool],
-    mass: list[bool],
-) -> JointDescription | None:
-    """The one joint that a root without inertia carries: a floating base would move the same body."""
-    on_base = [True] * len(joints)
-    carried: list[JointDescription] = []
-    for k, joint in enumerate(joints):
-        if joint is not None:
-            on_base[k] = on_base[tree.parent[k]] and not joint.moves
-            if joint.moves and on_base[tree.parent[k]] and mass[k]:
-                carried.append(joint)
-        if on_base[k] and (own_mass[k] or own_turn[k]):
-            return None
-    return carried[0] if len(carried) == 1 else None

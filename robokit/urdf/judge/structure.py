@@ -1,4 +1,4 @@
-"""The tree behind a description: names, parents, roots, cycles, mimics.
+"""The tree behind a description: names, parents, roots, cycles.
 
 Everything is iterative and linear in the number of links and joints.
 """
@@ -35,7 +35,6 @@ def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:
     _unique(robot.joints, "joint", report)
     edges, loose = _edges(robot.joints, links, report)
     incoming = _incoming(edges, report)
-    check_mimics(robot, report)
 
     roots = [name for name in links if name not in incoming]
     tree = _walk(roots, links, edges, incoming)
@@ -155,52 +154,3 @@ def _check_cycles(
             message = f"{len(circle)} links carry each other in a circle: {shown}"
             report.add("tree-cycle", f"joint {joint.name!r}", joint.line, message)
         done.update(path)
-
-
-def check_mimics(robot: RobotDescription, report: Report) -> None:
-    """Mimics of unknown joints, of themselves, and in a circle."""
-    joints: dict[str, JointDescription] = {}
-    for joint in robot.joints:
-        joints.setdefault(joint.name, joint)
-    follows: dict[str, str] = {}
-    for joint in joints.values():
-        mimic, where = joint.mimic, f"joint {joint.name!r} mimic"
-        if mimic is None:
-            continue
-        if mimic.joint == joint.name:
-            report.add("mimic-self", where, mimic.line, "mimics itself")
-        elif mimic.joint not in joints:
-            message = f"mimics joint {mimic.joint!r}, which is not defined"
-            report.add("mimic-unknown", where, mimic.line, message, report.nearest(mimic.joint, joints))
-        else:
-            follows[joint.name] = mimic.joint
-            if not joint.moves or not joints[mimic.joint].moves:
-                still = joint.name if not joint.moves else mimic.joint
-                message = f"joint {still!r} is fixed, so the mimic moves nothing"
-                report.once("mimic-of-fixed", joint.name, where, mimic.line, message)
-    done: set[str] = set()
-    for name in follows:
-        path: dict[str, int] = {}
-        while name in follows and name not in done and name not in path:
-            path[name] = len(path)
-            name = follows[name]
-        if name in path:
-            circle = list(path)[path[name] :]
-            mimic = joints[circle[0]].mimic
-            assert mimic is not None
-            shown = " -> ".join(map(repr, [*circle[:8], "..." if len(circle) > 8 else circle[0]]))
-            report.add(
-                "mimic-cycle", f"joint {circle[0]!r} mimic", mimic.line, f"mimics in a circle: {shown}"
-            )
-        done.update(path)
-
-
-def check_dropped_mimics(robot: RobotDescription, report: Report) -> None:
-    """Joints that the file couples and that move on their own, in one warning: asked for, not a defect."""
-    free = [joint for joint in robot.joints if joint.moves and joint.mimic is not None]
-    if not free:
-        return
-    names = ", ".join(repr(joint.name) for joint in free[:8]) + (", ..." if len(free) > 8 else "")
-    message = f"mimic='independent' drops the coupling of {len(free)}, which will move on their own: {names}"
-    assert free[0].mimic is not None
-    report.add("mimic-independent", "joints", free[0].mimic.line, message)

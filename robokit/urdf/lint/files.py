@@ -21,9 +21,6 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 UNREADABLE = ("file-missing", "file-not-regular", "file-unreadable")
 """Codes that mean there was nothing to judge: exit status 2."""
 
-LONGEST_PATH = 5000
-"""Characters of a path in the JSON; the systems that we know take 4,096."""
-
 FORMAT = 1
 """Version of the JSON; a key may be added without a new number, none is renamed or removed."""
 
@@ -101,17 +98,18 @@ def check_files(
     package_dirs: Sequence[PathLike] = (),
     meshes: bool = False,
     ignore: Collection[str] = (),
+    mimic: str | None = None,
 ) -> list[Checked]:
     """Judge files one after the other; never raises over a file.
 
     Args:
         paths: the files.
-        base, package_dirs, meshes: as for :func:`robokit.urdf.check_urdf`.
+        base, package_dirs, meshes, mimic: as for :func:`robokit.urdf.check_urdf`.
         ignore: codes to leave out.
     """
     checked = []
     for path in paths:
-        description, found = check_urdf(path, base, package_dirs, plausible=True, meshes=meshes)
+        description, found = check_urdf(path, base, package_dirs, True, meshes, mimic)
         checked.append(Checked(os.fspath(path), description, [d for d in found if d.code not in ignore]))
     return checked
 
@@ -150,7 +148,7 @@ def as_json(
 def _file_json(one: Checked, strict: bool, inertias: bool) -> dict[str, Any]:
     robot = one.description
     table: dict[str, Any] = {
-        "file": one_line(one.file, LONGEST_PATH),
+        "file": one.file,
         "status": one.status(strict),
         "robot": one_line(robot.name) if robot else None,
         "links": len(robot.links) if robot else None,

@@ -9,6 +9,7 @@ from robokit.errors import quoted
 from robokit.urdf.description import Origin, Triple
 from robokit.urdf.findings import Report
 from robokit.urdf.read.numbers import NumberError, parse_numbers
+from robokit.urdf.read.source import UNDECLARED
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -56,7 +57,7 @@ class Reader:
             if tag in known:
                 yield tag, child
             else:
-                self._ignored(tag, element, where, self.line(child))
+                self._ignored(tag, child, element, where)
 
     def parts(self, element: etree._Element, where: str, known: frozenset[str]) -> dict[str, etree._Element]:
         """Known children by tag where each may come once; a second is a warning."""
@@ -64,7 +65,7 @@ class Reader:
         for child in element:
             tag = self._names.get(child.tag) or self.tag(child)
             if tag not in known:
-                self._ignored(tag, element, where, self.line(child))
+                self._ignored(tag, child, element, where)
             elif tag in found:
                 self.repeated(tag, child, where)
             else:
@@ -76,8 +77,8 @@ class Reader:
         message = f"has a second <{tag}>; the first one counts"
         self.report.add("element-repeated", where, self.line(element), message)
 
-    def _ignored(self, tag: str, within: etree._Element, where: str, line: int) -> None:
-        parent = self.tag(within)
+    def _ignored(self, tag: str, child: etree._Element, within: etree._Element, where: str) -> None:
+        parent, line = self.tag(within), self.line(child)
         if tag.startswith("xacro:"):
             self.report.once(
                 "xacro-leftover", "", where, line, f"<{tag}> is left over from xacro and ignored"
@@ -85,24 +86,27 @@ class Reader:
         elif tag.rpartition(":")[2] in _PHYSICS or tag.partition(":")[0] in ("drake", "mujoco"):
             message = f"<{tag}> is ignored; what it says about the physics does not apply here"
             self.report.once("physics-ignored", f"{parent}/{tag}", where, line, message)
-        else:
+        elif not child.tag.startswith(f"{{{UNDECLARED}"):  # of those a warning tells
             message = f"<{tag}> inside <{parent}> is not URDF and is ignored"
             self.report.once("tag-unknown", f"{parent}/{tag}", where, line, message)
 
     def attributes(self, element: etree._Element, where: str, known: tuple[str, ...]) -> None:
         """Notes attributes that URDF does not have: a misspelt one would be lost silently."""
-        for name in element.keys():  # noqa: SIM118
+        names = element.keys()
+        for name in names:
             if name not in known:
-                self._unknown(element, str(name), where, known)
+                self._unknown(element, names, where, known)
+                return
 
-    def _unknown(self, element: etree._Element, name: str, where: str, known: tuple[str, ...]) -> None:
-        if name.startswith("{") or ":" in name:
-            return
-        tag = self.tag(element)
-        free = [k for k in known if element.get(k) is None]
-        hint = self.report.nearest(name, free, most=1) or f"known: {', '.join(known)}"
-        message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
-        self.report.once("attribute-unknown", f"{tag}/{name}", where, self.line(element), message, hint)
+    def _unknown(self, element: etree._Element, names: list[str], where: str, known: tuple[str, ...]) -> None:
+        tag, line, given = self.tag(element), self.line(element), set(names)
+        free = [name for name in known if name not in given]
+        for name in names:
+            if name in known or name.startswith("{") or ":" in name:
+                continue
+            hint = self.report.nearest(name, free, most=1) or f"known: {', '.join(known)}"
+            message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
+            self.report.once("attribute-unknown", f"{tag}/{name}", where, line, message, hint)
 
     def text(self, element: etree._Element, attribute: str, where: str) -> str | None:
         """An attribute's text verbatim, None where it is absent; unexpanded xacro is an error."""
@@ -169,17 +173,18 @@ class Reader:
         message = f"<{self.tag(element)}> has no {attribute}"
         self.report.add("attribute-missing", where, self.line(element), message, f'add {attribute}="..."')
 
-    def origin(self, element: etree._Element, where: str) -> Origin:
-        """An ``<origin>``."""
-        self.attributes(element, where, ("xyz", "rpy", "quat_xyzw"))
+    def origin(self, element: etree._Element, where: str, others: tuple[str, ...] = ()) -> Origin:
+        """An ``<origin>``, or another element that has its attributes beside others of its own."""
+        tag = self.tag(element)
+        self.attributes(element, where, (*others, "xyz", "rpy", "quat_xyzw"))
         zero = (0.0, 0.0, 0.0)
         line = self.line(element)
         quat = self.numbers(element, "quat_xyzw", 4, where)
         if quat:
             if "rpy" in element.keys():  # noqa: SIM118
-                self.report.add("orientation-twice", where, line, "<origin> has both rpy and quat_xyzw")
+                self.report.add("orientation-twice", where, line, f"<{tag}> has both rpy and quat_xyzw")
             if not any(quat):
-                self.report.add("number-invalid", where, line, "<origin> quat_xyzw: zero is no rotation")
+                self.report.add("number-invalid", where, line, f"<{tag}> quat_xyzw: zero is no rotation")
                 quat = None
         return Origin(
             self.triple(element, "xyz", where, zero),

@@ -45,6 +45,9 @@ _DECLARED = re.compile(rb"""[ \t\r\n]*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0
 _PROLOGUE = re.compile(rf"{_SPACE}+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _SKIPPED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _PREFIX = re.compile(rb"[<\s]([A-Za-z_][A-Za-z0-9_.-]*):")
+UNDECLARED = "undeclared:"
+"""Begins the namespaces that prefixes get here which the text declares nowhere."""
+
 _LIMITS = (
     (
         re.compile("Excessive depth"),
@@ -178,16 +181,20 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
     parser = _parser()
     try:
         try:
-            root = etree.fromstring(data, parser)
+            root, undeclared = etree.fromstring(data, parser), False
         except etree.XMLSyntaxError:
             if any(e.type_name != "NS_ERR_UNDEFINED_NAMESPACE" for e in parser.error_log):
                 raise
             # A leftover xacro: prefix that nobody declared harms nothing else.
             root = etree.fromstring(_with_prefixes(data), _parser())
+            undeclared = True
         if root.getroottree().docinfo.internalDTD is not None:  # what refused() saw no sign of
             _refuse_doctype(0, report)
             return None
-        return root, _line_table(data, root)
+        lines = _line_table(data, root)
+        if undeclared:
+            _tell_prefixes(lines, report)
+        return root, lines
     except etree.XMLSyntaxError as problem:
         line = problem.lineno or 0
         # It can quote white space by the thousand: made short before any pattern looks at it.
@@ -219,8 +226,20 @@ def _with_prefixes(data: bytes) -> bytes:
     blank = _SKIPPED.sub(lambda m: b" " * len(m[0]), data)
     start = re.search(rb"<[^\s/>]+", blank)
     assert start is not None  # it has a root
-    names = "".join(f' xmlns:{prefix}="undeclared:{prefix}"' for prefix in sorted(used))
+    names = "".join(f' xmlns:{prefix}="{UNDECLARED}{prefix}"' for prefix in sorted(used))
     return data[: start.end()] + names.encode() + data[start.end() :]
+
+
+def _tell_prefixes(lines: dict[etree._Element, int], report: Report) -> None:
+    """Warns of prefixes that nothing declares, each once; of xacro's leftovers the reader tells more."""
+    mark = f"{{{UNDECLARED}"
+    for element, line in lines.items():
+        for name in (element.tag, *element.keys()):
+            if name.startswith(mark):
+                prefix, _, local = name.removeprefix(mark).partition("}")
+                if prefix != "xacro":
+                    message = f"the prefix of {prefix}:{local} is declared nowhere"
+                    report.once("xml-prefix-undeclared", prefix, "file", line, message)
 
 
 def _parser(recover: bool = False) -> etree.XMLParser:

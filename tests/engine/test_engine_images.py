@@ -13,14 +13,11 @@ import ladder
 import numpy as np
 import pytest
 
-from robokit.dynamics import build as kernels
+from robokit.dynamics import build
 from robokit.engine.kernel import Kernel
-from robokit.engine.target import cpu as processor
-from robokit.engine.target import elf as link
-from robokit.engine.target import llvm as compile
-from robokit.engine.target import split as shares
+from robokit.engine.target import cpu, elf, llvm, split
 
-pytestmark = pytest.mark.skipif(not link.possible(), reason="images are for Linux on x86-64")
+pytestmark = pytest.mark.skipif(not elf.possible(), reason="images are for Linux on x86-64")
 
 MODULE = """
 @table = internal constant [2 x ptr] [ptr @one, ptr @two]
@@ -54,28 +51,28 @@ FAR = (
 
 
 def function(code: bytes, symbol: str, *kinds):
-    loaded = compile.Loaded(code)
+    loaded = llvm.Loaded(code)
     call = ctypes.CFUNCTYPE(ctypes.c_double, *kinds)(loaded.address(symbol))
     call.keep = loaded
     return call
 
 
 def test_an_image_and_llvms_loader_give_the_same():
-    direct = compile._object(MODULE)
-    image = link.image([direct])
-    assert image.startswith(link.MAGIC) and direct.startswith(b"\x7fELF")
+    direct = llvm._object(MODULE)
+    image = elf.image([direct])
+    assert image.startswith(elf.MAGIC) and direct.startswith(b"\x7fELF")
     for code in (direct, image):
         choose = function(code, "choose", ctypes.c_int64, ctypes.c_double)
         assert [choose(k, 2.0) for k in (0, 1)] == [2.0 + 1.1, 2.0 * 3.140625]
 
 
 def test_objects_find_what_others_define():
-    image = link.image([compile._object(CALLER), compile._object(FAR)])
+    image = elf.image([llvm._object(CALLER), llvm._object(FAR)])
     assert function(image, "near", ctypes.c_double)(2.0) == 1.5
-    with pytest.raises(link.NotLinked, match="'far' from outside"):
-        link.image([compile._object(CALLER)])
-    with pytest.raises(link.NotLinked, match="'far' twice"):
-        link.image([compile._object(FAR), compile._object(FAR)])
+    with pytest.raises(elf.NotLinked, match="'far' from outside"):
+        elf.image([llvm._object(CALLER)])
+    with pytest.raises(elf.NotLinked, match="'far' twice"):
+        elf.image([llvm._object(FAR), llvm._object(FAR)])
 
 
 @pytest.mark.parametrize(
@@ -88,22 +85,22 @@ def test_objects_find_what_others_define():
     ],
 )  # fmt: skip
 def test_what_an_image_cannot_hold_is_left_to_llvm(text, message):
-    with pytest.raises(link.NotLinked, match=message):
-        link.image([compile._object(text)])
-    assert compile.assemble(text).startswith(b"\x7fELF")
+    with pytest.raises(elf.NotLinked, match=message):
+        elf.image([llvm._object(text)])
+    assert llvm.assemble(text).startswith(b"\x7fELF")
 
 
 def test_foreign_bytes_are_no_object():
     for content in (b"\x7fELF\x01\x01" + bytes(100), bytes(200)):
-        with pytest.raises(link.NotLinked, match="no relocatable object"):
-            link.image([content])
-    arm = compile.cross(FAR, "aarch64-linux-gnu")[1]
-    with pytest.raises(link.NotLinked, match="no relocatable object"):
-        link.image([arm])
+        with pytest.raises(elf.NotLinked, match="no relocatable object"):
+            elf.image([content])
+    arm = llvm.cross(FAR, "aarch64-linux-gnu")[1]
+    with pytest.raises(elf.NotLinked, match="no relocatable object"):
+        elf.image([arm])
 
 
 def test_code_can_be_run_and_not_written():
-    loaded = link.Image(link.image([compile._object(FAR)]))
+    loaded = elf.Image(elf.image([llvm._object(FAR)]))
     place = loaded.address("far")
     for line in Path("/proc/self/maps").read_text().splitlines():
         span, rights = line.split()[:2]
@@ -116,7 +113,7 @@ def test_code_can_be_run_and_not_written():
 
 
 def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
-    monkeypatch.setattr(link, "_mprotect", lambda: lambda *words: -1)
+    monkeypatch.setattr(elf, "_mprotect", lambda: lambda *words: -1)
     kernel = Kernel.build("locked", [("x", 2)], [("y", (1,))], lambda x: [[x[0] * x[1] + 0.25]])
     assert kernel(np.array([2.0, 3.0])) == 6.25
     assert "cannot be made executable" in kernel._maker.refused
@@ -124,22 +121,22 @@ def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
 
 @pytest.mark.parametrize(("name", "joints"), [("rnea", 12), ("aba", 12), ("rnea", 150)])
 def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch):
-    monkeypatch.setattr(shares, "LEAST", 20_000)
-    monkeypatch.setattr(shares, "MOST", 10_000_000)
+    monkeypatch.setattr(split, "LEAST", 20_000)
+    monkeypatch.setattr(split, "MOST", 10_000_000)
     rng, answers = np.random.default_rng(0), []
     for count in (1, 3):
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / str(count)))
         made = []
         monkeypatch.setattr(
-            compile,
+            llvm,
             "divided",
-            lambda text, _, made=made, count=count: made.append(shares.divided(text, count)) or made[-1],
+            lambda text, _, made=made, count=count: made.append(split.divided(text, count)) or made[-1],
         )
         robot = ladder.chain(joints, base="floating")
         if count == 1:
             q = np.stack([robot.random_configuration(rng) for _ in range(5)])
             v, a = rng.standard_normal((2, 5, robot.nv))
-        run = kernels.kernel(robot, name)
+        run = build.kernel(robot, name)
         answers.append((run(q[0], v[0], a[0]), run.batch(q, v, a)))
         assert {len(texts) for texts in made if len(texts[0]) > 40_000} in ({count}, set())
         assert max(map(len, made)) == count
@@ -148,14 +145,14 @@ def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch
 
 
 def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
-    monkeypatch.setattr(shares, "LEAST", 10)
+    monkeypatch.setattr(split, "LEAST", 10)
     chunk = "define internal void @chunk{}(ptr noalias %ws, ptr noalias %args) #0 {{\n  ret void\n}}\n"
     sines = "define internal {double, double} @sincos(double %x) #0 {\n  ret {double, double} undef\n}\n"
     head = "declare double @llvm.fabs.f64(double)\n"
     driver = "define void @run(ptr %ws,\n    ptr %args) #0 {\n  call void @chunk0(ptr %ws, ptr %args)\n}\n"
     tail = "attributes #0 = { noinline }\n"
     text = head + sines + "".join(map(chunk.format, range(5))) + driver + tail
-    first, *others = shares.divided(text, 3)
+    first, *others = split.divided(text, 3)
     assert len(others) == 2 and driver in first
     for part in (first, *others):
         assert head in part and sines in part and tail in part
@@ -168,18 +165,17 @@ def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
         ]
         assert len(defined) == 1
         assert name in first
-    assert shares.divided(text, 1) == [text]
-    monkeypatch.setattr(shares, "MOST", len(text) // 2 + 1)  # each processor's turn is short
-    assert len(shares.divided(text, 1)) == 2
-    assert shares.divided(driver, 3) == [driver]
+    assert split.divided(text, 1) == [text]
+    monkeypatch.setattr(split, "MOST", len(text) // 2 + 1)  # each processor's turn is short
+    assert len(split.divided(text, 1)) == 2
+    assert split.divided(driver, 3) == [driver]
 
 
 def test_modules_compiled_at_the_same_time_are_the_same_as_one_by_one():
     text = MODULE.replace("@choose", "@other")
-    before, found = compile._object(text), []
+    before, found = llvm._object(text), []
     threads = [
-        threading.Thread(target=lambda: found.extend(compile._object(text) for _ in range(10)))
-        for _ in range(4)
+        threading.Thread(target=lambda: found.extend(llvm._object(text) for _ in range(10))) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -189,15 +185,15 @@ def test_modules_compiled_at_the_same_time_are_the_same_as_one_by_one():
 
 
 def test_another_llvmlite_compiles_one_by_one(monkeypatch):
-    library = compile._binding().ffi.lib
+    library = llvm._binding().ffi.lib
 
     class Plain:
         def __getattr__(self, name):
             function = getattr(library, name)
             return lambda *words: function(*words)
 
-    monkeypatch.setattr(compile._binding().ffi, "lib", Plain())
-    assert compile._object(MODULE).startswith(b"\x7fELF")
+    monkeypatch.setattr(llvm._binding().ffi, "lib", Plain())
+    assert llvm._object(MODULE).startswith(b"\x7fELF")
 
 
 LOADS = """
@@ -211,7 +207,7 @@ print("llvmlite.binding" in sys.modules)
 
 
 def test_a_kernel_from_the_cache_does_not_wait_for_llvm(tmp_path):
-    root = str(Path(link.__file__).resolve().parents[3])
+    root = str(Path(elf.__file__).resolve().parents[3])
     environment = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(tmp_path)}
     for expected in ("True", "False"):
         done = subprocess.run(
@@ -221,22 +217,22 @@ def test_a_kernel_from_the_cache_does_not_wait_for_llvm(tmp_path):
 
 
 def test_the_processor_is_known_without_llvm():
-    width = compile.vector_width()
-    assert processor.described() and processor.flags()
-    assert processor.described() in compile.identity()
-    assert width == (8 if "avx512f" in processor.flags() else 4 if "avx2" in processor.flags() else 2)
+    width = llvm.vector_width()
+    assert cpu.described() and cpu.flags()
+    assert cpu.described() in llvm.identity()
+    assert width == (8 if "avx512f" in cpu.flags() else 4 if "avx2" in cpu.flags() else 2)
 
 
 def test_where_the_system_says_nothing_llvm_is_asked(monkeypatch):
-    before = compile.vector_width()
-    caches = (processor.described, compile.identity, compile.vector_width)
-    monkeypatch.setattr(processor, "INFORMATION", os.devnull + "/nothing")
+    before = llvm.vector_width()
+    caches = (cpu.described, llvm.identity, llvm.vector_width)
+    monkeypatch.setattr(cpu, "INFORMATION", os.devnull + "/nothing")
     for each in caches:
         each.cache_clear()
     try:
-        assert processor.described() == "" and not processor.flags()
-        assert compile.vector_width() == before
-        assert compile.host()[0] in compile.identity()
+        assert cpu.described() == "" and not cpu.flags()
+        assert llvm.vector_width() == before
+        assert llvm.host()[0] in llvm.identity()
     finally:
         monkeypatch.undo()
         for each in caches:

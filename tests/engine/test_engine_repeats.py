@@ -8,9 +8,8 @@ import pytest
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, outputs, quaternion_offsets, sizes
 from robokit.dynamics.table import KERNELS
-from robokit.engine import Kernel
-from robokit.engine import maker as make
-from robokit.engine.passes import repeats as steps
+from robokit.engine import Kernel, maker
+from robokit.engine.passes import repeats
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
@@ -21,9 +20,9 @@ ALGORITHMS = [name for name in KERNELS if "ltdl" not in name and "forward_dynami
 @pytest.fixture
 def eager(monkeypatch, tmp_path):
     """Any saving is worth it, and nothing is cached from other tests."""
-    monkeypatch.setattr(steps, "WORTH", 0)
-    monkeypatch.setattr(make, "LONG", 0)
-    monkeypatch.setattr(steps, "LEAST", 2)
+    monkeypatch.setattr(repeats, "WORTH", 0)
+    monkeypatch.setattr(maker, "LONG", 0)
+    monkeypatch.setattr(repeats, "LEAST", 2)
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
 
 
@@ -99,11 +98,11 @@ def test_every_algorithm_agrees_with_its_text(eager, robot, name, rng):
         np.testing.assert_allclose(o, e[4], rtol=0, atol=1e-11 * scale)
 
 
-def planned(n: int) -> steps.Stepped:
+def planned(n: int) -> repeats.Stepped:
     robot, row = chain(n), KERNELS["aba"]
     inputs = sizes(row, robot)
     program = trace(flat_text(row, robot, example_key(row, robot)), inputs, outputs(row, robot))
-    plan = steps.stepped(program, steps.PIECE)
+    plan = repeats.stepped(program, repeats.PIECE)
     assert plan is not None
     return plan
 
@@ -118,7 +117,7 @@ def test_constants_of_any_sign_share_code_once_their_signs_are_kept(eager):
     robot, row = forks(40), KERNELS["aba"]
     inputs = sizes(row, robot)
     plans = [
-        steps.stepped(trace(flat_text(row, robot), inputs, outputs(row, robot), signed=s), steps.PIECE)
+        repeats.stepped(trace(flat_text(row, robot), inputs, outputs(row, robot), signed=s), repeats.PIECE)
         for s in (False, True)
     ]
     assert plans[0] is None
@@ -127,7 +126,7 @@ def test_constants_of_any_sign_share_code_once_their_signs_are_kept(eager):
 
 def test_a_short_line_stays_straight(monkeypatch):
     calls = []
-    monkeypatch.setattr(make, "stepped", lambda *a: calls.append(steps.stepped(*a)))
+    monkeypatch.setattr(maker, "stepped", lambda *a: calls.append(repeats.stepped(*a)))
     build(chain(12), "rnea")(*np.zeros((3, 12)))
     assert calls == [None]
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from robokit.dynamics.build import kernel
-from robokit.engine.emit import aligned_stores as pour
-from robokit.engine.emit import ir as text
+from robokit.engine.emit import ir
+from robokit.engine.emit.aligned_stores import AlignedStores, worth_aligning
 from robokit.engine.emit.ir import DOUBLE, SINGLE
-from robokit.engine.run import batch_calls as batch
+from robokit.engine.run import batch_calls
 from robokit.engine.run.single_calls import aligned
-from robokit.engine.target import llvm as compile
+from robokit.engine.target import llvm
 
 SIZES = (32, 33, 34, 35, 37, 64, 101, 127)
 
@@ -19,7 +19,7 @@ SIZES = (32, 33, 34, 35, 37, 64, 101, 127)
 @pytest.fixture
 def everything_past(monkeypatch):
     """All outputs count as too large for the caches."""
-    monkeypatch.setattr(batch, "last_cache", lambda: 0)
+    monkeypatch.setattr(batch_calls, "last_cache", lambda: 0)
 
 
 @pytest.mark.parametrize("past", [False, True])
@@ -27,12 +27,12 @@ def everything_past(monkeypatch):
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])
 def test_rows_of_a_tile(lanes, real, past):
     rng = np.random.default_rng(lanes)
-    for size in (size for size in SIZES if pour.worth(size, lanes)):
+    for size in (size for size in SIZES if worth_aligning(size, lanes)):
         slots = rng.integers(0, 40, size).tolist()
-        made = pour.Pour("one", slots, lanes, real, past)
+        made = AlignedStores("one", slots, lanes, real, past)
         opened = "define void @go(ptr %a, ptr %b) {\n  call void @one(ptr %a, ptr %b)\n  ret void\n}\n"
         parts = [made.function(), *made.tables, opened]
-        code = compile.Loaded(compile.assemble(text.module(parts, {lanes})))
+        code = llvm.Loaded(llvm.assemble(ir.module(parts, {lanes})))
         workspace = aligned(40 * lanes, real.dtype)
         workspace[:] = np.arange(len(workspace))
         to = aligned(lanes * size + 2 * lanes, real.dtype)
@@ -45,9 +45,9 @@ def test_rows_of_a_tile(lanes, real, past):
 
 
 def test_which_rows_are_worth_it():
-    assert [pour.worth(size, 4) for size in (9, 31, 32, 1225)] == [False, False, True, True]
-    assert not pour.worth(1225, 1)
-    assert not pour.worth(63, 16) and pour.worth(64, 16)
+    assert [worth_aligning(size, 4) for size in (9, 31, 32, 1225)] == [False, False, True, True]
+    assert not worth_aligning(1225, 1)
+    assert not worth_aligning(63, 16) and worth_aligning(64, 16)
 
 
 def states(robot, rows):
@@ -71,7 +71,7 @@ def test_matrices_past_the_caches(everything_past, robot, rows, dtype):
 @pytest.mark.parametrize("offset", [0, 1, 4, 5])
 @pytest.mark.parametrize("robot", ["humanoid-floating"], indirect=True)
 def test_where_the_output_lies_does_not_matter(monkeypatch, robot, offset, cache):
-    monkeypatch.setattr(batch, "last_cache", lambda: cache)
+    monkeypatch.setattr(batch_calls, "last_cache", lambda: cache)
     rows, size = 21, robot.nv**2
     memory = aligned(offset + rows * size + 8)
     memory[:] = -1.0

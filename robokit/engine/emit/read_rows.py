@@ -1,0 +1,67 @@
+"""Writes the first stage of a batch: the caller's rows become vectors of lanes."""
+
+from __future__ import annotations
+
+from robokit.engine.emit.ir import Real, vector
+from robokit.engine.emit.tile import Tile
+from robokit.engine.passes.chunks import Schedule
+from robokit.engine.signature import Pairs
+from robokit.engine.trace.program import Program
+
+
+class RowReader(Tile):
+    """Writes the stage that reads."""
+
+    def __init__(self, program: Program, plan: Schedule, quaternions: Pairs, real: Real) -> None:
+        super().__init__(program, plan, real)
+        self.quaternions = quaternions
+
+    def function(self) -> str:
+        """The stage @read: rows to slots; marks of what is not finite or not unit; sines and cosines."""
+        out, w, t = self._begin(), self.w, self.t
+        mark, slot = self._load(self.input_mark), 0
+        rows = self._rows()
+        for k, (_, size) in enumerate(self.program.inputs):
+            if size:
+                mark = self._read(k, size, self._pointers(k, rows), slot, mark)
+            slot += size
+        self._store(self.input_mark, mark)
+        if self.quaternions:
+            worst = self._load(self.norm_error)
+            for k, offset in self.quaternions:
+                error = out.norm_error(
+                    w, [self._load(self.plan.slot_of_input[k, offset + j]) for j in range(4)]
+                )
+                more = out(f"fcmp ogt {t} {error}, {worst}")
+                worst = out(f"select {vector(w, 'i1')} {more}, {t} {error}, {t} {worst}")
+            self._store(self.norm_error, worst)
+        for run in self.plan.angles:
+            first = self.plan.slot_of_input[run.input, run.offset]
+            places = (out.pointer("%ws", s * w) for s in (first, run.sin_slot, run.cos_slot))
+            pointers = ", ".join(f"ptr {p}" for p in places)
+            out.do(f"call void @sincos_run({pointers}, i64 {run.count * w})")
+        return self._end("read")
+
+    def _read(self, k: int, size: int, rows: list[str], slot: int, mark: str) -> str:
+        """Read an input of that size to slots from the given one on; the mark afterwards."""
+        out, w, t = self.out, self.w, self.t
+        if size < w:
+            for column in range(size):
+                value = "undef"
+                for lane, row in enumerate(rows):
+                    x = out(f"load {self.kind}, ptr {out.pointer(row, column)}, align {self.real.bytes}")
+                    value = out(f"insertelement {t} {value}, {self.kind} {x}, i32 {lane}")
+                self._store(slot + column, value)
+                mark = self._mark(mark, [value])
+            return mark
+        # Blocks of w columns; the last may overlap the one before.
+        i, carried = self._loop(f"read{k}", -(-size // w), mark)
+        first = out(f"mul i64 {i}, {w}")
+        over = out(f"icmp sgt i64 {first}, {size - w}")
+        j = out(f"select i1 {over}, i64 {size - w}, i64 {first}")
+        values = [out(f"load {t}, ptr {out.pointer(row, j)}, align {self.real.bytes}") for row in rows]
+        mark = self._mark(carried, values)
+        base = out.pointer(out.pointer("%ws", slot * w), out(f"mul i64 {j}, {w}"))
+        for column, value in enumerate(out.transposed(values)):
+            out.do(f"store {t} {value}, ptr {out.pointer(base, column * w)}, align {self.align}")
+        return self._end_loop(mark)
