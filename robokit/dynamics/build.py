@@ -42,7 +42,7 @@ def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
             found = _shared(key, row, robot, dtype)
             if row.inertial:
                 given = robot.parameters.view(np.float64)  # not the dtype object of a pickled array
-                found = found.bind(given.reshape(*given.shape[:-2], -1))
+                found = Bound(found, given.reshape(*given.shape[:-2], -1))
         found = robot.kernels.setdefault(place, found)  # another thread may have come first
     return found
 

@@ -75,6 +75,27 @@ def star(k):
     return turning(k, 0)
 
 
+def circling(k):
+    follows = f'<mimic joint="j{(k + 1) % 10_000}"/></joint>'
+    return turning(k, 0).replace('"l0"/><child', '"a"/><child').replace("</joint>", follows)
+
+
+ATTRIBUTES = " ".join(f'q{k}="1"' for k in range(30_000))
+LARGE = {
+    "unknown attributes of one element": (f'<link name="a" {ATTRIBUTES}/>', {"attribute-unknown"}),
+    "a circle of mimics": ('<link name="a"/>' + "".join(map(circling, range(10_000))), {"mimic-cycle"}),
+}
+
+
+@pytest.mark.parametrize("what", LARGE)
+def test_large_oddities_take_no_square_of_time(what):
+    inside, codes = LARGE[what]
+    start = time.process_time()
+    _, found = check_urdf(robot(inside))
+    assert time.process_time() - start < 5
+    assert {d.code for d in found} == codes
+
+
 POINT = '<link name="l0"/><link name="p"><inertial><mass value="1"/></inertial></link>'
 
 

@@ -62,8 +62,9 @@ def _check_laws(joints: dict[str, JointDescription], follows: dict[str, str], re
         while name in follows and name not in laws and name not in chain:
             chain[name] = None
             name = follows[name]
-        if name in chain:
-            continue  # a circle, which is told
+        if name in chain:  # a circle, which is told
+            laws.update(dict.fromkeys(chain, (1.0, 0.0)))
+            continue
         multiplier, offset = laws.get(name, (1.0, 0.0))
         for joint in reversed(chain):
             mimic = joints[joint].mimic

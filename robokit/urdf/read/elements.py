@@ -92,18 +92,21 @@ class Reader:
 
     def attributes(self, element: etree._Element, where: str, known: tuple[str, ...]) -> None:
         """Notes attributes that URDF does not have: a misspelt one would be lost silently."""
-        for name in element.keys():  # noqa: SIM118
+        names = element.keys()
+        for name in names:
             if name not in known:
-                self._unknown(element, str(name), where, known)
+                self._unknown(element, names, where, known)
+                return
 
-    def _unknown(self, element: etree._Element, name: str, where: str, known: tuple[str, ...]) -> None:
-        if name.startswith("{") or ":" in name:
-            return
-        tag = self.tag(element)
-        free = [k for k in known if element.get(k) is None]
-        hint = self.report.nearest(name, free, most=1) or f"known: {', '.join(known)}"
-        message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
-        self.report.once("attribute-unknown", f"{tag}/{name}", where, self.line(element), message, hint)
+    def _unknown(self, element: etree._Element, names: list[str], where: str, known: tuple[str, ...]) -> None:
+        tag, line, given = self.tag(element), self.line(element), set(names)
+        free = [name for name in known if name not in given]
+        for name in names:
+            if name in known or name.startswith("{") or ":" in name:
+                continue
+            hint = self.report.nearest(name, free, most=1) or f"known: {', '.join(known)}"
+            message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
+            self.report.once("attribute-unknown", f"{tag}/{name}", where, line, message, hint)
 
     def text(self, element: etree._Element, attribute: str, where: str) -> str | None:
         """An attribute's text verbatim, None where it is absent; unexpanded xacro is an error."""
