@@ -34,6 +34,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("run",),
         ("maker",),
         ("kernel",),
+        ("bound",),
         ("__init__",),
     ],
     "sim": [
