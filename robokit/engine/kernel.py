@@ -158,10 +158,6 @@ class Kernel:
         """
         return self._checked(arguments, out, None, plain=True)
 
-    def bind(self, *last: np.ndarray) -> Bound:
-        """The kernel with its last inputs given."""
-        return Bound(self, last)
-
     def iterate(self, *arguments: Any, steps: int) -> tuple[int, Any]:
         """Run again and again, each time with the fed-back outputs as inputs.
 
@@ -333,32 +329,3 @@ class Kernel:
         outs = self.signature.outs(None, rows)
         run_text(self.text, arrays, outs, rows)
         return outs
-
-
-class Bound:
-    """A kernel whose last inputs are given: it runs as a kernel of the others does."""
-
-    __slots__ = ("_kernel", "_last")
-
-    def __init__(self, kernel: Kernel, last: Sequence[np.ndarray]) -> None:
-        self._kernel, self._last = kernel, tuple(last)
-
-    def fast(self, *arguments: Any) -> Any:
-        """As :attr:`Kernel.fast`, without arrays to write to."""
-        return self._kernel.fast(*arguments, *self._last)
-
-    def __call__(self, *arguments: Any, out: Any = None) -> Any:
-        """As :meth:`Kernel.__call__`."""
-        return self._kernel(*arguments, *self._last, out=out)
-
-    def batch(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """As :meth:`Kernel.batch`."""
-        return self._kernel.batch(*arguments, *self._last, out=out, threads=threads)
-
-    def python(self, *arguments: Any, out: Any = None) -> Any:
-        """As :meth:`Kernel.python`."""
-        return self._kernel.python(*arguments, *self._last, out=out)
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything else (counts, flops, sparsity, ...) is the kernel's."""
-        return getattr(self._kernel, name)
