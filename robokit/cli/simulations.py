@@ -60,16 +60,15 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     page = writable(arguments.output, ".html")
     data = None if arguments.save is None else writable(arguments.save, ".npz")
     _check_times(arguments)
-    options = {} if arguments.dt is None else {"dt": arguments.dt}
     broke = ""
     try:
         trajectory = rk.simulate(
             robot,
             q0,
             duration=arguments.duration,
+            dt=arguments.dt,
             ground=ground,
             progress=sys.stderr.isatty(),
-            **options,
         )
     except rk.SimulationError as error:
         trajectory, broke = error.trajectory, str(error)

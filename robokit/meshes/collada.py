@@ -6,7 +6,7 @@ leaves the unit of length to its caller.
 
 The up axis is ignored, as RViz, MoveIt, coal and Gazebo ignore it: the placements in robot descriptions
 were chosen in those programs. A description for which the axis counts (the iCub of example-robot-data)
-shows its parts turned by 90 degrees, here as there.
+shows its parts turned by 90 degrees, here as in those programs.
 
 Source: COLLADA 1.4.1 specification, chapter 5.
 """

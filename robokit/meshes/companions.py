@@ -50,8 +50,8 @@ def _check_regular(path: Path, found: os.stat_result) -> None:
 def companion(folder: Path, name: str) -> Path:
     """The file that a mesh file names.
 
-    It lies in the mesh's folder, below it, or below one of the two folders above, wherever links lead;
-    the root of the file system is none of them.
+    It lies in the mesh's folder or below one of the two folders above, after links are followed; the root
+    of the file system is none of these two.
 
     Args:
         folder: of the mesh file.
@@ -67,7 +67,8 @@ def companion(folder: Path, name: str) -> Path:
     for place in (folder / wanted, folder / Path(wanted).name):
         try:
             found = place.resolve()
-            if found.suffix.lower() in COMPANIONS and found.is_relative_to(root) and found.is_file():
+            near = found.parent == here or (root != root.parent and found.is_relative_to(root))
+            if near and found.suffix.lower() in COMPANIONS and found.is_file():
                 return found
         except (OSError, ValueError):  # no name that a file could have
             continue

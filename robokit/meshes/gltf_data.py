@@ -38,7 +38,10 @@ class GltfData:
     def __init__(self, content: bytes, folder: Path, budget: Budget) -> None:
         text, stored = _chunks(content) if content[:4] == b"glTF" else (content, None)
         check_tags(sum(text.count(mark) for mark in (b"[", b"{", b",")), "entries")
-        tree = json.loads(text, parse_constant=_refuse_constant)
+        try:
+            tree = json.loads(text, parse_constant=_refuse_constant)
+        except ValueError as problem:
+            raise ValueError(f"its text is no JSON: {problem}") from problem
         version = tree.get("asset", {}).get("version", "2.0") if isinstance(tree, dict) else "0"
         if not str(version).startswith("2."):
             raise ValueError("the file is no glTF 2.0")
@@ -180,9 +183,12 @@ def decoded_uri(uri: str) -> bytes:
         ValueError: it is none.
     """
     head, _, data = uri.partition(",")
-    if not head.endswith(";base64"):
-        raise ValueError("a data: URI is not in base64")
-    return base64.b64decode(data)
+    try:
+        if head.endswith(";base64"):
+            return base64.b64decode(data)
+    except ValueError:
+        pass
+    raise ValueError("a data: URI is not in base64")
 
 
 def whole(value: Any, what: str, most: int) -> int:
@@ -228,4 +234,4 @@ def _chunks(content: bytes) -> tuple[bytes, bytes | None]:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"the text holds {name}, which is no number of JSON")
+    raise ValueError(f"{name} is no number")

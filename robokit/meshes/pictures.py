@@ -32,6 +32,7 @@ _FIRST_BYTES = {
     b"II*\0": "TIFF",
     b"MM\0*": "TIFF",
 }
+_TILE_WIDTH, _TILE_HEIGHT = 322, 323
 ACCEPTED = "PNG, JPEG, BMP, TGA, GIF, WebP and TIFF"
 
 
@@ -42,8 +43,8 @@ def open_picture(picture: Path | bytes) -> Image:
         picture: path of the file, or its content.
 
     Raises:
-        ValueError: a format that is not accepted, or too many pixels.
-        OSError: a file that cannot be read or is no picture.
+        ValueError: a format that is not accepted, a damaged head, or too many pixels.
+        OSError: a file that cannot be read.
     """
     from PIL import Image
 
@@ -53,10 +54,18 @@ def open_picture(picture: Path | bytes) -> Image:
         raise ValueError(f"the JPEG has more than {MOST_SCANS} scans")
     if kind == "WEBP":
         _check_pixels(*_webp_size(content))  # Pillow makes room for the pixels when it opens the file
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # an error follows
-        image = Image.open(io.BytesIO(content), formats=[kind])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # an error follows
+            image = Image.open(io.BytesIO(content), formats=[kind])
+    except Image.UnidentifiedImageError as problem:
+        raise ValueError(f"it begins like a {kind} and is none") from problem
+    except Image.DecompressionBombError as problem:
+        raise ValueError(f"the picture is too large: {problem}") from problem
     _check_pixels(*image.size)
+    if kind == "TIFF":  # it is decoded tile by tile, and a tile may be larger than the picture
+        tags = getattr(image, "tag_v2", {})
+        _check_pixels(*(int(tags.get(tag, 0)) for tag in (_TILE_WIDTH, _TILE_HEIGHT)))
     return image
 
 

@@ -53,12 +53,23 @@ def read_mesh(path: Path) -> Iterator[Surface]:
         for surface in reader(path, content, Budget(len(content))):
             if len(surface.faces):
                 _check(surface)
-                yield _merged(surface)
+                yield _merged(_used(surface))
     except (ValueError, OSError, MemoryError):
         raise
     except Exception as problem:  # the readers meet anything in a file that is not what it should be
         reason = str(problem).strip() or "no more is known"
         raise ValueError(f"the file is not well formed: {type(problem).__name__}: {reason}") from problem
+
+
+def _used(surface: Surface) -> Surface:
+    """The same surface without vertices that no face uses."""
+    used = np.zeros(len(surface.vertices), dtype=bool)
+    used[surface.faces] = True
+    if used.all():
+        return surface
+    colours = None if surface.colours is None else surface.colours[used]
+    faces = (np.cumsum(used) - 1)[surface.faces]
+    return replace(surface, vertices=surface.vertices[used], faces=faces, colours=colours)
 
 
 def _merged(surface: Surface) -> Surface:

@@ -62,7 +62,8 @@ def read_with_trimesh(path: Path, content: bytes, budget: Budget) -> Iterator[Su
         content, name = _checked_ply(content)
     beside = _Materials(path.parent, budget)
     # As it is: trimesh's processing drops vertices that are not finite without a word.
-    loaded: Any = trimesh.load(io.BytesIO(content), file_type=kind, resolver=beside, process=False)
+    with np.errstate(all="ignore"):  # numbers beyond their type are refused afterwards
+        loaded: Any = trimesh.load(io.BytesIO(content), file_type=kind, resolver=beside, process=False)
     pieces = loaded.geometry.values() if isinstance(loaded, trimesh.Scene) else [loaded]
     piece: Any
     for piece in pieces:

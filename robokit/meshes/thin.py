@@ -12,7 +12,7 @@ from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import Surface
 
 SAME_PIECE = 0.05
-"""Largest distance in a picture between two estimates of a corner's place in the same piece of it."""
+"""Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""
 
 
 def thinned_mesh(
@@ -51,7 +51,7 @@ def thinned_mesh(
 
 
 def thinned(surface: Surface, budget: int) -> Surface:
-    """The same surface with about `budget` triangles; its looks come from what was nearest before.
+    """The same surface with about `budget` triangles; its looks are those of the nearest part of the old one.
 
     Args:
         surface: with more triangles.
@@ -70,10 +70,11 @@ def thinned(surface: Surface, budget: int) -> Surface:
 
 
 def _carried(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Picture coordinates of new faces from those of the faces that were there.
+    """Picture coordinates of new faces from those of the faces before.
 
-    Each face is continued from one old face, so that it stays in one piece of the picture; its corners are
-    then looked up where they are, unless that is another piece.
+    A picture is often cut into pieces that lie apart. A new face must not stretch over two of them, so all
+    of its corners get a first estimate from the one old face nearest to its middle. The old face nearest to
+    a corner gives a finer estimate of it, which counts where both agree on the piece.
 
     Args:
         before, uv: (n, 3, 3) corners and (n, 3, 2) picture coordinates of the old faces.
@@ -91,7 +92,7 @@ def _carried(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndar
 
 
 def _continued(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Picture coordinates of points in the planes of triangles that have some, a little beyond their edges.
+    """Picture coordinates of points, each from those of one triangle, extended a little beyond its edges.
 
     Args:
         triangles: (m, 3, 3) corners.

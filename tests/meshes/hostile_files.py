@@ -307,7 +307,7 @@ MULTIPLYING: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "nan.gltf": (
         lambda: gltf(nodes=[{"mesh": 0, "scale": [float("nan")] * 3}]),
-        "holds NaN, which is no number",
+        "its text is no JSON: NaN is no number",
     ),
     "deep.gltf": (lambda: b"[" * 100_000, "not well formed: RecursionError"),
     "entries.gltf": (lambda: b"[" + b"0," * 4_000_001 + b"0]", "4,000,002 entries; at most 4,000,000"),

@@ -6,6 +6,7 @@ import os
 import struct
 import tracemalloc
 import warnings
+from pathlib import Path
 
 import hostile_files
 import numpy as np
@@ -120,6 +121,12 @@ def test_a_binary_stl_may_begin_with_solid(tmp_path):
     assert [len(surface.faces) for surface in read_mesh(path)] == [2]
 
 
+def test_vertices_that_no_face_uses_do_not_count(tmp_path):
+    content = hostile_files.ply("0 0 0\n9 9 9\n1 0 0\n0 1 0\n3 0 2 3\n", 4, 1)
+    (surface,) = read_mesh(write(tmp_path, "a.ply", content))
+    assert surface.vertices.max(axis=0).tolist() == [1.0, 1.0, 0.0]
+
+
 # -- files and the folders they may reach ----------------------------------------------------------
 
 
@@ -150,7 +157,7 @@ def test_files_are_limited_together_with_their_buffers(tmp_path, monkeypatch):
         read_file(path)
 
 
-def test_a_mesh_reaches_two_folders_above_and_never_the_root(tmp_path, monkeypatch):
+def test_a_mesh_reaches_two_folders_above_and_never_the_root(tmp_path):
     folder = tmp_path / "robot" / "meshes" / "arm"
     folder.mkdir(parents=True)
     for place in (tmp_path, tmp_path / "robot", folder):
@@ -169,10 +176,9 @@ def test_a_mesh_reaches_two_folders_above_and_never_the_root(tmp_path, monkeypat
             companion(folder, name)
     with pytest.raises(FileNotFoundError, match="is not beside the mesh"):
         companion(folder, "x" * 100_000 + ".png")
-    # A mesh just below the root of the file system: the folders above it are everything.
-    monkeypatch.setattr("robokit.meshes.companions.LEVELS", 100)
+    # The folders above a mesh in the root of the file system would be everything.
     with pytest.raises(FileNotFoundError):
-        companion(tmp_path, "/usr/share/pixmaps/debian-logo.png")
+        companion(Path("/"), str(tmp_path / "skin.png"))
 
 
 @pytest.mark.parametrize("name", ["a.obj", "a.gltf", "a.dae", "a.ply"])
