@@ -188,7 +188,7 @@ def peak(seconds: float, found: dict[str, Any]) -> None:
     print(f"  peak {most / 1e9:.1f} Gflop/s, {found['GB/s']:.1f} GB/s to and from memory, one core")
     for name in ("rnea", "aba", "crba", "crba_nonzeros", "centroidal_momentum_matrix", "forward_kinematics"):
         run = kernel(robot, name)
-        some = given[: len(run.inputs)]
+        some = given[: len(run.signature.inputs)]
         out = run.batch(*some, threads=1)
         best = minima({"": partial(run.batch, *some, out=out, threads=1)}, seconds)[""]
         more = run.flops + pair * run.counts["sincos"]

@@ -1,4 +1,4 @@
-"""What is computed from an object once and then kept with it: attributes, and what other modules add.
+"""What is computed from an object and kept with it: attributes, what other modules add, and variants.
 
 ``functools.cached_property`` of Python 3.11 would not do: it holds one lock for all objects of a class while
 it computes. A process that is forked meanwhile, by another thread, never sees that lock released, and hangs
@@ -8,8 +8,10 @@ both compute, and both get what was stored first.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar, overload
+from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
@@ -55,3 +57,27 @@ class Derived:
         except KeyError:
             pass
         return self._values.setdefault(key, make())
+
+
+class Recent(Generic[T]):
+    """Values by key that can be made again: the last few are kept, others as long as somebody has them."""
+
+    __slots__ = ("_alive", "_last")
+
+    def __init__(self, most: int) -> None:
+        """Nothing yet.
+
+        Args:
+            most: so many values are kept, those that were asked for last.
+        """
+        self._alive: WeakValueDictionary[Hashable, T] = WeakValueDictionary()
+        self._last: deque[T] = deque(maxlen=most)
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of a key, made where it is not there (any more)."""
+        found = self._alive.get(key)
+        if found is None:
+            found = self._alive.setdefault(key, make())
+        if not (self._last and self._last[-1] is found):
+            self._last.append(found)
+        return found

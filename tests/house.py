@@ -34,10 +34,11 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("run",),
         ("maker",),
         ("kernel",),
+        ("bound",),
         ("__init__",),
     ],
     "sim": [
-        ("ground", "rollout_forces", "run_warnings", "default_step"),
+        ("ground", "rollout_forces", "run_warnings", "default_step", "saved_robot", "trajectory_file"),
         ("contact_points",),
         ("step",),
         ("recorded",),

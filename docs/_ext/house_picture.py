@@ -8,6 +8,7 @@ the mean of the neighbours, then boxes are pulled towards their neighbours. No S
 
 from __future__ import annotations
 
+import ast
 import math
 import sys
 from collections import Counter
@@ -92,6 +93,14 @@ def size(folder: str, part: str) -> str:
     return f"{len(files)} files, {lines:,} lines" if path.is_dir() else f"{lines:,} lines"
 
 
+def subject(folder: str, part: str) -> str:
+    """The first line of a part's docstring."""
+    path = ROOT / "robokit" / folder / part
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
+
+
 def label(folder: str, part: str) -> str:
     """The name in a box."""
     return f"{folder or 'robokit'}/__init__" if part == "__init__" else part
@@ -146,9 +155,11 @@ def draw(folder: str = "") -> str:
             f'<text class="name" x="{spot.x:.1f}" y="{y + 18:.1f}">{label(folder, part)}</text>'
             f'<text class="size" x="{spot.x:.1f}" y="{y + 33:.1f}">{size(folder, part)}</text>'
         )
-        anchor = "-".join(filter(None, ("part", folder, part.strip("_").replace("_", "-"))))
         kind = "folder" if (ROOT / "robokit" / folder / part).is_dir() else "module"
-        out.append(f'<a href="#{anchor}" class="part {kind} at-{part}">{inner}</a>')
+        box = f'<g class="part {kind} at-{part}"><title>{escape(subject(folder, part))}</title>{inner}</g>'
+        if kind == "folder":
+            box = f'<a href="#{"-".join(filter(None, ("folder", folder, part)))}">{box}</a>'
+        out.append(box)
     name = folder or "package"
     rules = "".join(
         f".house.{name}:has(.at-{part}:hover) .import:not(.from-{part}):not(.to-{part}){{opacity:.08}}"

@@ -78,15 +78,15 @@ class MachineCode(Generated):
         chunk = function(module, r"define internal void @chunk0", "}")
         text = inspect.getsource(rnea)
         return [
-            "The text, as it stands in ``robokit/algorithms/rnea.py``:",
+            "The text in ``robokit/algorithms/rnea.py``:",
             "",
             *code_block("python", text),
-            "What it records for a rod of 2 kg that hangs from one hinge: everything that depends on",
-            "masses and lengths alone is a number by now, and everything that is zero is gone.",
+            "Its recording for a rod of 2 kg that hangs from one hinge. What depends on masses and",
+            "lengths alone is already a number, and what is zero is left out.",
             "",
             *code_block("text", listing(program)),
-            "The same as LLVM's intermediate language. A value is a vector of four states; sine and",
-            "cosine were computed before, for all angles together, and wait in the workspace.",
+            "The same in LLVM's intermediate language. Each value is a vector of four states. Sines and",
+            "cosines of all angles were computed before and are in the workspace.",
             "",
             *code_block("llvm", chunk),
             "The machine code for a processor with AVX2, where a product and a sum are one instruction:",

@@ -11,20 +11,20 @@ from sphinx.application import Sphinx
 
 BENCHMARKS = ROOT / "benchmarks"
 SAME = """\
-Before anything was timed, all programs computed the same numbers to 1e-10. The targets, the worst figure of
-each; ``python benchmarks/run.py --only PART`` measures a row again. 30 and 20 times Pinocchio and half of
-the peak were set for the eight lanes of AVX-512, 15 times for the four of AVX2:"""
+Before the times were measured, all programs computed the same numbers to 1e-10. The table has the targets
+and the worst figure for each; ``python benchmarks/run.py --only PART`` measures a row again. The targets of
+30 and 20 times Pinocchio and half of the peak are for the eight lanes of AVX-512, 15 times is for the four
+of AVX2:"""
 CALLS = """\
-Minima of interleaved repeats on one core, microseconds a state: single calls from Python, and robokit's
-batches of 4096. MuJoCo's calls include the kinematics that they need, Drake's the setting of the state,
-without which it answers from its cache."""
+Single calls from Python and robokit's batches of 4096, in microseconds a state: minima of interleaved repeats
+on one core. MuJoCo's calls include the kinematics that they need. Drake's include setting the state; without
+it, Drake would return cached results."""
 BATCHES = """\
-Batches of 4096 by each way that a program offers Python, states a second. A free step is one of a rollout
-of 256 states by 20 semi-implicit Euler steps, without contact. Pinocchio's wheel comes without its code
-generation."""
+Batches of 4096 in states a second, by every way that a program offers to Python. A free step is one of 20
+semi-implicit Euler steps of 256 states, without contact. Pinocchio's wheel has no code generation."""
 SPARSE = """\
-Sparse factorisation of one mass matrix, microseconds, beside the same text on the full matrix in the same
-engine, and LAPACK's Cholesky through SciPy. Operations are those of the factorisation, equal to
+Sparse factorisation of one mass matrix in microseconds, compared with the same text on the full matrix in the
+same engine, and with LAPACK's Cholesky through SciPy. Operations are those of the factorisation; they equal
 Featherstone's formulas:"""
 GROWTH = {
     "ns a joint": "ns a joint",
@@ -125,7 +125,11 @@ class Measured(Generated):
         for name, rates in found.get("peers", {}).items():
             lines += throughput(name, rates)
         engine = found["engine"]
-        lines += ["Growth, batches of 1024, first calls with an empty cache:", "", *growing(engine["growth"])]
+        lines += [
+            "Growth with the number of joints, in batches of 1024; first calls are with an empty cache:",
+            "",
+            *growing(engine["growth"]),
+        ]
         rows = [
             [
                 name,

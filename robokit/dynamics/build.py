@@ -42,7 +42,7 @@ def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
             found = _shared(key, row, robot, dtype)
             if row.inertial:
                 given = robot.parameters.view(np.float64)  # not the dtype object of a pickled array
-                found = found.bind(given.reshape(*given.shape[:-2], -1))
+                found = Bound(found, given.reshape(*given.shape[:-2], -1))
         found = robot.kernels.setdefault(place, found)  # another thread may have come first
     return found
 
@@ -99,8 +99,8 @@ def quaternion_offsets(robot: Robot) -> list[int]:
 
 def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str) -> Kernel:
     """The kernel that serves all robots of this tree, whatever their inertias."""
-    place = (key, robot.tree.gravity, dtype)
-    found = robot.shared_kernels.get(place)
+    shared, place = robot.kernels_of_all_inertias(), (key, dtype)
+    found = shared.get(place)
     if found is None:
         bare = without_inertias(robot)
         code_key = robot.fingerprint_without_inertias + b"inertial parameters"
@@ -115,7 +115,7 @@ def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str) -> Kernel:
             found = _build(key, row, bare, text, code_key, dtype, more)
         else:
             found = _build(key, row, bare, flat_text(row, bare, key), code_key, dtype)
-        found = robot.shared_kernels.setdefault(place, found)
+        found = shared.setdefault(place, found)
     return found
 
 

@@ -10,12 +10,14 @@ memory     aligned arrays and their addresses
 signature  what a kernel takes and returns
 maker      the way from a text to its code, by way of the cache on disk
 kernel     all of it together: a text in every way to run it
+bound      a kernel some of whose inputs are given once and for all
 
 The engine knows no robots: it sees a text, the sizes of its inputs and outputs, and a key. A text is a
 function of scalars: it is called with a list of numbers for each input and returns a list for each output.
 """
 
-from robokit.engine.kernel import Bound, Kernel, NotFinite
+from robokit.engine.bound import Bound
+from robokit.engine.kernel import Kernel, NotFinite
 from robokit.engine.maker import ENGINES
 
 __all__ = ["ENGINES", "Bound", "Kernel", "NotFinite"]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from robokit import arguments as check
-from robokit.engine.emit.ir import DOUBLE, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT, SINGLE
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
 from robokit.engine.maker import MAKING, Code, Maker
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
 from robokit.engine.run.plain_text import SECONDS, Text, iterate_text, run_text
@@ -30,7 +30,7 @@ from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program
 
 ONE_STATE = OneState()
-MANY_STATES = {real.dtype: ManyStates(real) for real in (DOUBLE, SINGLE)}
+MANY_STATES = {real.dtype: ManyStates(real) for real in (FLOAT64, FLOAT32)}
 
 
 class NotFinite(ArithmeticError):
@@ -59,7 +59,7 @@ class Kernel:
         """A kernel of a signature; :meth:`build` is the usual way."""
         self.signature, self.text = signature, text
         self._arity = len(signature.inputs)
-        self._is_double = signature.dtype == DOUBLE.dtype
+        self._is_double = signature.dtype == FLOAT64.dtype
         self.fast: Callable[..., Any] = self._first_call if self._is_double else declined
         self._lock = MAKING
         self._few: Callable[..., Any] = declined  # as fast, for batches too small for threads
@@ -157,10 +157,6 @@ class Kernel:
         Takes, returns and raises what :meth:`__call__` does.
         """
         return self._checked(arguments, out, None, plain=True)
-
-    def bind(self, *last: np.ndarray) -> Bound:
-        """The kernel with its last inputs given."""
-        return Bound(self, last)
 
     def iterate(self, *arguments: Any, steps: int) -> tuple[int, Any]:
         """Run again and again, each time with the fed-back outputs as inputs.
@@ -333,32 +329,3 @@ class Kernel:
         outs = self.signature.outs(None, rows)
         run_text(self.text, arrays, outs, rows)
         return outs
-
-
-class Bound:
-    """A kernel whose last inputs are given: it runs as a kernel of the others does."""
-
-    __slots__ = ("_kernel", "_last")
-
-    def __init__(self, kernel: Kernel, last: Sequence[np.ndarray]) -> None:
-        self._kernel, self._last = kernel, tuple(last)
-
-    def fast(self, *arguments: Any) -> Any:
-        """As :attr:`Kernel.fast`, without arrays to write to."""
-        return self._kernel.fast(*arguments, *self._last)
-
-    def __call__(self, *arguments: Any, out: Any = None) -> Any:
-        """As :meth:`Kernel.__call__`."""
-        return self._kernel(*arguments, *self._last, out=out)
-
-    def batch(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """As :meth:`Kernel.batch`."""
-        return self._kernel.batch(*arguments, *self._last, out=out, threads=threads)
-
-    def python(self, *arguments: Any, out: Any = None) -> Any:
-        """As :meth:`Kernel.python`."""
-        return self._kernel.python(*arguments, *self._last, out=out)
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything else (counts, flops, sparsity, ...) is the kernel's."""
-        return getattr(self._kernel, name)

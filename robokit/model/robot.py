@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit import hooks
 from robokit.conventions import FLOATING_BASE
-from robokit.derived import Derived, cached_attribute
+from robokit.derived import Derived, Recent, cached_attribute
 from robokit.errors import Diagnostic, ShapeError, UnknownName
 from robokit.model import inertial_parameters as inertial
 from robokit.model.configurations import Configurations, finite_values
@@ -19,6 +19,9 @@ from robokit.model.geometry import Placement
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.sparsity import inertia_pattern
 from robokit.model.tree import Tree
+
+MOST_GRAVITIES = 4
+"""Of which a robot keeps variants that nobody uses: each has its machine code, megabytes for a humanoid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,7 @@ class Robot(Configurations):
         source: file the robot came from, or "<string>", "<code>".
         parameters: inertial parameters that the robot's kernels take as an input, (N + 1, 10) or
             (B, N + 1, 10); None where they are constants of the code. See :meth:`with_inertias`.
-        shared_kernels: kernels of all robots that differ in these parameters or in gravity.
+        shared_kernels: by gravity, kernels of all robots that differ in these parameters or in gravity.
     """
 
     name: str
@@ -51,7 +54,7 @@ class Robot(Configurations):
     diagnostics: list[Diagnostic] = field(default_factory=list)
     source: str = "<code>"
     parameters: np.ndarray | None = None
-    shared_kernels: dict[Any, Any] = field(default_factory=dict)
+    shared_kernels: dict[tuple[float, ...], dict[Any, Any]] = field(default_factory=dict)
     mimic_joints: tuple[Joint, ...] = ()
 
     def __repr__(self) -> str:
@@ -162,14 +165,15 @@ class Robot(Configurations):
     # ---- variants ------------------------------------------------------------------------------
 
     def with_gravity(self, gravity: Sequence[float]) -> Robot:
-        """The same robot under another gravity, (3,) in world axes [m/s^2]."""
-        g = tuple(float(x) for x in finite_values("gravity", gravity, 3))
+        """The same robot under another gravity, (3,) in world axes [m/s^2].
+
+        Equal numbers give the same object as long as it is in use, or was among the last few asked for.
+        """
+        x, y, z = finite_values("gravity", gravity, 3).tolist()
+        g = (x, y, z)
         if g == self.tree.gravity:
             return self
-        cached = self._by_gravity.get(g)
-        if cached is None:
-            cached = self._by_gravity[g] = replace(self, tree=replace(self.tree, gravity=g))  # type: ignore[arg-type]
-        return cached
+        return self._by_gravity.get(g, lambda: replace(self, tree=replace(self.tree, gravity=g)))
 
     def with_inertias(self, inertias: Mapping[str, Any] | np.ndarray | Sequence[Any]) -> Robot:
         """The same robot with other masses, centres of mass and inertias, without compiling anew.
@@ -214,8 +218,16 @@ class Robot(Configurations):
         return replace(self, tree=tree, links=links, parameters=parameters)
 
     @cached_attribute
-    def _by_gravity(self) -> dict[tuple[float, ...], Robot]:
-        return {}
+    def _by_gravity(self) -> Recent[Robot]:
+        return Recent(MOST_GRAVITIES)
+
+    def kernels_of_all_inertias(self) -> dict[Any, Any]:
+        """The kernels that this robot shares with all that differ from it in their inertias."""
+        found = self.shared_kernels.setdefault(self.tree.gravity, {})
+        for other in list(self.shared_kernels)[:-MOST_GRAVITIES]:
+            if other != self.tree.gravity:
+                self.shared_kernels.pop(other, None)
+        return found
 
     def cost(self) -> Any:
         """Exact operation counts of the algorithms on this robot: :func:`robokit.cost`."""

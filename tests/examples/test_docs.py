@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import sys
 from html.parser import HTMLParser
@@ -64,18 +65,22 @@ def test_the_chapters_list_every_dynamics_function():
 
 
 class Picture(HTMLParser):
-    """Classes and links of an SVG's groups and anchors."""
+    """Boxes, arrows and links of an SVG of the house."""
 
     def __init__(self, svg: str) -> None:
         super().__init__()
         self.arrows: list[set[str]] = []
+        self.boxes: list[str] = []
         self.links: list[str] = []
         self.feed(svg)
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
-        if tag == "g":
-            self.arrows.append(set(given["class"].split()))
+        kinds = (given.get("class") or "").split()
+        if tag == "g" and "import" in kinds:
+            self.arrows.append(set(kinds))
+        if tag == "g" and "part" in kinds:
+            self.boxes += [kind.removeprefix("at-") for kind in kinds if kind.startswith("at-")]
         if tag == "a":
             self.links.append(given["href"])
 
@@ -83,11 +88,11 @@ class Picture(HTMLParser):
 @pytest.mark.parametrize("folder", house.FLOORS)
 def test_the_picture_of_the_house_has_every_part_and_every_import(folder):
     drawn = Picture(house_picture.draw(folder))
-    parts = [part for parts in house.FLOORS[folder] for part in parts]
-    assert len(drawn.links) == len(parts)
+    assert sorted(drawn.boxes) == sorted(part for parts in house.FLOORS[folder] for part in parts)
     for link in drawn.links:
         assert f".. _{link.removeprefix('#')}:\n" in page("architecture"), f"no paragraph {link}"
     edges = house_picture.imports_between(folder)
+    assert edges
     arrows = {frozenset({f"from-{a}", f"to-{b}"}) for a, b in edges}
     assert {frozenset(arrow - {"import", "drawn", "implied", "up"}) for arrow in drawn.arrows} == arrows
 
@@ -144,6 +149,16 @@ def test_tests_and_files_that_a_page_names_exist(path):
         assert f"def {name}(" in tests, f"{path.name} names {name}, which is not there"
     for name in re.findall(r"``((?:robokit|tests|robots|docs|examples)/[\w/.]+)``", text):
         assert (ROOT / name).exists(), f"{path.name} names {name}, which is not there"
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_modules_and_what_they_hold_are_where_a_page_says(path):
+    text = path.read_text(encoding="utf-8")
+    lists = re.findall(r"^ *from (robokit[\w.]*) import ([\w, ]+)", text, re.M)
+    named = {f"{module}.{name.strip()}" for module, names in lists for name in names.split(",")}
+    for name in named | set(re.findall(r"(?<![\w/])robokit(?:\.[A-Za-z_]\w*)+", text)):
+        if not name.endswith((".rst", ".md")):
+            pkgutil.resolve_name(name)
 
 
 @pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)

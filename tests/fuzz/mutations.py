@@ -214,7 +214,7 @@ class Findings:
 
 
 def attempt(k: int, text: str | bytes, found: Findings) -> None:
-    """Loads one input and books what happens."""
+    """Loads one input and records what happens."""
     start = time.perf_counter()
     try:
         signal.alarm(HUNG)

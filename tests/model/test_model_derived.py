@@ -1,19 +1,22 @@
 """Attributes computed once: without a lock that a forked child could wait for, the same for all threads."""
 
 import copy
+import gc
 import os
 import pickle
 import signal
 import threading
 import time
+import weakref
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.derived import Derived, cached_attribute
+from robokit.derived import Derived, Recent, cached_attribute
 from robokit.model import robot as robot_module
+from robokit.model.robot import MOST_GRAVITIES
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -137,3 +140,54 @@ def test_what_others_derived_from_a_robot_does_not_travel_with_it():
     for twin in (pickle.loads(pickle.dumps(robot)), copy.copy(robot), copy.deepcopy(robot), fresh(robot)):
         assert twin.derived.get("test", lambda: 2) == 2
     assert robot.derived.get("test", lambda: 3) == 1
+
+
+def test_what_was_asked_for_long_ago_and_is_not_in_use_goes():
+    store, made = Recent(2), []
+
+    class Value:
+        pass
+
+    def make() -> Value:
+        made.append(1)
+        return Value()
+
+    first = store.get(0, make)
+    gone = [weakref.ref(store.get(k, make)) for k in range(1, 5)]
+    assert [each() is None for each in gone] == [True, True, False, False]
+    assert store.get(0, make) is first and store.get(4, make) is gone[-1]()
+    assert len(made) == 5
+
+
+@pytest.mark.parametrize("varied", [False, True])
+def test_robots_under_many_gravities_do_not_pile_up(varied):
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    if varied:
+        robot = robot.with_inertias(robot.inertial_parameters)
+    used, kernels = [], []
+    for k in range(12):
+        one = robot.with_gravity((0.0, 0.0, -1.0 - k))
+        rk.gravity_forces(one, one.neutral() + 0.1)
+        trajectory = rk.simulate(robot, duration=0.01, gravity=(0.0, 0.0, -1.0 - k))
+        assert trajectory.robot is one, "the same robot while it is in use"
+        used.append(weakref.ref(one))
+        kernels.append(weakref.ref(getattr(made := one.kernels["gravity_forces"], "_kernel", made)))
+    again = robot.with_gravity((0.0, 0.0, -12.0))
+    assert again is one
+    del one, again, made, trajectory
+    gc.collect()
+    assert sum(each() is not None for each in used) <= MOST_GRAVITIES
+    assert sum(each() is not None for each in kernels) <= MOST_GRAVITIES
+    assert len(robot.shared_kernels) <= MOST_GRAVITIES
+
+
+def test_robots_of_other_inertias_under_one_gravity_share_their_kernels():
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    gravity = (0.0, 0.0, -3.0)
+    parameters = robot.inertial_parameters
+    one = robot.with_inertias(parameters).with_gravity(gravity)
+    rk.gravity_forces(one, one.neutral())
+    made = list(one.kernels_of_all_inertias().values())
+    other = robot.with_gravity(gravity).with_inertias(2.0 * parameters)
+    rk.gravity_forces(other, one.neutral())
+    assert list(other.kernels_of_all_inertias().values()) == made and len(made) == 1

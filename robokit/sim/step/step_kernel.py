@@ -126,7 +126,7 @@ class Program:
         key, text = robot.fingerprint, self.text
         if self.open:
             bare = self._bare()
-            kernels, text = robot.shared_kernels, bare.text
+            kernels, text = robot.kernels_of_all_inertias(), bare.text
             described = (*described[:2], bare.joints, bare.by_body, described[-1])
             key = robot.fingerprint_without_inertias + b"inertial parameters"
         key += repr(described).encode()
