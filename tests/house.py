@@ -38,7 +38,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("ground", "rollout_forces", "run_warnings", "default_step"),
+        ("ground", "rollout_forces", "run_warnings", "default_step", "saved_robot", "trajectory_file"),
         ("contact_points",),
         ("step",),
         ("recorded",),

@@ -66,12 +66,16 @@ class Compiling(logging.Handler):
 
     def _show(self) -> None:
         while not self._ended.wait(PERIOD):
-            what, waited = self._what, time.monotonic() - self._since
-            if what and waited > PATIENCE:
-                text = f"{what}: {waited:.0f} s"[:79]
-                self._width = max(self._width, len(text))
-                sys.stderr.write(f"\r{text:<{self._width}}")
-                sys.stderr.flush()
+            self.acquire()  # as emit does: no line is written after it was cleared
+            try:
+                waited = time.monotonic() - self._since
+                if self._what and waited > PATIENCE:
+                    text = f"{self._what}: {waited:.0f} s"[:79]
+                    self._width = max(self._width, len(text))
+                    sys.stderr.write(f"\r{text:<{self._width}}")
+                    sys.stderr.flush()
+            finally:
+                self.release()
 
     def _clear(self) -> None:
         if self._width:

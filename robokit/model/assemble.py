@@ -109,8 +109,15 @@ def assemble(
     placed_links = []
     for link in links.values():
         body, placement = frame[link.name]
-        own, before = _body_inertia(link, placement), inertia[body]
-        inertia[body] = own if before is None else before + own
+        with np.errstate(over="ignore", invalid="ignore"):
+            own, before = _body_inertia(link, placement), inertia[body]
+        total = own if before is None else before + own
+        if not all(map(math.isfinite, (total.m, *total.h, *total.Ibar))):
+            raise ModelError(
+                f"link {link.name!r}: its mass {link.mass:g} kg and inertia are too large to be added to "
+                f"those of body {body_names[body]!r}: the sum is not finite"
+            )
+        inertia[body] = total
         placed_links.append(
             Link(
                 link.name,

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import real_array
 from robokit.errors import ModelError, UnknownName
 from robokit.model.geometry import Placement
 from robokit.model.parts import Link
@@ -152,7 +153,13 @@ def _by_link(bodies: Bodies, change: Mapping[str, Any]) -> tuple[np.ndarray, tup
         out[..., body, :] = 0.0
     for link in links:  # in document order, as when the robot was built
         if link.body in touched:
-            out[..., link.body, :] += _placed(link, link.placement)
+            with np.errstate(over="ignore", invalid="ignore"):
+                out[..., link.body, :] += _placed(link, link.placement)
+            if not np.isfinite(out[..., link.body, :]).all():
+                raise ModelError(
+                    f"link {link.name!r}: its mass and inertia are too large to be added to those of its "
+                    "body: the sum is not finite"
+                )
     return out, tuple(links)
 
 
@@ -172,15 +179,13 @@ def _link_row(m: np.ndarray, c: np.ndarray, I: np.ndarray) -> np.ndarray:
 
 def _by_body(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
     rows = len(bodies.names)
-    try:
-        given = np.array(change, dtype=float)
-    except (TypeError, ValueError):
-        given = np.empty(0)
+    accepted = f"({rows}, {COUNT}) or (B, {rows}, {COUNT})"
+    given = np.array(real_array("inertias", change, accepted, ModelError))
     if given.ndim not in (2, 3) or given.shape[-2:] != (rows, COUNT):
         raise ModelError(
-            f"inertias: expected {{link: (mass, com, inertia)}} or an array ({rows}, {COUNT}) or "
-            f"(B, {rows}, {COUNT}) like robot.inertial_parameters (row 0 is the reference body), "
-            f"got shape {np.shape(change) if given.size else type(change).__name__}"
+            f"inertias: expected {{link: (mass, com, inertia)}} or an array {accepted} "
+            f"like robot.inertial_parameters (row 0 is the reference body), "
+            f"got shape {given.shape}"
         )
     old = bodies.parameters
     if bodies.floating and np.any(given[..., 0, :] != 0.0):
@@ -224,13 +229,10 @@ def _scalar(m: np.ndarray) -> Any:
 
 
 def _numbers(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        array = None
     n = len(shape)
-    if array is None or array.ndim not in (n, n + 1) or array.shape[array.ndim - n :] != shape:
-        expected = f"{shape} or (B, {', '.join(map(str, shape))})" if n else "one number or (B,)"
+    expected = f"{shape} or (B, {', '.join(map(str, shape))})" if n else "() or (B,)"
+    array = np.array(real_array(what, value, expected, ModelError))
+    if array.ndim not in (n, n + 1) or array.shape[array.ndim - n :] != shape:
         raise ModelError(f"{what}: expected {expected}, got {value!r}")
     if not np.all(np.isfinite(array)):
         raise ModelError(f"{what} must be finite, got {value!r}")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -17,12 +14,14 @@ import numpy as np
 from robokit import hooks
 from robokit.derived import cached_attribute
 from robokit.errors import RobokitError, ShapeError
+from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim import saved_robot, trajectory_file
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces
 from robokit.sim.step.step_kernel import Program
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Trajectory:
         if s.get("dt_chosen"):
             say("time step", f"{1e3 * s['dt']:g} ms, chosen for the robot")
         if s.get("steps_per_second"):
-            say("speed", f"{s['steps_per_second']:,.0f} steps/s ({s['integrator']})")
+            say("speed", f"{s['steps_per_second']:,.0f} steps/s ({s.get('integrator', '?')})")
         e = self.energy
         say("energy", f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end, "
             f"{e.dissipated[-1]:.4g} J dissipated")  # fmt: skip
@@ -139,13 +138,13 @@ class Trajectory:
             linear, angular = (s[f"momentum_corrected_{k}"] for k in ("linear", "angular"))
             say("corrected", f"{linear:.2e} N s and {angular:.2e} N m s missed by the steps, summed")
         if self.ground is not None:
-            fz = self.contact_force[-1, 2]
+            fz, deepest = self.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
             say(
                 "contact",
-                f"{fz:.4g} N upward at the end, deepest point {1e3 * s['deepest_penetration']:.2g} mm",
+                f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm",
             )
         if s.get("default_damping"):
-            joints = f"{s['default_damping_joints']} joints that have none"
+            joints = f"{s.get('default_damping_joints', 0)} joints that have none"
             say("damping", f"{s['default_damping']:g} N m s/rad assumed in {joints}")
         return lines
 
@@ -158,7 +157,7 @@ class Trajectory:
     # ---- files ---------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to one .npz file, with the text of the robot's URDF where there is one.
+        """Write everything to one .npz file, with the robot as URDF text and its parameters as numbers.
 
         Args:
             path: where to; ".npz" is appended where it is missing.
@@ -172,15 +171,6 @@ class Trajectory:
         about: dict[str, Any] = {"format": FORMAT, "summary": self.summary, "ground": None, "robot": None}
         if self.ground is not None:
             about["ground"] = {**asdict(self.ground)}
-        if self.robot is not None:
-            about["robot"] = {
-                "name": self.robot.name,
-                "base": self.robot.base,
-                "gravity": list(self.robot.tree.gravity),
-                "joint_names": list(self.robot.joint_names),
-                "source": str(self.robot.source),
-                "urdf": _source_text(self.robot.source),
-            }
         arrays = {name: getattr(self, name) for name in ("t", "q", "v", "momentum", "contact_force")}
         arrays |= {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
         if self.tau is not None:
@@ -189,49 +179,56 @@ class Trajectory:
         if contacts is not None:
             about["contact_links"] = list(contacts.links)
             arrays |= {"contact_points": contacts.points, "contact_forces": contacts.forces}
-        with open(path, "wb") as file:
-            np.savez_compressed(file, about=np.array(json.dumps(about, default=float)), **arrays)
+        if self.robot is not None:
+            about["robot"], numbers = saved_robot.record(self.robot)
+            arrays |= numbers
+        trajectory_file.write(path, about, arrays)
         return path
 
     @staticmethod
-    def load(path: str | os.PathLike[str], robot: Robot | None = None) -> Trajectory:
+    def load(
+        path: str | os.PathLike[str],
+        robot: Robot | None = None,
+        package_dirs: Sequence[str | os.PathLike[str]] = (),
+    ) -> Trajectory:
         """Read what :meth:`save` wrote.
+
+        The robot is made of the text in the file; no other file is read. It has the inertial parameters, the
+        base, the gravity and the coupled joints that it had when it moved.
 
         Args:
             path: the file.
-            robot: the robot it belongs to. By default the robot is loaded again from the file it came
-                from, or from the text kept in the trajectory; where neither works, ``.robot`` is None.
+            robot: the robot that moved, instead of that of the text. It must be the same; gravity is taken
+                from the file.
+            package_dirs: folders in which the meshes and pictures of the text are looked for; by default
+                they are not, and a page shows the robot without them.
+
+        Returns:
+            the trajectory. Its ``.robot`` is None where no URDF can say the robot (it was built in code with
+            helical or spherical joints, for example) and none is given.
 
         Raises:
-            ShapeError: not a trajectory, or a robot that does not fit.
+            ShapeError: not a trajectory, one that unpacks to more than its size can explain, or a robot that
+                does not fit; says what differs.
+            WrongType: robot is no Robot.
+
+        Warns:
+            UserWarning: the text does not make the robot that was stored; ``.robot`` is None.
         """
+        if robot is not None and not isinstance(robot, Robot):
+            raise not_a_robot(robot)
+        about, arrays = trajectory_file.read(path)
         try:
-            with np.load(path, allow_pickle=False) as data:
-                arrays = {name: data[name] for name in data.files}
-            about = json.loads(str(arrays.pop("about")))
-            energy = Energy(**{f.name: arrays[f"energy_{f.name}"] for f in fields(Energy)})
-            t, q, v = (arrays[name] for name in ("t", "q", "v"))
-            momentum, contact_force = arrays["momentum"], arrays["contact_force"]
-            if {len(x) for x in arrays.values()} != {len(t)} or (q.ndim, v.ndim) != (2, 2):
-                raise ValueError("its arrays do not fit together")
-            given, summary = about["robot"] or {}, about["summary"]
-            ground = Ground(**about["ground"]) if about["ground"] else None
-        except (LookupError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            numbers = {name: arrays.pop(name) for name in list(arrays) if name.startswith("robot_")}
+            given = about["robot"] or {}
+            found = _checked(about, arrays)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ShapeError(f"{os.fspath(path)}: not a trajectory saved by robokit ({error})") from error
-        if robot is None:
-            robot = _reload(given, q.shape[1], v.shape[1])
-        elif (robot.nq, robot.nv) != (q.shape[1], v.shape[1]) or list(robot.joint_names) != given.get(
-            "joint_names", list(robot.joint_names)
-        ):
-            raise ShapeError(f"robot {robot.name!r} does not fit this trajectory of {given.get('name')!r}")
-        summary.setdefault("robot", given.get("name", "?"))
-        found = Trajectory(
-            t, q, v, energy, momentum, contact_force, robot, arrays.get("tau"), ground, summary
-        )
-        if "contact_points" in arrays:
-            found.__dict__["contacts"] = Contacts(
-                arrays["contact_points"], arrays["contact_forces"], tuple(about["contact_links"])
-            )
+        given = {**given, "sizes": [found.q.shape[1], found.v.shape[1]]}
+        if robot is not None:
+            found.robot = saved_robot.fitted(robot, given, numbers)
+        else:
+            found.robot = saved_robot.restored(given, numbers, package_dirs)
         return found
 
     def to_html(self, path: str | os.PathLike[str], **options: Any) -> Path:
@@ -246,27 +243,38 @@ class Trajectory:
         return hooks.call("write_page", self, Path(path), **options)
 
 
-def _source_text(source: Any) -> str | None:
-    path = Path(str(source))
-    try:
-        return path.read_text(encoding="utf-8") if path.suffix else None
-    except (OSError, UnicodeDecodeError, ValueError):
-        return None
+def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory:
+    """The trajectory of a file's contents, without its robot.
 
-
-def _reload(given: dict[str, Any], nq: int, nv: int) -> Robot | None:
-    """The robot again, if it still has the same joints."""
-    from robokit.urdf import load_urdf, loads_urdf
-
-    attempts: Sequence[Any] = (
-        lambda: load_urdf(given["source"], base=given["base"]),
-        lambda: loads_urdf(given["urdf"], base=given["base"], folder=Path(given["source"]).parent),
-    )
-    for attempt in attempts:
-        try:
-            robot = attempt()
-        except (RobokitError, OSError, KeyError, TypeError, ValueError, AttributeError):
-            continue
-        if (robot.nq, robot.nv, list(robot.joint_names)) == (nq, nv, given["joint_names"]):
-            return robot.with_gravity(given["gravity"])
-    return None
+    Raises:
+        LookupError, TypeError, ValueError, AttributeError, OverflowError: they do not make one.
+    """
+    energy = Energy(**{f.name: arrays.pop(f"energy_{f.name}") for f in fields(Energy)})
+    t, q, v, momentum, force = (arrays.pop(k) for k in ("t", "q", "v", "momentum", "contact_force"))
+    tau = arrays.pop("tau", None)
+    links = tuple(str(link) for link in about.get("contact_links", ()))
+    T = len(t)
+    shapes = [
+        (t, (T,)),
+        (q, (T, *q.shape[1:2])),
+        (v, (T, *v.shape[1:2])),
+        (momentum, (T, 6)),
+        (force, (T, 3)),
+    ]
+    shapes += [(getattr(energy, f.name), (T,)) for f in fields(Energy)]
+    if tau is not None:
+        shapes.append((tau, v.shape))
+    touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
+    shapes += [(x, (T, len(links), 3)) for x in touching]
+    if not T or q.ndim != 2 or v.ndim != 2 or len(touching) == 1 or arrays:
+        raise ValueError("its arrays are not those of a trajectory")
+    if any(x.shape != shape for x, shape in shapes):
+        raise ValueError("its arrays do not fit together")
+    given, summary = about["robot"] or {}, about["summary"]
+    summary.setdefault("robot", str(given.get("name", "?")))
+    ground = Ground(**about["ground"]) if about["ground"] else None
+    found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary)
+    if touching:
+        found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)
+    found.report()  # raises for figures that are no numbers
+    return found

@@ -1,4 +1,4 @@
-"""Collects findings, so that one run tells all of them."""
+"""Collects findings, so that all problems of a file are reported at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 _SHOWN = 20  # findings in the message of an error; the rest is in .diagnostics
 
 MOST_COMPARED = 10_000
-"""Pairs of names that are compared for the hints of one report: a file of wrong names is not searched on."""
+"""Pairs of names that are compared for the hints of one report; after that there are no more hints."""
 
 
 class Report:
@@ -36,7 +36,7 @@ class Report:
     def once(
         self, code: str, kind: str, element: str, line: int, message: str, hint: str | None = None
     ) -> None:
-        """A finding that is told once for all its repetitions of the same kind, with their number."""
+        """A finding that is reported once for all its repetitions of the same kind, with their number."""
         self._codes.add(code)
         first = self._repeated.get((code, kind))
         if first is None:

@@ -41,7 +41,7 @@ PathLike = str | os.PathLike[str]
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """No search for garbage meanwhile: reading makes many objects and no cycle, and a search sees all."""
+    """Pauses the garbage collector: reading makes many objects and no cycles, and each search visits all."""
     was = gc.isenabled()
     gc.disable()
     try:

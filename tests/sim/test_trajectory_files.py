@@ -1,12 +1,18 @@
 """Saving and loading trajectories."""
 
+import io
 import json
+import os
+import sys
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
 import sim_models as m
 
 import robokit as rk
+from robokit.model import Mesh, ModelBuilder, Shape, lock_joints
 
 
 def _same(a, b):
@@ -44,18 +50,193 @@ def test_robot_comes_from_the_kept_text_when_its_file_is_gone(tmp_path):
     assert loaded.robot is not None and loaded.robot.gravity[2] == -1.62
 
 
-def test_robot_of_code_is_given_or_missing(tmp_path):
+def test_a_robot_made_in_code_comes_back(tmp_path):
     trajectory = rk.simulate(m.box(), duration=0.02, controller=lambda t, q, v: np.zeros(6))
     path = trajectory.save(tmp_path / "t.npz")
     loaded = rk.Trajectory.load(path)
     _same(trajectory, loaded)
-    assert loaded.robot is None and "box" in repr(loaded)
     assert np.array_equal(loaded.tau, trajectory.tau)
+    assert loaded.robot.fingerprint == m.box().fingerprint
+    assert rk.Trajectory.load(path, robot=m.box()).robot is m.box()
+    with pytest.raises(rk.ShapeError, match=r"does not fit .*base is 'fixed', the trajectory's 'floating'"):
+        rk.Trajectory.load(path, robot=m.double_pendulum())
+    with pytest.raises(rk.WrongType, match="load it first"):
+        rk.Trajectory.load(path, robot="box.urdf")
+
+
+def test_a_robot_that_no_urdf_can_say_is_given_or_missing(tmp_path):
+    robot = m.free_chain()
+    path = rk.simulate(robot, duration=0.02).save(tmp_path / "t.npz")
+    loaded = rk.Trajectory.load(path)
+    assert loaded.robot is None and "free_chain" in repr(loaded)
     with pytest.raises(rk.RobokitError, match="robot="):
         loaded.to_html(tmp_path / "x.html")
-    assert rk.Trajectory.load(path, robot=m.box()).robot is m.box()
-    with pytest.raises(rk.ShapeError, match="fit"):
-        rk.Trajectory.load(path, robot=m.double_pendulum())
+    assert rk.Trajectory.load(path, robot=robot).robot is robot
+
+
+# ---- the robot that moved --------------------------------------------------------------------------------
+
+
+def test_changed_inertias_come_back(tmp_path):
+    """75 kg in the file, 113 kg in the run: what moved is what is loaded."""
+    heavy = m.humanoid().with_inertias(1.5 * m.humanoid().inertial_parameters)
+    by_link = m.humanoid().with_inertias({"pelvis": (50.0, None, None)})
+    for robot in (heavy, by_link):
+        path = rk.simulate(robot, duration=0.01).save(tmp_path / "t.npz")
+        loaded = rk.Trajectory.load(path)
+        assert np.array_equal(loaded.robot.inertial_parameters, robot.inertial_parameters)
+        assert loaded.robot.fingerprint == robot.fingerprint
+        with pytest.raises(rk.ShapeError, match=r"another mass or inertia \(in all 75 kg, the trajectory's"):
+            rk.Trajectory.load(path, robot=m.humanoid())
+
+
+def test_an_edited_robot_comes_back(tmp_path):
+    arm = rk.load_urdf(m.ROBOTS / "arm.urdf")
+    robot = lock_joints(arm, {arm.joint_names[1]: 0.3})
+    path = rk.simulate(robot, duration=0.01).save(tmp_path / "t.npz")
+    loaded = rk.Trajectory.load(path).robot
+    assert loaded.joint_names == robot.joint_names and loaded.nq == arm.nq - 1
+    q = robot.random_configuration(0)
+    assert rk.crba(loaded, q) == pytest.approx(rk.crba(robot, q), abs=1e-12)
+    with pytest.raises(rk.ShapeError, match=r"it has nq .* the trajectory"):
+        rk.Trajectory.load(path, robot=arm)
+
+
+MIMIC = """<robot name="twins"><link name="a"/>
+<link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="c"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="lead" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint>
+<joint name="follow" type="continuous"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/>
+<origin xyz="0 0 1"/><mimic joint="lead" multiplier="-2"/></joint></robot>"""
+
+
+def test_coupled_mimic_joints_come_back(tmp_path):
+    for mimic, nq in ((None, 2), ("couple", 1)):
+        robot = rk.loads_urdf(MIMIC, mimic=mimic)
+        path = rk.simulate(robot, np.full(nq, 0.1), duration=0.01).save(tmp_path / "t.npz")
+        loaded = rk.Trajectory.load(path).robot
+        assert loaded.nq == nq and loaded.fingerprint == robot.fingerprint
+    with pytest.raises(rk.ShapeError, match="mimic is None, the trajectory's 'couple'"):
+        rk.Trajectory.load(path, robot=rk.loads_urdf(MIMIC))
+
+
+def test_another_place_of_a_joint_is_told(tmp_path):
+    path = rk.simulate(rk.loads_urdf(MIMIC), duration=0.01).save(tmp_path / "t.npz")
+    other = rk.loads_urdf(MIMIC.replace('xyz="0 0 1"', 'xyz="0 0 1.1"'))
+    with pytest.raises(rk.ShapeError, match="joint 'follow' is at another place"):
+        rk.Trajectory.load(path, robot=other)
+
+
+def _tampered(path, to, change):
+    """The file with another text about it: change works on the dict."""
+    with np.load(path) as data:
+        arrays = {name: data[name] for name in data.files}
+    about = json.loads(str(arrays["about"]))
+    change(about)
+    np.savez(to, **arrays | {"about": np.array(json.dumps(about))})
+    return to
+
+
+def test_a_text_that_is_another_robot_is_told(tmp_path):
+    path = rk.simulate(rk.loads_urdf(MIMIC), duration=0.01).save(tmp_path / "t.npz")
+    for change, said in (
+        (lambda r: r.update(urdf=MIMIC.replace('xyz="0 0 1"', 'xyz="0 0 2"')), "joint 'follow'"),
+        (lambda r: r.update(urdf=r["urdf"].replace("<link", "<knil")), "well-formed"),
+        (lambda r: r.update(base="sideways"), "no base named"),
+        (lambda r: r.update(gravity="down"), "gravity"),
+        (lambda r: r.update(joint_names=["lead", "other"]), "joint names is 'follow'"),
+    ):
+        other = _tampered(path, tmp_path / "other.npz", lambda about, change=change: change(about["robot"]))
+        with pytest.warns(UserWarning, match=f"does not make the robot of this trajectory .*({said})"):
+            assert rk.Trajectory.load(other).robot is None
+
+
+# ---- files that want to be more --------------------------------------------------------------------------
+
+
+def test_loading_reads_no_file_but_its_own(tmp_path, monkeypatch):
+    """The file may name any source, mesh and picture: none is read, nothing is run."""
+    trap = tmp_path / "trap.xacro"
+    trap.write_text('<robot name="trap" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="a"/></robot>')
+    mesh = tmp_path / "pkg" / "mesh.stl"
+    mesh.parent.mkdir()
+    mesh.write_bytes(b"solid x\nendsolid x\n")
+    shape = Shape(Mesh("package://pkg/mesh.stl", path=mesh), texture_filename="package://pkg/mesh.stl")
+    builder = ModelBuilder("looks")
+    builder.link("a", mass=1.0, inertia=np.eye(3), visuals=(shape, Shape(Mesh(str(mesh), path=mesh))))
+    path = rk.simulate(builder.build("floating"), duration=0.01).save(tmp_path / "t.npz")
+    path = _tampered(path, tmp_path / "u.npz", lambda about: about["robot"].update(source=str(trap)))
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path))
+    opened = []
+    names = ("open", "subprocess.Popen", "os.exec", "os.system", "os.posix_spawn")
+
+    def watch(event, arguments):
+        if opened is not None and event in names and watching:
+            opened.append((event, str(arguments[0])))
+
+    watching = True
+    sys.addaudithook(watch)
+    loaded = rk.Trajectory.load(path)
+    watching = False
+    assert {name for _, name in opened if str(tmp_path) in name} == {str(path)}
+    assert all(event == "open" for event, _ in opened)
+    assert [s.geometry.path for s in loaded.robot.links[0].visuals] == [None, None]
+    asked = rk.Trajectory.load(path, package_dirs=[tmp_path]).robot.links[0].visuals
+    assert [s.geometry.path for s in asked] == [mesh, mesh]
+    elsewhere = rk.Trajectory.load(path, package_dirs=[tmp_path / "none"]).robot.links[0].visuals
+    assert [s.geometry.path for s in elsewhere] == [None, None]
+
+
+def test_files_of_the_first_format_load_by_their_text(tmp_path, saved):
+    with np.load(saved) as data:
+        arrays = {name: data[name] for name in data.files if not name.startswith("robot_")}
+    about = json.loads(str(arrays["about"]))
+    kept = ("name", "base", "gravity", "joint_names", "source", "urdf")
+    about |= {"format": 1, "robot": {k: about["robot"][k] for k in kept}}
+    np.savez(tmp_path / "old.npz", **arrays | {"about": np.array(json.dumps(about))})
+    assert rk.Trajectory.load(tmp_path / "old.npz").robot.fingerprint == m.box().fingerprint
+    about["robot"]["urdf"] = None
+    np.savez(tmp_path / "old.npz", **arrays | {"about": np.array(json.dumps(about))})
+    assert rk.Trajectory.load(tmp_path / "old.npz").robot is None
+
+
+def test_a_small_file_does_not_unpack_to_a_large_one(saved, tmp_path):
+    path = tmp_path / "bomb.npz"
+    with np.load(saved) as data:
+        arrays = {name: data[name] for name in data.files}
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 26, 7)}
+    )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for name, array in arrays.items():
+            with packed.open(f"{name}.npy", "w") as file:
+                if name == "q":
+                    file.write(header.getvalue())
+                    for _ in range(160):
+                        file.write(bytes(1 << 20))
+                else:
+                    np.lib.format.write_array(file, array)
+    assert path.stat().st_size < 3 << 20
+    tracemalloc.start()
+    with pytest.raises(
+        rk.ShapeError, match=r"bomb\.npz: not a trajectory .* would unpack to 167,\d{3},\d{3}"
+    ):
+        rk.Trajectory.load(path)
+    with zipfile.ZipFile(path, "w") as packed, packed.open("q.npy", "w") as file:
+        file.write(header.getvalue())  # it says 3.5 GiB and holds nothing
+    with pytest.raises(rk.ShapeError, match="which is not what it holds"):
+        rk.Trajectory.load(path)
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "t.npz")
+    with pytest.raises(rk.ShapeError, match="no regular file"):
+        rk.Trajectory.load(tmp_path / "t.npz")
 
 
 def test_other_files_are_refused(tmp_path):
@@ -99,6 +280,14 @@ def test_damaged_files_are_refused(saved, tmp_path, damage):
         {"about": np.array("{}")},
         {"about": np.array("[1]")},
         {"about": np.array("no json")},
+        {"about": np.array("[" * 100_000)},
+        {"about": np.array(json.dumps({"robot": [], "summary": [], "ground": None}))},
+        {"about": np.array(json.dumps({"robot": None, "summary": {"steps": "many"}, "ground": None}))},
+        {"t": np.zeros(0)},
+        {"q": np.zeros((5, 7), dtype=complex)},
+        {"q": np.array([["x"] * 7] * 5)},
+        {"contact_points": None},
+        {"surplus": np.zeros(5)},
         {"about": np.array(json.dumps({"robot": None, "summary": {}, "ground": {"friction": -1.0}}))},
         {"about": np.array(json.dumps({"robot": None, "summary": {}, "ground": {"colour": "red"}}))},
     ],

@@ -75,14 +75,11 @@ def _check_base_name(robot: RobotDescription, report: Report) -> None:
             continue
         where = f"joint {joint.name!r}"
         if joint.moves:
-            message = (
-                f"moves, and base='floating' adds a joint of the same name before it (type={joint.type!r})"
-            )
+            message = f"moves (type={joint.type!r}), and base='floating' adds a joint of the same name"
             report.add("base-floats-twice", where, joint.line, message)
         else:
-            message = (
-                f"is fixed and becomes {fixed_base_name(robot)!r}: base='floating' adds a joint of its name"
-            )
+            name = fixed_base_name(robot)
+            message = f"is fixed and is renamed to {name!r}: base='floating' adds a joint of its name"
             report.add("joint-renamed", where, joint.line, message)
         return
 
@@ -103,5 +100,5 @@ def _check_materials(robot: RobotDescription, report: Report) -> None:
             material = visual.material
             if material is not None and not material.defined and material.name and material.name not in table:
                 where = f"link {link.name!r} visual"
-                message = f"material {material.name!r} is defined nowhere: default colour"
+                message = f"material {material.name!r} is not defined; the default colour is used"
                 report.once("material-undefined", material.name, where, material.line, message)
