@@ -113,8 +113,8 @@ def with_pinocchio(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray)
 def with_mujoco(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, float]:
     """Errors by quantity; none where MuJoCo refuses the robot."""
     import mujoco
+    from models import frictionless
     from mujoco_model import model_without_shapes
-    from simulation import frictionless
 
     try:
         model = model_without_shapes(robot)
