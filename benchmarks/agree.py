@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from measure import step
+from models import frictionless
 
 import robokit as rk
 from robokit.interop import MujocoAdapter, PinocchioAdapter
@@ -113,7 +114,6 @@ def with_pinocchio(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray)
 def with_mujoco(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, float]:
     """Errors by quantity; none where MuJoCo refuses the robot."""
     import mujoco
-    from models import frictionless
     from mujoco_model import model_without_shapes
 
     try:

@@ -47,6 +47,6 @@ def random_tree(n: int) -> rk.Robot:
 
 
 def frictionless(robot: rk.Robot) -> rk.Robot:
-    """The robot without damping, friction and limits in its joints, so that only the integrator is measured."""
+    """The robot without damping, friction and limits in its joints, to measure the integrator alone."""
     free = {"damping": 0.0, "friction": 0.0, "lower": -np.inf, "upper": np.inf}
     return replace(robot, joints=tuple(replace(joint, **free) for joint in robot.joints))

@@ -14,6 +14,7 @@ import copy
 import functools
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 from agree import Disagreement
