@@ -24,6 +24,9 @@ OBJ_STEPS, OBJ_STEPS_A_BYTE = 100_000_000, 20
 """Materials of an OBJ times its vertices, in any file, and more for each of its bytes: trimesh goes through
 all vertices for each material."""
 
+MOST_MATERIALS = 2_000
+"""Of an OBJ: trimesh compares the names of all pieces, and each material is one."""
+
 MOST_SOLIDS = 100
 """Solids of a text STL that are written so that they cannot be joined; trimesh compares all their names."""
 
@@ -57,7 +60,7 @@ def read_with_trimesh(path: Path, content: bytes, budget: Budget) -> Iterator[Su
     if kind == "stl":
         content = _checked_stl(content)
     elif kind == "obj":
-        content = _checked_obj(content, budget)
+        content = _checked_obj(content)
     else:
         content, name = _checked_ply(content)
     beside = _Materials(path.parent, budget)
@@ -135,7 +138,7 @@ def _checked_stl(content: bytes) -> bytes:
     return text
 
 
-def _checked_obj(content: bytes, budget: Budget) -> bytes:
+def _checked_obj(content: bytes) -> bytes:
     """An OBJ file, its continued lines joined.
 
     Raises:
@@ -143,6 +146,8 @@ def _checked_obj(content: bytes, budget: Budget) -> bytes:
     """
     text = _utf8(content).replace(b"\r\n", b"\n").replace(b"\\\n", b"")
     materials = len(set(re.findall(rb"usemtl[ \t]+([^\r\n]*)", text)))
+    if materials > MOST_MATERIALS:
+        raise ValueError(f"the OBJ has {materials:,} materials; at most {MOST_MATERIALS:,} are read")
     vertices = text.count(b"\nv ") + 1
     most = OBJ_STEPS + OBJ_STEPS_A_BYTE * len(content)
     if materials * vertices > most:
@@ -150,8 +155,6 @@ def _checked_obj(content: bytes, budget: Budget) -> bytes:
             f"the OBJ has {materials:,} materials for {vertices:,} vertices; the product of both may be "
             f"{most:,} at most"
         )
-    for _ in range(materials):
-        budget.place()
     return text
 
 
