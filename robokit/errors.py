@@ -142,7 +142,7 @@ class WrongType(RobokitError, TypeError):
 
     def __init__(self, argument: str, given: Any, accepted: str, hint: str = "") -> None:
         words = "None" if given is None else f"{type(given).__name__} {given!r}"
-        words = words if len(words) <= 80 else f"{words[:77]}..."
+        words = one_line(words if len(words) <= 80 else f"{words[:77]}...")
         super().__init__(f"{argument}: expected {accepted}, got {words}" + (f"; {hint}" if hint else ""))
 
 

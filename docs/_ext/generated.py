@@ -142,11 +142,11 @@ def example(code: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
             findings = check_urdf(make(Path(folder)), plausible=True, meshes=True)[1]
         (found,) = (d for d in findings if d.code == code)
-        return [f"*Example:* {plain(words)}.", "", f"*Said:* ``{found.element}: {found.message}``", ""]
+        return [f"*Example:* {plain(words)}.", "", f"*Message:* ``{found.element}: {found.message}``", ""]
     else:
         return [f"*Example:* {plain(urdf_cases.IN_WORDS[code])}.", ""]
     (found,) = (d for d in check_urdf(bad, **options)[1] if d.code == code)
-    said = [f"*Said:* ``{found.element}: {found.message}``", ""]
+    said = [f"*Message:* ``{found.element}: {found.message}``", ""]
     if isinstance(bad, bytes):
         return [f"*Example:* a file that begins with the bytes ``{str(bad[:20])[1:]}``.", "", *said]
     before, after = bad.split("\n"), good.split("\n")
@@ -154,7 +154,7 @@ def example(code: str) -> list[str]:
     right = [text for text in after if text not in before]
     lines = ["*Example:*", "", *code_block("xml", laid_out(odd)), *said]
     if good and right:
-        lines += ["*Right:*", "", *code_block("xml", laid_out(right))]
+        lines += ["*Corrected:*", "", *code_block("xml", laid_out(right))]
     return lines
 
 
@@ -414,7 +414,7 @@ def before_napoleon(app: Sphinx, what: str, name: str, obj: Any, options: Any, l
     """Prepare a docstring for napoleon.
 
     Indented paragraphs of a module are tables and drawings: keep them as they are. Attributes that share a
-    line get one each. A property's text is text, not "type: description".
+    line get one each. The text of a property or attribute is text, not "type: description".
     """
     if what == "module":
         text = re.sub(r"\n\n(?= {4,}\S)", "\n\n.. code-block:: text\n\n", "\n".join(lines))
@@ -422,7 +422,7 @@ def before_napoleon(app: Sphinx, what: str, name: str, obj: Any, options: Any, l
     elif what == "class" and "Attributes:" in lines:
         start = lines.index("Attributes:") + 1
         lines[start:] = [one for line in lines[start:] for one in separate(line)]
-    elif what == "property":
+    elif what in ("property", "attribute"):
         PROPERTIES[name] = list(lines)
 
 

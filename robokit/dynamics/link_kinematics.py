@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.dynamics.build import kernel
 from robokit.dynamics.run import check_robot, run
-from robokit.errors import UnknownName
+from robokit.errors import ShapeError, UnknownName
 from robokit.model.robot import Robot
 
 __all__ = ["LinkPoses", "forward_kinematics", "link_jacobian"]
@@ -74,7 +74,8 @@ def forward_kinematics(
     Args:
         robot: the robot.
         q, engine, dtype: as in :func:`rnea`.
-        out: poses of an earlier call with as many states, to write to.
+        out: poses of an earlier call with as many states, to write to; of this robot, or of one whose
+            links have the same names.
 
     Returns:
         ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation, .position and .matrices.
@@ -96,6 +97,12 @@ def forward_kinematics(
     if not isinstance(out, LinkPoses):
         raise TypeError(
             f"out: expected LinkPoses, as forward_kinematics returns them, got {type(out).__name__}"
+        )
+    check_robot(robot)
+    if out._links is not robot.link_index and out.link_names != robot.link_names:
+        raise ShapeError(
+            f"out: expected poses of the {len(robot.links)} links of robot {robot.name!r}, got poses of "
+            f"{', '.join(out.link_names[:3])}, ...; take those that an earlier call with this robot returned"
         )
     run(robot, "forward_kinematics", out.matrices, engine, dtype, q)
     return out

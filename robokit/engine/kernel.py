@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from robokit import arguments as check
-from robokit.engine.emit.ir import DOUBLE, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT, SINGLE
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
 from robokit.engine.maker import MAKING, Code, Maker
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
 from robokit.engine.run.plain_text import SECONDS, Text, iterate_text, run_text
@@ -30,7 +30,7 @@ from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program
 
 ONE_STATE = OneState()
-MANY_STATES = {real.dtype: ManyStates(real) for real in (DOUBLE, SINGLE)}
+MANY_STATES = {real.dtype: ManyStates(real) for real in (FLOAT64, FLOAT32)}
 
 
 class NotFinite(ArithmeticError):
@@ -59,7 +59,7 @@ class Kernel:
         """A kernel of a signature; :meth:`build` is the usual way."""
         self.signature, self.text = signature, text
         self._arity = len(signature.inputs)
-        self._is_double = signature.dtype == DOUBLE.dtype
+        self._is_double = signature.dtype == FLOAT64.dtype
         self.fast: Callable[..., Any] = self._first_call if self._is_double else declined
         self._lock = MAKING
         self._few: Callable[..., Any] = declined  # as fast, for batches too small for threads

@@ -79,17 +79,20 @@ def read_collada(path: Path, content: bytes, budget: Budget) -> Iterator[Surface
     unit = root.find("asset/unit")
     scale = float(unit.get("meter", "1")) if unit is not None else 1.0
     document = _Document(by_id, path.parent, budget)
-    todo = [(node, np.diag([scale, scale, scale, 1.0])) for node in _reversed(shown, "node")]
+    nodes = shown.findall("node") if shown is not None else []
+    todo = [(node, np.diag([scale, scale, scale, 1.0])) for node in reversed(nodes)]
     while todo:
         node, above = todo.pop()
         place = document.place(node)
         matrix = compose(above, place.matrix)
         for geometry, materials in place.instances:
+            budget.place()
             for triangles in document.triangles(geometry):
-                budget.piece(len(triangles.faces))
                 looks = document.looks(materials.get(triangles.material))
                 yield _surface(triangles, looks).placed(matrix)
-        todo += [(child, matrix) for child in reversed(place.below)]
+        for child in reversed(place.below):
+            budget.place()
+            todo.append((child, matrix))
 
 
 class _Document:
@@ -102,12 +105,9 @@ class _Document:
         self._looks: dict[Any, _Looks] = {None: _Looks()}
 
     def place(self, node: Any) -> _Place:
-        """A node, counted each time that it is placed."""
-        self._budget.place()
+        """What a node element says."""
         if node not in self._places:
             instances = node.findall("instance_geometry")
-            for _ in instances:
-                self._budget.place()
             shown = [(self._target(instance), self._materials(instance)) for instance in instances]
             named = map(self._target, node.findall("instance_node"))
             below = [target for target in named if target is not None] + node.findall("node")
@@ -195,8 +195,3 @@ def _picture_name(effect: Any, by_id: dict[str, Any]) -> str | None:
 def _target(by_id: dict[str, Any], url: str | None) -> Any:
     """The element that a local reference (#id) names, or None."""
     return by_id.get((url or "").lstrip("#"))
-
-
-def _reversed(element: Any, tag: str) -> list[Any]:
-    """Children of an element from last to first, none of None."""
-    return element.findall(tag)[::-1] if element is not None else []

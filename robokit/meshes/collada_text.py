@@ -27,7 +27,7 @@ def parse_collada(content: bytes) -> Any:
     from lxml import etree
 
     text = _utf8(content)
-    # Entities in attributes expand whatever a parser is told, so nobody may define any.
+    # Parsers expand entities in attributes whatever their options say, so no file may define any.
     if b"<!DOCTYPE" in text:
         raise ValueError("it has a DOCTYPE, which COLLADA does not use and which is not read")
     check_tags(text.count(b"<"), "tags")

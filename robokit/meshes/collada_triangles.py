@@ -44,7 +44,7 @@ class Geometries:
 
     Args:
         by_id: id -> element of the file.
-        budget: counts the triangles.
+        budget: counts the primitives and their triangles.
     """
 
     def __init__(self, by_id: dict[str, Any], budget: Budget) -> None:
@@ -54,12 +54,15 @@ class Geometries:
         self._places: dict[Any, np.ndarray | None] = {}
 
     def triangles(self, geometry: Any) -> list[Triangles]:
-        """The primitives of a geometry element that have triangles.
+        """The primitives of a geometry element that have triangles, counted each time.
 
         Raises:
             ValueError: a count, an offset or the number of a vertex does not fit the lists.
         """
-        if geometry not in self._known:
+        if geometry in self._known:
+            for triangles in self._known[geometry]:
+                self._budget.piece(len(triangles.faces))
+        else:
             self._known[geometry] = list(self._primitives(geometry))
         return self._known[geometry]
 
@@ -79,7 +82,7 @@ class Geometries:
                     corners = corners[_fans(np.array([len(p) // stride for p in lists]), len(corners))]
                 elif len(corners) % 3:
                     raise ValueError(f"triangles have {len(corners):,} corners, no multiple of three")
-                self._budget.triangles(len(corners) // 3)
+                self._budget.piece(len(corners) // 3)
                 vertices = self._vertices(self._source(inputs["VERTEX"]))
                 at = corners[:, _offset(inputs["VERTEX"])].reshape(-1, 3)
                 used, faces = used_vertices(at, len(vertices))

@@ -80,7 +80,7 @@ class GltfData:
         buffer = self._buffers[whole(view.get("buffer"), "buffer", len(self._buffers) - 1)]
         start = whole(view.get("byteOffset", 0), "byteOffset", len(buffer))
         length = whole(view.get("byteLength"), "byteLength", len(buffer) - start)
-        return memoryview(buffer)[start : start + length]
+        return buffer[start : start + length]
 
     def count(self, index: Any) -> int:
         """Number of rows of an accessor."""
@@ -158,7 +158,7 @@ class GltfData:
         values[at] = new
         return values
 
-    def _buffer(self, buffer: dict[str, Any], stored: bytes | None) -> bytes:
+    def _buffer(self, buffer: dict[str, Any], stored: bytes | None) -> memoryview:
         uri = buffer.get("uri")
         if uri is None and stored is not None:
             content = stored
@@ -173,7 +173,7 @@ class GltfData:
                 self._budget.read(len(self._files[path]))
             content = self._files[path]
         length = whole(buffer.get("byteLength"), "byteLength", len(content))
-        return content if length == len(content) else content[:length]
+        return memoryview(content)[:length]  # no copy: many buffers may name one file
 
 
 def decoded_uri(uri: str) -> bytes:

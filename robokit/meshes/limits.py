@@ -1,7 +1,7 @@
 """How much one mesh file may become: small files that multiply are refused before the work begins.
 
 What a file holds grows with its bytes: a binary STL takes 50 bytes a triangle, the tightest text about 6.
-Only what is placed again and again, or counted without being there, exceeds that.
+More than that comes from meshes that a scene places many times, and from counts without data.
 """
 
 from __future__ import annotations

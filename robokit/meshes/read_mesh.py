@@ -53,12 +53,21 @@ def read_mesh(path: Path) -> Iterator[Surface]:
         for surface in reader(path, content, Budget(len(content))):
             if len(surface.faces):
                 _check(surface)
-                yield _merged(_used(surface))
+                yield _merged(_used(_covered(surface)))
     except (ValueError, OSError, MemoryError):
         raise
     except Exception as problem:  # the readers meet anything in a file that is not what it should be
         reason = str(problem).strip() or "no more is known"
         raise ValueError(f"the file is not well formed: {type(problem).__name__}: {reason}") from problem
+
+
+def _covered(surface: Surface) -> Surface:
+    """The same surface, without its picture where that has no proper places on it."""
+    if surface.uv is None:
+        return surface
+    if surface.uv.shape[2:] == (2,) and np.isfinite(surface.uv).all():
+        return surface
+    return replace(surface, uv=None, picture=None)
 
 
 def _used(surface: Surface) -> Surface:

@@ -76,7 +76,7 @@ def read_with_trimesh(path: Path, content: bytes, budget: Budget) -> Iterator[Su
         if places is not None:
             picture, missing = picture_beside(path.parent, _material_picture(piece) or name)
         if picture is not None:
-            uv = np.asarray(places, dtype=float)[faces]
+            uv = np.asarray(places, dtype=float)[faces][..., :2]
         elif getattr(piece.visual, "kind", None) in ("vertex", "face"):
             colours = np.asarray(piece.visual.vertex_colors)[:, :3]
         yield Surface(vertices, faces, _colour(piece), colours, uv, picture, missing)

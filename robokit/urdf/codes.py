@@ -1,4 +1,4 @@
-"""Every verdict the importer can give: code, severity, meaning, usual fix. Codes never change.
+"""Everything that the importer can find: code, severity, meaning, usual fix. Codes never change.
 
 Errors are files that have no single physical reading; warnings are files that load as written although
 a careful reader would look twice; notes are things that were left out on purpose.
@@ -139,13 +139,13 @@ _WARNINGS = _rows(
     ),
     (
         "mimic-independent",
-        "mimic joints that move on their own (asked for with mimic='independent' only)",
+        "mimic joints that move on their own (judged with mimic='independent' only)",
         "mimic='couple' keeps the coupling",
     ),
     ("mesh-unresolved", "a mesh file that was not found", "pass package_dirs=[the folder above the package]"),
     (
         "mesh-unreadable",
-        "a mesh file that cannot be read (asked only with --meshes)",
+        "a mesh file that cannot be read (judged with --meshes only)",
         "export the mesh again",
     ),
     ("texture-unresolved", "a texture file that was not found", "pass package_dirs=[...]"),
@@ -158,7 +158,7 @@ _NOTES = _rows(
     (
         "physics-ignored",
         "a tag for another program that can change the physics there",
-        "nothing to do, unless the robot moves by what it says",
+        "check whether the robot's motion depends on it; nothing else to do",
     ),
     ("tag-unknown", "a tag that URDF does not have, ignored", "correct its spelling, or delete it"),
     (
@@ -173,7 +173,7 @@ _NOTES = _rows(
     ),
     (
         "material-undefined",
-        "a material that is named but nowhere defined",
+        "a material that is named but not defined",
         "give the material a <color>, here or at the top of the file",
     ),
     ("geometry-zero-size", "a shape of size zero", "give the shape a size, or delete it"),
@@ -209,7 +209,7 @@ _NOTES = _rows(
     ),
     (
         "inertia-implausible",
-        "an inertia that the mass cannot have inside the link's shapes, or hardly any",
+        "an inertia that is too large, or far too small, for the mass and the link's shapes",
         "mind the units: kg m^2, about the centre of mass",
     ),
     ("inertia-without-mass", "a rotational inertia on a link of zero mass, kept", "give the mass too"),

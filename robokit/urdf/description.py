@@ -1,4 +1,4 @@
-"""What a URDF file says, element by element, before anything is made of it.
+"""What a URDF file says, element by element.
 
 The classes mirror the file: attributes keep URDF's names and defaults, order is the file's order, and
 ``line`` is the line of the element's start tag (0 where there is none). Nothing is corrected here.
@@ -153,7 +153,7 @@ class LimitDescription(NamedTuple):
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Lower and upper; the one that is left out counts 0, as URDF says; None where both are."""
+        """Lower and upper limit; one that is left out is 0, as URDF says; None where both are left out."""
         if self.lower is None and self.upper is None:
             return None
         return (self.lower or 0.0, self.upper or 0.0)
@@ -235,7 +235,7 @@ class JointDescription(NamedTuple):
 
 
 class LoopDescription(NamedTuple):
-    """``<loop_joint>``, robokit's extension: a joint that closes a loop of the tree.
+    """``<loop_joint>``, an extension of URDF: a joint that closes a loop of the tree.
 
     Attributes:
         name, type: as written; type is "" where it was missing.

@@ -41,7 +41,7 @@ PathLike = str | os.PathLike[str]
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """No search for garbage meanwhile: reading makes many objects and no cycle, and a search sees all."""
+    """Pauses the garbage collector: reading makes many objects and no cycles, and each search visits all."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -61,7 +61,7 @@ def load_urdf(
 ) -> Robot:
     """Load a robot from a URDF file.
 
-    Values are taken as written. What a careful reader would look at twice is in ``robot.diagnostics``.
+    Values are taken as they are written. Warnings and notes are in ``robot.diagnostics``.
 
     Args:
         path: the .urdf file; a .xacro file is expanded first, where the package xacro is installed.

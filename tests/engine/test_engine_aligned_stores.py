@@ -8,7 +8,7 @@ import pytest
 from robokit.dynamics.build import kernel
 from robokit.engine.emit import ir
 from robokit.engine.emit.aligned_stores import AlignedStores, worth_aligning
-from robokit.engine.emit.ir import DOUBLE, SINGLE
+from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.run import batch_calls
 from robokit.engine.run.single_calls import aligned
 from robokit.engine.target import llvm
@@ -23,7 +23,7 @@ def everything_past(monkeypatch):
 
 
 @pytest.mark.parametrize("past", [False, True])
-@pytest.mark.parametrize("real", [DOUBLE, SINGLE], ids=["float64", "float32"])
+@pytest.mark.parametrize("real", [FLOAT64, FLOAT32], ids=["float64", "float32"])
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])
 def test_rows_of_a_tile(lanes, real, past):
     rng = np.random.default_rng(lanes)

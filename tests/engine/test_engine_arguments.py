@@ -142,3 +142,16 @@ def test_poses_are_written_to_those_of_an_earlier_call():
         rk.forward_kinematics(robot, second, out=poses.matrices)
     with pytest.raises(ShapeError, match="out"):
         rk.forward_kinematics(robot, second[0], out=poses)
+
+
+def test_poses_of_another_robots_links_are_not_written_to():
+    first, other = (rk.load_urdf(rk.find_robot(name)) for name in ("double_pendulum", "four_bar"))
+    poses = rk.forward_kinematics(first, first.neutral())
+    before = poses.matrices.copy()
+    with pytest.raises(rk.ShapeError, match=r"out: expected poses of the \d links of robot 'four_bar'"):
+        rk.forward_kinematics(other, other.neutral(), out=poses)
+    assert (poses.matrices == before).all()
+    heavier = first.with_gravity((0.0, 0.0, -1.0))  # other objects, the same names
+    assert rk.forward_kinematics(heavier, heavier.neutral(), out=poses) is poses
+    with pytest.raises(rk.WrongType):
+        rk.forward_kinematics("robot", first.neutral(), out=poses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import itertools
 import math
 from typing import Any
 
@@ -12,9 +13,11 @@ from engine_cases import follow, recipes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robokit.engine import Kernel
 from robokit.engine.trace.graph import Graph
 from robokit.engine.trace.ops import (
     ADD,
+    AND,
     CONST,
     COS,
     DIV,
@@ -22,7 +25,9 @@ from robokit.engine.trace.ops import (
     INPUT,
     LT,
     MUL,
+    NOT,
     OPERATIONS,
+    OR,
     SELECT,
     SIN,
     SQRT,
@@ -207,3 +212,31 @@ def test_counts_are_those_of_the_table():
         "compare": 0,
     }
     assert flops(counts) == 3
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_machine_code_computes_the_value(name):
+    each = BY_NAME[name]
+
+    def text(x):
+        graph = x[0].graph
+        numbers = [abs(a.ref) for a in x]
+        if each.number in (AND, OR, NOT):
+            numbers = [(a < 0.5).number for a in x]
+        elif each.number == SELECT:
+            numbers = [(x[2] < 0.5).number, *numbers[:2]]
+        number = graph.record(each.number, *numbers[: each.operands])
+        return [[where(Truth(graph, number), 1.0, 0.0) if each.truth else Scalar(graph, number)]]
+
+    def value(a, b, c):
+        if each.number in (AND, OR, NOT):
+            return each.value(*(x < 0.5 for x in (a, b, c)[: each.operands]))
+        return each.value(*([c < 0.5, a, b] if each.number == SELECT else (a, b, c)[: each.operands]))
+
+    some = (-2.5, -1.0, 0.0, 0.25, 1.0, 3.0)
+    states = np.array(list(itertools.product(some, some, (0.0, 1.0))))
+    plain = [float(value(*row)) for row in states.tolist()]
+    kernel = Kernel.build("one", [("x", 3)], [("y", ())], text)
+    tolerance = 2e-16 if each.paired else 0.0
+    for answers in ([kernel(row) for row in states], kernel.batch(states)):
+        np.testing.assert_allclose(answers, plain, rtol=0, atol=tolerance)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robokit.engine.emit import sincos
-from robokit.engine.emit.ir import DOUBLE, SINGLE
+from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.kernel import Kernel
 from robokit.spatial.scalars import cos, sin
 
@@ -114,7 +114,7 @@ def test_an_angle_does_not_matter_to_those_beside_it(short_pair, other):
         np.testing.assert_allclose(got[~hit], want[~hit], rtol=0, atol=1.2e-7)
 
 
-@pytest.mark.parametrize("real", [DOUBLE, SINGLE], ids=["float64", "float32"])
+@pytest.mark.parametrize("real", [FLOAT64, FLOAT32], ids=["float64", "float32"])
 def test_parts_of_half_pi_for_near_angles(real):
     limit, _, parts = sincos.NEAR[real]
     turns = int(np.ceil(limit * 2 / np.pi))
@@ -157,8 +157,8 @@ def test_infinity_that_arises_inside_gives_nan():
     [
         (sincos.SIN, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
         (sincos.COS, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
-        (sincos.SHORT_SIN, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
-        (sincos.SHORT_COS, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
+        (sincos.SIN_FLOAT32, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
+        (sincos.COS_FLOAT32, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
     ],
     ids=["sin", "cos", "single-precision sin", "single-precision cos"],
 )

@@ -18,7 +18,7 @@ from robokit.dynamics.build import flat_text, outputs, quaternion_offsets, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.emit.ir import DOUBLE, SINGLE
+from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.emit.single_module import single_module
 from robokit.engine.passes import repeats
 from robokit.engine.target import llvm
@@ -118,7 +118,7 @@ def test_nothing_is_needed_from_outside(name, target):
 def test_single_precision_has_twice_the_lanes(target, lanes, multiply, fused, rnea):
     triple, cpu, width, *_ = TARGETS[target]
     assert lanes == 2 * width
-    ir, _ = batch_module(rnea[0], lanes, "k", rnea[1], False, SINGLE)
+    ir, _ = batch_module(rnea[0], lanes, "k", rnea[1], False, FLOAT32)
     assembly, code = llvm.cross(ir, triple, cpu)
     products = len(re.findall(multiply, assembly)) + len(re.findall(fused, assembly))
     assert products >= rnea[0].counts["mul"]
@@ -133,7 +133,7 @@ def test_shared_steps_are_vectors_too_and_need_nothing(target, monkeypatch):
     graph, quaternions = program("aba", equal_links(40))
     shared = repeats.stepped(graph, repeats.PIECE)
     assert shared is not None and shared.written < len(graph.order) / 4
-    ir, _ = batch_module(graph, width, "k", quaternions, True, DOUBLE, shared)
+    ir, _ = batch_module(graph, width, "k", quaternions, True, FLOAT64, shared)
     assembly, code = llvm.cross(ir, triple, cpu)
     assert len(re.findall(multiply, assembly)) + len(re.findall(fused, assembly)) > 300
     assert scalar(assembly) == 0
@@ -194,7 +194,7 @@ def test_stores_past_the_caches_are_there_before_the_driver_returns(target, past
 class Arm(Target):
     """A target that cannot run here: it shows all that a new one takes."""
 
-    name, real, lanes, bits = "arm64", DOUBLE, 2, 128
+    name, real, lanes, bits = "arm64", FLOAT64, 2, 128
     features = "aarch64-linux-gnu"
 
     def __init__(self):

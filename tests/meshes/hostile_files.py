@@ -187,6 +187,25 @@ def nodes_of_nodes(depth: int) -> bytes:
     return collada(f"<triangles>{VERTEX}<p>0 1 2</p></triangles>", nodes=nodes)
 
 
+def node_of_itself(count: int) -> bytes:
+    """A node that places itself many times: a list of all places yet to come grows faster than the scene."""
+    return collada("", nodes='<node id="n">' + '<instance_node url="#n"/>' * count + "</node>")
+
+
+def empty_instances(instances: int, nodes: int) -> bytes:
+    """A node with many instances of nothing, placed many times."""
+    node = '<node id="n">' + '<instance_geometry url="#none"/>' * instances + "</node>"
+    return collada("", nodes=node + '<node><instance_node url="#n"/></node>' * nodes)
+
+
+def nested_geometries(depth: int, primitives: int) -> bytes:
+    """Geometries inside each other, so that each has the primitives of all within."""
+    inner = f"<triangles>{VERTEX}<p>0 1 2</p></triangles>" * primitives
+    opened = "".join(f'<geometry id="g{k}">' for k in range(depth))
+    nodes = "".join(f'<node><instance_geometry url="#g{k}"/></node>' for k in range(depth))
+    return collada(opened + inner + "</geometry>" * depth, nodes=nodes)
+
+
 def attribute_entities() -> bytes:
     entities = '<!ENTITY a "aaaaaaaaaa">' + "".join(
         f'<!ENTITY {chr(98 + k)} "{f"&{chr(97 + k)};" * 10}">' for k in range(9)
@@ -250,6 +269,9 @@ MULTIPLYING: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "instances.dae": (lambda: instances(3_000, 20_000), "holds more than [0-9,]+ triangles; accepted are"),
     "nodes.dae": (lambda: nodes_of_nodes(40), "more than [0-9,]+ nodes and instances"),
+    "itself.dae": (lambda: node_of_itself(10_000), "more than [0-9,]+ nodes and instances"),
+    "nothing.dae": (lambda: empty_instances(5_000, 5_000), "more than [0-9,]+ nodes and instances"),
+    "nested.dae": (lambda: nested_geometries(50, 100), "more than [0-9,]+ pieces"),
     "entities.dae": (attribute_entities, "DOCTYPE"),
     "entities16.dae": (lambda: attribute_entities().decode().encode("utf-16"), "DOCTYPE"),
     "deep.dae": (lambda: b"<COLLADA>" + b"<a>" * 100_000, "not well formed"),

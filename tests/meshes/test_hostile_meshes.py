@@ -127,6 +127,19 @@ def test_vertices_that_no_face_uses_do_not_count(tmp_path):
     assert surface.vertices.max(axis=0).tolist() == [1.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("places", ["nan 0", "inf 0", "0"])
+def test_pictures_without_proper_places_are_left_out(tmp_path, places):
+    write(tmp_path, "skin.png", b"x")
+    write(tmp_path, "skin.mtl", b"newmtl paint\nmap_Kd skin.png\n")
+    obj = "mtllib skin.mtl\n" + hostile_files.OBJ
+    (good,) = read_mesh(write(tmp_path, "a.obj", obj.encode()))
+    assert good.picture is not None and good.uv.shape == (1, 3, 2)
+    for place in ("vt 0 0", "vt 1 0", "vt 0 1"):
+        obj = obj.replace(place, f"vt {places}")
+    (surface,) = read_mesh(write(tmp_path, "a.obj", obj.encode()))
+    assert len(surface.faces) == 1 and surface.picture is None and surface.uv is None
+
+
 # -- files and the folders they may reach ----------------------------------------------------------
 
 
@@ -155,6 +168,17 @@ def test_files_are_limited_together_with_their_buffers(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "LARGEST", 100)
     with pytest.raises(ValueError, match="at most"):
         read_file(path)
+
+
+def test_many_buffers_of_one_file_take_its_room_once(tmp_path):
+    write(tmp_path, "a.bin", hostile_files.TRIANGLE + bytes(1_000_000))
+    buffers = [{"uri": "a.bin", "byteLength": 900_000 + k} for k in range(500)]
+    path = write(tmp_path, "a.gltf", hostile_files.gltf(buffers=buffers))
+    tracemalloc.start()
+    assert len(list(read_mesh(path))) == 1
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6  # 450 MB where each buffer is a copy
 
 
 def test_a_mesh_reaches_two_folders_above_and_never_the_root(tmp_path):

@@ -172,7 +172,10 @@ def test_mimic_stays_a_coordinate_of_its_own():
     # Asked for, the coupling is dropped, and said to be: once, with the joints' names.
     (said,) = loads_urdf(text, mimic="independent").diagnostics
     assert (said.severity, said.code) == ("warning", "mimic-independent")
-    assert "of 1, which will move on their own: 'k'" in said.message and "couple" in said.hint
+    assert (
+        "drops the law of 1 joint that mimics another in the file: 'k'" in said.message
+        and "couple" in said.hint
+    )
     with pytest.raises(UrdfError, match="mimic-independent"):
         loads_urdf(text, mimic="independent", strict=True)
     assert loads_urdf(text, mimic="couple", strict=True).joint_names == ("j",)

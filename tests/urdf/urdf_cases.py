@@ -276,7 +276,7 @@ CASES = {
         3,
         "0.17 kg m^2, but 1 kg inside 0.1 x 0.1 x 0.1 m have at most 0.005",
     ),
-    "inertia-without-mass": (inertial(mass="0"), GOOD_LINK, 3, "mass zero"),
+    "inertia-without-mass": (inertial(mass="0"), GOOD_LINK, 3, "its mass is zero"),
     "mimic-on-fixed": (
         FIXED_END.replace("FOLLOWS", MIMIC.format("j")),
         FIXED_END.replace("FOLLOWS", ""),

@@ -82,12 +82,20 @@ def urdfs(draw, meshes=False, kinds=KINDS, loops=True, names=link_name, max_link
             leaders.append(link)
     ends = [(a, b) for a in range(len(names)) for b in range(a) if bodies[a] != bodies[b]]
     if loops and ends and draw(st.booleans()):
-        a, b = draw(st.sampled_from(ends))
+        first, second = (escaped(names[k]) for k in draw(st.sampled_from(ends)))
+        if draw(st.booleans()):
+            closed = (
+                f'<predecessor link="{first}">{draw(origin)}</predecessor>'
+                f'<successor link="{second}">{draw(origin)}</successor>'
+            )
+        else:
+            closed = "".join(
+                f'<link{k} link="{name}"{draw(origin).removeprefix("<origin") or "/>"}'
+                for k, name in ((1, first), (2, second))
+            )
         parts.append(
             f'<loop_joint name="loop of it" type="{draw(st.sampled_from(LOOP_KINDS))}">'
-            f'<predecessor link="{escaped(names[a])}">{draw(origin)}</predecessor>'
-            f'<successor link="{escaped(names[b])}">{draw(origin)}</successor>'
-            f'<axis xyz="{draw(st.sampled_from(AXES))}"/></loop_joint>'
+            f'{closed}<axis xyz="{draw(st.sampled_from(AXES))}"/></loop_joint>'
         )
     return '<robot name="r">\n' + "\n".join(draw(st.permutations(parts))) + "\n</robot>"
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from robokit.engine.emit import ir, rollout_driver, sincos
-from robokit.engine.emit.ir import DOUBLE, Real
+from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.emit.read_rows import RowReader
 from robokit.engine.emit.repeat_code import StepWriter
 from robokit.engine.emit.straight_line import ChunkWriter
@@ -38,7 +38,7 @@ def batch_module(
     name: str,
     quaternions: Pairs = (),
     finite: bool = False,
-    real: Real = DOUBLE,
+    real: Real = FLOAT64,
     shared: Stepped | None = None,
     width: int = 0,
 ) -> tuple[str, int]:

@@ -45,8 +45,8 @@ class Real:
     suffix: str
 
 
-DOUBLE = Real("float64", "double", 8, "f64")
-SINGLE = Real("float32", "float", 4, "f32")
+FLOAT64 = Real("float64", "double", 8, "f64")
+FLOAT32 = Real("float32", "float", 4, "f32")
 
 
 def vector(lanes: int, kind: str = "double") -> str:
@@ -54,22 +54,22 @@ def vector(lanes: int, kind: str = "double") -> str:
     return kind if lanes == 1 else f"<{lanes} x {kind}>"
 
 
-def number(value: float, real: Real = DOUBLE) -> str:
+def number(value: float, real: Real = FLOAT64) -> str:
     """A number, exactly: IR reads decimals only where they are exact, so the bits are given.
 
     A single-precision number too is written with the bits of the double of the same value.
     """
-    if real is SINGLE:
+    if real is FLOAT32:
         value = struct.unpack("f", struct.pack("f", value))[0]
     return "0x" + struct.pack(">d", value).hex().upper()
 
 
-def constant(lanes: int, value: float, real: Real = DOUBLE) -> str:
+def constant(lanes: int, value: float, real: Real = FLOAT64) -> str:
     """The same number in every lane."""
     return number(value, real) if lanes == 1 else f"splat ({real.kind} {number(value, real)})"
 
 
-def suffix(lanes: int, real: Real = DOUBLE) -> str:
+def suffix(lanes: int, real: Real = FLOAT64) -> str:
     """Ending of an intrinsic's name."""
     return real.suffix if lanes == 1 else f"v{lanes}{real.suffix}"
 
@@ -83,7 +83,7 @@ def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
     """
     declared = "".join(
         f"declare {vector(n, real.kind)} @llvm.{f}.{suffix(n, real)}({vector(n, real.kind)})\n"
-        for real in (DOUBLE, SINGLE)
+        for real in (FLOAT64, FLOAT32)
         for n in sorted({1, *lanes})
         for f in INTRINSICS
     )
@@ -95,7 +95,7 @@ def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
 class Lines:
     """Instructions under construction; values get fresh names."""
 
-    def __init__(self, real: Real = DOUBLE) -> None:
+    def __init__(self, real: Real = FLOAT64) -> None:
         self.real = real
         self.lines: list[str] = []
         self.count = 0

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from robokit.engine.emit.ir import DOUBLE, SINGLE, Lines, Real, constant, suffix, vector
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines, Real, constant, suffix, vector
 
 LIMIT = float(2**30)
 MAGIC = 1.5 * 2.0**52
@@ -36,8 +36,8 @@ Way = tuple[float, float, tuple[float, ...]]
 
 FAR: Way = (LIMIT, MAGIC, (1.570796251296997, 7.549789415861596e-08, 5.390302858158119e-15))
 NEAR: dict[Real, Way] = {
-    DOUBLE: (2.0**20, MAGIC, (1.5707963267341256, 6.077100506506192e-11)),
-    SINGLE: (8192.0, 1.5 * 2.0**23, (1.5703125, 0.0004837512969970703, 7.549790126404332e-08)),
+    FLOAT64: (2.0**20, MAGIC, (1.5707963267341256, 6.077100506506192e-11)),
+    FLOAT32: (8192.0, 1.5 * 2.0**23, (1.5703125, 0.0004837512969970703, 7.549790126404332e-08)),
 }
 
 SIN = (
@@ -56,11 +56,11 @@ COS = (
     2.087572327532008e-09,
     -1.135964790296927e-11,
 )
-SHORT_SIN = (-0.16666654936659347, 0.008332177687744378, -0.00019517234893886887)
-SHORT_COS = (0.04166664685483267, -0.0013887366920632739, 2.4438380580700725e-05)
+SIN_FLOAT32 = (-0.16666654936659347, 0.008332177687744378, -0.00019517234893886887)
+COS_FLOAT32 = (0.04166664685483267, -0.0013887366920632739, 2.4438380580700725e-05)
 
 
-def body(lanes: int, x: str, z: str = "z", real: Real = DOUBLE, near: bool = False) -> list[str]:
+def body(lanes: int, x: str, z: str = "z", real: Real = FLOAT64, near: bool = False) -> list[str]:
     """Instructions that compute sine and cosine of x.
 
     Args:
@@ -111,7 +111,7 @@ def body(lanes: int, x: str, z: str = "z", real: Real = DOUBLE, near: bool = Fal
     r, bits = reduced("n", real, NEAR[real])
     if not near:
         # Each number as if it stood alone: what it gives must not depend on those beside it.
-        far, far_bits = reduced("f", DOUBLE, FAR)
+        far, far_bits = reduced("f", FLOAT64, FAR)
         size = let("abs", f"call {t} @llvm.fabs.{suffix(lanes, real)}({t} {x})")
         is_near = let("isnear", f"fcmp ole {t} {size}, {constant(lanes, NEAR[real][0], real)}")
         is_far = let("isfar", f"fcmp ole {t} {size}, {constant(lanes, LIMIT, real)}")
@@ -132,7 +132,7 @@ def body(lanes: int, x: str, z: str = "z", real: Real = DOUBLE, near: bool = Fal
             sum_ = fma(f"{name}q{len(pairs)}", r4, sum_, pairs.pop())
         return sum_
 
-    sines, cosines = (SHORT_SIN, SHORT_COS) if real is SINGLE else (SIN, COS)
+    sines, cosines = (SIN_FLOAT32, COS_FLOAT32) if real is FLOAT32 else (SIN, COS)
     half, one = constant(lanes, 0.5, real), constant(lanes, 1.0, real)
     sine = fma("s", mul("rrr", r, r2), polynomial("S", sines), r)
     cosine = fma("c", r4, polynomial("C", cosines), fma("w", r2, half, one, "fsub"))
@@ -149,7 +149,7 @@ def body(lanes: int, x: str, z: str = "z", real: Real = DOUBLE, near: bool = Fal
     return lines
 
 
-def function(lanes: int, real: Real = DOUBLE) -> str:
+def function(lanes: int, real: Real = FLOAT64) -> str:
     """@sincos: both of one value, for angles that are computed inside a chunk."""
     t = vector(lanes, real.kind)
     lines = "\n  ".join(body(lanes, "%x", real=real))
@@ -162,7 +162,7 @@ def function(lanes: int, real: Real = DOUBLE) -> str:
 """
 
 
-def run_function(lanes: int, real: Real = DOUBLE) -> str:
+def run_function(lanes: int, real: Real = FLOAT64) -> str:
     """@sincos_run: of n >= lanes consecutive numbers; the last vectors may overlap those before.
 
     Two vectors a round: they share the loads of the constants, and each fills the other's waits.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from robokit.engine.emit.ir import DOUBLE, Real, constant, suffix, vector
+from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS, TRUTHS
 from robokit.engine.trace.program import Program
@@ -28,7 +28,7 @@ def _parts(items: list) -> Iterator[list]:
 class ChunkWriter:
     """Writes the chunks of one schedule."""
 
-    def __init__(self, program: Program, plan: Schedule, direct: bool, real: Real = DOUBLE) -> None:
+    def __init__(self, program: Program, plan: Schedule, direct: bool, real: Real = FLOAT64) -> None:
         """With `direct`, inputs are read from and outputs written to the caller's arrays of doubles."""
         self.program, self.plan, self.direct, self.real = program, plan, direct, real
         self.t = vector(plan.lanes, real.kind)

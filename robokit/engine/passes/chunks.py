@@ -39,9 +39,9 @@ class Schedule:
     """Where and when everything happens.
 
     Attributes:
-        lanes: doubles per value.
+        lanes: numbers per value: states that go together.
         chunks: node numbers of each chunk, in order.
-        slot: workspace slot (of `lanes` doubles) of each node that lives in memory.
+        slot: workspace slot (of `lanes` numbers) of each node that lives in memory.
         stored: nodes of chunks that are written to their slot.
         angles: the sine and cosine runs.
         constants: slot of each constant that is an output (only with `bundled`).
@@ -129,7 +129,7 @@ def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_ru
 
     Args:
         program: what to compute.
-        lanes: doubles per value.
+        lanes: numbers per value: states that go together.
         bundled: inputs and outputs live in the workspace (batches) instead of the caller's arrays.
         size: nodes per chunk, about.
         shortest_run: fewest consecutive angles that are worth the vector loop.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.emit.ir import DOUBLE, Real
+from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.emit.single_module import single_module
 from robokit.engine.target import llvm
 from robokit.engine.target.target import Planned, Target
@@ -15,7 +15,7 @@ class Host(Target):
     @property
     def bits(self) -> int:
         """Of a vector register of this processor."""
-        return 8 * DOUBLE.bytes * llvm.vector_width()
+        return 8 * FLOAT64.bytes * llvm.vector_width()
 
     @property
     def features(self) -> str:
@@ -38,7 +38,7 @@ class OneState(Host):
     """
 
     name = "single"
-    real = DOUBLE
+    real = FLOAT64
     lanes = 1
 
     def write(self, kernel: Planned) -> tuple[str, int]:

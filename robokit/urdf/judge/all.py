@@ -61,12 +61,14 @@ def check(
     if plausible:
         check_zero(robot, report)
     # Judging masses needs a tree, and numbers that could all be read.
-    if tree is not None and not report.failed:
-        check_sums(robot, tree, report)
-    if tree is not None and not report.failed:
-        check_masses(robot, tree, base, report)
-        if plausible:
-            check_plausible(robot, tree, report, mesh_box)
+    if tree is None or report.failed:
+        return
+    check_sums(robot, tree, report)
+    if report.failed:
+        return
+    check_masses(robot, tree, base, report)
+    if plausible:
+        check_plausible(robot, tree, report, mesh_box)
 
 
 def _check_base_name(robot: RobotDescription, report: Report) -> None:
@@ -75,14 +77,11 @@ def _check_base_name(robot: RobotDescription, report: Report) -> None:
             continue
         where = f"joint {joint.name!r}"
         if joint.moves:
-            message = (
-                f"moves, and base='floating' adds a joint of the same name before it (type={joint.type!r})"
-            )
+            message = f"moves (type={joint.type!r}), and base='floating' adds a joint of the same name"
             report.add("base-floats-twice", where, joint.line, message)
         else:
-            message = (
-                f"is fixed and becomes {fixed_base_name(robot)!r}: base='floating' adds a joint of its name"
-            )
+            name = fixed_base_name(robot)
+            message = f"is fixed and is renamed to {name!r}: base='floating' adds a joint of its name"
             report.add("joint-renamed", where, joint.line, message)
         return
 
@@ -103,5 +102,5 @@ def _check_materials(robot: RobotDescription, report: Report) -> None:
             material = visual.material
             if material is not None and not material.defined and material.name and material.name not in table:
                 where = f"link {link.name!r} visual"
-                message = f"material {material.name!r} is defined nowhere: default colour"
+                message = f"material {material.name!r} is not defined; the default colour is used"
                 report.once("material-undefined", material.name, where, material.line, message)

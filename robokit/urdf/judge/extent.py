@@ -1,4 +1,4 @@
-"""How much room the shapes of a link take: bounding boxes and volumes, and those of welded links together."""
+"""Extents of shapes: bounding boxes and volumes of links, and of links that are welded together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MeshBox = Callable[[str], tuple[np.ndarray, np.ndarray] | None]
 
 
 LARGEST = 1e50
-"""Lengths beyond [m] are not judged: their powers leave the floating-point range."""
+"""Longer lengths [m] are not judged: their powers overflow."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ HERE: Pose = (np.eye(3), np.zeros(3))
 
 
 def compose(outer: Pose, origin: Origin) -> Pose:
-    """Pose of an origin's frame where the frame that it is given in has the pose ``outer``."""
+    """Pose of an origin's frame, given in a frame whose pose is ``outer``."""
     R, p = outer
     inner = origin.rotation() if origin.rotated else np.eye(3)
     return R @ inner, R @ np.array(origin.xyz) + p

@@ -1,4 +1,4 @@
-"""Loop joints: ends that are links, names that are free, axes that point somewhere."""
+"""Loop joints: their ends, names and axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from robokit.urdf.findings import Report
 
 
 def check_loops(robot: RobotDescription, report: Report) -> None:
-    """Ends that are links, names that are free, axes that point somewhere."""
+    """Checks that ends are links of different bodies, names are not taken, and axes are not zero."""
     links = {link.name for link in robot.links}
     names = {joint.name: joint.line for joint in robot.joints}
     # Link -> the link that a fixed joint hangs it on: links of one body lead to the same end.
@@ -26,20 +26,20 @@ def check_loops(robot: RobotDescription, report: Report) -> None:
         if loop.predecessor is not None and loop.predecessor == loop.successor:
             report.add("joint-self", where, loop.line, f"connects link {loop.successor!r} to itself")
         elif loop.predecessor is None or loop.successor is None:
-            pass  # told by the reader
+            pass  # reported by the reader
         elif _body(loop.predecessor, rigid, bodies) == _body(loop.successor, rigid, bodies):
             message = (
                 f"links {loop.predecessor!r} and {loop.successor!r} are one body: fixed joints connect them"
             )
             report.add("joint-self", where, loop.line, message)
         if loop.has_axis and not any(loop.axis):
-            report.add("axis-zero", where, loop.line, "has the axis 0 0 0")
+            report.add("axis-zero", where, loop.line, "its axis is 0 0 0: it has no direction")
 
 
 def _body(
     link: str | None, rigid: dict[str | None, str | None], known: dict[str | None, str | None]
 ) -> str | None:
-    """The link at the end of the fixed joints above a link; every link on the way is asked once only."""
+    """The link at the upper end of the fixed joints above a link: the same for all links of a body."""
     path: dict[str | None, None] = {}
     while link in rigid and link not in known and link not in path:
         path[link] = None

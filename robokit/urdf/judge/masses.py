@@ -1,4 +1,4 @@
-"""What the masses of all links make of the robot: joints that move nothing, bodies without mass, sums."""
+"""Masses of the whole robot: joints that move nothing, bodies without mass, sums that overflow."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from robokit.urdf.judge.structure import LinkTree
 def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Report) -> None:
     """Joints that move no inertia, which make H singular.
 
-    A joint is told when its whole subtree lacks what it needs: mass for a shift, mass or rotational
-    inertia for a turn; and when the one rigid body it turns has its point masses on the axis. Of nested
-    such joints only the outermost is told.
+    A joint is reported when its whole subtree lacks what it needs: mass where it shifts, mass or rotational
+    inertia where it turns; and when the one rigid body it turns has its point masses on the axis. Of nested
+    such joints only the outermost is reported.
     """
     links = {link.name: link for link in robot.links}
     inertials = [links[name].inertial for name in tree.order]
@@ -37,7 +37,8 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
             shown = ", ".join(map(repr, names[:4])) + (
                 f" and {len(names) - 4} more" if len(names) > 4 else ""
             )
-            message = f"no link has a mass, so joint {shown} moves no inertia: kinematics only, H is zero"
+            joined = f"joints {shown} move" if len(names) > 1 else f"joint {shown} moves"
+            message = f"no link has a mass, so {joined} no inertia: kinematics works, but H is zero"
             report.add("massless-subtree", "robot", robot.line, message)
         return
     bodies = _bodies(tree)
@@ -79,7 +80,7 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
 
 
 def _bodies(tree: LinkTree) -> dict[int, list[int]]:
-    """Position of a link that moves or is the root -> positions of the links of its body, itself first."""
+    """Position of a body's first link in the order -> positions of all its links, the first included."""
     bodies: dict[int, list[int]] = {}
     top: list[int] = []
     for k, name in enumerate(tree.order):
@@ -191,7 +192,7 @@ def _moves_what_the_base_moves(
     own_turn: list[bool],
     mass: list[bool],
 ) -> JointDescription | None:
-    """The one joint that a root without inertia carries: a floating base would move the same body."""
+    """The only joint on a root without inertia, if there is one: a floating base would move the same body."""
     on_base = [True] * len(joints)
     carried: list[JointDescription] = []
     for k, joint in enumerate(joints):

@@ -1,4 +1,4 @@
-"""Mimic joints: whom they follow, how far, and whether they can be coupled."""
+"""Mimic joints: the joints they follow, their laws, and whether they can be coupled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from robokit.urdf.findings import Report
 
 
 def check_mimics(robot: RobotDescription, report: Report) -> None:
-    """Mimics of unknown joints, of themselves, of fixed joints, in a circle, and beyond all numbers."""
+    """Mimics of unknown joints, of themselves, of fixed joints, in a circle, and with laws that overflow."""
     joints: dict[str, JointDescription] = {}
     for joint in robot.joints:
         joints.setdefault(joint.name, joint)
@@ -55,14 +55,14 @@ def _check_circles(joints: dict[str, JointDescription], follows: dict[str, str],
 
 
 def _check_laws(joints: dict[str, JointDescription], follows: dict[str, str], report: Report) -> None:
-    """Multipliers and offsets of whole chains; of a chain only the first joint beyond all numbers is told."""
+    """Laws of whole chains of mimics; of a chain only the first joint whose law overflows is reported."""
     laws: dict[str, tuple[float, float]] = {}
     for name in follows:
         chain: dict[str, None] = {}
         while name in follows and name not in laws and name not in chain:
             chain[name] = None
             name = follows[name]
-        if name in chain:  # a circle, which is told
+        if name in chain:  # a circle, which has a finding
             laws.update(dict.fromkeys(chain, (1.0, 0.0)))
             continue
         multiplier, offset = laws.get(name, (1.0, 0.0))
@@ -101,11 +101,12 @@ def check_coupled_mimics(robot: RobotDescription, report: Report) -> None:
 
 
 def check_dropped_mimics(robot: RobotDescription, report: Report) -> None:
-    """Joints that the file couples and that move on their own, in one warning: asked for, not a defect."""
+    """Warns once of all mimic joints that move, whose laws mimic='independent' drops."""
     free = [joint for joint in robot.joints if joint.moves and joint.mimic is not None]
     if not free:
         return
     names = ", ".join(repr(joint.name) for joint in free[:8]) + (", ..." if len(free) > 8 else "")
-    message = f"mimic='independent' drops the coupling of {len(free)}, which will move on their own: {names}"
+    many = f"{len(free)} joints that mimic others" if len(free) > 1 else "1 joint that mimics another"
+    message = f"mimic='independent' drops the law of {many} in the file: {names}"
     assert free[0].mimic is not None
     report.add("mimic-independent", "joints", free[0].mimic.line, message)

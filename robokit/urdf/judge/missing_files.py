@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.meshes.read_mesh import read_mesh
 from robokit.model.geometry import Mesh
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
@@ -15,7 +14,7 @@ from robokit.urdf.read.mesh_files import Resolver
 
 
 def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> None:
-    """Warns of meshes and textures that are not there: once a file, once a package that is nowhere."""
+    """Warns of meshes and textures that are not there, once for each file or missing package."""
     for link in robot.links:
         for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
             for shape in shapes:
@@ -51,12 +50,14 @@ def mesh_boxes(robot: RobotDescription, resolver: Resolver, report: Report) -> M
 
 def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, str]:
     """The box of a mesh file, and why there is none."""
-    if path is None:  # which is told elsewhere
+    if path is None:  # which has a finding of its own
         return None, ""
+    from robokit.meshes.read_mesh import read_mesh  # seven modules that loading does without
+
     try:
         points = [surface.vertices for surface in read_mesh(path) if len(surface.vertices)]
     except Exception as problem:  # each reader fails in its own way, and none may stop the check
-        return None, f"{type(problem).__name__}: {str(problem).strip() or 'the reader says no more'}"
+        return None, f"{type(problem).__name__}: {str(problem).strip() or 'no further reason is known'}"
     if not points:
         return None, "it holds no triangles"
     corners = np.concatenate(points)

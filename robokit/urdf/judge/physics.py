@@ -13,13 +13,13 @@ from robokit.urdf.description import InertialDescription, JointDescription, Link
 from robokit.urdf.findings import Report
 
 INERTIA_TOLERANCE = 1e-3
-"""Violation of an inertia's inequalities that rounding explains, relative to its largest moment."""
+"""Violation of an inertia's inequalities that rounding can explain, relative to its largest moment."""
 
 ZERO_GYRATION = 1e-12
-"""Inertia per mass [m^2] below which it is a zero with rounding noise: a body of a micrometre."""
+"""Inertia per mass [m^2] below which it counts as zero: that of a body of a micrometre."""
 
 AXIS_TOLERANCE = 1e-3
-"""Deviation of an axis' length from 1 that rounding explains."""
+"""Deviation of an axis' length from 1 that rounding can explain."""
 
 
 def check_inertias(robot: RobotDescription, report: Report) -> None:
@@ -41,13 +41,19 @@ def check_inertias(robot: RobotDescription, report: Report) -> None:
         if largest <= ZERO_GYRATION * inertial.mass:
             if inertial.mass > 0:
                 noise = f" (at most {largest:.1g} kg m^2)" if largest else ""
-                message = f"mass {inertial.mass:g} kg but rotational inertia zero{noise}"
+                message = f"mass {inertial.mass:g} kg, but the rotational inertia is zero{noise}"
                 report.add("inertia-zero", where, inertial.line, message)
             continue
         if largest == 0:  # beside a negative mass
             continue
         if inertial.mass == 0:
-            report.once("inertia-without-mass", "", where, inertial.line, "rotational inertia but mass zero")
+            report.once(
+                "inertia-without-mass",
+                "",
+                where,
+                inertial.line,
+                "has a rotational inertia, but its mass is zero",
+            )
         regular.append((link, inertial))
     if not regular:
         return
@@ -115,7 +121,7 @@ def _check_limit(joint: JointDescription, report: Report) -> None:
     bounds = {"effort": limit.effort, "velocity": limit.velocity}
     missing = [name for name, value in bounds.items() if value is None]
     if missing and joint.type in ("revolute", "prismatic", "continuous"):
-        message = f"<limit> says no {' and no '.join(missing)}: loaded without"
+        message = f"<limit> has no {' and no '.join(missing)}: the joint is loaded without"
         report.add("limit-incomplete", where, limit.line, message, f"add {' and '.join(missing)}")
     for name, value in bounds.items():
         if value is not None and value < 0:

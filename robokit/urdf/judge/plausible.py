@@ -1,8 +1,8 @@
-"""Masses and inertias beside the shapes of their links: notes on what no material and no layout explains.
+"""Compares masses and inertias with the shapes of their links: notes on what no real body has.
 
 A link is judged where the size of all its shapes is known. What looks odd about the link alone is judged
 again with all links that are welded to it, because masses are often given to one of them and shapes to
-another; only what both find is told.
+another; only what is odd both times is reported.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ LIGHTEST = 1.2
 """Density of air [kg/m^3]: a shape that weighs less would float."""
 
 OUTSIDE = 0.25
-"""Distance of the centre of mass from the bounding box that rough shapes explain, in largest edges."""
+"""Accepted distance of the centre of mass from the bounding box, relative to the box's largest edge."""
 
 INERTIA_EXCESS = 5.0
-"""Moment of inertia that rough shapes explain, in the largest that the mass can have inside them."""
+"""Largest accepted moment of inertia, relative to the largest that the mass can have inside the shapes."""
 
 INERTIA_DEFICIT = 1e-3
-"""Moment of inertia that one heavy part inside explains, in those of the full box: 1/30 of its size."""
+"""Smallest accepted moment of inertia, relative to the full box: that of a part of 1/30 of its size."""
 
 
 def check_zero(robot: RobotDescription, report: Report) -> None:
@@ -89,7 +89,7 @@ def check_plausible(
 def _confirmed(
     link: LinkDescription, odd: dict[str, str], own: Extent, body: Welded, room: Extent | None, mass: float
 ) -> dict[str, str]:
-    """Those of a link's oddities that its whole rigid body, with this room and mass, has too."""
+    """Those of a link's oddities that its whole rigid body, of this extent and mass, has too."""
     if len(body.links) == 1:
         return odd
     if room is None:
@@ -102,7 +102,7 @@ def _confirmed(
 def _judge(
     inertial: InertialDescription, room: Extent, own: Extent, mass: float, pose: Pose | None = None
 ) -> Iterator[tuple[str, str]]:
-    """(code, message) of what a room does not explain.
+    """(code, message) of what an extent does not explain.
 
     Args:
         inertial: the link's.
@@ -146,7 +146,7 @@ def _judge(
 
 
 def _volume(cubic_metres: float) -> str:
-    """A volume in the unit in which it reads well."""
+    """A volume as text, in cubic centimetres, litres or cubic metres."""
     if cubic_metres < 1e-4:
         return f"{1e6 * cubic_metres:.3g} cm^3"
     return f"{1e3 * cubic_metres:.3g} l" if cubic_metres < 1.0 else f"{cubic_metres:.3g} m^3"

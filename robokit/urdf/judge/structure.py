@@ -51,7 +51,7 @@ def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:
 
 
 def _unique(items: Iterable, what: str, report: Report) -> dict:
-    """Items by name, the first of each; nameless ones were reported and are left out."""
+    """Items by name, the first of each name; those without a name are left out (the reader reports them)."""
     table: dict = {}
     for item in items:
         if not item.name:
@@ -104,7 +104,7 @@ def _incoming(edges: list[JointDescription], report: Report) -> dict[str, JointD
 def _walk(
     roots: list[str], links: dict, edges: list[JointDescription], incoming: dict[str, JointDescription]
 ) -> LinkTree:
-    """Depth-first walk from all roots over the first joint into each link."""
+    """Depth-first walk from all roots; of several joints into a link the first counts."""
     children: dict[str, list[str]] = {name: [] for name in links}
     for joint in edges:
         if incoming[joint.child] is joint and joint.parent in children:  # type: ignore[index]
@@ -135,7 +135,7 @@ def _check_cycles(
             continue
         child, parent = place.get(joint.child or ""), place.get(joint.parent or "")
         if child is not None and parent is not None and child <= parent < tree.end[child]:
-            message = f"its parent {joint.parent!r} is itself carried by its child {joint.child!r}"
+            message = f"its child {joint.child!r} already carries its parent {joint.parent!r}"
             report.add("tree-cycle", f"joint {joint.name!r}", joint.line, message)
     # What no root reaches hangs on a circle: follow the parents until one repeats.
     done = set(place)

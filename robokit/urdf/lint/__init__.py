@@ -1,4 +1,4 @@
-"""Many files judged as one: ``robokit check``.
+"""Many files judged at once: ``robokit check``.
 
 folders  which files are robots
 files    what was found in each

@@ -1,4 +1,4 @@
-"""Many URDFs judged as one: which files, what was found in each, and the exit status of it all."""
+"""Many URDFs judged at once: which files, what was found in each, and the exit status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from robokit.urdf.load import PathLike, check_urdf
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 UNREADABLE = ("file-missing", "file-not-regular", "file-unreadable")
-"""Codes that mean there was nothing to judge: exit status 2."""
+"""Codes of files that could not be read: exit status 2."""
 
 FORMAT = 1
 """Version of the JSON; a key may be added without a new number, none is renamed or removed."""

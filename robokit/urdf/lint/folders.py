@@ -1,4 +1,4 @@
-"""The robots in a folder: its .urdf files, and those .xacro files that are robots and no parts of one.
+"""The robots in a folder: its .urdf files, and those of its .xacro files that are whole robots.
 
 Nothing is expanded here: the elements say enough.
 """
@@ -41,7 +41,7 @@ def without_parts(paths: Iterable[Path]) -> list[Path]:
     """The paths but for xacro files that hold nothing but macros, or that another of the files includes.
 
     A xacro file is a robot where something outside its macros makes links: a ``<link>``, the call of a
-    macro, or, in a robot with a name, an included file. A file that cannot be read stays, to be told of.
+    macro, or, in a robot with a name, an included file. A file that cannot be read stays and is reported.
     """
     paths = list(paths)
     macros = {path: _root(path) for path in paths if is_xacro(path)}
@@ -64,7 +64,7 @@ def _root(path: Path) -> tuple[etree._Element, Reader] | None:
 
 
 def _outside_macros(root: etree._Element, reader: Reader) -> Iterator[tuple[str, etree._Element]]:
-    """(tag, element) of what is there when the file is expanded, and of what directs the expansion."""
+    """(tag, element) of all elements outside of macros."""
     stack = [root]
     while stack:
         element = stack.pop()

@@ -1,4 +1,4 @@
-"""Findings as lines for a terminal: by file, then severity, then code, at most as wide as it is."""
+"""Findings as lines for a terminal: by file, then severity, then code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from robokit.urdf.judge.plausible import link_boxes, total_mass
 from robokit.urdf.lint.files import SEVERITIES, Checked
 
 WIDTH = 80
-"""Columns of a line; only words that have no blank in them, such as paths, can exceed it."""
+"""Columns of a line; only longer words, such as paths, exceed it."""
 
 MOST = 100
 """Findings of one code that are listed for a file."""
@@ -24,7 +24,7 @@ _STYLES = {"error": "1;31", "warning": "1;33", "note": "1;36", "file": "1", "cle
 
 
 class Paint:
-    """Puts colour codes round a text, or nothing.
+    """Puts colour codes round a text, if there are to be colours.
 
     Attributes:
         on: whether there is any colour.

@@ -1,4 +1,4 @@
-"""Reads attributes and child elements, and tells everything that is odd about them."""
+"""Reads attributes and child elements, and reports everything that is odd about them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Reader:
         elif tag.rpartition(":")[2] in _PHYSICS or tag.partition(":")[0] in ("drake", "mujoco"):
             message = f"<{tag}> is ignored; what it says about the physics does not apply here"
             self.report.once("physics-ignored", f"{parent}/{tag}", where, line, message)
-        elif not child.tag.startswith(f"{{{UNDECLARED}"):  # of those a warning tells
+        elif not child.tag.startswith(f"{{{UNDECLARED}"):  # these have a warning
             message = f"<{tag}> inside <{parent}> is not URDF and is ignored"
             self.report.once("tag-unknown", f"{parent}/{tag}", where, line, message)
 

@@ -114,7 +114,7 @@ class Resolver:
             return Resolution(Path(path) if os.path.isfile(path) else None, (path,))
         bases = ([str(self.folder)] if self.folder is not None else []) + [str(d) for d in self.package_dirs]
         if not bases:
-            return Resolution(reason="a text has no folder that a relative name could start from")
+            return Resolution(reason="a relative name starts from the file's folder, and a text has none")
         allowed = self._allowed()
         tried, left = [], False
         for base in bases:

@@ -1,4 +1,4 @@
-"""Numbers as URDF writes them, and nothing else that Python's float() would take.
+"""Numbers as URDF writes them: Python's float() would accept more.
 
 ``1_000``, ``nan``, ``inf``, ``1e999``, ``0x1p3`` and digits of other scripts are refused.
 """
@@ -89,5 +89,5 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
 
 
 def _plain(text: str) -> bool:
-    """Whether float() takes the text only for what it is here, if it is finite."""
+    """Whether float() reads the text as URDF does, or raises ValueError."""
     return len(text) <= _LONGEST and _PLAIN.fullmatch(text) is not None

@@ -1,7 +1,7 @@
 """URDF text to description: every element read once, every problem collected.
 
-Iterative and linear in the size of the file. Nothing is looked up on disk and nothing is checked here
-that needs more than one element; :mod:`robokit.urdf.judge.all` does that.
+Iterative and linear in the size of the file. Elements are checked one by one and no other file is opened
+here; :mod:`robokit.urdf.judge.all` does the rest.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _OTHER_ROOTS = {
     "html": ("an HTML page", "a download page was saved, not its file"),
     "package": ("a ROS package.xml", "give the .urdf file of the package"),
     "launch": ("a ROS launch file", "give the .urdf file that it loads"),
-    "Robot": ("spelled with a capital", "URDF's tags are lower case: <robot>"),
+    "Robot": ("<robot> with a capital letter", "URDF's tags are lower case: <robot>"),
 }
 
 
@@ -147,7 +147,7 @@ def _link(element: etree._Element, reader: Reader) -> LinkDescription:
 
 
 def _inertial(element: etree._Element, reader: Reader, where: str) -> InertialDescription | None:
-    """None where a number is missing or bad: a guess would be a lie, and the file is refused anyway."""
+    """An ``<inertial>``; None where a number is missing or bad, which refuses the file."""
     parts = reader.parts(element, where, _INERTIAL)
     origin = reader.origin(parts["origin"], where) if "origin" in parts else Origin()
     mass = None
@@ -262,7 +262,7 @@ def _safety(element: etree._Element | None, reader: Reader, where: str) -> Safet
     names = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
     reader.attributes(element, where, names)
     if element.get("k_velocity") is None:
-        message = "<safety_controller> says no k_velocity: taken as 0"
+        message = "<safety_controller> has no k_velocity; 0 is taken"
         reader.report.add("safety-incomplete", where, reader.line(element), message)
     lower, upper, kp, kv = (reader.number(element, name, where, 0.0, 0.0) or 0.0 for name in names)
     return SafetyDescription(lower, upper, kp, kv, reader.line(element))

@@ -1,4 +1,4 @@
-"""Visuals, collisions and materials of a link. What is wrong here never blocks the dynamics but numbers."""
+"""Visuals, collisions and materials of a link. Of what is wrong here only bad numbers are errors."""
 
 from __future__ import annotations
 

@@ -45,8 +45,9 @@ _DECLARED = re.compile(rb"""[ \t\r\n]*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0
 _PROLOGUE = re.compile(rf"{_SPACE}+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _SKIPPED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _PREFIX = re.compile(rb"[<\s]([A-Za-z_][A-Za-z0-9_.-]*):")
+
 UNDECLARED = "undeclared:"
-"""Begins the namespaces that prefixes get here which the text declares nowhere."""
+"""Prefixes that the text does not declare get namespaces that begin like this."""
 
 _LIMITS = (
     (
@@ -60,7 +61,8 @@ _LIMITS = (
         "delete what is too long: a URDF has no such text",
     ),
 )
-"""Words of the XML library, what they mean, what to do."""
+"""Words of the XML library, what they mean, what to do about it."""
+
 _NOT_XML_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 
@@ -135,7 +137,7 @@ def decode(data: bytes, report: Report) -> str | None:
                 "file-encoding",
                 "file",
                 line,
-                f"byte {problem.start} (0x{data[problem.start]:02x}) is not {encoding}",
+                f"byte {problem.start} (0x{data[problem.start]:02x}) is not valid {encoding}",
                 'save it as UTF-8, or declare its encoding: <?xml version="1.0" encoding="iso-8859-1"?>',
             )
     return None
@@ -168,10 +170,10 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
     """The root element of a text and every element's line, or None with errors in the report."""
     from lxml import etree
 
-    if not text.strip():
+    body = without_declaration(text)
+    if not body.strip():
         report.add("file-empty", "file", 0, "is empty")
         return None
-    body = without_declaration(text)
     if refused(body, report):
         return None
     data = body.encode("utf-8", "surrogatepass")
@@ -185,10 +187,10 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
         except etree.XMLSyntaxError:
             if any(e.type_name != "NS_ERR_UNDEFINED_NAMESPACE" for e in parser.error_log):
                 raise
-            # A leftover xacro: prefix that nobody declared harms nothing else.
+            # Undeclared prefixes, such as a leftover xacro:, are no reason to stop.
             root = etree.fromstring(_with_prefixes(data), _parser())
             undeclared = True
-        if root.getroottree().docinfo.internalDTD is not None:  # what refused() saw no sign of
+        if root.getroottree().docinfo.internalDTD is not None:  # hidden from the look at the text
             _refuse_doctype(0, report)
             return None
         lines = _line_table(data, root)
@@ -218,7 +220,7 @@ def without_declaration(text: str) -> str:
 
 
 def _with_prefixes(data: bytes) -> bytes:
-    """The text with every prefix declared that is used and not declared, so that all else is judged."""
+    """The text with declarations of the prefixes that lack one, so that the rest can be read."""
     from lxml import etree
 
     declared = etree.fromstring(data, _parser(recover=True)).nsmap
@@ -231,7 +233,7 @@ def _with_prefixes(data: bytes) -> bytes:
 
 
 def _tell_prefixes(lines: dict[etree._Element, int], report: Report) -> None:
-    """Warns of prefixes that nothing declares, each once; of xacro's leftovers the reader tells more."""
+    """Warns once of each prefix that is not declared; xacro's have a finding of their own."""
     mark = f"{{{UNDECLARED}"
     for element, line in lines.items():
         for name in (element.tag, *element.keys()):
@@ -258,7 +260,7 @@ def _parser(recover: bool = False) -> etree.XMLParser:
 
 
 def refused(text: str, report: Report) -> bool:
-    """Whether the text begins with a DOCTYPE or holds what XML cannot; the error goes to the report."""
+    """Whether the text begins with a DOCTYPE or holds characters that XML forbids (which is reported)."""
     at = 0
     while match := _PROLOGUE.match(text, at):
         at = match.end()

@@ -55,7 +55,7 @@ def expand_xacro(path: PathLike, args: Mapping[str, str] | None = None, package_
 
 
 def is_xacro(path: Any) -> bool:
-    """Whether the path's ending asks for xacro."""
+    """Whether the path ends in .xacro."""
     return not isinstance(path, bytes) and os.fspath(path).lower().endswith(".xacro")
 
 
@@ -74,7 +74,7 @@ def expanded(
         os.path.abspath(path), dict(args or {}), Resolver(Path(path).absolute().parent, package_dirs)
     )
     if "missing" in answer:
-        message = "is a xacro macro file, and the package that expands it is not installed"
+        message = "is a xacro file, and the package xacro, which expands it, is not installed"
         report.add("xacro-missing", "file", 0, message, f"{INSTALL}, or expand it: xacro in.xacro > out.urdf")
         return None
     if "problem" in answer:
@@ -86,7 +86,7 @@ def expanded(
 
 
 def _asked(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str]:
-    """What :mod:`robokit.urdf.read.xacro_child` says of a file, or why it says nothing."""
+    """The answer of :mod:`robokit.urdf.read.xacro_child` for a file, or a problem where there is none."""
     question = {
         "path": path,
         "args": args,

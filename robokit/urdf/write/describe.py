@@ -1,4 +1,4 @@
-"""A robot back to the description that a URDF of it would give: what :mod:`robokit.urdf.dump` writes."""
+"""The description of a robot, as a URDF of it would have it: what :mod:`robokit.urdf.dump` writes."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _error(rpy: Triple, R: np.ndarray) -> float:
 
 
 def _angles(R: list[list[float]]) -> Triple:
-    """Angles of any rotation: roll after yaw is turned back, so that they fit where neither is determined."""
+    """Angles of any rotation. Roll is found with yaw undone, so that both fit at pitch = +-pi/2."""
     yaw = math.atan2(R[1][0], R[0][0])
     s, c = math.sin(yaw), math.cos(yaw)
     roll = math.atan2(s * R[0][2] - c * R[1][2], c * R[1][1] - s * R[0][1])
@@ -186,7 +186,7 @@ def _angles(R: list[list[float]]) -> Triple:
 
 
 def _angles_by_entries(R: list[list[float]], sign: float) -> Triple:
-    """Angles, cos(pitch) of this sign, from entries that are single products: each to its own last digits."""
+    """Angles with this sign of cos(pitch), from the entries of R that are single products."""
     roll = math.atan2(sign * R[2][1], sign * R[2][2])
     pitch = math.atan2(-R[2][0], sign * math.hypot(R[2][1], R[2][2]))
     return (roll, pitch, math.atan2(sign * R[1][0], sign * R[0][0]))
@@ -212,7 +212,7 @@ def _exact(R: list[list[float]], angles: Triple) -> Iterator[Triple]:
 
 
 def _beside(x: float) -> set[float]:
-    """The double and those next to it, and zero where that is as near."""
+    """The double, the doubles next to it, and zero where the number is tiny."""
     found = {x, 0.0} if abs(x) < 1e-15 else {x}
     for end in (-math.inf, math.inf):
         y = x

@@ -1,4 +1,4 @@
-"""Robot out, URDF text: what :func:`robokit.urdf.loads_urdf` reads as the same robot.
+"""A robot as URDF text, which :func:`robokit.urdf.loads_urdf` reads as the same robot.
 
 Numbers are written as Python prints them, so that every one is read back to the last bit. Inertias are in
 link axes about the centre of mass; equal colours and textures share one material.
@@ -28,7 +28,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
 
     Reading it with ``base=robot.base`` gives the same robot. Rotations are written as roll, pitch and
     yaw: to the last bit where they came from a URDF's angles in their usual range, else to rounding. Loop
-    joints become ``<loop_joint>``, robokit's extension. Gravity has no place in a URDF.
+    joints become ``<loop_joint>``, which is no part of URDF. Gravity has no place in a URDF.
 
     Mesh and texture names stay as they were read. With a path, a relative one that would lead elsewhere from
     there is replaced by the file's absolute path.
@@ -42,7 +42,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
 
     Raises:
         ModelError: a URDF cannot say it: helical, cylindrical and spherical joints, one-sided limits, names
-            or numbers that XML cannot hold, mimics of nothing. Every reason is told.
+            or numbers that XML cannot hold, mimics of nothing. The message has every reason.
         OSError: the file cannot be written.
 
     Warns:
@@ -71,7 +71,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
 
 
 def _placed(robot: Robot, folder: Path) -> Robot:
-    """The robot with the names of its files as they are seen from a folder."""
+    """The robot with file names that lead to its files from a folder."""
     resolver = Resolver(folder)
 
     def name(written: str, path: Path) -> str:
