@@ -162,7 +162,7 @@ def draw(folder: str = "") -> str:
         out.append(box)
     name = folder or "package"
     rules = "".join(
-        f".house.{name}:has(.at-{part}:hover) .import:not(.from-{part}):not(.to-{part}){{opacity:.08}}"
+        f".house.{name}:has(.at-{part}:hover) .drawn:not(.from-{part}):not(.to-{part}){{opacity:.08}}"
         f".house.{name}:has(.at-{part}:hover) .from-{part}{{opacity:1}}"
         for part in spots
     )
