@@ -1,8 +1,8 @@
 """Directives that read robokit's files, so that a new algorithm or module needs no edit of the manual.
 
-`.. house:: engine` draws the floors of a folder, or without a name those of the package; `.. chapter:: inverse`
-documents the public names of a module of robokit.dynamics; `.. algorithm-index::` has a row for each file of
-robokit/algorithms, and `.. other-algorithms::` a section for those that have none written by hand.
+`.. house:: engine` draws the floors of a folder, or without a name those of the package; `.. chapter::
+inverse` documents the public names of a module of robokit.dynamics; `.. algorithm-index::` has a row for each
+file of robokit/algorithms, and `.. other-algorithms::` a section for those that have none written by hand.
 """
 
 from __future__ import annotations

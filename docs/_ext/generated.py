@@ -1,6 +1,6 @@
 """Directives whose text comes from the code itself, so that it cannot fall behind.
 
-`.. diagnostics:: error` is the table of the importer's verdicts of one severity; `.. joint-table::` the joint
+`.. diagnostics:: error` has the importer's codes of one severity; `.. joint-table::` the joint
 table; `.. example:: 02_inverse_dynamics` an example's text, then its code; `.. command:: info arm` runs
 `robokit info arm` and shows what it says; `.. cost-table::` counts the operations of the algorithms on
 robokit's own robots; `.. checked-examples::` counts the findings in public robots; `.. picture:: fall.png` an
@@ -71,7 +71,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], widths: str = "aut
 
 
 class Diagnostics(Generated):
-    """The importer's verdicts of one severity: for each code what it says, an example and the fix."""
+    """The importer's codes of one severity: for each its meaning, an example and the fix."""
 
     required_arguments = 1
 
