@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from measure import step
+from models import frictionless
 
 import robokit as rk
 from robokit.interop import MujocoAdapter, PinocchioAdapter
@@ -114,7 +115,6 @@ def with_mujoco(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) ->
     """Errors by quantity; none where MuJoCo refuses the robot."""
     import mujoco
     from mujoco_model import model_without_shapes
-    from simulation import frictionless
 
     try:
         model = model_without_shapes(robot)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import robokit as rk
@@ -42,3 +44,9 @@ def random_tree(n: int) -> rk.Robot:
         parent = f"l{rng.integers(max(0, k - 6), k + 1)}"
         builder.joint(f"j{k}", kind, parent, f"l{k + 1}", place, axis=rng.standard_normal(3))
     return builder.build()
+
+
+def frictionless(robot: rk.Robot) -> rk.Robot:
+    """The robot without damping, friction and limits in its joints, to measure the integrator alone."""
+    free = {"damping": 0.0, "friction": 0.0, "lower": -np.inf, "upper": np.inf}
+    return replace(robot, joints=tuple(replace(joint, **free) for joint in robot.joints))

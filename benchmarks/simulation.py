@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 from agree import Disagreement
 from measure import machine
+from models import frictionless
 from mujoco_model import model_on_a_plane
 
 import robokit as rk
@@ -185,12 +186,6 @@ def drift() -> None:
         missed = [f.summary[f"momentum_corrected_{k}"] for k in ("linear", "angular")]
         figures = (dF, dh[3:].max(), dh[:3].max(), *missed)
         print(f"  {integrator:<10}{dE:16.1e}" + "".join(f"{x:12.1e}" for x in figures))
-
-
-def frictionless(robot: rk.Robot) -> rk.Robot:
-    """The robot without damping, friction and limits in its joints, which are not the integrator's matter."""
-    free = {"damping": 0.0, "friction": 0.0, "lower": -np.inf, "upper": np.inf}
-    return replace(robot, joints=tuple(replace(joint, **free) for joint in robot.joints))
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from measure import machine, minima, one_core
-from simulation import frictionless
+from models import frictionless
 
 import robokit as rk
 from robokit.dynamics.build import kernel

@@ -35,8 +35,8 @@ def rnea(
         f_ext: forces on the bodies [N m; N]: {link: [n; f] in world axes about the world origin, (6,) or
             (B, 6)}, or an array (nbodies + 1, 6) or (B, nbodies + 1, 6) in body coordinates.
         out: array to write to, of the result's shape; it may share memory with an argument.
-        engine: "llvm", machine code, which is what None means where there can be any, or "python", the text
-            as it stands: for one-off calls and for looking inside with a debugger.
+        engine: "llvm", machine code (the default, where llvmlite is installed), or "python", the
+            algorithm as plain Python, for single calls and for debuggers.
         dtype: "float64" (None) or "float32": of the result and of the computation. Batches then take about
             half the time and memory; errors are some 1e-6 of the largest terms. Arguments are converted.
 

@@ -66,9 +66,9 @@ def crba_nonzeros(
 ) -> np.ndarray:
     """The entries of H that the tree leaves nonzero, of the lower triangle, row by row.
 
-    A humanoid's H is half zeros and half mirror image: in big batches, where memory is the limit, this
-    is three times faster than the dense matrix. ``rows, columns = inertia_entries(robot)`` says where
-    each entry belongs.
+    Half of a humanoid's H is zero, and most of the rest occurs twice, by symmetry. In large batches, where
+    memory is the limit, this is three times as fast as the dense matrix. ``rows, columns =
+    inertia_entries(robot)`` gives the place of each entry.
 
     Source: RBDA table 6.2; seeds 000.  Cost: O(n d).
 

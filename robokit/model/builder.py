@@ -117,7 +117,7 @@ class ModelBuilder:
             effort, velocity: limits [N m | N], [rad/s | m/s]; None for none.
             damping: [N m s/rad | N s/m]; friction: [N m | N].
             mimic: coupling to another joint.
-            safety, calibration: kept for whoever has a safety controller or a calibration switch.
+            safety, calibration: stored with the joint; robokit does not use them.
 
         Raises:
             ModelError: a name that is taken or no name, limits out of order, a number that is not finite

@@ -189,8 +189,8 @@ class Robot(Configurations):
                 inertia (3, 3) about the centre of mass in link axes [kg m^2], None for what stays; each
                 with a leading B for samples. Or parameters of all bodies like
                 :attr:`inertial_parameters`, (N + 1, 10) or (B, N + 1, 10), as they come out of an
-                identification. The latter book a body on its own link; links behind fixed joints on
-                it become massless, for nobody knows their share.
+                identification. The parameters of a body go to the link that the body is named after;
+                links that are fixed to it become massless, because their shares are not known.
 
         Raises:
             ModelError: a wrong shape, or numbers that no body has (not finite, a negative mass, an inertia

@@ -110,7 +110,7 @@ class Batch:
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
     def drop_excess(self) -> int:
-        """Make NaN of the rows whose energy has grown without a cause, from their first such record on.
+        """Fill the rows whose energy has grown without a cause with NaN, from their first such record on.
 
         Returns:
             their number.

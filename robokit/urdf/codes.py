@@ -1,4 +1,4 @@
-"""Every verdict the importer can give: code, severity, meaning, usual fix. Codes never change.
+"""Everything that the importer can find: code, severity, meaning, usual fix. Codes never change.
 
 Errors are files that have no single physical reading; warnings are files that load as written although
 a careful reader would look twice; notes are things that were left out on purpose.

@@ -9,6 +9,7 @@ from robokit.urdf.codes import CODES
 
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 _SHOWN = 20  # findings in the message of an error; the rest is in .diagnostics
+_LONGEST = 600  # characters of each
 
 MOST_COMPARED = 10_000
 """Pairs of names that are compared for the hints of one report; after that there are no more hints."""
@@ -98,7 +99,8 @@ def refusal(file: str, diagnostics: Iterable[Diagnostic], strict: bool = False) 
     counts = [_count(len(errors), "error")] if errors else []
     if warnings:
         counts.append(_count(len(warnings), "warning") + " (refused by strict=True)")
-    lines = [f"{one_line(file)}: {' and '.join(counts)}", *(f"  {d}" for d in told[:_SHOWN])]
+    shown = [f"  {one_line(str(d), _LONGEST)}" for d in told[:_SHOWN]]
+    lines = [f"{one_line(file)}: {' and '.join(counts)}", *shown]
     if len(told) > _SHOWN:
         lines.append(f"  and {len(told) - _SHOWN} more, all in .diagnostics")
     return UrdfError("\n".join(lines), diagnostics)

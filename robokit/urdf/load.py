@@ -61,7 +61,7 @@ def load_urdf(
 ) -> Robot:
     """Load a robot from a URDF file.
 
-    Values are taken as written. What a careful reader would look at twice is in ``robot.diagnostics``.
+    Values are taken as they are written. Warnings and notes are in ``robot.diagnostics``.
 
     Args:
         path: the .urdf file; a .xacro file is expanded first, where the package xacro is installed.

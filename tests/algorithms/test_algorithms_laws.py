@@ -177,7 +177,7 @@ def test_pendulum_by_hand():
 
 
 @pytest.mark.parametrize("at", [(0.0, 0.0, 0.0), (0.3, -0.2, 0.5)])
-def test_a_wrench_on_a_link_asks_its_jacobians_transpose_of_the_joints(case, at):
+def test_the_transpose_of_a_links_jacobian_takes_a_wrench_to_joint_forces(case, at):
     # tau = G - J^T w, the wrench w = [n; f] taken about the point.
     robot, s, _ = case
     rest, w = np.zeros(robot.nv), np.arange(1.0, 7.0)

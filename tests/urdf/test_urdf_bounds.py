@@ -150,6 +150,12 @@ def test_the_message_of_an_error_shows_the_first_findings_and_says_how_many_more
     assert len(caught.value.diagnostics) == 20_000
 
 
+def test_the_message_of_an_error_is_short_whatever_the_names_are():
+    with pytest.raises(UrdfError) as caught:
+        loads_urdf(robot(f'<link name="{"x" * 5000}"/>' * 100))
+    assert len(str(caught.value)) < 15_000
+
+
 def test_the_listing_shows_the_first_findings_of_a_code_and_says_how_many_more():
     text = robot("".join(f'<link name="l{k}"/><link name="l{k}"/>\n' for k in range(300)))
     lines = list(listing([Checked("r.urdf", *check_urdf(text))], Paint(False)))

@@ -77,7 +77,9 @@ def test_too_large_file(tmp_path, monkeypatch):
     refused(GOOD, "file-too-large")
 
 
-@pytest.mark.parametrize("data", [b"", b" \n\t ", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize(
+    "data", [b"", b" \n\t ", b"\xef\xbb\xbf", b"\xef\xbb\xbf" * 3, b"<?xml version='1.0'?>"]
+)
 def test_empty_file(tmp_path, data):
     path = tmp_path / "empty.urdf"
     path.write_bytes(data)

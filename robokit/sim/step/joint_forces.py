@@ -134,7 +134,7 @@ def subtree_inertia(robot: Robot) -> list[tuple[list[list[Any]], Any]]:
 
 
 class JointState:
-    """The passive joint forces of one step, linearised at the last iterate."""
+    """The passive joint forces of one step, linearised at the last iterate of the solve."""
 
     def __init__(
         self,

@@ -61,12 +61,14 @@ def check(
     if plausible:
         check_zero(robot, report)
     # Judging masses needs a tree, and numbers that could all be read.
-    if tree is not None and not report.failed:
-        check_sums(robot, tree, report)
-    if tree is not None and not report.failed:
-        check_masses(robot, tree, base, report)
-        if plausible:
-            check_plausible(robot, tree, report, mesh_box)
+    if tree is None or report.failed:
+        return
+    check_sums(robot, tree, report)
+    if report.failed:
+        return
+    check_masses(robot, tree, base, report)
+    if plausible:
+        check_plausible(robot, tree, report, mesh_box)
 
 
 def _check_base_name(robot: RobotDescription, report: Report) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.meshes.read_mesh import read_mesh
 from robokit.model.geometry import Mesh
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
@@ -53,6 +52,8 @@ def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, 
     """The box of a mesh file, and why there is none."""
     if path is None:  # which has a finding of its own
         return None, ""
+    from robokit.meshes.read_mesh import read_mesh  # seven modules that loading does without
+
     try:
         points = [surface.vertices for surface in read_mesh(path) if len(surface.vertices)]
     except Exception as problem:  # each reader fails in its own way, and none may stop the check

@@ -45,6 +45,7 @@ _DECLARED = re.compile(rb"""[ \t\r\n]*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0
 _PROLOGUE = re.compile(rf"{_SPACE}+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _SKIPPED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _PREFIX = re.compile(rb"[<\s]([A-Za-z_][A-Za-z0-9_.-]*):")
+
 UNDECLARED = "undeclared:"
 """Prefixes that the text does not declare get namespaces that begin like this."""
 
@@ -61,6 +62,7 @@ _LIMITS = (
     ),
 )
 """Words of the XML library, what they mean, what to do about it."""
+
 _NOT_XML_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 
@@ -168,10 +170,10 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
     """The root element of a text and every element's line, or None with errors in the report."""
     from lxml import etree
 
-    if not text.strip():
+    body = without_declaration(text)
+    if not body.strip():
         report.add("file-empty", "file", 0, "is empty")
         return None
-    body = without_declaration(text)
     if refused(body, report):
         return None
     data = body.encode("utf-8", "surrogatepass")
