@@ -51,6 +51,7 @@ class OneState(Host):
             kernel.feedback,
             kernel.finite,
             kernel.shared,
+            bounds=kernel.bounds,
         )
 
 
@@ -82,4 +83,5 @@ class ManyStates(Host):
             kernel.finite,
             self.real,
             kernel.shared,
+            bounds=kernel.bounds,
         )
