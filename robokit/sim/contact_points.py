@@ -141,9 +141,9 @@ def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
 def _split(
     link: Link, shapes: tuple[Shape, ...], unread: list[tuple[Link, Exception]]
 ) -> tuple[list[tuple[np.ndarray, float]], list[np.ndarray]] | None:
-    """Points that all count, and corners of cylinders and meshes that may be thinned, in the link frame.
+    """Points that all stay, and corners of cylinders and meshes that may be thinned, in the link frame.
 
-    Meshes that cannot be had are added to ``unread``; None where they leave nothing.
+    Meshes that cannot be read are added to ``unread``. None if no other shape is left.
     """
     points: list[tuple[np.ndarray, float]] = []
     hulls: list[np.ndarray] = []

@@ -107,7 +107,7 @@ class Run:
                 bar.close()
 
     def _compile(self) -> None:
-        """Make both ways into the step ready, so that the time of the steps is theirs alone."""
+        """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
         self.kernel.iterate(*self._arguments(), steps=0)
         if self.controller is not None or self.every < ITERATED:
             with np.errstate(all="ignore"), contextlib.suppress(ShapeError, ArithmeticError):

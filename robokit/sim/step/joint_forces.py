@@ -64,7 +64,7 @@ class JointLaw:
 
     @property
     def gains(self) -> list[Scalar]:
-        """k and d of all stops: all of the law that the robot's inertias decide."""
+        """k and d of all stops: the part of the law that depends on the robot's inertias."""
         return [gain for stop in self.stop if stop is not None for gain in (stop.k, stop.d)]
 
     def with_gains(self, gains: Sequence[Scalar]) -> JointLaw:
