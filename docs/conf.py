@@ -13,7 +13,15 @@ author = "the robokit authors"
 project_copyright = author
 version = release = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "generated", "machine_code", "measured"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "mathml",
+    "generated",
+    "from_the_package",
+    "machine_code",
+    "measured",
+]
 exclude_patterns = ["_build"]
 default_role = "code"
 highlight_language = "python"

@@ -119,7 +119,10 @@ def batch_size(names: Sequence[str], arrays: Sequence[np.ndarray]) -> int | None
 
 
 def check_values(
-    names: Sequence[str], arrays: Sequence[np.ndarray], quaternions: Sequence[tuple[int, int]]
+    names: Sequence[str],
+    arrays: Sequence[np.ndarray],
+    quaternions: Sequence[tuple[int, int]],
+    bounds: Sequence[tuple[int, int, float]] = (),
 ) -> None:
     """Find what made a kernel refuse.
 
@@ -127,9 +130,11 @@ def check_values(
         names: of the arguments.
         arrays: as :func:`argument` made them.
         quaternions: (argument, offset) of each unit quaternion.
+        bounds: (argument, offset, largest magnitude) of each angle [rad].
 
     Raises:
-        ShapeError: an argument holds NaN or infinity, or a quaternion is not of unit length.
+        ShapeError: an argument holds NaN or infinity, a quaternion is not of unit length, or an angle is too
+            large.
     """
     for name, array in zip(names, arrays, strict=True):
         bad = np.argwhere(~np.isfinite(array))
@@ -149,6 +154,16 @@ def check_values(
                 f"{names[k]}: expected a unit quaternion (quat_wxyz) at {names[k]}[{place}], "
                 f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; "
                 "divide it by its norm"
+            )
+    for k, offset, most in bounds:
+        bad = np.argwhere(np.abs(arrays[k][..., offset]) > most)
+        if len(bad):
+            row = tuple(int(i) for i in bad[0])
+            place = ", ".join(map(str, (*row, offset)))
+            raise ShapeError(
+                f"{names[k]}: expected an angle of at most {most:.10g} rad, beyond which too few digits are "
+                f"left for its sine, got {arrays[k][(*row, offset)]:.6g} at {names[k]}[{place}]; "
+                "take it modulo 2 pi"
             )
 
 

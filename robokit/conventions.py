@@ -16,6 +16,9 @@ FLOATING_BASE = "floating_base"
 WORLD = "world"
 """Name that messages and pictures give body 0 of a floating robot."""
 
+LARGEST_ANGLE = 2.0**30
+"""Largest angle in a configuration [rad]: a double still resolves 2e-7 rad there. Shifts have no limit."""
+
 UNIT_QUATERNION_TOLERANCE = 1e-6
 """How far |q|^2 of a quaternion argument may be from 1."""
 

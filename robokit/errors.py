@@ -7,7 +7,7 @@
     ├── WrongType          an argument of a wrong type, such as a path for a robot (also a TypeError)
     ├── UnknownName        no such joint, link, robot or option; says the nearest (also a KeyError)
     ├── SingularInertia    a joint that moves no inertia, so H cannot be inverted; .joint names it
-    ├── SimulationError    a simulation that left the finite numbers; .trajectory holds what it computed
+    ├── SimulationError    a simulation that broke down; .trajectory holds what it computed
     └── MissingDependency  an optional package that is not installed; says the install line
 
 An error says what was given, what is accepted and what to do next.
@@ -181,7 +181,7 @@ class SingularInertia(RobokitError, ArithmeticError):
 
 
 class SimulationError(RobokitError, ArithmeticError):
-    """A simulation whose state is no longer finite.
+    """A simulation that broke down: its state is not finite, or it has made energy out of nothing.
 
     Attributes:
         trajectory: what was computed until then (a Trajectory).

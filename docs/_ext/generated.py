@@ -1,13 +1,10 @@
 """Directives whose text comes from the code itself, so that it cannot fall behind.
 
-`.. diagnostics:: error` is the table of the importer's verdicts of one severity; `.. joint-table::` the joint
+`.. diagnostics:: error` has the importer's codes of one severity; `.. joint-table::` the joint
 table; `.. example:: 02_inverse_dynamics` an example's text, then its code; `.. command:: info arm` runs
 `robokit info arm` and shows what it says; `.. cost-table::` counts the operations of the algorithms on
 robokit's own robots; `.. checked-examples::` counts the findings in public robots; `.. picture:: fall.png` an
-image of _static if it is there; `.. changelog::` CHANGELOG.md; `.. house:: engine` the floors of a folder of
-robokit, drawn from its imports; `.. chapter:: inverse` the public names of a module of robokit.dynamics;
-`.. algorithm-index::` a row for each file of robokit/algorithms, `.. other-algorithms::` the text of those
-that have no section written by hand.
+image of _static if it is there; `.. changelog::` CHANGELOG.md.
 """
 
 from __future__ import annotations
@@ -24,14 +21,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
-import from_source
-import house_picture
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.nodes import nested_parse_with_titles
 
 logger = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +71,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], widths: str = "aut
 
 
 class Diagnostics(Generated):
-    """The importer's verdicts of one severity: for each code what it says, an example and the fix."""
+    """The importer's codes of one severity: for each its meaning, an example and the fix."""
 
     required_arguments = 1
 
@@ -331,69 +325,6 @@ class Picture(Generated):
         return [f".. image:: /_static/{self.arguments[0]}", f"   :alt: {self.options.get('alt', '')}", ""]
 
 
-class House(SphinxDirective):
-    """The floors of robokit or of a folder of it, as a picture."""
-
-    optional_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """Called by docutils."""
-        for path in [ROOT / "tests" / "house.py", *(ROOT / "robokit").rglob("*.py")]:
-            self.env.note_dependency(str(path))
-        folder = self.arguments[0] if self.arguments else ""
-        return [nodes.raw("", house_picture.draw(folder), format="html")]
-
-
-class Chapter(Generated):
-    """The public names of a chapter of the dynamics, in the order of its file."""
-
-    required_arguments = 1
-
-    def rest(self) -> Iterable[str]:
-        """A directive of autodoc for each."""
-        (chapter,) = self.arguments
-        self.reads(from_source.DYNAMICS / f"{chapter}.py")
-        for kind, name in from_source.public(chapter):
-            yield from (f".. auto{kind}:: robokit.{name}", "")
-
-
-class AlgorithmIndex(Generated):
-    """A row an algorithm, from the first lines of its file."""
-
-    def rest(self) -> list[str]:
-        """The table."""
-        rows = []
-        for entry in from_source.index():
-            self.reads(from_source.ALGORITHMS / f"{entry.name}.py")
-            cells = (escaped(text) for text in (entry.title, entry.source, entry.cost))
-            rows.append([f":ref:`{entry.name} <{entry.name}>`", *cells])
-        return table(("file", "what it computes", "source", "cost"), rows, "19 41 22 18")
-
-
-class OtherAlgorithms(SphinxDirective):
-    """A section for each algorithm that has none written by hand: what its file says, and the file."""
-
-    def run(self) -> list[nodes.Node]:
-        """Called by docutils."""
-        lines: list[str] = []
-        for entry in from_source.index():
-            if entry.name in from_source.sections():
-                continue
-            title = entry.title.partition(":")[0]
-            lines += [f".. _{entry.name}:", "", title, "-" * len(title), ""]
-            lines += [f".. literalinclude:: ../robokit/algorithms/{entry.name}.py", ""]
-        node = nodes.section()
-        node.document = self.state.document
-        nested_parse_with_titles(self.state, StringList(lines, source=self.name), node, self.content_offset)
-        return node.children
-
-
-def escaped(text: str) -> str:
-    """Text without reST's special characters; exponents as in print."""
-    text = text.replace("^T", "ᵀ").replace("^2", "²")
-    return re.sub(r"([*_|\\])", r"\\\1", text)
-
-
 class Changelog(Generated):
     """CHANGELOG.md, whose Markdown is headings, lists, links and code only."""
 
@@ -468,8 +399,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("cost-table", CostTable)
     app.add_directive("picture", Picture)
     app.add_directive("changelog", Changelog)
-    app.add_directive("house", House)
-    app.add_directive("chapter", Chapter)
-    app.add_directive("algorithm-index", AlgorithmIndex)
-    app.add_directive("other-algorithms", OtherAlgorithms)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from robokit.conventions import LARGEST_ANGLE
 from robokit.dynamics.layout import CHOICES, INPUTS, Scalars
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
@@ -97,6 +98,20 @@ def quaternion_offsets(robot: Robot) -> list[int]:
     ]
 
 
+def angle_bounds(robot: Robot) -> list[tuple[int, float]]:
+    """(place, largest magnitude [rad]) of each angle in q; no joint that follows it turns further."""
+    most: dict[int, float] = {}
+    for i, joint in enumerate(robot.tree.joint):
+        if joint.kind.angle:
+            place, factor, offset = robot.tree.q_slice[i].start, 1.0, 0.0
+            if robot.coupling is not None:
+                place, factor, offset = robot.coupling.q_from[place]
+            if place >= 0 and factor and abs(offset) < LARGEST_ANGLE:
+                bound = (LARGEST_ANGLE - abs(offset)) / abs(factor)
+                most[place] = min(bound, most.get(place, bound))
+    return sorted(most.items())
+
+
 def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str) -> Kernel:
     """The kernel that serves all robots of this tree, whatever their inertias."""
     shared, place = robot.kernels_of_all_inertias(), (key, dtype)
@@ -144,4 +159,5 @@ def _build(
         quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.inputs.startswith("q") else [],
         finite=row.result.finite,
         dtype=dtype,
+        bounds=[(0, k, most) for k, most in angle_bounds(robot)] if row.inputs.startswith("q") else [],
     )

@@ -78,6 +78,7 @@ class Kernel:
         feedback: Mapping[str, str] | None = None,
         finite: bool = False,
         dtype: str = "float64",
+        bounds: Sequence[tuple[int, int, float]] = (),
     ) -> Kernel:
         """Describe a kernel.
 
@@ -95,6 +96,7 @@ class Kernel:
                 nanoseconds).
             dtype: "float64", or "float32": half the memory and twice the lanes, for batches; single states
                 are batches of one.
+            bounds: (input, offset, largest magnitude) of each angle [rad].
 
         Raises:
             ValueError: an output does not fit into the input it is fed back to.
@@ -103,7 +105,8 @@ class Kernel:
         outs = [(n, tuple(map(int, shape))) for n, shape in outputs]
         input_names, output_names = [n for n, _ in ins], [n for n, _ in outs]
         back = [(output_names.index(o), input_names.index(i)) for o, i in (feedback or {}).items()]
-        return cls(Signature(name, ins, outs, dtype, list(quaternions), back, finite), text, key)
+        signature = Signature(name, ins, outs, dtype, list(quaternions), back, finite, list(bounds))
+        return cls(signature, text, key)
 
     @property
     def name(self) -> str:

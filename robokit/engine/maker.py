@@ -140,7 +140,9 @@ class Maker:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             self._plan = (program, shared) if shared else (fused(program), None)
         shape = self._signature
-        return Planned(self._symbol, *self._plan, shape.quaternions, shape.feedback, shape.finite)
+        return Planned(
+            self._symbol, *self._plan, shape.quaternions, shape.feedback, shape.finite, shape.bounds
+        )
 
     def counts(self) -> dict[str, int]:
         """Operations by name."""

@@ -14,6 +14,7 @@ from robokit.arguments import ShapeError
 from robokit.engine.memory import aligned
 
 Pairs = Sequence[tuple[int, int]]
+Bounds = Sequence[tuple[int, int, float]]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Signature:
         quaternions: (input, offset) of each quaternion that must be of unit length.
         feedback: (output, input) where a repeated run copies.
         finite: whether outputs that are not finite are an error.
+        bounds: (input, offset, largest magnitude) of each scalar that has one.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Signature:
     quaternions: list[tuple[int, int]]
     feedback: list[tuple[int, int]]
     finite: bool
+    bounds: Bounds = ()
 
     def __post_init__(self) -> None:
         for o, i in self.feedback:
@@ -90,9 +93,10 @@ class Signature:
         """Explain what machine code only refuses.
 
         Raises:
-            ShapeError: an argument holds NaN or infinity, or a quaternion is not of unit length.
+            ShapeError: an argument holds NaN or infinity, a quaternion is not of unit length, or a scalar is
+                beyond its bound.
         """
-        arguments.check_values(self.input_names, arrays, self.quaternions)
+        arguments.check_values(self.input_names, arrays, self.quaternions, self.bounds)
 
     def outs(self, out: Any, rows: int | None) -> list[np.ndarray]:
         """Arrays for the outputs: the caller's, checked, or new ones where out is None.

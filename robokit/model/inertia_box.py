@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +29,6 @@ class EquivalentBox:
 def equivalent_box(mass: float, inertia: np.ndarray) -> EquivalentBox | None:
     """Principal moments, principal axes and equivalent box of a body.
 
-    The edges a, b, c follow from the principal moments: I1 = m (b² + c²) / 12, and so on round.
-
     Args:
         mass: [kg].
         inertia: rotational inertia about the centre of mass, (3, 3) [kg m^2].
@@ -43,5 +42,21 @@ def equivalent_box(mass: float, inertia: np.ndarray) -> EquivalentBox | None:
     moments, axes = np.linalg.eigh(I)
     if np.linalg.det(axes) < 0:
         axes = axes * np.array([1.0, 1.0, -1.0])
-    squares = 6.0 * (moments.sum() - 2.0 * moments) / mass
-    return EquivalentBox(moments, axes, np.sqrt(np.maximum(squares, 0.0)))
+    return EquivalentBox(moments, axes, box_edges(mass, moments))
+
+
+def box_edges(mass: Any, moments: np.ndarray) -> np.ndarray:
+    """Edges a, b, c of the box of even density: I1 = m (b² + c²) / 12, and so on round.
+
+    Scalar by scalar, so that a body of many has the bits that it has alone.
+
+    Args:
+        mass: [kg], a number or (...), positive.
+        moments: principal moments of inertia, (..., 3) [kg m^2].
+
+    Returns:
+        (..., 3) [m]; 0 where no body has such moments.
+    """
+    x, y, z = np.moveaxis(moments, -1, 0)
+    squares = 6.0 / np.asarray(mass)[..., None] * np.stack([y + z - x, z + x - y, x + y - z], axis=-1)
+    return np.sqrt(np.maximum(squares, 0.0))

@@ -101,6 +101,7 @@ class JointKind:
         log: (q0, q1, axis) -> the v with exp(q0, v) = q1.
         neutral: q of the undisplaced joint.
         quaternion: offset of a unit quaternion inside q, or None.
+        angle: whether q begins with an angle.
         has_axis: whether the axis matters.
     """
 
@@ -113,6 +114,7 @@ class JointKind:
     log: Callable[[Scalars, Scalars, Vector3], list[Scalar]]
     neutral: tuple[float, ...]
     quaternion: int | None = None
+    angle: bool = False
     has_axis: bool = True
 
     def __reduce__(self) -> tuple[Callable[[str], JointKind], tuple[str]]:
@@ -209,6 +211,7 @@ def _revolute(name: str) -> JointKind:
         exp=_add,
         log=_subtract,
         neutral=(0.0,),
+        angle=True,
     )
 
 
@@ -236,6 +239,7 @@ JOINT_TABLE: dict[str, JointKind] = {
             exp=_add,
             log=_subtract,
             neutral=(0.0,),
+            angle=True,
         ),
         JointKind(
             "cylindrical",
@@ -246,6 +250,7 @@ JOINT_TABLE: dict[str, JointKind] = {
             exp=_add,
             log=_subtract,
             neutral=(0.0, 0.0),
+            angle=True,
         ),
         JointKind(
             "planar",
@@ -256,6 +261,7 @@ JOINT_TABLE: dict[str, JointKind] = {
             exp=_planar_exp,
             log=_planar_log,
             neutral=(0.0, 0.0, 0.0),
+            angle=True,
         ),
         JointKind(
             "spherical",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from robokit.errors import ModelError, UnknownName
@@ -68,7 +69,7 @@ def couple(robot: Robot) -> Robot:
 
 def _leader(robot: Robot, joint: Joint) -> tuple[Joint, float, float]:
     """The joint at the end of a chain of mimics, multiplier and offset of the whole chain."""
-    multiplier, offset, leader = 1.0, 0.0, joint
+    leader, laws = joint, []
     seen = set()
     while leader.mimic is not None and leader.kind != "fixed":
         if leader.name in seen:
@@ -89,6 +90,14 @@ def _leader(robot: Robot, joint: Joint) -> tuple[Joint, float, float]:
                     f"joint {leader.name!r} mimics {followed.name!r}: {end.name!r} is {end.kind} and has "
                     "several coordinates; only joints with one can be coupled"
                 )
-        multiplier, offset = multiplier * law.multiplier, offset + multiplier * law.offset
+        laws.append(law)
         leader = followed
+    multiplier, offset = 1.0, 0.0
+    for law in reversed(laws):  # from the leader on, so that each product is the law of a joint of the chain
+        multiplier, offset = law.multiplier * multiplier, law.multiplier * offset + law.offset
+    if not (math.isfinite(multiplier) and math.isfinite(offset)):
+        raise ModelError(
+            f"joint {joint.name!r} follows {leader.name!r} by {multiplier:g} q + {offset:g}, which is not "
+            "finite; give the mimics between them smaller multipliers"
+        )
     return leader, multiplier, offset

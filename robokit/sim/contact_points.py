@@ -24,6 +24,7 @@ import numpy as np
 from robokit.errors import ModelError
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from robokit.model.inertia_box import box_edges
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
 
@@ -140,9 +141,9 @@ def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
 def _split(
     link: Link, shapes: tuple[Shape, ...], unread: list[tuple[Link, Exception]]
 ) -> tuple[list[tuple[np.ndarray, float]], list[np.ndarray]] | None:
-    """Points that all count, and corners of cylinders and meshes that may be thinned, in the link frame.
+    """Points that all stay, and corners of cylinders and meshes that may be thinned, in the link frame.
 
-    Meshes that cannot be had are added to ``unread``; None where they leave nothing.
+    Meshes that cannot be read are added to ``unread``. None if no other shape is left.
     """
     points: list[tuple[np.ndarray, float]] = []
     hulls: list[np.ndarray] = []
@@ -203,10 +204,7 @@ def _inertia_corners(link: Link) -> np.ndarray:
     Scalar by scalar, so that a sample of many has the bits that it has alone.
     """
     moments, axes = np.linalg.eigh(link.inertia)
-    mass = np.asarray(link.mass)[..., None]
-    x, y, z = np.moveaxis(moments, -1, 0)
-    squares = 6.0 / mass * np.stack([y + z - x, z + x - y, x + y - z], axis=-1)
-    half = 0.5 * np.sqrt(np.maximum(squares, 0.0))[..., None, :]
+    half = 0.5 * box_edges(link.mass, moments)[..., None, :]
     at_com = _turned(axes[..., None, :, :], CORNERS * half) + np.asarray(link.com)[..., None, :]
     return _turned(link.placement.rotation, at_com) + link.placement.position
 

@@ -1,7 +1,7 @@
 """Energies, momenta and contact forces of recorded states.
 
-The algorithms' own texts run here with one NumPy array per scalar, all states at once: nothing is
-compiled for figures that are needed once per recorded state.
+The texts of the algorithms run here with NumPy arrays in place of scalars, many states at once. Nothing is
+compiled, because these figures are needed only once for each recorded state.
 """
 
 from __future__ import annotations

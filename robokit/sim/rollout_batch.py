@@ -23,7 +23,7 @@ class Batch:
 
     Attributes:
         q, v: records, (T, rows, nq) and (T, rows, nv).
-        entries: records of what is kept of the ledger, (T, rows, ...), in double precision.
+        entries: records of the kept part of the ledger, (T, rows, ...), in double precision.
         arrays: inputs of the step's kernel, the state among them.
         state: q, v and ledger as they are now, (rows, ...) each.
         ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
@@ -86,7 +86,7 @@ class Batch:
         return interrupted
 
     def record(self, k: int, first: int, last: int) -> None:
-        """Note the states of rows first..last as record k, and which of them are not finite any more."""
+        """Store the states of rows first..last as record k, and find the rows that are no longer finite."""
         part = slice(first, last)
         q, v, since = (x[part] for x in self.state)
         entries = self.ledger[part]
@@ -110,7 +110,7 @@ class Batch:
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
     def drop_excess(self) -> int:
-        """Make NaN of the rows whose energy has grown without a cause, from their first such record on.
+        """Fill the rows whose energy has grown without a cause with NaN, from their first such record on.
 
         Returns:
             their number.
@@ -129,7 +129,7 @@ class Batch:
         return len(rows)
 
     def _when(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """The step after which each of these rows is not finite: they go from the last record once more."""
+        """The step after which each of these rows is not finite, by repeating those since the last record."""
         found = np.full(len(rows), self.marks[k])
         if k == 0:
             return found

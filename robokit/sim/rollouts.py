@@ -42,7 +42,8 @@ class Rollout:
             ascending.
         failed_time: (F,) time from which each is NaN [s].
         robot: the robot.
-        tau: joint forces as given, (T or 1, B or 1, nv) [N m | N], or None.
+        tau: joint forces as given, (T or 1, B or 1, nv) [N m | N], or None. A copy where they shared memory
+            with ``out``.
         ground: the ground, or None.
         summary: figures of the run: rows, steps, steps_per_second (of all rows together),
             deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s], ...
@@ -140,15 +141,16 @@ def rollout(
             (B,).
         tau: joint forces [N m | N]: (nv,) or (B, nv) constant, (T, nv) or (T, B, nv) for T = steps, each
             held over its step. In three dimensions 1 stands for "all": (T, 1, nv), (1, B, nv); where
-            B = T, two are refused. None for none. Kept, not copied, if it is of the dtype.
+            B = T, two are refused. None for none. Kept, not copied, if it is of the dtype
+            and shares no memory with ``out``.
         integrator: as in :func:`robokit.simulate`.
         gravity: as in :func:`robokit.simulate`.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always: as many as there are steps leaves it and the start.
         joint_damping: as in :func:`robokit.simulate`.
         progress: show a progress bar.
-        steps: how many, instead of a duration.
-        threads: so many; None for as many as pay.
+        steps: number of steps, instead of a duration.
+        threads: number of threads; None chooses as many as make the rollout faster.
         out: arrays (T, B, nq) and (T, B, nv) to record q and v in, T counting the recorded states.
         dtype: "float64" (None) or "float32": of states and computation. Single precision takes about 0.55 of
             the time. Free motion of a humanoid is then off by 1e-5 after 1000 steps. Contact multiplies
@@ -215,7 +217,7 @@ def rollout(
 
 
 def _apart(tau: np.ndarray, out: Sequence[Any]) -> np.ndarray:
-    """Joint forces that no record is written over."""
+    """The joint forces, copied where the records would be written over them."""
     return tau.copy() if any(isinstance(x, np.ndarray) and np.may_share_memory(tau, x) for x in out) else tau
 
 

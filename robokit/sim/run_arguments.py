@@ -40,7 +40,7 @@ BURIED = 0.1
 
 
 def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, height: float) -> None:
-    """Raise ShapeError for a start deep inside the ground: what follows would be an explosion."""
+    """Raise ShapeError for a start deep inside the ground, which would throw the robot away."""
     if not len(points):
         return
     depth = height - (heights(robot, q.tolist(), points.body, points.position) - points.radius)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ class Run:
         bar = progress_bar(steps) if progress else None
         try:
             started = time.perf_counter()
-            self.kernel.iterate(*self._arguments(), steps=0)
+            self._compile()
             self.compile_seconds = time.perf_counter() - started
             # A warning of NumPy says less than the error that follows a state that is not finite.
             with np.errstate(all="ignore"):
@@ -104,6 +105,13 @@ class Run:
         finally:
             if bar is not None:
                 bar.close()
+
+    def _compile(self) -> None:
+        """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
+        self.kernel.iterate(*self._arguments(), steps=0)
+        if self.controller is not None or self.every < ITERATED:
+            with np.errstate(all="ignore"), contextlib.suppress(ShapeError, ArithmeticError):
+                self.kernel(*self._arguments())
 
     def _take(self, steps: int, bar: Any) -> None:
         try:

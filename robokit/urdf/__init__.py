@@ -11,11 +11,15 @@ write/       robot to description, to text
 lint/        many files at once: ``robokit check``
 """
 
+from typing import TYPE_CHECKING, Any
+
 from robokit.urdf.codes import CODES, Code
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.load import build, check_urdf, from_yourdfpy, load_urdf, loads_urdf
 from robokit.urdf.read.xacro import expand_xacro
-from robokit.urdf.write.dump import dump
+
+if TYPE_CHECKING:
+    from robokit.urdf.write.dump import dump
 
 __all__ = [
     "CODES",
@@ -29,3 +33,13 @@ __all__ = [
     "load_urdf",
     "loads_urdf",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The writer, imported at its first use."""
+    if name != "dump":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from robokit.urdf.write.dump import dump
+
+    globals()["dump"] = dump
+    return dump

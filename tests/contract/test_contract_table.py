@@ -168,3 +168,18 @@ def test_a_motion_without_a_text_for_coupled_joints_is_refused():
 def test_inputs_and_choices_without_a_row_are_refused():
     with pytest.raises(ValueError, match=r"crba: layout.py has no row for colour, frame"):
         table.Algorithm(table.crba, "q colour", layout.MATRIX, "H", about="frame")
+
+
+def test_a_chain_of_mimics_is_composed_from_its_leader_on():
+    def chain(*multipliers):
+        b = rk.ModelBuilder("chain").link("l0")
+        for k, m in enumerate((None, *multipliers)):
+            b.link(f"l{k + 1}", 1.0, inertia=np.eye(3))
+            mimic = None if m is None else rk.Mimic(f"j{k - 1}", m)
+            b.joint(f"j{k}", "revolute", f"l{k}", f"l{k + 1}", axis=(0, 0, 1), mimic=mimic)
+        return b.build()
+
+    # From the other end the product of the last two would overflow.
+    assert couple(chain(1e-200, 1e200, 1e200)).coupling.v_from[-1] == (0, pytest.approx(1e200))
+    with pytest.raises(rk.ModelError, match=r"'j2' follows 'j0' by inf q \+ 0, which is not finite"):
+        couple(chain(1e200, 1e200))

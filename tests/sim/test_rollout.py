@@ -236,6 +236,21 @@ def test_records_may_go_to_arrays_of_the_caller():
     assert np.array_equal(v0, fresh.v[0]), "the start is the first record, and is not changed"
 
 
+def test_inputs_that_share_memory_with_the_records_are_read_first():
+    """A loop that keeps its joint forces and its records in one buffer computes what it should."""
+    robot = m.double_pendulum()
+    V = np.random.default_rng(3).normal(0.0, 5.0, (21, 4, 2))
+    Q, tau, start = np.empty_like(V), V[:20].copy(), V[20].copy()
+    fresh = rk.rollout(robot, start, tau=tau, steps=20, record_every=1)
+    shared = rk.rollout(robot, V[20], tau=V[:20], steps=20, record_every=1, out=(Q, V))
+    assert np.array_equal(fresh.v, V) and np.array_equal(fresh.q, Q)
+    assert np.array_equal(shared.tau, tau), "what is kept is what was given"
+    assert np.array_equal(shared.trajectory(1).q, Q[:, 1])
+    both = np.zeros((5, 4, 2))
+    with pytest.raises(rk.ShapeError, match="the arrays for q and v share memory"):
+        rk.rollout(robot, start, steps=20, out=(both, both))
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

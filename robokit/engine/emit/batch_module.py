@@ -28,7 +28,7 @@ from robokit.engine.emit.tile import STAGE
 from robokit.engine.emit.write_rows import RowWriter
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
-from robokit.engine.signature import Pairs
+from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import Program
 
 
@@ -41,6 +41,7 @@ def batch_module(
     real: Real = FLOAT64,
     shared: Stepped | None = None,
     width: int = 0,
+    bounds: Bounds = (),
 ) -> tuple[str, int]:
     """Module with the batch driver.
 
@@ -53,6 +54,7 @@ def batch_module(
         real: of all numbers, arguments included.
         shared: the plan of a large program.
         width: numbers per machine vector, where lanes are fewer.
+        bounds: (input, offset, largest magnitude) of each scalar to check.
 
     Returns:
         the module's text and the size of its workspace [doubles].
@@ -61,7 +63,7 @@ def batch_module(
         shared = replace(shared, lanes=lanes)
     plan = shared or schedule(program, lanes=lanes, bundled=True, size=ir.CHUNK, shortest_run=1)
     chunks = ChunkWriter(program, plan, direct=False, real=real).functions()
-    reader = RowReader(program, plan, quaternions, real)
+    reader = RowReader(program, plan, quaternions, real, bounds)
     writer = RowWriter(program, plan, finite, real)
     group = 1 if len(program.order) <= ir.FITS else ir.GROUP
     # One state's angles lie side by side and can be taken several at a time.
@@ -79,7 +81,7 @@ def batch_module(
                 parts.append(
                     f"define internal void @run{item.start}({STAGE}) #0 {{\n  {call}\n  ret void\n}}\n"
                 )
-    parts += [reader.function(), writer.function(), *writer.tables]
+    parts += [reader.function(), writer.function(), *reader.tables, *writer.tables]
     parts.append(_driver(writer, name, group, ["read", *stages, "write"]))
     return ir.module(parts, {lanes, together}), -(-writer.stride * lanes * group * real.bytes // 8)
 

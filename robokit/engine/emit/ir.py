@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -37,16 +38,22 @@ class Real:
         kind: LLVM's name.
         bytes: of one.
         suffix: ending of the names of LLVM's intrinsics.
+        largest: the largest finite one.
     """
 
     dtype: str
     kind: str
     bytes: int
     suffix: str
+    largest: float
+
+    def scale(self, bound: float) -> float:
+        """A factor that makes infinite what is beyond a bound, and nothing else."""
+        return self.largest / max(bound, 1.0)
 
 
-FLOAT64 = Real("float64", "double", 8, "f64")
-FLOAT32 = Real("float32", "float", 4, "f32")
+FLOAT64 = Real("float64", "double", 8, "f64", sys.float_info.max)
+FLOAT32 = Real("float32", "float", 4, "f32", 2.0**128 * (1.0 - 2.0**-24))
 
 
 def vector(lanes: int, kind: str = "double") -> str:

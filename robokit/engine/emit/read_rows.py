@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from robokit.engine.emit.ir import Real, vector
+from robokit.engine.emit.ir import Real, number, vector
 from robokit.engine.emit.tile import Tile
 from robokit.engine.passes.chunks import Schedule
-from robokit.engine.signature import Pairs
+from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import Program
 
 
 class RowReader(Tile):
-    """Writes the stage that reads."""
+    """Writes the stage that reads.
 
-    def __init__(self, program: Program, plan: Schedule, quaternions: Pairs, real: Real) -> None:
+    Attributes:
+        tables: constants that the stage needs; complete after :meth:`function`.
+    """
+
+    def __init__(
+        self, program: Program, plan: Schedule, quaternions: Pairs, real: Real, bounds: Bounds = ()
+    ) -> None:
         super().__init__(program, plan, real)
         self.quaternions = quaternions
+        self.tables: list[str] = []
+        self.scales = {(k, offset): real.scale(most) for k, offset, most in bounds}
 
     def function(self) -> str:
         """The stage @read: rows to slots; marks of what is not finite or not unit; sines and cosines."""
@@ -52,6 +60,8 @@ class RowReader(Tile):
                     x = out(f"load {self.kind}, ptr {out.pointer(row, column)}, align {self.real.bytes}")
                     value = out(f"insertelement {t} {value}, {self.kind} {x}, i32 {lane}")
                 self._store(slot + column, value)
+                if (k, column) in self.scales:  # infinite where it is beyond its bound
+                    value = out(f"fmul {t} {value}, {self._constant(self.scales[k, column])}")
                 mark = self._mark(mark, [value])
             return mark
         # Blocks of w columns; the last may overlap the one before.
@@ -60,8 +70,19 @@ class RowReader(Tile):
         over = out(f"icmp sgt i64 {first}, {size - w}")
         j = out(f"select i1 {over}, i64 {size - w}, i64 {first}")
         values = [out(f"load {t}, ptr {out.pointer(row, j)}, align {self.real.bytes}") for row in rows]
-        mark = self._mark(carried, values)
+        mark = self._mark(carried, self._scaled(k, size, j, values))
         base = out.pointer(out.pointer("%ws", slot * w), out(f"mul i64 {j}, {w}"))
         for column, value in enumerate(out.transposed(values)):
             out.do(f"store {t} {value}, ptr {out.pointer(base, column * w)}, align {self.align}")
         return self._end_loop(mark)
+
+    def _scaled(self, k: int, size: int, j: str, values: list[str]) -> list[str]:
+        """Columns j, j + 1, ... of input k, one row a vector: infinite where one is beyond its bound."""
+        scales = [self.scales.get((k, column), 1.0) for column in range(size)]
+        if all(scale == 1.0 for scale in scales):
+            return values
+        out, t = self.out, self.t
+        words = ", ".join(f"{self.kind} {number(scale, self.real)}" for scale in scales)
+        self.tables.append(f"@scales{k} = internal constant [{size} x {self.kind}] [{words}]\n")
+        factors = out(f"load {t}, ptr {out.pointer(f'@scales{k}', j)}, align {self.real.bytes}")
+        return [out(f"fmul {t} {value}, {factors}") for value in values]

@@ -19,16 +19,17 @@ remainder.
 
 Error measured against 50 digits: 1.6e-16 absolute for |x| <= 2^30, 1e-7 in single precision. Beyond that,
 and for NaN and infinities, the answer is NaN: an angle of 10^9 rad is a mistake, and a wrong number would
-hide it.
+hide it. Kernels refuse such angles among their arguments (Signature.bounds).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from robokit.conventions import LARGEST_ANGLE
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines, Real, constant, suffix, vector
 
-LIMIT = float(2**30)
+LIMIT = LARGEST_ANGLE
 MAGIC = 1.5 * 2.0**52
 TWO_OVER_PI = 0.6366197723675814
 Way = tuple[float, float, tuple[float, ...]]

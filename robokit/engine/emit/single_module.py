@@ -11,7 +11,7 @@ infinite). If it contains 1 or 2, nothing has been computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine.emit import ir, sincos
@@ -28,7 +28,7 @@ from robokit.engine.emit.ir import (
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
-from robokit.engine.signature import Pairs
+from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import Program
 
 
@@ -40,6 +40,7 @@ def single_module(
     feedback: Pairs = (),
     finite: bool = False,
     shared: Stepped | None = None,
+    bounds: Bounds = (),
 ) -> tuple[str, int]:
     """Module with the single and iterate drivers.
 
@@ -51,13 +52,19 @@ def single_module(
         feedback: (output, input) pairs: where iterate copies.
         finite: whether outputs are checked too.
         shared: the plan of a large program, whose code is the batch's with one lane.
+        bounds: (input, offset, largest magnitude) of each scalar to check.
 
     Returns:
         the module's text and the size of its workspace [doubles].
     """
     out = Lines()
     inputs = [out.argument(k) for k in range(len(program.inputs))]
-    bad = _not_finite(out, width, [(p, size) for p, (_, size) in zip(inputs, program.inputs, strict=True)])
+    bad = _not_finite(
+        out,
+        width,
+        [(p, size) for p, (_, size) in zip(inputs, program.inputs, strict=True)],
+        {(k, offset): ir.FLOAT64.scale(most) for k, offset, most in bounds},
+    )
     status = out(f"select i1 {bad}, i64 {NOT_FINITE}, i64 0")
     for k, offset in quaternions:
         parts = [out(f"load double, ptr {out.pointer(inputs[k], offset + j)}, align 8") for j in range(4)]
@@ -104,19 +111,34 @@ def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[s
     return ir.module(parts, {width}), max(1, plan.slots), result
 
 
-def _not_finite(out: Lines, width: int, arrays: Sequence[tuple[str, int]]) -> str:
-    """Whether one of the arrays (pointer, size) holds NaN or infinity: x*0 shows both."""
+def _not_finite(
+    out: Lines,
+    width: int,
+    arrays: Sequence[tuple[str, int]],
+    scales: Mapping[tuple[int, int], float] | None = None,
+) -> str:
+    """Whether one of the arrays (pointer, size) holds NaN or infinity: x*0 shows both.
+
+    Scales of (array, place) make infinite first what is beyond a bound.
+    """
+    scales = scales or {}
     t = vector(width)
     sums, turn = [constant(width, 0.0)] * 4, 0  # four, so that they do not wait for each other
     rest = number(0.0)
-    for pointer, size in arrays:
+    for k, (pointer, size) in enumerate(arrays):
         for place in _vector_places(size, width):
             x = out(f"load {t}, ptr {out.pointer(pointer, place)}, align 8")
+            factors = [scales.get((k, place + lane), 1.0) for lane in range(width)]
+            if any(factor != 1.0 for factor in factors):
+                words = ", ".join(f"double {number(factor)}" for factor in factors)
+                x = out(f"fmul {t} {x}, <{words}>")
             zero = out(f"fmul contract {t} {x}, {constant(width, 0.0)}")
             sums[turn % 4] = out(f"fadd contract {t} {sums[turn % 4]}, {zero}")
             turn += 1
         for place in range(size if size < width else 0):
             x = out(f"load double, ptr {out.pointer(pointer, place)}, align 8")
+            if (k, place) in scales:
+                x = out(f"fmul double {x}, {number(scales[k, place])}")
             rest = out(f"fadd contract double {rest}, {out(f'fmul contract double {x}, {number(0.0)}')}")
     pairs = [out(f"fadd {t} {sums[k]}, {sums[k + 1]}") for k in (0, 2)]
     total = out(f"fadd {t} {pairs[0]}, {pairs[1]}")

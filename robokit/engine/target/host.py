@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import FLOAT64, Real
-from robokit.engine.emit.single_module import single_module
 from robokit.engine.target import llvm
 from robokit.engine.target.target import Planned, Target
 
@@ -43,6 +41,8 @@ class OneState(Host):
 
     def write(self, kernel: Planned) -> tuple[str, int]:
         """The module of one state."""
+        from robokit.engine.emit.single_module import single_module  # a warm start writes nothing
+
         return single_module(
             kernel.program,
             self.width,
@@ -51,6 +51,7 @@ class OneState(Host):
             kernel.feedback,
             kernel.finite,
             kernel.shared,
+            bounds=kernel.bounds,
         )
 
 
@@ -72,6 +73,8 @@ class ManyStates(Host):
 
     def write(self, kernel: Planned) -> tuple[str, int]:
         """The module of batches."""
+        from robokit.engine.emit.batch_module import batch_module
+
         return batch_module(
             kernel.program,
             self.lanes,
@@ -80,4 +83,5 @@ class ManyStates(Host):
             kernel.finite,
             self.real,
             kernel.shared,
+            bounds=kernel.bounds,
         )

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from robokit.engine.emit.ir import Real
 from robokit.engine.passes.repeats import Stepped
-from robokit.engine.signature import Pairs
+from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import Program
 
 
@@ -35,6 +35,7 @@ class Planned:
         quaternions: (input, offset) of each quaternion that must be of unit length.
         feedback: (output, input) where a repeated run copies.
         finite: whether outputs are checked too.
+        bounds: (input, offset, largest magnitude) of each scalar to check.
     """
 
     symbol: str
@@ -43,6 +44,7 @@ class Planned:
     quaternions: Pairs
     feedback: Pairs
     finite: bool
+    bounds: Bounds = ()
 
 
 class Loaded(Protocol):

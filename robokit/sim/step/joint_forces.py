@@ -64,7 +64,7 @@ class JointLaw:
 
     @property
     def gains(self) -> list[Scalar]:
-        """k and d of all stops: all of the law that the robot's inertias decide."""
+        """k and d of all stops: the part of the law that depends on the robot's inertias."""
         return [gain for stop in self.stop if stop is not None for gain in (stop.k, stop.d)]
 
     def with_gains(self, gains: Sequence[Scalar]) -> JointLaw:
@@ -134,7 +134,7 @@ def subtree_inertia(robot: Robot) -> list[tuple[list[list[Any]], Any]]:
 
 
 class JointState:
-    """The passive joint forces of one step, linearised at the last iterate."""
+    """The passive joint forces of one step, linearised at the last iterate of the solve."""
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from robokit.algorithms.centroidal import about
+from robokit.algorithms.composites import composite_inertias
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
@@ -42,14 +43,15 @@ def at_base(tree: Tree, X: Sequence[Any]) -> list[Any]:
 def centroidal_state(tree: Tree, X: Sequence[Any], V: Sequence[Motion]) -> tuple[Force, Any, Vector3]:
     """(h_G in world axes, the robot as one rigid inertia at the origin of X, p_G from there)."""
     f = [Force.zero(), *(tree.I[i] @ V[i] for i in tree.outward())]
-    Ic: list[Any] = [None, *tree.I[1:]]
-    for i in tree.inward():
+    whole: Any = None
+    for i, Ic in composite_inertias(tree, X, tree.I):
         p = tree.parent[i]
         f[p] = f[p] + X[i].T @ f[i]
-        moved = X[i].T @ Ic[i] @ X[i]
-        Ic[p] = moved if Ic[p] is None else Ic[p] + moved
-    p_G = Ic[0].h * (1.0 / Ic[0].m)
-    return about(f[0], p_G), Ic[0], p_G
+        if p == 0:
+            moved = X[i].T @ Ic @ X[i]
+            whole = moved if whole is None else whole + moved
+    p_G = whole.h * (1.0 / whole.m)
+    return about(f[0], p_G), whole, p_G
 
 
 def keep_momentum(
