@@ -8,13 +8,15 @@ these functions see all other arguments, and those that the machine code has ref
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.errors import ShapeError
+from robokit.errors import ShapeError, UnknownName, WrongType, shown
 
 _KINDS = {"c": "complex numbers", "O": "objects", "b": "booleans", "U": "text", "S": "bytes"}
 
@@ -52,17 +54,12 @@ def real_array(
     if array.dtype.kind not in "fiu":
         got = "None" if value is None else _KINDS.get(array.dtype.kind, str(array.dtype))
         if array.dtype.kind in "USO" and array.ndim == 0 and value is not None:
-            got = f"{got}: {_short(value)}"
+            got = f"{got}: {shown(value)}"
         raise error(f"{name}: expected real numbers of shape {accepted}, got {got}")
     if array.dtype == dtype:
         return array
     with np.errstate(over="ignore"):  # too large for single precision is infinite, and refused as such
         return array.astype(dtype, copy=False)
-
-
-def _short(value: Any) -> str:
-    words = repr(value)
-    return words if len(words) <= 60 else f"{words[:57]}..."
 
 
 def argument(name: str, value: Any, size: int, dtype: str = "float64") -> np.ndarray:
@@ -184,6 +181,47 @@ def output(name: str, out: Any, shape: tuple[int, ...], dtype: str = "float64") 
     return out
 
 
+def one_of(what: str, given: Any, known: Collection[str], hint: str = "") -> str:
+    """A name that stands for a choice.
+
+    Args:
+        what: the choice, for messages: "engine".
+        given: what should be one of the names.
+        known: the names.
+        hint: added to the message.
+
+    Raises:
+        UnknownName: it is none of them.
+    """
+    if not isinstance(given, str) or given not in known:
+        raise UnknownName(what, given, known, hint)
+    return given
+
+
+def path_argument(name: str, value: Any, what: str = "a path, a string or a pathlib.Path") -> Path:
+    """A path; numbers, which would be open files of the process, are none.
+
+    Raises:
+        WrongType: not a string or path of text.
+    """
+    if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
+        raise WrongType(name, value, what)
+    return Path(value)
+
+
+def random_generator(name: str, value: Any) -> np.random.Generator:
+    """NumPy's generator of random numbers, itself or of a seed.
+
+    Raises:
+        ShapeError: neither a generator, nor a whole number from 0, nor None.
+    """
+    try:
+        return np.random.default_rng(value)
+    except (TypeError, ValueError):
+        accepted = "a whole number >= 0, a generator of NumPy or None"
+        raise ShapeError(f"{name}: expected {accepted}, got {shown(value)}") from None
+
+
 def real_number(name: str, value: Any, least: float = -math.inf, above: float = -math.inf) -> float:
     """One finite real number as a float.
 
@@ -204,7 +242,7 @@ def real_number(name: str, value: Any, least: float = -math.inf, above: float = 
     if math.isfinite(number) and number >= least and number > above:
         return number
     bound = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
-    raise ShapeError(f"{name}: expected a finite number{bound}, got {_short(value)}")
+    raise ShapeError(f"{name}: expected a finite number{bound}, got {shown(value)}")
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -217,4 +255,4 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     if good and least <= value and (most is None or value <= most):
         return int(value)
     bound = f">= {least}" if most is None else f"from {least} to {most}"
-    raise ShapeError(f"{name}: expected a whole number {bound}, got {_short(value)}")
+    raise ShapeError(f"{name}: expected a whole number {bound}, got {shown(value)}")

@@ -37,6 +37,15 @@ def quoted(name: object) -> str:
     return repr(text) if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]!r}..."
 
 
+def shown(value: object, longest: int = LONGEST_NAME + 2) -> str:
+    """What a caller gave, for a message: its repr in one line of bounded length, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # an int of more than 4,300 digits, or an object of the caller's own
+        text = f"a value of type {type(value).__name__}"
+    return one_line(text, longest)
+
+
 def one_line(text: str, longest: int = 1000) -> str:
     """The text in one line of bounded length: breaks become blanks, unseen characters are escaped.
 
@@ -141,8 +150,7 @@ class WrongType(RobokitError, TypeError):
     """An argument of a type that is not accepted."""
 
     def __init__(self, argument: str, given: Any, accepted: str, hint: str = "") -> None:
-        words = "None" if given is None else f"{type(given).__name__} {given!r}"
-        words = one_line(words if len(words) <= 80 else f"{words[:77]}...")
+        words = "None" if given is None else f"{type(given).__name__} {shown(given)}"
         super().__init__(f"{argument}: expected {accepted}, got {words}" + (f"; {hint}" if hint else ""))
 
 
@@ -151,15 +159,15 @@ class UnknownName(RobokitError, KeyError):
 
     def __init__(self, what: str, name: Any, known: Iterable[str], hint: str = "") -> None:
         known = list(known)
-        near = nearest_names(str(name), known, cutoff=0.5)
+        near = nearest_names(name, known, cutoff=0.5) if isinstance(name, str) else []
         if near:
             advice = "did you mean " + " or ".join(map(repr, near)) + "?"
         elif not known:
             advice = f"there is no {what} at all"
         else:
-            shown = [one_line(k, LONGEST_NAME) for k in heapq.nsmallest(8, known)]
-            advice = "known: " + ", ".join(shown) + (", ..." if len(known) > 8 else "")
-        given = quoted(name) if isinstance(name, str) else one_line(repr(name), LONGEST_NAME + 2)
+            some = [one_line(k, LONGEST_NAME) for k in heapq.nsmallest(8, known)]
+            advice = "known: " + ", ".join(some) + (", ..." if len(known) > 8 else "")
+        given = quoted(name) if isinstance(name, str) else shown(name)
         self.message = f"no {what} named {given}; {advice}" + (f" {hint}" if hint else "")
         super().__init__(self.message)
 

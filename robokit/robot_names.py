@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
-from robokit.errors import MissingDependency, RobokitError, UnknownName
+from robokit.errors import MissingDependency, RobokitError, UnknownName, WrongType
 
 EXAMPLES = "example-robot-data"
 """Name of the package of example robots."""
@@ -82,6 +83,8 @@ def find_robot(name: str | Path) -> Path:
         RobokitError: there is no such file.
         MissingDependency: a robot of example-robot-data, which is not installed.
     """
+    if not isinstance(name, (str, os.PathLike)):
+        raise WrongType("name", name, "the name of a robot, or the path of a URDF")
     text = str(name)
     if not text:
         raise RobokitError("the name of the robot is empty; give the path of a URDF or a robot's name")

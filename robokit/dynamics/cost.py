@@ -18,7 +18,7 @@ from robokit.dynamics.build import example_key, kernel
 from robokit.dynamics.table import ALGORITHMS, KERNELS
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import SingularInertia, UnknownName
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 from robokit.model.sparsity import dof_depths, ltdl_counts
 
 GROWTH = {row.name: row.growth for row in ALGORITHMS if row.growth}
@@ -154,6 +154,7 @@ def cost(robot: Robot) -> Cost:
     Returns:
         the table.
     """
+    check_robot(robot)
     depth = dof_depths(robot.dof_parent)
     counts = ltdl_counts(robot.dof_parent)
     D1, D2, n = int(counts["divisions"]), int(counts["factorise"]), robot.nv

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import one_of
 from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_name
-from robokit.errors import UnknownName
 from robokit.model.robot import Robot
 
 __all__ = ["aba", "forward_dynamics"]
@@ -75,10 +75,8 @@ def forward_dynamics(
     Raises:
         SingularInertia: a joint moves no inertia; the error names it.
     """
-    if method == "aba":
+    if one_of("method", method, ("aba", "crba")) == "aba":
         return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype)
-    if method != "crba":
-        raise UnknownName("method", str(method), ("aba", "crba"))
     if dtype is not None and dtype_name(dtype) == "float32":
         warnings.warn(
             'forward_dynamics: method "crba" in float32 loses some 1e-3 of the accelerations; "aba" does not',

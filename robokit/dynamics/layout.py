@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix
-from robokit.errors import UnknownName
+from robokit.arguments import one_of
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Transform, Vector3
@@ -173,9 +173,7 @@ def _link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
 
 
 def _axes(_: Robot, axes: str) -> str:
-    if axes not in AXES:
-        raise UnknownName("axes", str(axes), AXES)
-    return axes
+    return one_of("axes", axes, AXES)
 
 
 AXES = ("world", "body")

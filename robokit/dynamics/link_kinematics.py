@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import one_of
 from robokit.dynamics.build import kernel
-from robokit.dynamics.run import check_robot, run
-from robokit.errors import ShapeError, UnknownName
-from robokit.model.robot import Robot
+from robokit.dynamics.layout import AXES
+from robokit.dynamics.run import run
+from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.model.robot import Robot, check_robot
 
 __all__ = ["LinkPoses", "forward_kinematics", "link_jacobian"]
 
@@ -95,9 +97,7 @@ def forward_kinematics(
             robot.kernels["link poses"] = ready.held(LinkPoses, robot.link_index)
         return LinkPoses(robot.link_index, matrices)
     if not isinstance(out, LinkPoses):
-        raise TypeError(
-            f"out: expected LinkPoses, as forward_kinematics returns them, got {type(out).__name__}"
-        )
+        raise WrongType("out", out, "LinkPoses, as forward_kinematics returns them")
     check_robot(robot)
     if out._links is not robot.link_index and out.link_names != robot.link_names:
         raise ShapeError(
@@ -137,4 +137,5 @@ def link_jacobian(
         UnknownName: no such link or axes.
     """
     check_robot(robot)
+    one_of("axes", axes, AXES)
     return run(robot, ("link_jacobian", robot.link(link).name, axes), out, engine, dtype, q, at)

@@ -8,10 +8,10 @@ import numpy as np
 
 from robokit.arguments import real_array
 from robokit.dynamics.layout import lower_entries
-from robokit.dynamics.run import check_mass_matrix, check_robot, run
+from robokit.dynamics.run import check_mass_matrix, run
 from robokit.dynamics.singular import refuse
 from robokit.errors import ShapeError
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 
 if TYPE_CHECKING:
     import scipy.sparse

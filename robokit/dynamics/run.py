@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import batch_size, real_array
+from robokit.arguments import batch_size, one_of, real_array
 from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.long_robots import long_way
 from robokit.dynamics.singular import refuse, singular_joint
 from robokit.engine import ENGINES
-from robokit.errors import ShapeError, SingularInertia, UnknownName
+from robokit.errors import ShapeError, SingularInertia
 from robokit.model.builder_arguments import not_a_robot
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 
 FExt = Mapping[str, Any] | np.ndarray | None
 """External forces: by link in world axes, or an array in body coordinates; see :func:`body_forces`."""
@@ -42,10 +42,8 @@ def run(
                 return result
     check_robot(robot)
     dtype = "float64" if dtype is None else dtype_name(dtype)
-    if engine == "python":
+    if engine is not None and one_of("engine", engine, ENGINES) == "python":
         return kernel(robot, key, dtype).python(*arguments, out=out)
-    if engine is not None and engine != "llvm":
-        raise UnknownName("engine", str(engine), ENGINES)
     slow = long_way(robot, key, dtype) or kernel(robot, key, dtype)
     return slow(*arguments, out=out)
 
@@ -58,11 +56,9 @@ def dtype_name(given: Any) -> str:
     """
     try:
         name = np.dtype(given).name
-    except TypeError:
-        name = str(given)
-    if name not in DTYPES:
-        raise UnknownName("dtype", name, DTYPES)
-    return name
+    except (TypeError, ValueError):  # ValueError: text that is no text
+        name = given
+    return one_of("dtype", name, DTYPES)
 
 
 def body_forces(
@@ -97,12 +93,6 @@ def body_forces(
         world[..., body, :] += value
     local = run(robot, "wrenches_in_bodies", None, engine, None, q, world.reshape(*batch, rows * 6))
     return local.reshape(*local.shape[:-2], rows * 6)
-
-
-def check_robot(robot: Any) -> None:
-    """Raise WrongType for anything but a Robot."""
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
 
 
 def accelerations(

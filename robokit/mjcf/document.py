@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from robokit.arguments import path_argument
 from robokit.mjcf.attributes import numbers, pose
 from robokit.mjcf.bodies import Names, add_inertial, add_joint
 from robokit.mjcf.constraints import add_loops, add_mimics
 from robokit.mjcf.geoms import Shapes
 from robokit.model.geometry import Placement
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 
 
 def to_mjcf(
@@ -47,6 +47,8 @@ def to_mjcf(
         UserWarning: loop joints and ranges that MJCF cannot express, shapes that are left out, and bodies
             that MuJoCo will refuse.
     """
+    check_robot(robot)
+    file = None if path is None else path_argument("path", path)
     said: list[str] = []
     root = ET.Element("mujoco", model=robot.name)
     ET.SubElement(root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
@@ -79,8 +81,8 @@ def to_mjcf(
         warnings.warn(f"MJCF of robot {robot.name!r}: {message}", stacklevel=2)
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode") + "\n"
-    if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+    if file is not None:
+        file.write_text(text, encoding="utf-8")
     return text
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from robokit.arguments import one_of
 from robokit.conventions import FLOATING_BASE, SNAP, WORLD
 from robokit.errors import Diagnostic, ModelError, UnknownName
 from robokit.model.builder_arguments import finite
@@ -45,8 +46,7 @@ def assemble(
         diagnostics: findings that the robot carries along.
         gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
     """
-    if base not in BASES:
-        raise UnknownName("base", str(base), BASES)
+    one_of("base", base, BASES)
     order, incoming = _walk(name, links, joints, loops)
     root = order[0]
 

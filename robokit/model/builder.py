@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import Diagnostic, ModelError, UnknownName
+from robokit.arguments import one_of
+from robokit.errors import Diagnostic, ModelError
 from robokit.model.assemble import assemble
 from robokit.model.builder_arguments import (
     checked_name,
@@ -245,9 +246,7 @@ def _alike(a: float, b: float) -> bool:
 
 
 def _kind(kind: str) -> str:
-    if kind not in JOINT_TABLE:
-        raise UnknownName("joint kind", str(kind), JOINT_TABLE)
-    return kind
+    return one_of("joint kind", kind, JOINT_TABLE)
 
 
 def _axis(name: str, kind: str, axis: Any) -> np.ndarray:

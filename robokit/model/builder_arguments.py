@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_array
-from robokit.errors import ModelError, WrongType
+from robokit.errors import ModelError, WrongType, shown
 from robokit.model.geometry import Placement
 
 ORTHONORMAL = 1e-6  # what rotations typed with seven digits keep to
@@ -21,23 +21,23 @@ ORTHONORMAL = 1e-6  # what rotations typed with seven digits keep to
 def checked_name(what: str, name: Any) -> str:
     """The name of a link or joint: a string that is not empty."""
     if not (isinstance(name, str) and name.strip()):
-        raise ModelError(f"a {what} needs a name that is a string and not empty, got {name!r}")
+        raise ModelError(f"a {what} needs a name that is a string and not empty, got {shown(name)}")
     return name
 
 
-def not_a_robot(given: Any) -> WrongType:
-    """The error for a first argument that is not a Robot."""
+def not_a_robot(given: Any, argument: str = "robot") -> WrongType:
+    """The error for an argument that is not a Robot."""
     hint = ""
     if isinstance(given, (str, Path)):
-        hint = f"load it first: rk.load_urdf({str(given)!r})"
-    return WrongType("robot", given, "a Robot, as rk.load_urdf or ModelBuilder.build returns it", hint)
+        hint = f"load it first: rk.load_urdf({shown(str(given), 500)})"
+    return WrongType(argument, given, "a Robot, as rk.load_urdf or ModelBuilder.build returns it", hint)
 
 
 def finite(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Finite numbers of a shape, as a new array."""
     array = np.array(real_array(what, value, shape, ModelError))
     if array.shape != shape or not all(map(math.isfinite, array.ravel().tolist())):
-        raise ModelError(f"{what}: expected finite numbers of shape {shape}, got {value!r}")
+        raise ModelError(f"{what}: expected finite numbers of shape {shape}, got {shown(value)}")
     return array
 
 
@@ -71,7 +71,7 @@ def checked_placement(what: str, placement: Any) -> Placement:
     if placement is None:
         return Placement()
     if not isinstance(placement, Placement):
-        raise ModelError(f"{what}: expected a Placement(rotation, position), got {placement!r}")
+        raise ModelError(f"{what}: expected a Placement(rotation, position), got {shown(placement)}")
     R = finite(f"rotation of the {what}", placement.rotation, (3, 3))
     p = finite(f"position of the {what}", placement.position, (3,))
     # Entry by entry: NumPy takes longer over a 3 x 3 matrix, and there are thousands.
@@ -95,9 +95,9 @@ def checked_placement(what: str, placement: Any) -> Placement:
 
 
 def _number(what: str, value: Any) -> float:
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what}: expected a number, got {value!r}") from None
+    if type(value) is not float:
+        array = real_array(what, value, "()", ModelError)  # as of arrays: no text, masks or imaginary parts
+        if array.size != 1:
+            raise ModelError(f"{what}: expected a number, got {shown(value)}")
+        value = float(array.reshape(()))
+    return value

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array
+from robokit.arguments import random_generator, real_array
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.derived import cached_attribute
-from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.mimic_coupling import Coupling
 from robokit.model.parts import Joint
 from robokit.model.tree import Tree
@@ -99,7 +99,7 @@ class Configurations:
             rng: NumPy random generator, or a seed for one. Where a joint has no limit: angles within
                 +-pi, shifts and base positions within +-1 m, quaternions uniform.
         """
-        rng = np.random.default_rng(rng)
+        rng = random_generator("rng", rng)
         q: list[float] = []
         for joint in self.joints:
             model = self.tree.joint[joint.body]
@@ -234,7 +234,7 @@ def finite_values(what: str, value: Any, n: int) -> np.ndarray:
     if array.shape != (n,):
         raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got shape {array.shape}")
     if not np.all(np.isfinite(array)):
-        raise ShapeError(f"{what}: expected finite numbers, got {value!r}")
+        raise ShapeError(f"{what}: expected finite numbers, got {shown(value)}")
     return array
 
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE
-from robokit.errors import ModelError
+from robokit.errors import ModelError, WrongType, shown
 from robokit.model.builder import ModelBuilder
 from robokit.model.builder_arguments import checked_placement, finite
 from robokit.model.geometry import Placement
 from robokit.model.mimics import couple
 from robokit.model.parts import Link
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 from robokit.model.walks import arranged, children, is_base, outward, subtree
 
 Inertial = tuple[float, Sequence[float], Any]
@@ -42,6 +42,9 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
         ModelError: the joint is fixed already.
         ShapeError: a wrong number of values, or a quaternion that is not of unit length.
     """
+    check_robot(robot)
+    if not isinstance(positions, Mapping):
+        raise WrongType("positions", positions, "a mapping of joint names to positions")
     for name in positions:
         if robot.joint(name).kind == "fixed":
             raise ModelError(f"joint {name!r} of robot {robot.name!r} is fixed already")
@@ -90,6 +93,7 @@ def remove_subtree(robot: Robot, link: str) -> Robot:
         UnknownName: no such link.
         ModelError: the link is the root, or a joint that stays mimics one that goes.
     """
+    check_robot(robot)
     robot.link(link)
     below = children(robot)
     if link == outward(robot, below)[0]:
@@ -133,6 +137,8 @@ def graft(
         UnknownName: no such link.
         ModelError: names that both robots have, or a placement with an improper rotation.
     """
+    check_robot(robot)
+    check_robot(other, "other")
     robot.link(link)
     placement = checked_placement("placement of the graft", placement)
     builder, added = ModelBuilder.from_robot(robot), ModelBuilder.from_robot(other)
@@ -143,8 +149,8 @@ def graft(
     both = [n for n in map(prefix.__add__, added._links) if n in builder._links]
     both += [n for n in (*new, joint) if n in taken] + [joint] * (joint in new)
     if both:
-        shown = ", ".join(map(repr, both[:6])) + (", ..." if len(both) > 6 else "")
-        raise ModelError(f"both robots have the name {shown}; give another prefix= or joint=")
+        names = ", ".join(map(repr, both[:6])) + (", ..." if len(both) > 6 else "")
+        raise ModelError(f"both robots have the name {names}; give another prefix= or joint=")
     for draft in added._links.values():
         builder._links[prefix + draft.name] = replace(draft, name=prefix + draft.name)
     builder.joint(joint, "fixed", link, prefix + root, placement)
@@ -176,6 +182,9 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
         UnknownName: no such link.
         ModelError: a link that no fixed joint carries.
     """
+    check_robot(robot)
+    if links is not None and (isinstance(links, bytes) or not isinstance(links, Iterable)):
+        raise WrongType("links", links, "the name of a link, or names")
     fixed = {j.child_link: j for j in robot.fixed_joints}
     chosen = set(fixed) if links is None else {links} if isinstance(links, str) else set(links)
     for name in sorted(chosen):
@@ -241,13 +250,16 @@ def replace_inertia(robot: Robot, inertials: Mapping[str, Inertial]) -> Robot:
         UnknownName: no such link.
         ModelError: an entry that is no such triple, or a mass, centre or inertia that cannot be.
     """
+    check_robot(robot)
+    if not isinstance(inertials, Mapping):
+        raise WrongType("inertials", inertials, "a mapping of link names to (mass, com, inertia)")
     builder = ModelBuilder.from_robot(robot)
     for name, inertial in inertials.items():
         draft = builder._links[robot.link(name).name]
         try:
             mass, com, inertia = inertial
         except (TypeError, ValueError):
-            raise ModelError(f"link {name!r}: expected (mass, com, inertia), got {inertial!r}") from None
+            raise ModelError(f"link {name!r}: expected (mass, com, inertia), got {shown(inertial)}") from None
         checked = ModelBuilder(robot.name).link(name, mass, com, inertia)._links[name]
         builder._links[name] = replace(checked, visuals=draft.visuals, collisions=draft.collisions)
     return _rebuilt(robot, builder)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_array
-from robokit.errors import ModelError, UnknownName
+from robokit.errors import ModelError, UnknownName, shown
 from robokit.model.geometry import Placement
 from robokit.model.parts import Link
 from robokit.spatial import RigidInertia, Symmetric3, Vector3
@@ -127,7 +127,7 @@ def _by_link(bodies: Bodies, change: Mapping[str, Any]) -> tuple[np.ndarray, tup
         except (TypeError, ValueError):
             raise ModelError(
                 f"link {name!r}: expected (mass, com (3,), inertia about the com (3, 3)), "
-                f"None for what stays, got {given!r}"
+                f"None for what stays, got {shown(given)}"
             ) from None
         old = links[k]
         m = _numbers(f"mass of link {name!r}", old.mass if mass is None else mass, ())
@@ -233,9 +233,9 @@ def _numbers(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     expected = f"{shape} or (B, {', '.join(map(str, shape))})" if n else "() or (B,)"
     array = np.array(real_array(what, value, expected, ModelError))
     if array.ndim not in (n, n + 1) or array.shape[array.ndim - n :] != shape:
-        raise ModelError(f"{what}: expected {expected}, got {value!r}")
+        raise ModelError(f"{what}: expected {expected}, got {shown(value)}")
     if not np.all(np.isfinite(array)):
-        raise ModelError(f"{what} must be finite, got {value!r}")
+        raise ModelError(f"{what} must be finite, got {shown(value)}")
     return array
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from robokit.errors import ModelError, UnknownName
 from robokit.model.mimic_coupling import NONE, Coupling, reduced_parents
 from robokit.model.parts import Joint
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 
 
 def couple(robot: Robot) -> Robot:
@@ -25,6 +25,7 @@ def couple(robot: Robot) -> Robot:
         ModelError: a mimic with or of a joint that has several coordinates, or mimics in a circle.
         UnknownName: a mimic of a joint that is not there.
     """
+    check_robot(robot)
     mimics = tuple(joint for joint in robot.joints if joint.mimic is not None)
     if not mimics:
         return robot

@@ -12,8 +12,9 @@ import numpy as np
 from robokit import hooks
 from robokit.conventions import FLOATING_BASE
 from robokit.derived import Derived, Recent, cached_attribute
-from robokit.errors import Diagnostic, ShapeError, UnknownName
+from robokit.errors import Diagnostic, ShapeError, UnknownName, shown
 from robokit.model import inertial_parameters as inertial
+from robokit.model.builder_arguments import not_a_robot
 from robokit.model.configurations import Configurations, finite_values
 from robokit.model.geometry import Placement
 from robokit.model.parts import Joint, Link, LoopJoint
@@ -210,7 +211,7 @@ class Robot(Configurations):
             ShapeError: no such sample.
         """
         if self.samples is None or self.parameters is None or not -self.samples <= k < self.samples:
-            raise ShapeError(f"k: expected a sample of {self!r}, got {k}")
+            raise ShapeError(f"k: expected a sample of {self!r}, got {shown(k)}")
         return self._with_parameters(self.parameters[k], inertial.samples(self.links, k))
 
     def _with_parameters(self, parameters: np.ndarray, links: tuple[Link, ...]) -> Robot:
@@ -265,3 +266,9 @@ class Robot(Configurations):
 
 
 __all__ = ["FLOATING_BASE", "Robot"]
+
+
+def check_robot(given: Any, argument: str = "robot") -> None:
+    """Raise WrongType for anything but a Robot."""
+    if not isinstance(given, Robot):
+        raise not_a_robot(given, argument)

@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit.arguments import real_array, real_number, whole_number
 from robokit.conventions import GRAVITY
-from robokit.errors import ShapeError
+from robokit.errors import ShapeError, shown
 from robokit.model.robot import Robot
 
 SMALL_STEP = 1e-3
@@ -97,7 +97,7 @@ def _plain(mu: Any) -> float | tuple[float, ...]:
     """A coefficient as a float, one a row as a tuple."""
     values = real_array("Ground(friction=...)", mu, "() or (B,)")
     if values.ndim > 1 or not values.size or not np.all(np.isfinite(values) & (values >= 0.0)):
-        raise ShapeError(f"Ground(friction=...): expected coefficients >= 0, got {mu!r}")
+        raise ShapeError(f"Ground(friction=...): expected coefficients >= 0, got {shown(mu)}")
     return tuple(values.tolist()) if values.ndim else float(values)
 
 

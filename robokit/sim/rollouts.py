@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit.arguments import whole_number
 from robokit.dynamics.run import dtype_name
-from robokit.errors import ShapeError, SimulationError
+from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
@@ -78,7 +78,7 @@ class Rollout:
         """
         rows = self.q.shape[1]
         if not isinstance(row, int | np.integer) or not -rows <= row < rows:
-            raise ShapeError(f"row: expected a whole number from 0 to {rows - 1}, got {row!r}")
+            raise ShapeError(f"row: expected a whole number from 0 to {rows - 1}, got {shown(row)}")
         row, program = int(row) % rows, self.program
         assert program is not None
         q, v = self.q[0, row], self.v[0, row]

@@ -13,7 +13,7 @@ from robokit.arguments import real_array, real_number, whole_number
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import quaternion_offsets
 from robokit.dynamics.singular import check_inertia
-from robokit.errors import ShapeError
+from robokit.errors import ShapeError, shown
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.default_step import default_step
@@ -183,7 +183,7 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
         return None
     surface = Ground() if ground is True else ground
     if not isinstance(surface, Ground):
-        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {ground!r}")
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
     if surface.rows is not None and not many:
         raise ShapeError(
             f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"

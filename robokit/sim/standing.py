@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array, real_number
+from robokit.arguments import random_generator, real_array, real_number
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ShapeError
 from robokit.model.builder_arguments import not_a_robot
@@ -79,7 +79,7 @@ def standing_configuration(
     turn = _quaternion(tilt)
     dv = np.zeros(robot.nv)
     if seed is not None:
-        dv = _random(seed).normal(0.0, SHAKE, robot.nv)
+        dv = random_generator("seed", seed).normal(0.0, SHAKE, robot.nv)
         dv[3:6] = 0.0
     q = robot.integrate(q, dv)
     for joint in robot.joints:
@@ -121,10 +121,3 @@ def _start(robot: Any, q: Any) -> np.ndarray:
     q = numbers("q", robot.neutral() if q is None else q, robot.nq)
     check_quaternions("q", robot, q)
     return q
-
-
-def _random(seed: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise ShapeError(f"seed: expected a whole number >= 0 or None, got {seed!r}") from None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from robokit import hooks
+from robokit.arguments import path_argument
 from robokit.derived import cached_attribute
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
@@ -165,7 +166,7 @@ class Trajectory:
         Returns:
             the path of the file.
         """
-        path = Path(path)
+        path = path_argument("path", path)
         if path.suffix != ".npz":
             path = path.with_name(path.name + ".npz")
         about: dict[str, Any] = {"format": FORMAT, "summary": self.summary, "ground": None, "robot": None}
@@ -217,6 +218,7 @@ class Trajectory:
         """
         if robot is not None and not isinstance(robot, Robot):
             raise not_a_robot(robot)
+        path = path_argument("path", path)
         about, arrays = trajectory_file.read(path)
         try:
             numbers = {name: arrays.pop(name) for name in list(arrays) if name.startswith("robot_")}
@@ -240,7 +242,7 @@ class Trajectory:
         """
         if self.robot is None:
             raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
-        return hooks.call("write_page", self, Path(path), **options)
+        return hooks.call("write_page", self, path_argument("path", path), **options)
 
 
 def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory:

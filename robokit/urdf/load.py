@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import one_of, path_argument
 from robokit.conventions import FLOATING_BASE
-from robokit.errors import Diagnostic, UnknownName, WrongType
+from robokit.errors import Diagnostic, WrongType
 from robokit.model.builder import ModelBuilder
 from robokit.model.drafts import JointDraft, LinkDraft, unit_axis
 from robokit.model.geometry import Mesh, Shape
@@ -28,7 +29,7 @@ from robokit.urdf.description import (
 )
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.judge.all import check, fixed_base_name
-from robokit.urdf.read.mesh_files import Resolver
+from robokit.urdf.read.mesh_files import Resolver, folders
 from robokit.urdf.read.parse import parse_path, parse_text
 from robokit.urdf.read.xacro import expanded, is_xacro
 
@@ -85,8 +86,8 @@ def load_urdf(
         hint = "the text of a URDF goes to rk.loads_urdf" if isinstance(path, bytes) else ""
         raise WrongType("path", path, "the path of a URDF file, a string or a pathlib.Path", hint)
     report = Report(os.fspath(path))
-    description = _description(path, report, _dirs(package_dirs))
-    return _robot(description, report, base, Resolver(_folder(path), _dirs(package_dirs)), strict, mimic)
+    description = _description(path, report, folders(package_dirs))
+    return _robot(description, report, base, Resolver(_folder(path), folders(package_dirs)), strict, mimic)
 
 
 @_without_collector()
@@ -114,7 +115,7 @@ def loads_urdf(
         raise WrongType("text", text, "the text of a URDF, a string or bytes")
     report = Report("<string>")
     description = parse_text(text, report)
-    resolver = Resolver(None if folder is None else Path(folder), _dirs(package_dirs))
+    resolver = Resolver(None if folder is None else path_argument("folder", folder), folders(package_dirs))
     return _robot(description, report, base, resolver, strict, mimic)
 
 
@@ -145,15 +146,17 @@ def check_urdf(
     _check_base(base, CHECKED)
     _check_mimic(mimic)
     folder = None
+    if not isinstance(path_or_text, (str, bytes, os.PathLike)):
+        raise WrongType("path_or_text", path_or_text, "the path of a URDF, or its text as a string or bytes")
     if isinstance(path_or_text, bytes) or str(path_or_text).lstrip("\ufeff \t\r\n")[:1] == "<":
         report = Report("<string>")
         description = parse_text(path_or_text, report)  # type: ignore[arg-type]
     else:
         report = Report(os.fspath(path_or_text))
-        description = _description(path_or_text, report, _dirs(package_dirs))
+        description = _description(path_or_text, report, folders(package_dirs))
         folder = _folder(path_or_text)
     if description is not None:
-        check(description, report, Resolver(folder, _dirs(package_dirs)), base, plausible, meshes, mimic)
+        check(description, report, Resolver(folder, folders(package_dirs)), base, plausible, meshes, mimic)
     return description, report.diagnostics()
 
 
@@ -184,22 +187,16 @@ def _description(path: PathLike, report: Report, dirs: Sequence[PathLike]) -> Ro
 
 
 def _check_base(base: str, known: Sequence[str] = BASES) -> None:
-    if base not in known:
-        raise UnknownName("base", str(base), known)
+    one_of("base", base, known)
 
 
 def _check_mimic(mimic: str | None) -> None:
-    if mimic is not None and mimic not in MIMICS:
-        raise UnknownName("mimic", str(mimic), MIMICS)
+    if mimic is not None:
+        one_of("mimic", mimic, MIMICS)
 
 
 def _folder(path: PathLike) -> Path:
     return Path(path).absolute().parent
-
-
-def _dirs(package_dirs: Sequence[PathLike] | PathLike) -> Sequence[PathLike]:
-    # One folder instead of a list is an easy slip, and a string would be searched letter by letter.
-    return [package_dirs] if isinstance(package_dirs, (str, os.PathLike)) else list(package_dirs)
 
 
 def _robot(

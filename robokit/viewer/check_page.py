@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from robokit.arguments import path_argument
 from robokit.errors import Diagnostic
 from robokit.model.inertia_box import equivalent_box
 from robokit.model.robot import Robot
@@ -34,7 +35,7 @@ def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str 
     Raises:
         MissingDependency: meshcat is not installed.
     """
-    path = Path(path)
+    path = path_argument("path", path)
     path.write_text(render(check_payload(robot, diagnostics)), encoding="utf-8")
     return path
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robokit.arguments import path_argument
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
@@ -35,7 +36,7 @@ def draw_sparsity(robot: Robot, path: str | Path) -> Path:
     Returns:
         The path.
     """
-    path = Path(path)
+    path = path_argument("path", path)
     sparsity_figure(robot).savefig(path, dpi=180, facecolor="white")
     return path
 

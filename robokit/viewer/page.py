@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import path_argument
 from robokit.errors import WrongType
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
@@ -62,7 +63,7 @@ def write_page(
     Raises:
         MissingDependency: meshcat is not installed.
     """
-    path = Path(path)
+    path = path_argument("path", path)
     if not path.suffix:
         path = path.with_suffix(".html")
     path.write_text(page_html(source, q, max_triangles, max_fps), encoding="utf-8")

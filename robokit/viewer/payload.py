@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from robokit.arguments import check_values, real_array
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.parts import Joint
@@ -92,11 +93,13 @@ def one_configuration(robot: Robot, q: np.ndarray) -> np.ndarray:
     """A single configuration as an array of floats, (nq,).
 
     Raises:
-        ShapeError: any other shape.
+        ShapeError: any other shape, or not finite real numbers.
     """
-    if np.shape(q) != (robot.nq,):
-        raise ShapeError(f"q: expected one configuration, shape ({robot.nq},), got {np.shape(q)}")
-    return np.asarray(q, dtype=float)
+    array = real_array("q", q, (robot.nq,))
+    if array.shape != (robot.nq,):
+        raise ShapeError(f"q: expected one configuration, shape ({robot.nq},), got {array.shape}")
+    check_values(("q",), (array,), ())
+    return array
 
 
 def _robot_payload(robot: Robot, poses: np.ndarray, frames: FramesData, max_triangles: int | None) -> Payload:

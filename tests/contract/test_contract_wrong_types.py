@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,10 @@ import pytest
 import table_calls
 
 import robokit as rk
+import robokit.urdf
+from robokit.mjcf import to_mjcf
+from robokit.model import couple, edit
+from robokit.viewer import draw_sparsity, write_pose_page
 
 
 def small() -> rk.Robot:
@@ -171,3 +176,102 @@ def test_motions_of_empty_batches_and_of_robots_without_joints():
     for rows in (0, 1, 5):
         x = np.empty((rows, 0))
         assert still.integrate(x, x).shape == still.difference(x, x).shape == (rows, 0)
+
+
+NO_NAMES = [np.zeros(3), np.array(["llvm"]), 10**5000, b"llvm", None, "\ud800", ["aba"]]
+CHOICES = {
+    "engine": lambda x: rk.crba(R, Q, engine=x if x is not None else 0),
+    "method": lambda x: rk.forward_dynamics(R, Q, V, V, method=x),
+    "axes": lambda x: rk.link_jacobian(R, Q, "a", axes=x),
+    "dtype": lambda x: rk.crba(R, Q, dtype=x if x is not None else "half"),
+    "base": lambda x: rk.loads_urdf("<robot/>", base=x),
+    "mimic": lambda x: rk.loads_urdf("<robot/>", mimic=x if x is not None else 0),
+    "joint kind": lambda x: rk.ModelBuilder("r").joint("j", x, "a", "b"),
+    "integrator": lambda x: rk.simulate(R, Q, duration=0.01, integrator=x if x is not None else 0),
+}
+
+
+@pytest.mark.parametrize("wrong", NO_NAMES, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("choice", CHOICES)
+def test_what_is_no_name_of_a_choice_is_an_unknown_name(choice, wrong):
+    with pytest.raises(rk.UnknownName, match=f"^no {choice} named") as caught:
+        CHOICES[choice](wrong)
+    assert len(str(caught.value)) < 400
+
+
+NO_PATHS = [1, True, 2.5, None, b"a.npz", ["a"], Q, R]
+MOTION = rk.simulate(R, Q, duration=0.01)
+TAKES_A_PATH = {
+    "Trajectory.load": rk.Trajectory.load,
+    "Trajectory.save": MOTION.save,
+    "Trajectory.to_html": MOTION.to_html,
+    "check_urdf": lambda p: rk.urdf.check_urdf(p if not isinstance(p, bytes) else 1),
+    "dump": lambda p: rk.urdf.dump(R, p if p is not None else 1),
+    "to_mjcf": lambda p: to_mjcf(R, p if p is not None else 1),
+    "expand_xacro": rk.urdf.expand_xacro,
+    "write_pose_page": lambda p: write_pose_page(R, p),
+    "draw_sparsity": lambda p: draw_sparsity(R, p),
+    "find_robot": rk.find_robot,
+    "folder": lambda p: rk.loads_urdf("<robot/>", folder=p if p is not None else 1),
+    "package_dirs": lambda p: rk.loads_urdf("<robot/>", package_dirs=[p]),
+}
+
+
+@pytest.mark.parametrize("wrong", NO_PATHS, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("function", TAKES_A_PATH)
+def test_what_is_no_path_is_said_to_be_none(function, wrong):
+    with pytest.raises(rk.WrongType, match=r"expected (a path|the path|the name|folders)"):
+        TAKES_A_PATH[function](wrong)
+    os.fstat(1)  # numbers are open files of the process: nobody has closed them
+
+
+def test_values_that_cannot_be_shown_are_refused_in_words():
+    huge = 10**5000  # its repr is a ValueError of Python
+    for call, error in (
+        (lambda: rk.crba(huge, Q), rk.WrongType),
+        (lambda: rk.crba(R, huge), rk.ShapeError),
+        (lambda: rk.Ground(height=huge), rk.ShapeError),
+        (lambda: R.random_configuration(-huge), rk.ShapeError),
+        (lambda: rk.ModelBuilder("r").link("a", huge), rk.ModelError),
+        (lambda: rk.load_urdf(huge), rk.WrongType),
+        (lambda: rk.crba(R, Hostile()), rk.ShapeError),
+        (lambda: rk.crba("x" * 100_000, Q), rk.WrongType),
+    ):
+        with pytest.raises(error) as caught:
+            call()
+        assert len(str(caught.value)) < 800 and str(caught.value).isprintable()
+
+
+class Hostile:
+    def __repr__(self):
+        return "\x1b[31m" + 1000 * "line\n"
+
+
+NOT_A_ROBOT = {
+    "cost": rk.cost,
+    "to_mjcf": to_mjcf,
+    "dump": rk.urdf.dump,
+    "couple": couple,
+    "lock_joints": lambda r: edit.lock_joints(r, {}),
+    "remove_subtree": lambda r: edit.remove_subtree(r, "a"),
+    "graft": lambda r: edit.graft(r, R, "a"),
+    "grafted": lambda r: edit.graft(R, r, "a"),
+    "merge_links": edit.merge_links,
+    "replace_inertia": lambda r: edit.replace_inertia(r, {}),
+}
+
+
+@pytest.mark.parametrize("name", NOT_A_ROBOT)
+def test_edits_and_writers_take_robots_only(name):
+    for wrong in NOT_ROBOTS:
+        with pytest.raises(rk.WrongType, match=r"^(robot|other): expected a Robot"):
+            NOT_A_ROBOT[name](wrong)
+
+
+@pytest.mark.parametrize("how", MISREAD)
+def test_single_numbers_of_a_builder_are_not_reinterpreted(how):
+    wrong = MISREAD[how](np.float64(1.0))
+    with pytest.raises(rk.ModelError, match=r"^mass of link 'a': expected real numbers"):
+        rk.ModelBuilder("r").link("a", wrong)
+    with pytest.raises(rk.ModelError, match=r"^damping of joint 'j': expected real numbers"):
+        rk.ModelBuilder("r").joint("j", "revolute", "a", "b", damping=wrong)

@@ -9,11 +9,14 @@ names, out of the URDF's own package. Nothing is fetched from a network.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
+from robokit.arguments import path_argument
+from robokit.errors import WrongType
 from robokit.urdf.read.xacro_child import package_folders
 
 _LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
@@ -141,3 +144,17 @@ class Resolver:
 
 def _leaves(relative: str) -> bool:
     return relative == ".." or relative.startswith("../") or os.path.isabs(relative)
+
+
+def folders(package_dirs: Any) -> list[str | os.PathLike[str]]:
+    """The argument ``package_dirs`` as a list; one folder instead of a list is an easy slip.
+
+    Raises:
+        WrongType: neither a folder nor a list of some.
+    """
+    if isinstance(package_dirs, (str, os.PathLike)):
+        return [package_dirs]
+    accepted = "folders, a list of strings or of pathlib.Path"
+    if isinstance(package_dirs, bytes) or not isinstance(package_dirs, Iterable):
+        raise WrongType("package_dirs", package_dirs, accepted)
+    return [path_argument("package_dirs", folder, accepted) for folder in package_dirs]

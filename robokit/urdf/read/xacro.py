@@ -15,9 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from robokit.arguments import path_argument
+from robokit.errors import WrongType
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.read import xacro_child
-from robokit.urdf.read.mesh_files import Resolver
+from robokit.urdf.read.mesh_files import Resolver, folders
 from robokit.urdf.read.source import MAX_BYTES, decode, read_file, refused, without_declaration
 
 INSTALL = 'pip install "robokit[xacro]"'
@@ -44,9 +46,10 @@ def expand_xacro(path: PathLike, args: Mapping[str, str] | None = None, package_
     Raises:
         UrdfError: no such file, xacro is not installed, or it cannot expand the file within 30 s and 2 GiB.
     """
-    report = Report(os.fspath(path))
-    dirs = [package_dirs] if isinstance(package_dirs, (str, os.PathLike)) else list(package_dirs)
-    text = expanded(path, report, dirs, args)
+    if args is not None and not isinstance(args, Mapping):
+        raise WrongType("args", args, "a mapping of names to values")
+    report = Report(str(path_argument("path", path)))
+    text = expanded(path, report, folders(package_dirs), args)
     refusing = refusal(report.file, report.diagnostics())
     if refusing is not None:
         raise refusing

@@ -11,9 +11,10 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+from robokit.arguments import path_argument
 from robokit.errors import ModelError
 from robokit.model.geometry import Mesh, Shape
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 from robokit.urdf.findings import Report
 from robokit.urdf.judge.all import check
 from robokit.urdf.read.mesh_files import Resolver
@@ -49,8 +50,10 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
         UserWarning: something was left out: limits of a joint that URDF gives none, the part of a matrix that
             is no rotation.
     """
+    check_robot(robot)
+    file = None if path is None else path_argument("path", path)
     losses = Losses()
-    description = describe(robot if path is None else _placed(robot, Path(path).absolute().parent), losses)
+    description = describe(robot if file is None else _placed(robot, file.absolute().parent), losses)
     text = write(description, losses.refused)
     if not losses.refused:
         # The importer's own verdicts: what it would refuse is not written.
@@ -65,8 +68,8 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
     if losses.dropped:
         shown = "; ".join(losses.dropped[:_SHOWN]) + ("; ..." if len(losses.dropped) > _SHOWN else "")
         warnings.warn(f"the URDF of robot {robot.name!r} leaves out {shown}", stacklevel=2)
-    if path is not None:
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
+    if file is not None:
+        file.write_text(text, encoding="utf-8", newline="\n")
     return text
 
 
