@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import random_generator, real_array
-from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
 from robokit.derived import cached_attribute
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.mimic_coupling import Coupling
@@ -96,8 +96,9 @@ class Configurations:
         """A random configuration, (nq,), inside the position limits.
 
         Args:
-            rng: NumPy random generator, or a seed for one. Where a joint has no limit: angles within
-                +-pi, shifts and base positions within +-1 m, quaternions uniform.
+            rng: NumPy random generator, or a seed for one. Where a joint has no limit, or one of
+                2^30 and more (files write 1e16 for none): angles within +-pi, shifts and base positions
+                within +-1 m. Quaternions are uniform.
         """
         rng = random_generator("rng", rng)
         q: list[float] = []
@@ -107,10 +108,10 @@ class Configurations:
             lower, upper = [-spread] * model.kind.nq, [spread] * model.kind.nq
             if model.kind.nq == 1:
                 low, high = self._range(joint)
-                if math.isfinite(low):
+                if abs(low) < LARGEST_ANGLE:
                     lower[0] = low
                     upper[0] = max(upper[0], low)
-                if math.isfinite(high):
+                if abs(high) < LARGEST_ANGLE:
                     upper[0] = high
                     lower[0] = min(lower[0], high)
             elif model.kind.name in ("cylindrical", "planar"):

@@ -8,6 +8,7 @@ import pytest
 from ladder import State, relative
 from numpy.testing import assert_allclose
 
+from robokit.dynamics import gravity_forces
 from robokit.errors import ShapeError, UnknownName
 from robokit.model import ModelBuilder
 
@@ -143,3 +144,15 @@ def test_fingerprint_depends_on_the_mechanics_only():
     assert ladder.chain().fingerprint == ladder.chain().fingerprint
     assert ladder.chain().fingerprint != ladder.chain(base="floating").fingerprint
     assert ladder.chain().fingerprint != ladder.chain().with_gravity((0, 0, 0)).fingerprint
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-1e16, 1e16), (-0.5, 1e16), (-1e16, 0.5), (None, None)])
+def test_a_limit_beyond_what_angles_may_be_is_none(lower, upper):
+    b = ModelBuilder("spinner").link("a").link("b", 1.0, inertia=np.eye(3))
+    robot = b.joint("j", "revolute", "a", "b", lower=lower, upper=upper).build()
+    drawn = np.array([robot.random_configuration(seed)[0] for seed in range(200)])
+    low = lower if lower == -0.5 else -np.pi
+    high = upper if upper == 0.5 else np.pi
+    assert low <= drawn.min() < 0.9 * low + 0.1 * high
+    assert high >= drawn.max() > 0.1 * low + 0.9 * high
+    assert np.isfinite(gravity_forces(robot, drawn[:, None])).all()
