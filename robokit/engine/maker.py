@@ -28,6 +28,7 @@ from robokit.engine.target.target import Planned, Target
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
+from robokit.forks import at_fork
 
 _log = logging.getLogger(__name__)
 
@@ -44,8 +45,7 @@ MAKING = threading.RLock()
 """Held while code is made, one kernel at a time: a process is never forked with a compiler half-way, which
 the child would wait for in vain."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=MAKING.acquire, after_in_parent=MAKING.release, after_in_child=MAKING.release)
+at_fork(before=MAKING.acquire, after_in_parent=MAKING.release, after_in_child=MAKING.release)
 
 
 ENGINES = ("llvm", "python")

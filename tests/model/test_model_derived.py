@@ -2,9 +2,11 @@
 
 import copy
 import gc
+import importlib
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 import weakref
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
+from robokit import forks
 from robokit.derived import Derived, Recent, cached_attribute
 from robokit.model import robot as robot_module
 from robokit.model.robot import MOST_GRAVITIES
@@ -90,6 +93,38 @@ def test_children_forked_while_a_thread_uses_robots_for_the_first_time_end():
     finally:
         stop.set()
         thread.join()
+
+
+@posix
+def test_no_child_is_forked_while_another_thread_imports_a_module(tmp_path, monkeypatch):
+    (tmp_path / "imported_slowly.py").write_text("import time; time.sleep(0.3); DONE = True")
+    monkeypatch.syspath_prepend(tmp_path)
+    thread = threading.Thread(target=importlib.import_module, args=("imported_slowly",))
+    thread.start()
+    while "imported_slowly" not in sys.modules:
+        time.sleep(0.001)
+    pid = os.fork()
+    if pid == 0:  # the thread does not exist here: the lock of its module would never be released
+        os._exit(0 if importlib.import_module("imported_slowly").DONE else 1)
+    good = ends_well(pid)
+    thread.join()
+    del sys.modules["imported_slowly"]
+    assert good
+
+
+def test_a_fork_does_not_wait_for_ever_for_an_import(tmp_path, monkeypatch):
+    (tmp_path / "imported_never.py").write_text("import robokit; robokit.go_on.wait(60.0)")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(rk, "go_on", threading.Event(), raising=False)
+    thread = threading.Thread(target=importlib.import_module, args=("imported_never",))
+    thread.start()
+    while "imported_never" not in sys.modules:
+        time.sleep(0.001)
+    forks.wait_for_imports(patience=0.05)
+    assert thread.is_alive()
+    rk.go_on.set()
+    thread.join()
+    del sys.modules["imported_never"]
 
 
 def test_all_threads_get_what_was_stored_first():

@@ -7,7 +7,6 @@ here. Each holds a workspace of its own. Rows are independent: the result does n
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +16,7 @@ import numpy as np
 
 from robokit.engine.memory import address, aligned
 from robokit.engine.target.cpu import last_cache, processors
+from robokit.forks import at_fork
 
 BLOCK_SECONDS = 0.05
 """Longest time between two looks at Ctrl-C."""
@@ -48,8 +48,7 @@ def _forget_threads() -> None:
     _pool, _pool_lock = None, threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
+at_fork(after_in_child=_forget_threads)
 
 
 class BatchRunner:

@@ -17,13 +17,14 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
-import os
 import queue
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+from robokit.forks import at_fork
 
 T = TypeVar("T")
 
@@ -110,5 +111,4 @@ def _before_fork() -> None:
 
 
 atexit.register(_wait)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_GATE.release, after_in_child=_GATE.release)
+at_fork(before=_before_fork, after_in_parent=_GATE.release, after_in_child=_GATE.release)
