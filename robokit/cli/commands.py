@@ -21,6 +21,7 @@ from robokit.cli.plumbing import (
     print_json,
     print_xml,
     say,
+    tell,
 )
 from robokit.errors import RobokitError
 
@@ -36,7 +37,7 @@ def view(arguments: argparse.Namespace) -> int:
         with Viewer(robot) as viewer:
             viewer.show(open_browser=not arguments.no_open)
             viewer.display(robot.neutral())
-            print(f"{robot.name}, {robot.base} base, at {viewer.url}; Ctrl-C ends", flush=True)
+            tell(f"{robot.name}, {robot.base} base, at {viewer.url}; Ctrl-C ends", flush=True)
             try:
                 while True:
                     time.sleep(0.5)
@@ -45,9 +46,10 @@ def view(arguments: argparse.Namespace) -> int:
     from robokit.viewer import write_pose_page
 
     page = writable(arguments.output or f"{file_stem(robot)}.html", ".html")
+    refuse_input(page, robot)
     with replacing(page) as beside:
         write_pose_page(robot, beside)
-    print(f"{robot.name}, {robot.base} base: {page} ({page.stat().st_size / 1e6:.2f} MB)")
+    tell(f"{robot.name}, {robot.base} base: {page} ({page.stat().st_size / 1e6:.2f} MB)")
     open_page(page, arguments.no_open)
     return 0
 
@@ -57,7 +59,7 @@ def info(arguments: argparse.Namespace) -> int:
     from robokit.cli.robot_report import describe
 
     for line in describe(load(arguments.robot, arguments.base, arguments.mimic)):
-        print(line)
+        tell(line)
     return 0
 
 
@@ -102,7 +104,7 @@ def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
     with replacing(page) as beside:
         write_check_page(robot, one.diagnostics, beside)
     if not arguments.json:
-        print(f"{page} ({page.stat().st_size / 1e6:.2f} MB)")
+        tell(f"{page} ({page.stat().st_size / 1e6:.2f} MB)")
     open_page(page, arguments.no_open)
 
 
@@ -125,7 +127,7 @@ def parity(arguments: argparse.Namespace) -> int:
             rows = [asdict(c) | {"agrees": c.agrees} for c in found]
             print_json({"robot": robot.name, "base": robot.base, "engines": rows})
         else:
-            print("\n".join(table(robot, found, arguments.states)))
+            tell("\n".join(table(robot, found, arguments.states)))
         return 0 if all(c.agrees for c in found) else 1
     readings = compare_files(files, bases, arguments.states, arguments.mimic)
     done = list(readings) if arguments.json else []
@@ -133,7 +135,7 @@ def parity(arguments: argparse.Namespace) -> int:
         print_json([asdict(r) | {"agrees": r.agrees} for r in done])
     else:
         for line in files_table(_kept(readings, done), installed(), files):
-            print(line, flush=True)
+            tell(line, flush=True)
     return 0 if all(r.agrees for r in done) else 1
 
 
@@ -159,7 +161,7 @@ def mjcf(arguments: argparse.Namespace) -> int:
     with replacing(output) as beside:
         beside.write_text(text, encoding="utf-8")
     sizes = f"{counted(robot.nbodies, 'body')}, {counted(robot.nv, 'degree')} of freedom"
-    print(f"{robot.name}, {robot.base} base: {sizes} to {output}")
+    tell(f"{robot.name}, {robot.base} base: {sizes} to {output}")
     return 0
 
 
@@ -170,11 +172,12 @@ def sparsity(arguments: argparse.Namespace) -> int:
 
     robot = load(arguments.robot, arguments.base, arguments.mimic)
     output = writable(arguments.output or f"{file_stem(robot)}_sparsity.png", *PICTURES)
+    refuse_input(output, robot)
     with replacing(output) as beside:
         draw_sparsity(robot, beside)
     for line in sparsity_lines(robot):
-        print(line)
-    print(f"  picture       {output}")
+        tell(line)
+    tell(f"  picture       {output}")
     return 0
 
 
@@ -184,7 +187,7 @@ def cost(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(counts.as_dict(), indent=1)
     else:
-        print(counts)
+        tell(counts)
     return 0
 
 
@@ -195,10 +198,10 @@ def cache(arguments: argparse.Namespace) -> int:
 
     folder = cache_folder()
     if arguments.clear:
-        print(f"{folder}: removed {cache_room(files.clear())}")
+        tell(f"{folder}: removed {cache_room(files.clear())}")
         return 0
     for line in cache_lines(folder, files.entries()):
-        print(line)
+        tell(line)
     return 0
 
 

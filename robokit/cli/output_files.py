@@ -45,7 +45,7 @@ def refuse_input(path: Path, robot: Any) -> None:
     """
     with contextlib.suppress(OSError):  # one of them does not exist
         if os.path.samefile(path, robot.source):
-            raise RobokitError(f"{path} is the robot's own file; give -o another name")
+            raise RobokitError(f"{path} is the robot's own file; give another name")
 
 
 @contextlib.contextmanager

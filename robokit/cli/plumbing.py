@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from robokit.errors import RobokitError
+from robokit.errors import RobokitError, one_line
 
 MOST_WARNINGS = 3
 """Warnings of the importer that a command shows before it starts its work."""
@@ -32,7 +32,13 @@ def fail(message: str) -> int:
 
 def say(message: str) -> None:
     """Print a message on standard error."""
-    print(f"robokit: {message}", file=sys.stderr)
+    tell(f"robokit: {message}", sys.stderr)
+
+
+def tell(text: Any, stream: Any = None, flush: bool = False) -> None:
+    """Print lines; what would move the cursor or colour a terminal, as names may, is shown as escapes."""
+    lines = (line if line.isprintable() else one_line(line, len(line)) for line in str(text).split("\n"))
+    print("\n".join(lines), file=stream, flush=flush)
 
 
 def show_warning(message: Any, *_: Any, **__: Any) -> None:

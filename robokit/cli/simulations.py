@@ -6,13 +6,14 @@ import argparse
 import math
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robokit.cli.compiling import Compiling
-from robokit.cli.output_files import replacing, writable
-from robokit.cli.plumbing import BROKE_DOWN, INTERRUPTED, counted, load, open_page, say
+from robokit.cli.output_files import refuse_input, replacing, writable
+from robokit.cli.plumbing import BROKE_DOWN, INTERRUPTED, counted, load, open_page, say, tell
 from robokit.errors import RobokitError
 
 MOST_STEPS = 100_000_000
@@ -59,6 +60,9 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
 
     page = writable(arguments.output, ".html")
     data = None if arguments.save is None else writable(arguments.save, ".npz")
+    for file in (page, data):
+        if file is not None:
+            refuse_input(file, robot)
     _check_times(arguments)
     broke = ""
     try:
@@ -80,22 +84,34 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
         say(broke.partition(" The states before")[0].rstrip(" .").replace("try dt = ", "try --dt "))
     if interrupted:
         say(f"interrupted at t = {trajectory.t[-1]:.4g} s: writing what was computed until then")
+    try:
+        _write(trajectory, page, data)
+    except KeyboardInterrupt:
+        if interrupted:
+            raise
+        interrupted = True
+        say("interrupted when all was computed: writing it; once more Ctrl-C leaves it unwritten")
+        _write(trajectory, page, data)
+    first, *lines = trajectory.report()
+    tell(first)
+    tell(f"  robot         {robot.base} base, {counted(robot.nv, 'degree')} of freedom")
+    tell("\n".join(lines))
+    tell(f"  time          {_times(trajectory.summary, arguments.compiling)}")
+    until = " until it broke down" if broke else ""
+    tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB){until}")
+    if data is not None:
+        tell(f"  trajectory    {data}")
+    open_page(page, arguments.no_open or bool(broke) or interrupted)
+    return INTERRUPTED if interrupted else BROKE_DOWN if broke else 0
+
+
+def _write(trajectory: Any, page: Path, data: Path | None) -> None:
+    """Write the page and, where a name is given, the trajectory."""
     if data is not None:
         with replacing(data) as beside:
             trajectory.save(beside)
     with replacing(page) as beside:
         trajectory.to_html(beside)
-    first, *lines = trajectory.report()
-    print(first)
-    print(f"  robot         {robot.base} base, {counted(robot.nv, 'degree')} of freedom")
-    print("\n".join(lines))
-    print(f"  time          {_times(trajectory.summary, arguments.compiling)}")
-    until = " until it broke down" if broke else ""
-    print(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB){until}")
-    if data is not None:
-        print(f"  trajectory    {data}")
-    open_page(page, arguments.no_open or bool(broke) or interrupted)
-    return INTERRUPTED if interrupted else BROKE_DOWN if broke else 0
 
 
 def _check_times(arguments: argparse.Namespace) -> None:

@@ -17,7 +17,14 @@ from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.rollout_batch import Batch, check_room
 from robokit.sim.rollout_forces import controls
-from robokit.sim.run_arguments import MOST_STEPS, check_quaternions, check_starts, set_up, states
+from robokit.sim.run_arguments import (
+    MOST_STEPS,
+    check_angles,
+    check_quaternions,
+    check_starts,
+    set_up,
+    states,
+)
 from robokit.sim.run_results import Records, trajectory_of
 from robokit.sim.run_warnings import warn_of_rows
 from robokit.sim.step import ledger
@@ -189,6 +196,7 @@ def rollout(
         own.append(("Ground(friction=...)", program.ground.rows))
     forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions("q0", robot, q)
+    check_angles("q0", robot, q)
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground.height)
 

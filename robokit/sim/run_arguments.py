@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array, real_number, whole_number
+from robokit.arguments import check_values, real_array, real_number, whole_number
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.dynamics.build import quaternion_offsets
+from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.singular import check_inertia
 from robokit.errors import ShapeError, shown
 from robokit.model.robot import Robot
@@ -93,6 +93,12 @@ def states(what: str, value: Any, n: int) -> np.ndarray:
     if array.ndim != 2 or array.shape[1] != n or not len(array):
         raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}) with B >= 1, got {array.shape}")
     return array
+
+
+def check_angles(what: str, robot: Robot, q: np.ndarray) -> None:
+    """Raise ShapeError where an angle in q, (nq,) or (B, nq), is beyond the range of the sines."""
+    finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
+    check_values((what,), (finite,), (), [(0, k, most) for k, most in angle_bounds(robot)])
 
 
 def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:

@@ -11,7 +11,7 @@ from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sim.run_arguments import check_quaternions, check_start, numbers, set_up
+from robokit.sim.run_arguments import check_angles, check_quaternions, check_start, numbers, set_up
 from robokit.sim.run_loop import Controller, Run
 from robokit.sim.run_warnings import warn_of
 from robokit.sim.trajectory import Trajectory
@@ -83,6 +83,7 @@ def simulate(
     q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     check_quaternions("q0", robot, q)
+    check_angles("q0", robot, q)
     setup = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
     program = setup.program
     if program.ground is not None and program.points is not None:

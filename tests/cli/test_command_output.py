@@ -87,6 +87,40 @@ def test_mjcf_does_not_overwrite_the_robot(here, capsys, name):
     assert run(capsys, "mjcf", "own.urdf", "-o", "other.xml")[0] == 0
 
 
+@pytest.mark.parametrize(
+    "argv", [("view", "--no-open", "-o"), ("simulate", "--no-open", "-o"), ("sparsity", "-o")]
+)
+def test_no_command_overwrites_the_robot(here, capsys, argv):
+    command, *options = argv
+    own = here / ("own.svg" if command == "sparsity" else "own.html")
+    shutil.copy(rk.find_robot("arm"), own)
+    text = own.read_bytes()
+    status, out, err = run(capsys, command, str(own), *options, str(own))
+    assert status == 1 and not out and "the robot's own file" in err and own.read_bytes() == text
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("info",),
+        ("cost",),
+        ("check", "--inertias"),
+        ("view", "--no-open", "-o", "x.html"),
+        ("sparsity", "-o", "x.svg"),
+        ("mjcf", "-o", "x.xml"),
+        ("fall", "--no-open", "--duration", "0.01", "-o", "x.html"),
+    ],
+    ids=lambda argv: argv[0],
+)
+def test_no_name_reaches_the_terminal_as_control_characters(here, capsys, argv):
+    text = rk.find_robot("double_pendulum").read_text()
+    text = text.replace('name="double_pendulum"', 'name="a&#x9b;31m&#x202e;b"')
+    text = text.replace('"lower"', '"low&#x9b;2J&#10;er"').replace('"lower_joint"', '"lower&#x85;joint"')
+    (here / "esc\x1b[31m.urdf").write_text(text)
+    status, out, err = run(capsys, argv[0], "esc\x1b[31m.urdf", *argv[1:])
+    assert status == 0 and all(line.isprintable() for line in (out + err).split("\n"))
+
+
 def test_mjcf_writes_to_what_is_no_file(here, capsys):
     reader = os.memfd_create("model")
     assert run(capsys, "mjcf", "arm", "-o", f"/dev/fd/{reader}")[0] == 0

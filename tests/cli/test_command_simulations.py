@@ -80,6 +80,21 @@ def test_ctrl_c_writes_what_was_computed_and_ends_with_130(capsys, tmp_path, mon
     assert 0.01 < rk.Trajectory.load(tmp_path / "x.npz").t[-1] < 0.04
 
 
+def test_ctrl_c_while_the_page_is_written_writes_it_again(capsys, tmp_path, monkeypatch):
+    written, write = [], rk.Trajectory.to_html
+
+    def to_html(self, path, **options):
+        written.append(path)
+        if len(written) == 1:
+            raise KeyboardInterrupt
+        return write(self, path, **options)
+
+    monkeypatch.setattr(rk.Trajectory, "to_html", to_html)
+    status, out, err = run(capsys, "simulate", "double_pendulum", *SHORT, "-o", "x.html", "--save", "x.npz")
+    assert status == 130 and "all was computed: writing it" in err and "x.html" in out and len(written) == 2
+    assert (tmp_path / "x.html").stat().st_size > 100_000 and len(rk.Trajectory.load(tmp_path / "x.npz")) > 1
+
+
 def test_ctrl_c_before_the_first_step_writes_nothing(capsys, tmp_path, monkeypatch):
     def compiling(*_, **__):
         raise KeyboardInterrupt

@@ -139,3 +139,16 @@ def test_tilts():
 
 def test_records_that_no_memory_holds():
     _refused("duration", rk.rollout, m.double_pendulum(), np.zeros((100, 2)), steps=10**10, record_every=1)
+
+
+def test_a_start_beyond_the_range_of_the_sines_is_an_error_of_q0():
+    arm = rk.load_urdf(rk.find_robot("arm"))
+    q = arm.neutral()
+    q[2] = 1e12
+    for call in (
+        lambda: rk.simulate(arm, q, duration=0.01),
+        lambda: rk.rollout(arm, q[None], duration=0.01),
+        lambda: rk.rollout(arm, np.stack([arm.neutral(), q]), duration=0.01),
+    ):
+        with pytest.raises(rk.ShapeError, match=r"^q0: expected an angle of at most 1073741824 rad"):
+            call()
