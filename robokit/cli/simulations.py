@@ -72,7 +72,7 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
             duration=arguments.duration,
             dt=arguments.dt,
             ground=ground,
-            progress=sys.stderr.isatty(),
+            progress=sys.stderr is not None and sys.stderr.isatty(),
         )
     except rk.SimulationError as error:
         trajectory, broke = error.trajectory, str(error)

@@ -47,6 +47,15 @@ def run(capsys, *argv):
 # ---- files
 
 
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+@pytest.mark.parametrize("argv", [("check", "arm"), WRITING[1], ("info", "arm")], ids=lambda argv: argv[0])
+def test_output_that_is_closed_is_no_internal_error(here, monkeypatch, argv, closed):
+    other = io.StringIO()
+    monkeypatch.setattr(sys, "stdout" if closed == "stderr" else "stderr", other)
+    monkeypatch.setattr(sys, closed, None)  # as Python has it after >&-
+    assert main(argv) == 0 and "internal error" not in other.getvalue()
+
+
 @pytest.mark.parametrize("argv", WRITING, ids=lambda argv: f"{argv[0]} {argv[-1]}")
 def test_a_full_disk_leaves_what_was_there(here, capsys, argv):
     target = here / argv[-1]

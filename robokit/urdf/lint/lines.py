@@ -38,17 +38,19 @@ class Paint:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.on and text else text
 
 
-def wants_colour(choice: str, stream: IO[str], environ: Mapping[str, str] = os.environ) -> bool:
+def wants_colour(choice: str, stream: IO[str] | None, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether to colour what goes to a stream.
 
     Args:
         choice: "always", "never", or "auto": on a terminal, unless NO_COLOR is set or TERM is dumb.
-        stream: where the lines go.
+        stream: where the lines go; None where a program was started with that output closed.
         environ: environment variables.
     """
     if choice != "auto":
         return choice == "always"
-    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb" and stream.isatty()
+    if stream is None or environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
 
 
 def listing(checked: Sequence[Checked], paint: Paint, inertias: bool = False) -> Iterator[str]:
