@@ -200,13 +200,12 @@ class Run:
     def _look(self) -> None:
         """Stop before the first recorded state whose energy cannot be explained."""
         records, energy = self.records, self.watch
-        work = [entries[ledger.AT["work"]] for entries in records.entries]
-        k = energy.look(records.q, records.v, work)
+        k = energy.look(records.q, records.v, records.entries)
         if k == len(records.steps):
             return
         self.done = records.steps[k]
-        made = sum(x[k] - x[0] for x in (energy.kinetic, energy.potential)) - work[k]
-        what = f"the energy has grown by {made:.3g} J without a cause ({self._step()}); {self._fastest(k)}"
+        what = f"the energy has grown by {energy.made(k, records.entries[k]):.3g} J without a cause "
+        what += f"({self._step()}); {self._fastest(k)}"
         self.stop = Stop(self.now, what, self._remedy())
         records.cut(k)
         self.done = records.steps[-1]

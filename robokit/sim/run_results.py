@@ -63,7 +63,7 @@ def trajectory_of(
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
         kinetic, potential = energies(robot, q, v) if energy is None else energy
         momentum = momenta(robot, q, v)
-        dissipated = sum(entries[:, ledger.AT[k]] for k in ("contact", "friction", "stops"))
+        dissipated = sum(entries[:, ledger.AT[k]] for k in ledger.DISSIPATED)
         force = np.zeros((len(t), 3))
         force[1:] = np.diff(entries[:, ledger.IMPULSE], axis=0)[:, 3:] / np.diff(t)[:, None]
         found = Trajectory(
@@ -88,7 +88,7 @@ def _summary(
         "energy_exchanged": float(max(moved)),
         "interrupted": False,
     }
-    for k in ("contact", "friction", "stops"):
+    for k in ledger.DISSIPATED:
         summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
     if robot.base == "floating":
         missing = found.momentum - found.momentum[0] - entries[:, ledger.IMPULSE]

@@ -127,6 +127,23 @@ def test_the_first_excess_is_found_in_each_run():
     assert first_excess(np.array([1.0, np.nan]), np.zeros(2), np.zeros(2), 0.0) == 2
 
 
+def test_contacts_that_give_more_than_there_was_are_found():
+    still = np.zeros(4)
+    given = np.array([0.0, -0.5, -1.5, -0.5])
+    assert first_excess(still, still, still, 1.0, given) == 2
+    assert first_excess(still, still, still, 2.0, given) == 4
+    assert first_excess(still, still, still, 1.0, -given) == 4
+
+
+def test_a_four_bar_that_takes_energy_out_of_the_ground_is_stopped():
+    robot = rk.load_urdf(m.ROBOTS / "four_bar.urdf", base="floating")
+    q = rk.standing_configuration(robot, tilt=0.2, seed=0)
+    v = np.zeros(robot.nv)
+    v[:3] = 2.0
+    with pytest.warns(UserWarning), pytest.raises(rk.SimulationError, match="the energy has grown"):
+        rk.simulate(robot, q, v, 10.0, 1.0, rk.Ground())
+
+
 # ---- the default step ------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,9 @@ SLOTS = (
     "corrected_l",  # the same of the linear momentum [N s]
 )
 
+DISSIPATED = ("contact", "friction", "stops")
+"""Entries that add up to the dissipated energy."""
+
 SIZE = len(SLOTS)
 AT = {name: k for k, name in enumerate(SLOTS)}
 IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
