@@ -162,7 +162,7 @@ def test_check_goes_on_after_a_name_that_is_not_there(capsys, tmp_path):
         (["fall", "--dt", "10"], "make 0.4 steps"),
         (["fall", "--dt", "1e-300"], "take between 1 and 100,000,000"),
         (["fall", "-o", ""], "give the name of a file"),
-        (["fall", "-o", "/nonexistent/x.html"], "there is no folder"),
+        (["fall", "-o", "/dev/null/x.html"], "there is no folder"),
         (["fall", "-o", "x.txt"], "must end in .html"),
         (["sparsity", "arm", "-o", "x.foo"], "must end in .png, .svg, .pdf"),
         (["simulate", "double_pendulum", "--ground"], "below the ground"),
