@@ -14,6 +14,8 @@ from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
+pytestmark = pytest.mark.slow
+
 JOINTS = 9
 
 

@@ -13,6 +13,8 @@ from robokit.engine.passes import repeats
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
+pytestmark = pytest.mark.slow
+
 # Factorisations walk no tree of bodies, so their lines are never cut.
 ALGORITHMS = [name for name in KERNELS if "ltdl" not in name and "forward_dynamics" not in name]
 

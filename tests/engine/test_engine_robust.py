@@ -22,6 +22,8 @@ from robokit.engine.kernel import Kernel
 from robokit.engine.run import batch_calls
 from robokit.engine.target import elf, llvm, workers
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(disk_cache.__file__).resolve().parents[1]
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork and no such signals")
 

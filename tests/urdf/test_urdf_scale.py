@@ -11,6 +11,8 @@ from urdf_cases import GOOD, INERTIAL, LIMIT, robot
 from robokit.errors import UrdfError
 from robokit.urdf import check_urdf, dump, loads_urdf
 
+pytestmark = pytest.mark.slow
+
 SHAPES = (
     '<visual><origin xyz="{k} 0 0" rpy="0 0 0.{k}"/><geometry><box size="1 1 1.{k}"/></geometry>'
     '<material name="m{k}"><color rgba="1 0 0 1"/></material></visual>'
