@@ -22,7 +22,7 @@ MAX_ITERATIONS = 8
 
 @dataclass(frozen=True)
 class Ground:
-    """A horizontal ground that pushes and rubs, but never pulls.
+    """A horizontal ground with dry friction that pushes and never pulls.
 
     A point at the height phi over the surface that moves up at vn feels N = max(0, -k phi - d vn), and
     friction of at most friction * N. k = M g / sink at every point: one point alone would carry the

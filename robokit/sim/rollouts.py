@@ -162,7 +162,7 @@ def rollout(
         dtype: "float64" (None) or "float32": of states and computation. Single precision takes about 0.55 of
             the time. Free motion of a humanoid is then off by 1e-5 after 1000 steps. Contact multiplies
             rounding: after 200 steps of a fall half the rows are off by less than 2e-5, one in a hundred by
-            1e-3 or more, and after 1000 they are other falls with the same mean and spread. The base's
+            1e-3 or more. After 1000 steps single falls differ; their mean and spread are the same. The base's
             position is rounded to 6e-8 of its distance from the world's origin.
 
     Returns:

@@ -1,7 +1,7 @@
 """Everything that the importer can find: code, severity, meaning, usual fix. Codes never change.
 
 Errors are files that have no single physical reading; warnings are files that load as written although
-a careful reader would look twice; notes are things that were left out on purpose.
+the user should look; notes are things that were left out on purpose.
 """
 
 from __future__ import annotations
