@@ -39,7 +39,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     "sim": [
         ("ground", "rollout_forces", "run_warnings", "default_step", "saved_robot", "trajectory_file"),
-        ("contact_points",),
+        ("collide", "contact_points"),
         ("step",),
         ("recorded",),
         ("energy_growth", "run_arguments", "trajectory"),

@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from robokit.engine import Kernel
+from robokit.sim.collide.capsule_distance import nearest_of_segments, nearest_points, normal_and_distance
 from robokit.sim.collide.capsule_fit import directions, fit_capsules, support
 from robokit.sim.collide.hull_distance import hull_distance
-from robokit.sim.step.capsule_distance import nearest_of_segments, nearest_points, normal_and_distance
 from robokit.spatial import Vector3
 
 CASES = ("any", "parallel", "nearly parallel", "crossing", "one line")

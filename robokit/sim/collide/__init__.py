@@ -1,5 +1,6 @@
 """Bodies that touch each other: their shapes as capsules, and which of them can meet.
 
+capsule_distance    nearest points of two capsules in closed form
 capsule_fit         capsules in place of boxes, cylinders and hulls, with the error of the fit
 body_capsules       capsules of a robot's links
 hull_distance       exact distance of convex hulls, for lists that are made once

@@ -24,8 +24,8 @@ from robokit.dynamics import forward_kinematics
 from robokit.errors import ModelError, UnknownName, shown
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.collide.body_capsules import LinkCapsule, body_capsules, link_balls, shapes_of
+from robokit.sim.collide.capsule_distance import nearest_points
 from robokit.sim.collide.hull_distance import hull_distance
-from robokit.sim.step.capsule_distance import nearest_points
 from robokit.spatial import Vector3
 
 SAMPLES = 1024

@@ -6,6 +6,5 @@ contact              contacts, limits, damping and friction in one solve
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 momentum_projection  momentum kept to rounding
-capsule_distance     distance of two capsules in closed form
 ledger               what a step adds to the running sums
 """
