@@ -19,6 +19,12 @@ recorded        energies, momenta and contact forces of recorded states
 collide/        which bodies can touch each other, and their shapes as capsules
 contact_points  contact points from collision shapes
 ground          Ground: the constants of the contact law
+actuators       Torque, PD, Velocity: what drives joints
+driven_joints   actuators fitted to a robot and the steps of a run
+signals         targets that change with time, as tables
+keyframes       Keyframes: joint values at points in time
+keyframe_files  their files
+pushes          Push: forces from outside on links
 step/           one time step as a kernel
 """
 
