@@ -10,7 +10,6 @@ three-dimensional space" (1988).  Differs: the simplex's shortest vector by non-
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
 
 ROUNDS = 100
 EXACT = 1e-10
@@ -48,6 +47,8 @@ def hull_distance(
 
 def _weights(corners: np.ndarray) -> np.ndarray:
     """Of the point of the corners' hull that is nearest to the origin: not negative, sum 1."""
+    from scipy.optimize import nnls
+
     size = max(float(np.abs(corners).max()), 1e-300)
     A = np.concatenate([corners.T / size, np.full((1, len(corners)), 1.0)])
     # min |C w|^2 + |1 - sum w|^2 has its minimum along the ray of the shortest vector's weights.
