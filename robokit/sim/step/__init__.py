@@ -11,6 +11,8 @@ moving_axes          configurations moved along velocities, and the velocity pro
 contact              the points of a body on the ground
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
+drives               forces of actuators, within their limits
+outside              forces from outside: pushes, wrenches on the base
 momentum_projection  momentum kept to rounding
 books                what a step enters into the ledger, and the momentum that it keeps
 ledger               the running sums
