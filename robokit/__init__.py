@@ -30,9 +30,11 @@ from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
     from robokit.sim import (
+        CollisionPairs,
         Ground,
         Rollout,
         Trajectory,
+        collision_pairs,
         rollout,
         simulate,
         standing_configuration,
@@ -42,9 +44,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _SIM = (
+    "CollisionPairs",
     "Ground",
     "Rollout",
     "Trajectory",
+    "collision_pairs",
     "rollout",
     "simulate",
     "standing_configuration",
@@ -52,6 +56,7 @@ _SIM = (
 )
 
 __all__ = [
+    "CollisionPairs",
     "Diagnostic",
     "Ground",
     "Joint",
@@ -72,6 +77,7 @@ __all__ = [
     "UnknownName",
     "UrdfError",
     "WrongType",
+    "collision_pairs",
     "cost",
     "find_robot",
     "from_yourdfpy",

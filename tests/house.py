@@ -39,9 +39,10 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     "sim": [
         ("ground", "rollout_forces", "run_warnings", "default_step", "saved_robot", "trajectory_file"),
-        ("contact_points",),
-        ("step",),
-        ("recorded",),
+        ("collide", "contact_points", "actuators", "keyframe_files", "pushes"),
+        ("keyframes", "step"),
+        ("signals",),
+        ("driven_joints", "recorded"),
         ("energy_growth", "run_arguments", "trajectory"),
         ("run_results", "rollout_energy", "standing"),
         ("run_loop",),
