@@ -9,6 +9,7 @@ effective_mass       how heavy bodies and joints are to a push
 implicit_sweep       the sweep that solves for velocities
 moving_axes          configurations moved along velocities, and the velocity products that go with it
 contact              the points of a body on the ground
+near_ground          which bodies can touch the ground in a step
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 drives               forces of actuators, within their limits

@@ -20,14 +20,16 @@ Cost: about 100 operations a point and sweep.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from robokit.model.tree import Tree
+from robokit.sim.step.near_ground import box_around, is_near
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
 from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Block, Scalar, guard, maximum, minimum, sqrt, where
 
 BodyPoint = tuple[tuple[float, float, float], float]
 """Position in body coordinates [m] and radius [m]."""
@@ -113,6 +115,7 @@ class BodyContact:
         law: GroundLaw,
         dt: Scalar,
         falling: Scalar,
+        V: Motion,
     ) -> None:
         self.i, self.axes, self.mu, self.mass, self.law, self.dt = i, axes, mu, mass, law, dt
         self.falling = falling
@@ -127,9 +130,23 @@ class BodyContact:
         self.phi = [n.dot(Vector3(*p)) + (axes.z - r) for p, r in points]
         self.reach = [where(phi > 0.0, phi / dt, self.rho * phi) for phi in self.phi]
         self.anchors: list[tuple[Scalar, Scalar]] = []
+        self.near = is_near(box_around(points), n, axes.z, V, falling, dt)
+
+    def depth(self) -> Scalar:
+        """Of the deepest point; 0 where the body is not near [m]."""
+        return self._if_near(1, lambda: [-functools.reduce(minimum, self.phi)])[0]
+
+    def _if_near(self, count: int, text: Block) -> list[Scalar]:
+        """So many values of a text that is skipped where the body is not near: then they are 0."""
+        return guard(self.near, text, *[0.0] * count)
 
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
+        flat = self._if_near(2 * len(self.p), lambda: self._bent(V, anchors))
+        self.anchors = list(zip(flat[::2], flat[1::2], strict=True))
+
+    def _bent(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> list[Scalar]:
+        out: list[Scalar] = []
         for at, phi, (ex, ey) in zip(self._speeds(V), self.phi, anchors, strict=True):
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
@@ -137,7 +154,8 @@ class BodyContact:
             most = self.mu * N / self.k_t
             length = sqrt(ex * ex + ey * ey + 1e-30)
             keep = minimum(most / length, 1.0)
-            self.anchors.append((ex * keep, ey * keep))
+            out += ex * keep, ey * keep
+        return out
 
     def _speeds(self, V: Motion) -> list[Velocities]:
         """Of every point at the body's velocity V; x includes the bristle once there is one."""
@@ -193,6 +211,11 @@ class BodyContact:
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
+        flat = self._if_near(ArticulatedInertia.SIZE + 6, self._linear)
+        K, f = flat[: ArticulatedInertia.SIZE], flat[ArticulatedInertia.SIZE :]
+        return ArticulatedInertia.of(K), Force(Vector3(*f[:3]), Vector3(*f[3:]))
+
+    def _linear(self) -> list[Scalar]:
         n, W, C = self.axes.n, Moments(), Moments()
         bent = Force.zero()
         for m, p in enumerate(self.p):
@@ -203,13 +226,16 @@ class BodyContact:
                 f = (self.axes.along_x * ex + self.axes.along_y * ey) * (self.c[m] * self.r)
                 bent = bent + Force(p.cross(f), f)
         K = isotropic(C) + along(W * (self.dt * self.kd) - C, n)
-        return K, push(W, n, self.axes.z) * (self.dt * self.law.k) - bent
+        return [*K, *(push(W, n, self.axes.z) * (self.dt * self.law.k) - bent)]
 
     # ---- what acts ---------------------------------------------------------------------------------
 
     def act(self, V: Motion) -> Acting:
         """The forces at the velocity V that the sweeps found, cut to what a ground can do."""
-        done = Acting(self)
+        return Acting(self, self._if_near(Acting.SUMS + 3 * len(self.p), lambda: self._acts(V)))
+
+    def _acts(self, V: Motion) -> list[Scalar]:
+        done = Acts(self)
         for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
             N = -self.w[m] * (self.law.k * phi + self.kd * at.vn)
             T = self.c[m] / self.dt
@@ -218,23 +244,16 @@ class BodyContact:
             most = self.mu * pressed
             keep = where(size > most, most / maximum(size, 1e-300), 1.0)
             done.add(m, pressed, N, T * keep, T, at, size - size * keep)
-        return done
+        return [*done.impulse, *done.change, done.pressed, done.pulled, done.outside, *done.forces]
 
 
-class Acting:
-    """Impulses of one body's points in a step.
-
-    Attributes:
-        impulse: what acts, body coordinates [N m s; N s].
-        change: what acts less what the sweeps had.
-        forces: of the points (along the normal, along x, along y) [N].
-        pressed, pulled, outside: sums of the normal impulses, and of what was cut [N s].
-    """
+class Acts:
+    """Sums of the impulses of one body's points in a step, as they are made: see :class:`Acting`."""
 
     def __init__(self, body: BodyContact) -> None:
         self.body = body
         self.impulse, self.change = Force.zero(), Force.zero()
-        self.forces: list[tuple[Scalar, Scalar, Scalar]] = []
+        self.forces: list[Scalar] = []
         self.pressed: Any = 0.0
         self.pulled: Any = 0.0
         self.outside: Any = 0.0
@@ -245,7 +264,7 @@ class Acting:
         """Enter point m: N and T x act, where the sweeps had ``had`` and had_T x."""
         axes, dt, p = self.body.axes, self.body.dt, self.body.p[m]
         x, y = at.x
-        self.forces.append((N, -T * x, -T * y))
+        self.forces += N, -T * x, -T * y
         tangent = axes.along_x * x + axes.along_y * y
         f = (axes.n * N - tangent * T) * dt
         self.impulse = self.impulse + Force(p.cross(f), f)
@@ -254,6 +273,29 @@ class Acting:
         self.pressed = self.pressed + dt * N
         self.pulled = self.pulled + dt * (N - had)
         self.outside = self.outside + dt * cut
+
+
+class Acting:
+    """Impulses of one body's points in a step.
+
+    Attributes:
+        body: whose points.
+        impulse: what acts, body coordinates [N m s; N s].
+        change: what acts less what the sweeps had.
+        pressed, pulled, outside: sums of the normal impulses, and of what was cut [N s].
+        forces: of the points (along the normal, along x, along y) [N].
+    """
+
+    SUMS = 15
+
+    def __init__(self, body: BodyContact, values: Sequence[Scalar]) -> None:
+        self.body = body
+        self.impulse, self.change = (
+            Force(Vector3(*values[k : k + 3]), Vector3(*values[k + 3 : k + 6])) for k in (0, 6)
+        )
+        self.pressed, self.pulled, self.outside = values[12 : self.SUMS]
+        rest = values[self.SUMS :]
+        self.forces = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
 
     def point_forces(self) -> list[Vector3]:
         """Of every point, body coordinates [N]."""

@@ -106,7 +106,7 @@ def touching_bodies(
     bodies = [i for i in p.tree.outward() if p.points[i]]
     out, at = [], 0
     for i, mu, mass in zip(bodies, p.ground.mu, p.ground.mass, strict=True):
-        body = BodyContact(i, p.points[i], axes[i], mu, mass, p.ground, dt, falling)
+        body = BodyContact(i, p.points[i], axes[i], mu, mass, p.ground, dt, falling, V[i])
         if p.ground.slip is None:
             n = len(p.points[i])
             body.hold(V[i], carried.anchors[at : at + n])
