@@ -39,6 +39,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     "sim": [
         ("ground", "rollout_forces", "run_warnings", "default_step", "saved_robot", "trajectory_file"),
+        ("contact_shapes", "contact_patches"),
+        ("body_surface",),
         ("contact_points",),
         ("step",),
         ("recorded",),

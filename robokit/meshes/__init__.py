@@ -13,4 +13,5 @@ collada_triangles  COLLADA: geometries
 collada_text       COLLADA: its text and lists of numbers
 thin               fewer triangles, for display
 hull               the corners of the convex hull, for contact
+hull_error         fewer corners of a hull, to a stated error
 """

@@ -17,6 +17,9 @@ saved_robot     the robot of a saved trajectory: what is stored of it, and the s
 standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states
 contact_points  contact points from collision shapes
+contact_shapes  points that lie or move on a shape: corners, balls, the lowest of several corners, rims
+contact_patches which corners of a hull share a contact point
+body_surface    what of a body's shapes can touch a plane, within a stated error
 ground          Ground: the constants of the contact law
 step/           one time step as a kernel
 """
