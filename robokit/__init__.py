@@ -31,7 +31,9 @@ from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 if TYPE_CHECKING:
     from robokit.sim import (
         Ground,
+        HeightField,
         Rollout,
+        Solid,
         Trajectory,
         rollout,
         simulate,
@@ -43,7 +45,9 @@ __version__ = "0.1.0"
 
 _SIM = (
     "Ground",
+    "HeightField",
     "Rollout",
+    "Solid",
     "Trajectory",
     "rollout",
     "simulate",
@@ -54,6 +58,7 @@ _SIM = (
 __all__ = [
     "Diagnostic",
     "Ground",
+    "HeightField",
     "Joint",
     "Link",
     "Mimic",
@@ -67,6 +72,7 @@ __all__ = [
     "ShapeError",
     "SimulationError",
     "SingularInertia",
+    "Solid",
     "Trajectory",
     "Tree",
     "UnknownName",

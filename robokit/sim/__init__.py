@@ -14,17 +14,24 @@ energy_growth   when a simulation has made energy out of nothing
 trajectory      Trajectory: what happened, with energies, momenta and contact forces
 trajectory_file the file of a trajectory: sizes are checked, nothing in it runs
 saved_robot     the robot of a saved trajectory: what is stored of it, and the same robot again
+saved_ground    the ground of a saved trajectory
 standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states
 contact_points  contact points from collision shapes
-ground          Ground: the constants of the contact law
+ground          Ground: what is there to fall on, and the constants of the contact law
+height_field    HeightField: ground whose height is given on a grid
+solids          Solid: boxes, balls, cylinders, capsules and hulls at rest
+ground_inputs   a ground as a kernel takes it
+ground_gaps     how far points are from a ground
 step/           one time step as a kernel
 """
 
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
+from robokit.sim.height_field import HeightField
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.simulator import simulate
+from robokit.sim.solids import Solid
 from robokit.sim.standing import standing_configuration, standing_height
 from robokit.sim.trajectory import Contacts, Energy, Trajectory
 
@@ -33,7 +40,9 @@ __all__ = [
     "Contacts",
     "Energy",
     "Ground",
+    "HeightField",
     "Rollout",
+    "Solid",
     "Trajectory",
     "contact_points",
     "rollout",
