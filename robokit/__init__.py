@@ -30,11 +30,13 @@ from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
     from robokit.sim import (
+        CollisionPairs,
         Ground,
         HeightField,
         Rollout,
         Solid,
         Trajectory,
+        collision_pairs,
         rollout,
         simulate,
         standing_configuration,
@@ -44,11 +46,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _SIM = (
+    "CollisionPairs",
     "Ground",
     "HeightField",
     "Rollout",
     "Solid",
     "Trajectory",
+    "collision_pairs",
     "rollout",
     "simulate",
     "standing_configuration",
@@ -56,6 +60,7 @@ _SIM = (
 )
 
 __all__ = [
+    "CollisionPairs",
     "Diagnostic",
     "Ground",
     "HeightField",
@@ -78,6 +83,7 @@ __all__ = [
     "UnknownName",
     "UrdfError",
     "WrongType",
+    "collision_pairs",
     "cost",
     "find_robot",
     "from_yourdfpy",
