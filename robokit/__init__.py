@@ -30,9 +30,13 @@ from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
     from robokit.sim import (
+        CollisionPairs,
         Ground,
+        HeightField,
         Rollout,
+        Solid,
         Trajectory,
+        collision_pairs,
         rollout,
         simulate,
         standing_configuration,
@@ -42,9 +46,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _SIM = (
+    "CollisionPairs",
     "Ground",
+    "HeightField",
     "Rollout",
+    "Solid",
     "Trajectory",
+    "collision_pairs",
     "rollout",
     "simulate",
     "standing_configuration",
@@ -52,8 +60,10 @@ _SIM = (
 )
 
 __all__ = [
+    "CollisionPairs",
     "Diagnostic",
     "Ground",
+    "HeightField",
     "Joint",
     "Link",
     "Mimic",
@@ -67,11 +77,13 @@ __all__ = [
     "ShapeError",
     "SimulationError",
     "SingularInertia",
+    "Solid",
     "Trajectory",
     "Tree",
     "UnknownName",
     "UrdfError",
     "WrongType",
+    "collision_pairs",
     "cost",
     "find_robot",
     "from_yourdfpy",

@@ -60,8 +60,9 @@ class Ball:
 class Lowest:
     """The lowest of several corners, each with a small radius.
 
-    Where some are nearly as low as the lowest, the point is their mean, weighted by w = (1 - h / blend)^2, h
-    the height over the lowest, and moved to the height of the lowest. It moves steadily from one to the other.
+    Where some are nearly as low as the lowest, the point is their mean, weighted by w = (1 - h / blend)^2
+    with h the height over the lowest, and is moved to the height of the lowest. It moves steadily from one
+    corner to the other.
 
     Attributes:
         corners: [m].

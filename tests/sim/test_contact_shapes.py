@@ -84,7 +84,7 @@ def test_corners_far_apart_on_a_face_are_different_points():
         z = prism[group, 2]
         assert (z > 0).sum() <= 1 and (z < 0).sum() <= 1
     assert len(patches(prism, 1e-3, 2)) == 2  # fewer where fewer are allowed, and still every corner
-    assert sorted(sum(patches(prism, 1e-3, 2), [])) == list(range(8))
+    assert sorted(itertools.chain(*patches(prism, 1e-3, 2))) == list(range(8))
 
 
 def test_lowest_is_as_low_as_the_lowest_corner_and_within_the_hull():
