@@ -38,7 +38,15 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("ground", "rollout_forces", "run_warnings", "default_step", "saved_robot", "trajectory_file"),
+        (
+            "ground",
+            "rollout_forces",
+            "run_warnings",
+            "default_step",
+            "saved_robot",
+            "trajectory_file",
+            "closing",
+        ),
         ("contact_points",),
         ("step",),
         ("recorded",),

@@ -31,7 +31,7 @@ Cost: O(n_c d), d the length of the loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from robokit.model.joints import plane_axes
 from robokit.model.loop_models import LoopModel
@@ -42,8 +42,7 @@ from robokit.spatial.scalars import Scalar, cos, sin, sqrt
 _UNIT = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One number of delta.
 
     Attributes:
@@ -92,6 +91,14 @@ class ClosedLoop:
         """The distance by which the loop is open [m]."""
         return sqrt(sum((row.delta * row.delta for row in self.rows if not row.turns), 0.0))
 
+    def rates(self, qd: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """K qd, for velocities by joint."""
+        V = Motion.zero()
+        flat = [x for row in qd for x in row]
+        for at, column in self.columns:
+            V = V + column * flat[at]
+        return [V.dot(row.f) for row in self.rows]
+
     def jacobian(self) -> list[list[Scalar]]:
         """K, n_c x nv, as a list of rows."""
         K: list[list[Scalar]] = [[0.0] * self.tree.nv for _ in self.rows]
@@ -137,7 +144,7 @@ def sides(tree: Tree, loop: LoopModel) -> tuple[list[int], list[int]]:
 
 
 def _along(X: Sequence[Transform], path: Sequence[int], end: Transform) -> list[Transform]:
-    """Transforms from the common body, and from each body of the path but the last, to the frame at its end."""
+    """Transforms from the common body, and all bodies of the path but the last, to the frame at its end."""
     found, to = [], end
     for j in reversed(path):
         to = to @ X[j]

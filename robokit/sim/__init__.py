@@ -14,6 +14,7 @@ energy_growth   when a simulation has made energy out of nothing
 trajectory      Trajectory: what happened, with energies, momenta and contact forces
 trajectory_file the file of a trajectory: sizes are checked, nothing in it runs
 saved_robot     the robot of a saved trajectory: what is stored of it, and the same robot again
+closing         configurations and velocities that close the loops
 standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states
 contact_points  contact points from collision shapes
@@ -21,6 +22,7 @@ ground          Ground: the constants of the contact law
 step/           one time step as a kernel
 """
 
+from robokit.sim.closing import close_loops
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.rollouts import Rollout, rollout
@@ -35,6 +37,7 @@ __all__ = [
     "Ground",
     "Rollout",
     "Trajectory",
+    "close_loops",
     "contact_points",
     "rollout",
     "simulate",

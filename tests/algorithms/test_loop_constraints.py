@@ -4,45 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ladder import ALL_KINDS, along, inertia, relative, rotation
+from ladder import along, relative
+from loop_robots import AXIS, KINDS, closed_at, two_arms
 
-import robokit as rk
 from robokit.algorithms.loop_constraints import ClosedLoop
-from robokit.model import ModelBuilder, Placement
+from robokit.model import ModelBuilder
 from robokit.model.joints import JOINT_TABLE, JointModel
 from robokit.model.loop_models import loop_models
 from robokit.spatial import Vector3
-
-AXIS, PITCH = (0.36, 0.48, 0.8), 0.17
-
-
-def two_arms(kind: str, seed: int = 0) -> rk.Robot:
-    """A floating trunk with two arms of skew joints, a loop joint between their tips."""
-    rng = np.random.default_rng(seed)
-    b = ModelBuilder("arms").link("trunk", 2.0, (0.1, 0, 0), inertia(rng, 2.0))
-    for side in "ab":
-        above = "trunk"
-        for k, joint in enumerate(("spherical", "helical", "prismatic", "revolute")):
-            name = f"{side}{k}"
-            b.link(name, 1.0 + k, rng.standard_normal(3) * 0.1, inertia(rng))
-            at = Placement(rotation(rng), rng.standard_normal(3) * 0.2)
-            b.joint(f"j{name}", joint, above, name, at, rng.standard_normal(3), pitch=0.1)
-            above = name
-    ends = [Placement(rotation(rng), rng.standard_normal(3) * 0.2) for _ in range(2)]
-    b.loop_joint("loop", kind, "a3", "b3", *ends, axis=AXIS, pitch=PITCH if kind == "helical" else 0.0)
-    return b.build("floating")
-
-
-def closed_at(robot: rk.Robot, kind: str, q, moved) -> rk.Robot:
-    """The robot with the successor's frame moved to where the joint is closed, its coordinates ``moved``."""
-    (loop,) = robot.loop_joints
-    (R, p), (S, s) = (rk.forward_kinematics(robot, q)[end] for end in (loop.predecessor, loop.successor))
-    X = JointModel(JOINT_TABLE[kind], Vector3(*AXIS), loop.pitch).XJ(list(moved))
-    step = Placement(np.array(X.E.rows).T, np.array(list(X.r)))
-    at = Placement(S, s).inverse() @ Placement(R, p) @ loop.predecessor_placement @ step
-    b = ModelBuilder.from_robot(robot)
-    b._loops["loop"].successor_placement = at
-    return b.build("floating")
 
 
 def loop_at(robot, q) -> ClosedLoop:
@@ -53,9 +22,6 @@ def loop_at(robot, q) -> ClosedLoop:
 
 def delta(robot, q) -> np.ndarray:
     return np.array(loop_at(robot, list(q)).delta)
-
-
-KINDS = [kind for kind in ALL_KINDS if kind != "floating"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

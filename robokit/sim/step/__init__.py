@@ -5,6 +5,7 @@ integrators          methods
 contact              contacts, limits, damping and friction in one solve
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
+loop_impulses        what holds loop joints closed
 momentum_projection  momentum kept to rounding
 ledger               what a step adds to the running sums
 """
