@@ -30,10 +30,12 @@ from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
     from robokit.sim import (
+        CollisionPairs,
         Ground,
         Rollout,
         Trajectory,
         close_loops,
+        collision_pairs,
         rollout,
         simulate,
         standing_configuration,
@@ -43,10 +45,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _SIM = (
+    "CollisionPairs",
     "Ground",
     "Rollout",
     "Trajectory",
     "close_loops",
+    "collision_pairs",
     "rollout",
     "simulate",
     "standing_configuration",
@@ -54,6 +58,7 @@ _SIM = (
 )
 
 __all__ = [
+    "CollisionPairs",
     "Diagnostic",
     "Ground",
     "Joint",
@@ -75,6 +80,7 @@ __all__ = [
     "UrdfError",
     "WrongType",
     "close_loops",
+    "collision_pairs",
     "cost",
     "find_robot",
     "from_yourdfpy",

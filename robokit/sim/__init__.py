@@ -17,12 +17,20 @@ saved_robot     the robot of a saved trajectory: what is stored of it, and the s
 closing         configurations and velocities that close the loops
 standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states
+collide/        which bodies can touch each other, and their shapes as capsules
 contact_points  contact points from collision shapes
 ground          Ground: the constants of the contact law
+actuators       Torque, PD, Velocity: what drives joints
+driven_joints   actuators fitted to a robot and the steps of a run
+signals         targets that change with time, as tables
+keyframes       Keyframes: joint values at points in time
+keyframe_files  their files
+pushes          Push: forces from outside on links
 step/           one time step as a kernel
 """
 
 from robokit.sim.closing import close_loops
+from robokit.sim.collide import CollisionPairs, collision_pairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.rollouts import Rollout, rollout
@@ -31,6 +39,7 @@ from robokit.sim.standing import standing_configuration, standing_height
 from robokit.sim.trajectory import Contacts, Energy, Trajectory
 
 __all__ = [
+    "CollisionPairs",
     "ContactPoints",
     "Contacts",
     "Energy",
@@ -38,6 +47,7 @@ __all__ = [
     "Rollout",
     "Trajectory",
     "close_loops",
+    "collision_pairs",
     "contact_points",
     "rollout",
     "simulate",
