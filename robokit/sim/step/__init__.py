@@ -3,6 +3,7 @@
 step_kernel          the kernel, and what goes into it
 integrators          methods
 contact              contacts, limits, damping and friction in one solve
+surfaces             what a point can touch: distance, normal, velocity
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 loop_impulses        what holds loop joints closed
