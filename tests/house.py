@@ -42,6 +42,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("ground", "saved_robot", "contact_shapes", "contact_patches"),
         ("body_surface",),
         (
+            "closing",
             "collide",
             "contact_points",
             "ground_inputs",

@@ -14,6 +14,7 @@ energy_growth   when a simulation has made energy out of nothing
 trajectory      Trajectory: what happened, with energies, momenta and contact forces
 trajectory_file the file of a trajectory: sizes are checked, nothing in it runs
 saved_robot     the robot of a saved trajectory: what is stored of it, and the same robot again
+closing         configurations and velocities that close the loops
 saved_ground    the ground of a saved trajectory
 standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states
@@ -36,6 +37,7 @@ pushes          Push: forces from outside on links
 step/           one time step as a kernel
 """
 
+from robokit.sim.closing import close_loops
 from robokit.sim.collide import CollisionPairs, collision_pairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
@@ -56,6 +58,7 @@ __all__ = [
     "Rollout",
     "Solid",
     "Trajectory",
+    "close_loops",
     "collision_pairs",
     "contact_points",
     "rollout",
