@@ -48,7 +48,7 @@ class BodySurface:
         found = set(np.searchsorted(ends, corners, side="right").tolist())
         return BodySurface([item for k, item in enumerate(self.exact) if k in found], self.hulls)
 
-    def points(self, error: float) -> Iterator[tuple[Link, list[np.ndarray], float]]:
+    def points(self, error: float) -> Iterator[tuple[Link, np.ndarray, float]]:
         """(link, its corners that are kept, their radius) for a plane, within ``error`` [m].
 
         Without exact shapes the hull is thinned to twice the error and its corners get the radius by which
