@@ -13,10 +13,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 LEAST = 1e-9
 """Points this much outside a hull, relative to its size, lie on it."""
+
+
+def solid_hull(points: np.ndarray, growing: bool = False) -> Any:
+    """scipy's convex hull of points (n, 3), None where they are in one plane or fewer than four."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return ConvexHull(points, incremental=growing)
+    except (QhullError, ValueError):
+        return None
 
 
 def error_of(points: np.ndarray, kept: np.ndarray) -> np.ndarray:
@@ -24,12 +33,10 @@ def error_of(points: np.ndarray, kept: np.ndarray) -> np.ndarray:
 
     Args:
         points: (n, 3) [m].
-        kept: (m, 3), not in one plane [m].
-
-    Raises:
-        QhullError: kept are in one plane.
+        kept: (m, 3) [m]; in one plane, they have no hull, and all distances are infinite.
     """
-    return _distances(points, ConvexHull(kept))
+    hull = solid_hull(kept)
+    return np.full(len(points), np.inf) if hull is None else _distances(points, hull)
 
 
 def thinned(points: np.ndarray, error: float, given: np.ndarray | None = None) -> np.ndarray:
@@ -45,13 +52,13 @@ def thinned(points: np.ndarray, error: float, given: np.ndarray | None = None) -
     """
     both = points if given is None else np.concatenate([points, given])
     n = len(points)
-    try:
-        corners = ConvexHull(both).vertices
-    except (QhullError, ValueError):  # in one plane, or fewer than four
+    whole = solid_hull(both)
+    if whole is None:
         return np.arange(n)
+    corners = whole.vertices
     far = candidates = corners[corners < n]
     seed = _spread_out(both, corners, given)
-    hull = ConvexHull(both[seed], incremental=True)
+    hull = solid_hull(both[seed], growing=True)
     kept = [k for k in seed if k < n]
     while len(far):
         above = (both[far] @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from robokit import disk_cache as cache
-from robokit.meshes.hull_error import error_of, thinned
+from robokit.meshes.hull_error import error_of, solid_hull, thinned
 from robokit.model.parts import Link
 from robokit.sim.contact_patches import MOST, patches
 from robokit.sim.contact_shapes import Ball, ContactShape, Lowest, Rim
@@ -40,12 +40,11 @@ class BodySurface:
         own = _samples(self.exact)
         if not own:
             return self
-        try:
-            corners = ConvexHull(np.concatenate([*own, *(corners for _, corners in self.hulls)])).vertices
-        except (QhullError, ValueError):  # in one plane, or fewer than four
+        hull = solid_hull(np.concatenate([*own, *(corners for _, corners in self.hulls)]))
+        if hull is None:
             return self
         ends = np.cumsum([len(points) for points in own])
-        found = set(np.searchsorted(ends, corners, side="right").tolist())
+        found = set(np.searchsorted(ends, hull.vertices, side="right").tolist())
         return BodySurface([item for k, item in enumerate(self.exact) if k in found], self.hulls)
 
     def points(self, error: float) -> Iterator[tuple[Link, np.ndarray, float]]:
@@ -63,11 +62,8 @@ class BodySurface:
 
         def made() -> list[np.ndarray]:
             kept = thinned(corners, share * error, given if len(given) else None)
-            try:
-                left = float(error_of(corners, np.concatenate([corners[kept], given])).max())
-            except (QhullError, ValueError):  # in one plane: all are kept
-                left = 0.0
-            return [kept, np.array([left if not len(given) else 0.0])]
+            left = 0.0 if len(given) else float(error_of(corners, corners[kept]).max())
+            return [kept, np.array([left if math.isfinite(left) else 0.0])]  # in one plane all are kept
 
         key = ("thinned", corners.tobytes(), given.tobytes(), share * error)
         kept, left = cache.arrays("thinned hull", key, made)

@@ -8,7 +8,8 @@ any number of corners costs a handful of points, and sinks no deeper than all of
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
+
+from robokit.meshes.hull_error import solid_hull
 
 MOST = 6
 """Points of one hull."""
@@ -55,9 +56,8 @@ def _touch_together(corners: np.ndarray, depth: float) -> np.ndarray:
 
     The planes of the hull's facets and those between two facets are tried.
     """
-    try:
-        hull = ConvexHull(corners)
-    except (QhullError, ValueError):  # in one plane, or fewer than four
+    hull = solid_hull(corners)
+    if hull is None:
         return np.ones((len(corners), len(corners)), bool)
     normals = hull.equations[:, :3]
     pairs = np.array([(k, j) for k, row in enumerate(hull.neighbors) for j in row if k < j])
