@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from robokit.derived import cached_attribute
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim import saved_robot, trajectory_file
+from robokit.sim import saved_ground, saved_robot, trajectory_file
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces
 from robokit.sim.step.step_kernel import Program
@@ -176,10 +176,11 @@ class Trajectory:
         if path.suffix != ".npz":
             path = path.with_name(path.name + ".npz")
         about: dict[str, Any] = {"format": FORMAT, "summary": self.summary, "ground": None, "robot": None}
-        if self.ground is not None:
-            about["ground"] = {**asdict(self.ground)}
         arrays = {name: getattr(self, name) for name in ("t", "q", "v", "momentum", "contact_force")}
         arrays |= {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
+        if self.ground is not None:
+            about["ground"], heights = saved_ground.record_ground(self.ground)
+            arrays |= heights
         if self.tau is not None:
             arrays["tau"] = self.tau
         contacts = self.contacts
@@ -259,7 +260,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     """
     energy = Energy(**{f.name: arrays.pop(f"energy_{f.name}") for f in fields(Energy)})
     t, q, v, momentum, force = (arrays.pop(k) for k in ("t", "q", "v", "momentum", "contact_force"))
-    tau = arrays.pop("tau", None)
+    tau, heights = arrays.pop("tau", None), arrays.pop(saved_ground.HEIGHTS, None)
     links = tuple(str(link) for link in about.get("contact_links", ()))
     T = len(t)
     shapes = [
@@ -280,7 +281,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         raise ValueError("its arrays do not fit together")
     given, summary = about["robot"] or {}, about["summary"]
     summary.setdefault("robot", str(given.get("name", "?")))
-    ground = Ground(**about["ground"]) if about["ground"] else None
+    ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
     found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary)
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)

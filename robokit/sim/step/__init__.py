@@ -10,8 +10,10 @@ implicit_sweep       the sweep that solves for velocities
 moving_axes          configurations moved along velocities, and the velocity products that go with it
 contact              the points of a body on the ground
 near_ground          which bodies can touch the ground in a step
+surfaces             what a point can touch: distance, normal, velocity
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
+loop_impulses        what holds loop joints closed
 drives               forces of actuators, within their limits
 outside              forces from outside: pushes, wrenches on the base
 momentum_projection  momentum kept to rounding
