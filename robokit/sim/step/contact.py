@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.model.tree import Tree
-from robokit.sim.step.near_ground import box_around, is_near
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
 from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
 from robokit.spatial.scalars import Block, Scalar, guard, maximum, minimum, sqrt, where
@@ -103,6 +102,7 @@ class BodyContact:
         p: positions, body coordinates [m].
         phi: heights over the ground [m].
         anchors: bristles at the step's end (they do not move in it) [m]; empty without.
+        near: whether any point can be on (near_ground.py); what follows is skipped for a body that is not.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class BodyContact:
         law: GroundLaw,
         dt: Scalar,
         falling: Scalar,
-        V: Motion,
+        near: Any,
     ) -> None:
         self.i, self.axes, self.mu, self.mass, self.law, self.dt = i, axes, mu, mass, law, dt
         self.falling = falling
@@ -130,7 +130,7 @@ class BodyContact:
         self.phi = [n.dot(Vector3(*p)) + (axes.z - r) for p, r in points]
         self.reach = [where(phi > 0.0, phi / dt, self.rho * phi) for phi in self.phi]
         self.anchors: list[tuple[Scalar, Scalar]] = []
-        self.near = is_near(box_around(points), n, axes.z, V, falling, dt)
+        self.near = near
 
     def depth(self) -> Scalar:
         """Of the deepest point; 0 where the body is not near [m]."""

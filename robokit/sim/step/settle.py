@@ -26,6 +26,7 @@ from robokit.sim.step.contact import Acting, BodyContact, ground_axes
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.moving_axes import Rows, momenta_after
+from robokit.sim.step.near_ground import box_around, lowest, near_ground
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Force, Motion, Transform
 from robokit.spatial.scalars import Scalar, maximum, sqrt
@@ -105,8 +106,10 @@ def touching_bodies(
     falling = max(p.tree.a0.z, 0.0) * dt
     bodies = [i for i in p.tree.outward() if p.points[i]]
     out, at = [], 0
-    for i, mu, mass in zip(bodies, p.ground.mu, p.ground.mass, strict=True):
-        body = BodyContact(i, p.points[i], axes[i], mu, mass, p.ground, dt, falling, V[i])
+    found = [lowest(box_around(p.points[i]), axes[i].n, axes[i].z, V[i]) for i in bodies]
+    near = near_ground(found, falling, dt)
+    for i, mu, mass, close in zip(bodies, p.ground.mu, p.ground.mass, near, strict=True):
+        body = BodyContact(i, p.points[i], axes[i], mu, mass, p.ground, dt, falling, close)
         if p.ground.slip is None:
             n = len(p.points[i])
             body.hold(V[i], carried.anchors[at : at + n])
