@@ -1,8 +1,8 @@
 """Which bodies can touch the ground in a step: what follows for the others is skipped (``scalars.guard``).
 
-A body is near if the lowest corner of a box around its contact points could be at the surface at the end of a
-step, at its present speed and twice that of the fastest body, which a collision might give to it. In the first
-sweep a point of a body that is not near cannot be on.
+A body is near if the lowest corner of a box around its contact points could be at the surface at the end of
+a step, at its present speed and twice that of the fastest body, which a collision might give to it. In the
+first sweep a point of a body that is not near cannot be on.
 """
 
 from __future__ import annotations
