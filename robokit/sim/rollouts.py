@@ -14,6 +14,7 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.rollout_batch import Batch, check_room
 from robokit.sim.rollout_forces import controls
@@ -131,6 +132,7 @@ def rollout(
     threads: int | None = None,
     out: tuple[np.ndarray, np.ndarray] | None = None,
     dtype: Any = None,
+    self_collision: CollisionPairs | bool | None = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -193,7 +195,7 @@ def rollout(
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     setup = set_up(
-        robot, duration, dt, ground, integrator, record_every, joint_damping, steps, real, many=True
+        robot, duration, dt, ground, integrator, record_every, joint_damping, steps, real, True, self_collision
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]

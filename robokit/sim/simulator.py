@@ -10,6 +10,7 @@ import numpy as np
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.run_arguments import check_angles, check_quaternions, check_start, numbers, set_up
 from robokit.sim.run_loop import Controller, Run
@@ -30,6 +31,7 @@ def simulate(
     record_every: int | None = None,
     joint_damping: float | None = None,
     progress: bool = False,
+    self_collision: CollisionPairs | bool | None = None,
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
@@ -84,7 +86,7 @@ def simulate(
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
-    setup = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
+    setup = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping, self_collision=self_collision)
     program = setup.program
     if program.ground is not None and program.points is not None:
         check_start(robot, q, program.points, program.ground.height)

@@ -9,7 +9,7 @@ step unstable. A robot that floats keeps its momentum to rounding (momentum_proj
 
 from __future__ import annotations
 
-from robokit.sim.step.books import enter_contacts, enter_joint_work, half_way, keep
+from robokit.sim.step.books import enter_contacts, enter_joint_work, enter_meetings, half_way, keep
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.moving_axes import Rows, advance
@@ -32,5 +32,6 @@ def drift_kick_drift(
     rub, stops = (list(rows) for rows in zip(*done.joint_force, strict=True))
     enter_joint_work(ledger, half_way(done.before, done.y, dt), tau, rub, stops)
     impulse = enter_contacts(ledger, p.tree, done)
+    enter_meetings(ledger, done)
     q1, v1 = advance(p.tree, qm, done.y, 0.5 * dt)
     return keep(ledger, p.tree, q1, v1, dt, carried, impulse)

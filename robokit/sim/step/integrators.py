@@ -141,7 +141,7 @@ def held_forces(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Ca
     if not p.joints.active:
         zero = [[0.0] * len(row) for row in v]
         return zero, zero
-    done = settle(replace(p, ground=None), q, v, tau, dt, carried)
+    done = settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried)
     return [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]
 
 

@@ -11,6 +11,7 @@ from robokit.sim.step.contact import BodyPoint, GroundLaw
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.moving_axes import Rows
+from robokit.sim.step.pair_impulses import PairLaw
 from robokit.spatial.scalars import Scalar
 
 
@@ -24,6 +25,7 @@ class Problem:
         points: contact points of each body 0..N.
         ground: the contact law, or None.
         sweeps: of the contact step.
+        pairs: bodies that may touch each other, or None.
     """
 
     tree: Tree
@@ -31,6 +33,7 @@ class Problem:
     points: Sequence[Sequence[BodyPoint]] = ()
     ground: GroundLaw | None = None
     sweeps: int = 2
+    pairs: PairLaw | None = None
 
 
 Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows, Rows]]

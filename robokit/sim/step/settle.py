@@ -26,6 +26,7 @@ from robokit.sim.step.contact import Acting, BodyContact, ground_axes
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.moving_axes import Rows, momenta_after
+from robokit.sim.step.pair_impulses import Met, PairImpulses
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Force, Motion, Transform
 from robokit.spatial.scalars import Scalar, maximum, sqrt
@@ -42,6 +43,7 @@ class Settled:
         contacts: what acts on each touching body.
         joint_force: (damping and friction, limits) of each joint, by dof [N m | N].
         residual: largest change of a touching body's velocity in the last sweep [m/s].
+        met: what acts between bodies, or None.
     """
 
     X: Sequence[Transform | None]
@@ -52,6 +54,7 @@ class Settled:
     contacts: list[Acting]
     joint_force: list[tuple[list[Scalar], list[Scalar]]]
     residual: Scalar
+    met: Met | None = None
 
 
 def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> Settled:
@@ -77,7 +80,12 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
         b, rest = state.linearise(y)
         tau_now = [[s + t for s, t in zip(r, row, strict=True)] for r, row in zip(rest, tau, strict=True)]
         before = V
-        y, V = ImplicitSweep(tree, X, K, b, dt).solve(T, tau_now)
+        sweep = ImplicitSweep(tree, X, K, b, dt)
+        y, V = sweep.solve(T, tau_now)
+
+    met = None
+    if p.pairs is not None:
+        y, V, met = PairImpulses(p.pairs, tree, X, V_before, dt).meet(sweep, y, V)
 
     residual: Scalar = 0.0
     for body in contacts:
@@ -92,7 +100,7 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
         change_y, change_V = ImplicitSweep(tree, X, [None] * (tree.n + 1), b, dt).solve(cut, rest)
         y = [[s + t for s, t in zip(a, c, strict=True)] for a, c in zip(y, change_y, strict=True)]
         V = [a + c for a, c in zip(V, change_V, strict=True)]
-    return Settled(X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual))
+    return Settled(X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual), met)
 
 
 def touching_bodies(

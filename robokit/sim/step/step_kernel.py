@@ -15,15 +15,18 @@ from robokit.dynamics.build import without_inertias
 from robokit.engine import Kernel
 from robokit.model.inertial_parameters import inertias
 from robokit.model.robot import Robot
+from robokit.sim.collide import CollisionPairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
 from robokit.sim.step.contact import BodyPoint, GroundLaw
-from robokit.sim.step.effective_mass import effective_masses
+from robokit.sim.step.effective_mass import effective_masses, mobilities
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.momentum_projection import floats
+from robokit.sim.step.pair_impulses import PairLaw
+from robokit.sim.step.pair_shapes import pair_shapes
 from robokit.sim.step.problem import Problem
 
 
@@ -39,6 +42,7 @@ class Program:
         ground: the ground, or None.
         sweeps: of the contact step.
         dtype: of the numbers that the kernel computes with, "float64" or "float32".
+        pairs: bodies that may touch each other, or None.
         points: contact points, or None without a ground.
         by_body: the same by body.
         layout: of what a step hands to the next.
@@ -53,6 +57,7 @@ class Program:
     ground: Ground | None
     sweeps: int
     dtype: str = "float64"
+    pairs: CollisionPairs | None = None
 
     def __post_init__(self) -> None:
         n = self.robot.nbodies
@@ -70,6 +75,7 @@ class Program:
         self.masses: list[Any] = self.robot.derived.get(
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
+        self.shapes = None if self.pairs is None else pair_shapes(self.robot, self.pairs)
         stuck = self.ground is not None and self.ground.slip is None
         anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
         self.layout = CarriedLayout(floats(self.robot.tree), anchors, self.joints.wound)
@@ -90,6 +96,8 @@ class Program:
             numbers += [self.ground.height, k, d, *slip, *mu]
             if self.open:
                 numbers += self.masses
+        if self.pairs is not None and self.shapes is not None:
+            numbers += [self.pairs.friction, self.pairs.restitution, *mobilities(self.robot, self.shapes.bodies)]
         if self.open:
             numbers += self.joints.gains
         parts = [np.stack(np.broadcast_arrays(*numbers), axis=-1)]
@@ -115,6 +123,10 @@ class Program:
             if self.open:
                 masses = list(islice(rest, len(self.touching)))
             law = GroundLaw(height, k, d, slip, mu, masses)
+        pairs = None
+        if self.shapes is not None:
+            friction, restitution, *mobility = islice(rest, 2 + len(self.shapes.bodies))
+            pairs = PairLaw(self.shapes, mobility, friction, restitution)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
             points = [list(row) for row in points]
@@ -122,7 +134,7 @@ class Program:
                 x, y, z = islice(rest, 3)
                 points[i][place] = ((x, y, z), 0.0)
             tree = replace(tree, I=inertias(list(rest)))
-        return Problem(tree, joints, points, law, self.sweeps)
+        return Problem(tree, joints, points, law, self.sweeps, pairs)
 
     def text(self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
@@ -143,7 +155,7 @@ class Program:
         """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
         robot, kernels = self.robot, self.robot.kernels
         stuck = self.ground is None or self.ground.slip is None
-        described = (self.name, self.sweeps, self.joints, self.by_body, self.ground is None, stuck)
+        described = (self.name, self.sweeps, self.joints, self.by_body, self.ground is None, stuck, self.shapes)
         key, text = robot.fingerprint, self.text
         if self.open:
             bare = self._bare()
