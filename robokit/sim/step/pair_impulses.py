@@ -42,7 +42,7 @@ FASTEST_RETURN = 0.3
 """But not faster than this [m/s]."""
 
 SLOWEST_BOUNCE = 0.02
-"""Bodies that meet more slowly do not bounce [m/s]."""
+"""Bodies do not bounce more slowly [m/s]."""
 
 FADE = 1e-3
 """Sliding speed below which friction between bodies fades out [m/s]."""
@@ -123,8 +123,8 @@ class Contact:
         """Gains of the contact from its relative velocities before the step and now."""
         phi, n = self.near.phi, self.n
         aim = where(phi > 0.0, -phi / dt, minimum(-phi / RETURN_TIME, FASTEST_RETURN))
-        met = n.dot(before)
-        self.aim = where(met < -SLOWEST_BOUNCE, maximum(aim, -law.restitution * met), aim)
+        bounce = -law.restitution * n.dot(before)
+        self.aim = where(bounce > SLOWEST_BOUNCE, maximum(aim, bounce), aim)
         un = n.dot(u)
         self.on = (un * dt + phi < 0.0) & (un < self.aim)
         mass = 1.0 / maximum(self.mobility, 1e-9)
@@ -166,20 +166,22 @@ def _sum(weights: Sequence[Scalar], vectors: Sequence[Vector3]) -> Vector3:
 class PairImpulses:
     """The contacts between bodies in one step."""
 
-    def __init__(self, law: PairLaw, tree: Tree, X: Sequence[Any], V_before: Sequence[Motion], dt: Scalar) -> None:
-        self.law, self.tree, self.dt, self.V_before = law, tree, dt, V_before
+    def __init__(
+        self, law: PairLaw, tree: Tree, X: Sequence[Any], V_before: Sequence[Motion], b: Rows, dt: Scalar
+    ) -> None:
+        self.law, self.tree, self.X, self.V_before, self.b, self.dt = law, tree, X, V_before, b, dt
         self.bodies = law.shapes.bodies
         self.poses = poses_of(tree, X, self.bodies)
         self.near = nearest_pairs(law.shapes, self.poses, dt)
 
-    def meet(self, sweep: ImplicitSweep, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion], Met]:
+    def meet(self, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion], Met]:
         """Velocities y and V with the impulses, and these."""
         sizes = [len(row) for row in y]
         touching: Any = self.near[0].phi < 1.0
         for near in self.near[1:]:
             touching = touching | (near.phi < 1.0)
         none = [*_flat(y), *(x for v in V for x in v), *([0.0] * (6 * len(self.bodies)))]
-        values = iter(guard(touching, lambda: self._text(sweep, y, V), *none))
+        values = iter(guard(touching, lambda: self._text(y, V), *none))
         y1 = [[next(values) for _ in range(n)] for n in sizes]
         V1 = [Motion(*(Vector3(next(values), next(values), next(values)) for _ in range(2))) for _ in V]
         forces = {b: Force(*(Vector3(next(values), next(values), next(values)) for _ in range(2))) for b in self.bodies}
@@ -188,7 +190,7 @@ class PairImpulses:
             overlap = maximum(overlap, -near.phi)
         return y1, V1, Met(forces, overlap)
 
-    def _text(self, sweep: ImplicitSweep, y: Rows, V: list[Motion]) -> list[Scalar]:
+    def _text(self, y: Rows, V: list[Motion]) -> list[Scalar]:
         before, now = ([W[b] for b in self.bodies] for W in (self.V_before, V))
         contacts = [Contact(near, [self.poses[b] for b in self.bodies], self.law) for near in self.near]
         for contact in contacts:
@@ -197,9 +199,11 @@ class PairImpulses:
         for contact in contacts[1:]:
             on = on | contact.on
         none = [*_flat(y), *(x for v in V for x in v), *([0.0] * (6 * len(self.bodies)))]
-        return guard(on, lambda: self._solve(sweep, contacts, y, V), *none)
+        return guard(on, lambda: self._solve(contacts, y, V), *none)
 
-    def _solve(self, sweep: ImplicitSweep, contacts: list[Contact], y: Rows, V: list[Motion]) -> list[Scalar]:
+    def _solve(self, contacts: list[Contact], y: Rows, V: list[Motion]) -> list[Scalar]:
+        nothing: list[Any] = [None] * (self.tree.n + 1)
+        sweep = ImplicitSweep(self.tree, self.X, nothing, self.b, self.dt)
         f = conjugate_gradients(contacts, lambda f: self._response(sweep, contacts, f)[2])
         f = [contact.cut(x) for contact, x in zip(contacts, f, strict=True)]
         dy, dV, moved = self._response(sweep, contacts, f)

@@ -80,12 +80,7 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
         b, rest = state.linearise(y)
         tau_now = [[s + t for s, t in zip(r, row, strict=True)] for r, row in zip(rest, tau, strict=True)]
         before = V
-        sweep = ImplicitSweep(tree, X, K, b, dt)
-        y, V = sweep.solve(T, tau_now)
-
-    met = None
-    if p.pairs is not None:
-        y, V, met = PairImpulses(p.pairs, tree, X, V_before, dt).meet(sweep, y, V)
+        y, V = ImplicitSweep(tree, X, K, b, dt).solve(T, tau_now)
 
     residual: Scalar = 0.0
     for body in contacts:
@@ -100,6 +95,9 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
         change_y, change_V = ImplicitSweep(tree, X, [None] * (tree.n + 1), b, dt).solve(cut, rest)
         y = [[s + t for s, t in zip(a, c, strict=True)] for a, c in zip(y, change_y, strict=True)]
         V = [a + c for a, c in zip(V, change_V, strict=True)]
+    met = None
+    if p.pairs is not None:
+        y, V, met = PairImpulses(p.pairs, tree, X, V_before, state.hold(y), dt).meet(y, V)
     return Settled(X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual), met)
 
 
