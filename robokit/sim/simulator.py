@@ -10,6 +10,7 @@ import numpy as np
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.closing import closed_start
 from robokit.sim.ground import Ground
 from robokit.sim.run_arguments import check_angles, check_quaternions, check_start, numbers, set_up
 from robokit.sim.run_loop import Controller, Run
@@ -84,6 +85,7 @@ def simulate(
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
+    q, v, closing = closed_start(robot, q, v)
     setup = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
     program = setup.program
     if program.ground is not None and program.points is not None:
@@ -92,7 +94,7 @@ def simulate(
     run = Run(program, q, v, setup.dt, setup.every, controller)
     run.go(setup.steps, progress)
     trajectory = run.trajectory()
-    trajectory.summary |= setup.summary
+    trajectory.summary |= setup.summary | closing
     if run.stop is not None:
         raise SimulationError(str(run.stop), trajectory) from run.stop.cause
     warn_of(trajectory.summary)
