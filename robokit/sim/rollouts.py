@@ -181,8 +181,7 @@ def rollout(
         SingularInertia: as :func:`robokit.simulate`.
 
     Warns:
-        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts,
-            loop joints.
+        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -220,13 +219,17 @@ def rollout(
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
     found = _collect(batch, forces)
-    found.summary |= setup.summary | closing | {
-        "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
-        "compile_seconds": compiled - started,
-        "step_seconds": seconds,
-        "interrupted": interrupted,
-        "rows_of_excess_energy": lost,
-    }
+    found.summary |= (
+        setup.summary
+        | closing
+        | {
+            "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
+            "compile_seconds": compiled - started,
+            "step_seconds": seconds,
+            "interrupted": interrupted,
+            "rows_of_excess_energy": lost,
+        }
+    )
     warn_of_rows(found.summary, found.failed, found.failed_time)
     return found
 

@@ -35,7 +35,8 @@ def simulate(
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
     Damping, dry friction and position limits of the description act on the joints. Mimic joints
-    act where the robot was loaded with ``mimic="couple"``; self-collision and loop joints never do. Ctrl-C
+    act where the robot was loaded with ``mimic="couple"``; self-collision never does. Joints that close loops
+    act, and a start that leaves a loop open is closed first (:func:`robokit.close_loops`). Ctrl-C
     ends the simulation and returns what was computed, with ``summary["interrupted"]`` set.
 
     Args:
@@ -60,7 +61,8 @@ def simulate(
         the trajectory.
 
     Raises:
-        ShapeError: an argument of the wrong shape or content, or a start deep inside the ground.
+        ShapeError: an argument of the wrong shape or content, a start deep inside the ground, or one
+            whose loops cannot be closed.
         WrongType: robot is no Robot, or controller is not callable.
         UnknownName: no such integrator, or a friction coefficient for a link that is not there.
         SingularInertia: a joint moves no inertia; the error names it.
@@ -69,7 +71,7 @@ def simulate(
             computed before, and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:
-        UserWarning: a step too long for contact, deep penetration, unsettled contacts, loop joints.
+        UserWarning: a step too long for contact, deep penetration, unsettled contacts.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)

@@ -277,6 +277,7 @@ def test_a_torque_moves_the_fingers_of_a_gripper_as_their_loops_demand():
     assert swing[-1] > 0.3
 
 
+@pytest.mark.slow
 def test_a_gripper_falls_on_the_ground_and_its_loops_hold():
     robot = gripper("floating")
     q = rk.standing_configuration(robot, height=0.1, tilt=1.0)

@@ -101,7 +101,9 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
         change_y, change_V = solve([None] * (tree.n + 1), b, cut, rest, None)
         y = [[s + t for s, t in zip(a, c, strict=True)] for a, c in zip(y, change_y, strict=True)]
         V = [a + c for a, c in zip(V, change_V, strict=True)]
-    return Settled(X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual), loops)
+    return Settled(
+        X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual), loops
+    )
 
 
 def touching_bodies(
