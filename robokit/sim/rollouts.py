@@ -14,6 +14,7 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.closing import closed_start
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.rollout_batch import Batch, check_room
@@ -171,6 +172,7 @@ def rollout(
             rounding: after 200 steps of a fall half the rows are off by less than 2e-5, one in a hundred by
             1e-3 or more. After 1000 steps single falls differ; their mean and spread are the same. The base's
             position is rounded to 6e-8 of its distance from the world's origin.
+        self_collision: as in :func:`robokit.simulate`.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
@@ -182,8 +184,7 @@ def rollout(
         SingularInertia: as :func:`robokit.simulate`.
 
     Warns:
-        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts,
-            loop joints.
+        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -195,7 +196,17 @@ def rollout(
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     setup = set_up(
-        robot, duration, dt, ground, integrator, record_every, joint_damping, steps, real, True, self_collision
+        robot,
+        duration,
+        dt,
+        ground,
+        integrator,
+        record_every,
+        joint_damping,
+        steps,
+        real,
+        many=True,
+        self_collision=self_collision,
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]
@@ -204,6 +215,7 @@ def rollout(
     forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
+    q, v, closing = closed_start(robot, q, v)
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground.height)
 
@@ -220,13 +232,17 @@ def rollout(
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
     found = _collect(batch, forces)
-    found.summary |= setup.summary | {
-        "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
-        "compile_seconds": compiled - started,
-        "step_seconds": seconds,
-        "interrupted": interrupted,
-        "rows_of_excess_energy": lost,
-    }
+    found.summary |= (
+        setup.summary
+        | closing
+        | {
+            "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
+            "compile_seconds": compiled - started,
+            "step_seconds": seconds,
+            "interrupted": interrupted,
+            "rows_of_excess_energy": lost,
+        }
+    )
     warn_of_rows(found.summary, found.failed, found.failed_time)
     return found
 

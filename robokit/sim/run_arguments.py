@@ -165,18 +165,18 @@ def set_up(
         )
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=3)
-    if robot.loop_joints:
-        warnings.warn(
-            f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)",
-            stacklevel=3,
-        )
     check_inertia(robot)
     damping = None if surface is not None else 0.0
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
-    program = Program(robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype, pairs)
-    summary: dict[str, Any] = {"dt_chosen": chosen, "self_collision_pairs": 0 if pairs is None else len(pairs)}
+    program = Program(
+        robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype, pairs
+    )
+    summary: dict[str, Any] = {
+        "dt_chosen": chosen,
+        "self_collision_pairs": 0 if pairs is None else len(pairs),
+    }
     if defaulted:
         summary |= {
             "default_damping": "inertia" if damping is None else damping,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from robokit.model.tree import Tree
@@ -39,6 +40,10 @@ class Pose:
     def out(self, p: Sequence[Scalar]) -> Vector3:
         """A point of the body, world axes."""
         return self.o + self.E.transpose_apply(Vector3(*p))
+
+    def turned(self, a: Sequence[float], b: Sequence[float]) -> Vector3:
+        """The vector from a to b of the body, world axes."""
+        return self.E.transpose_apply(Vector3(*(t - s for s, t in zip(a, b, strict=True))))
 
 
 @dataclass(frozen=True)
@@ -94,35 +99,19 @@ def poses_of(tree: Tree, X: Sequence[Any], bodies: Sequence[int]) -> dict[int, P
 
 
 def nearest_pairs(shapes: PairShapes, poses: dict[int, Pose], dt: Scalar) -> list[Nearest]:
-    """At most SLOTS pairs, the deepest first; each nearer than bodies come together in a step, or ``none``."""
+    """At most SLOTS pairs, the deepest first; those that bodies cannot close in a step may be missing."""
     reach = FASTEST * dt
     centres = [poses[b].out(c) for b, (c, _) in zip(shapes.bodies, shapes.spheres, strict=True)]
     starts = [poses[b].out(a) for b, a, _, _ in shapes.capsules]
-    along = [
-        None if end is None else poses[b].E.transpose_apply(Vector3(*(t - s for s, t in zip(a, end, strict=True))))
-        for b, a, end, _ in shapes.capsules
-    ]
+    along = [None if end is None else poses[b].turned(a, end) for b, a, end, _ in shapes.capsules]
     best = []
     for group in shapes.groups:
         nearest = Nearest.none()
         for i, j, slack, both in group:
             apart = centres[i] - centres[j]
             limit = reach + (shapes.spheres[i][1] + shapes.spheres[j][1])
-
-            def closer(i: int = i, j: int = j, slack: float = slack, both: Any = both, old: Nearest = nearest) -> Any:
-                otherwise = centres[i] - centres[j]
-                for a, b in both:
-                    new = _nearest(
-                        (starts[a], along[a], shapes.capsules[a][3]),
-                        (starts[b], along[b], shapes.capsules[b][3]),
-                        otherwise,
-                        slack,
-                    )
-                    old, _ = Nearest(*new, float(i), float(j)).choose(old)
-                return old.values()
-
-            near = apart.dot(apart) < limit * limit
-            nearest = Nearest.of(guard(near, closer, *nearest.values()))
+            found = partial(_closest, shapes, starts, along, apart, (i, j), slack, both, nearest)
+            nearest = Nearest.of(guard(apart.dot(apart) < limit * limit, found, *nearest.values()))
         best.append(nearest)
     if len(best) <= SLOTS:
         return best
@@ -142,9 +131,22 @@ def nearest_pairs(shapes: PairShapes, poses: dict[int, Pose], dt: Scalar) -> lis
     return [Nearest.of(values[9 * k : 9 * k + 9]) for k in range(SLOTS)]
 
 
-def _nearest(a: Any, b: Any, otherwise: Vector3, slack: float) -> tuple[Scalar, Vector3, Vector3]:
-    """(phi, n, x) of two capsules (start, along, radius)."""
-    p, q = nearest_points(a[0], a[1], b[0], b[1])
-    n, distance = normal_and_distance(p, q, otherwise)
-    gap = distance - (a[2] + b[2])
-    return gap + slack, n, q + n * (b[2] + 0.5 * gap)
+def _closest(
+    shapes: PairShapes,
+    starts: Sequence[Vector3],
+    along: Sequence[Vector3 | None],
+    apart: Vector3,
+    places: tuple[int, int],
+    slack: float,
+    both: Sequence[tuple[int, int]],
+    found: Nearest,
+) -> list[Scalar]:
+    """The nearest of ``found`` and of the capsules of two bodies, as values."""
+    i, j = (float(k) for k in places)
+    for a, b in both:
+        p, q = nearest_points(starts[a], along[a], starts[b], along[b])
+        n, distance = normal_and_distance(p, q, apart)
+        radius = shapes.capsules[b][3]
+        gap = distance - (shapes.capsules[a][3] + radius)
+        found, _ = Nearest(gap + slack, n, q + n * (radius + 0.5 * gap), i, j).choose(found)
+    return found.values()

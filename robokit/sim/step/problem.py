@@ -10,8 +10,9 @@ from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import BodyPoint, GroundLaw
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.loop_impulses import LoopLaw
 from robokit.sim.step.moving_axes import Rows
-from robokit.sim.step.pair_impulses import PairLaw
+from robokit.sim.step.pair_contact import PairLaw
 from robokit.spatial.scalars import Scalar
 
 
@@ -25,6 +26,7 @@ class Problem:
         points: contact points of each body 0..N.
         ground: the contact law, or None.
         sweeps: of the contact step.
+        loops: the loop joints, or None.
         pairs: bodies that may touch each other, or None.
     """
 
@@ -33,6 +35,7 @@ class Problem:
     points: Sequence[Sequence[BodyPoint]] = ()
     ground: GroundLaw | None = None
     sweeps: int = 2
+    loops: LoopLaw | None = None
     pairs: PairLaw | None = None
 
 
