@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robokit.spatial import Force
-from robokit.spatial.scalars import Scalar, maximum
+from robokit.spatial.scalars import Scalar, maximum, where
 
 SLOTS = (
     "contact",  # energy taken by the ground [J], that stored in its springs included
@@ -23,6 +23,15 @@ SLOTS = (
     "residual_sum",  # sum of the residuals [m/s]
     "corrected_k",  # sum of the angular momentum that steps missed and the projection gave back [N m s]
     "corrected_l",  # the same of the linear momentum [N s]
+    "corrected_e",  # sum of the energy that steps missed and energy_momentum gave back [J]
+    "kept",  # what energy_momentum keeps from its first step on: 1 if the next seven are known
+    "kept_e",  # energy, of a floating robot that about the centre of mass [J]
+    "kept_kx",  # momentum about the centre of mass, world axes [N m s; N s]
+    "kept_ky",
+    "kept_kz",
+    "kept_lx",
+    "kept_ly",
+    "kept_lz",
 )
 
 DISSIPATED = ("contact", "friction", "stops")
@@ -30,6 +39,7 @@ DISSIPATED = ("contact", "friction", "stops")
 
 SIZE = len(SLOTS)
 AT = {name: k for k, name in enumerate(SLOTS)}
+KEPT = slice(AT["kept"], AT["kept_lz"] + 1)
 IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
 
 
@@ -47,6 +57,15 @@ class Ledger:
         """Add an impulse of the ground."""
         for k, amount in enumerate(f, IMPULSE.start):
             self.entries[k] = self.entries[k] + amount
+
+    def carried(self, measured: Sequence[Scalar]) -> list[Scalar]:
+        """The kept quantities as they were put last, and as measured before there are any."""
+        known, *kept = self.entries[KEPT]
+        return [where(known > 0.5, a, b) for a, b in zip(kept, measured, strict=False)]
+
+    def carry(self, kept: Sequence[Scalar]) -> None:
+        """Put the kept quantities for the next step."""
+        self.entries[KEPT.start : KEPT.start + 1 + len(kept)] = [1.0, *kept]
 
     def largest(self, name: str, value: Scalar) -> None:
         """Keep the largest value so far."""
