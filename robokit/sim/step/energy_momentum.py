@@ -108,13 +108,13 @@ def _floating(
     tree: Tree, q: Rows, v: Rows, q1: Rows, v1: Rows, dt: Scalar, work: Sequence[Scalar], ledger: Ledger
 ) -> tuple[Rows, Rows]:
     before, after = inner(tree, q, v), inner(tree, q1, v1)
-    energy, *h = ledger.carried([before.T, *before.k, *(before.v_com * before.mass)])
+    energy, *h = ledger.carried([before.T, *before.k, *before.v_com])
     # Forces given for the base's six rows do not act: its momentum is that of a throw.
     target, fall = energy + sum(work[2:], 0.0), tree.a0 * -dt
-    k, l, I_G, p_G = Vector3(*h[:3]), Vector3(*h[3:]), after.I_G, after.com
-    v_G = l * (1.0 / before.mass) + fall
+    k, I_G, p_G = Vector3(*h[:3]), after.I_G, after.com
+    v_G = Vector3(*h[3:]) + fall
     G = Vector3(*q[1][4:]) + before.com + (v_G - fall * 0.5) * dt
-    ledger.carry([target, *k, *(v_G * before.mass)])
+    ledger.carry([target, *k, *v_G])
     T_s = maximum(after.T - 0.5 * after.k.dot(after.omega), 0.0)
 
     omega = _solve(I_G, k)

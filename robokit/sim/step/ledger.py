@@ -26,12 +26,12 @@ SLOTS = (
     "corrected_e",  # sum of the energy that steps missed and energy_momentum gave back [J]
     "kept",  # what energy_momentum keeps from its first step on: 1 if the next seven are known
     "kept_e",  # energy, of a floating robot that about the centre of mass [J]
-    "kept_kx",  # momentum about the centre of mass, world axes [N m s; N s]
+    "kept_kx",  # angular momentum about the centre of mass, and its velocity, world axes [N m s; m/s]
     "kept_ky",
     "kept_kz",
-    "kept_lx",
-    "kept_ly",
-    "kept_lz",
+    "kept_vx",
+    "kept_vy",
+    "kept_vz",
 )
 
 DISSIPATED = ("contact", "friction", "stops")
@@ -39,7 +39,7 @@ DISSIPATED = ("contact", "friction", "stops")
 
 SIZE = len(SLOTS)
 AT = {name: k for k, name in enumerate(SLOTS)}
-KEPT = slice(AT["kept"], AT["kept_lz"] + 1)
+KEPT = slice(AT["kept"], AT["kept_vz"] + 1)
 IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
 
 
