@@ -27,16 +27,15 @@ from typing import Any
 
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.model.tree import Tree
-from robokit.sim.step.contact import body_velocities
+from robokit.sim.step.carried import Carried
+from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.momentum_projection import at_base, centroidal_state, floats
-from robokit.spatial import Motion, Vector3
+from robokit.sim.step.moving_axes import Rows
+from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt
-
-Rows = list[Any]
-"""Scalars by joint: one list for each body 0..N."""
 
 LARGEST = 0.25
 """Bound of x: a step so wrong that this does not mend it keeps the rest of its error."""
@@ -77,44 +76,66 @@ class Inner:
 
 
 def conserve(
-    tree: Tree, q: Rows, v: Rows, q1: Rows, v1: Rows, dt: Scalar, work: Sequence[Scalar], ledger: Ledger
+    tree: Tree,
+    q: Rows,
+    q1: Rows,
+    v1: Rows,
+    dt: Scalar,
+    work: Sequence[Scalar],
+    ledger: Ledger,
+    carried: Carried,
 ) -> tuple[Rows, Rows]:
-    """The state (q1, v1) at the end of a step from (q, v), corrected to the energy and momenta of its start.
+    """The state (q1, v1) at the end of a step, corrected to the energy and momenta of the start of the run.
 
     Args:
         tree: the tree.
-        q, v: the state before, by joint.
+        q: the configuration before the step, by joint.
         q1, v1: the state after, by joint.
         dt: time step [s].
         work: what the joints' forces gave during the step, by joint 0..N [J].
         ledger: takes what was missing.
+        carried: energy and momentum wanted before the step; takes those after.
     """
     if floats(tree):
-        return _floating(tree, q, v, q1, v1, dt, work, ledger)
-    X, X1 = tree.transforms(q), tree.transforms(q1)
-    T, V = kinetic(tree, X, v), potential(tree, X)
-    T1, V1 = kinetic(tree, X1, v1), potential(tree, X1)
-    (energy,) = ledger.carried([T + V])
-    target = energy + sum(work, 0.0)
-    ledger.carry([target])
-    missing = target - (T1 + V1)
+        return _floating(tree, q, q1, v1, dt, work, ledger, carried)
+    assert carried.energy is not None
+    carried.energy = target = carried.energy + sum(work, 0.0)
+    X = tree.transforms(q1)
+    T, V = kinetic(tree, X, v1), potential(tree, X)
+    missing = target - (T + V)
     ledger.add("corrected_e", maximum(missing, -missing))
-    x = _bounded(missing * _inverse(2.0 * T1, SMALL * (maximum(V, -V) + maximum(V1, -V1))))
+    x = _bounded(missing * _inverse(2.0 * T, SMALL * (T + maximum(V, -V))))
     s = sqrt(1.0 + 2.0 * x)
     return q1, [[s * rate for rate in row] for row in v1]
 
 
+def kept_energy(tree: Tree, q: Rows, v: Rows) -> Scalar:
+    """The energy that :func:`conserve` keeps [J]: about the centre of mass, or T + V with a fixed base."""
+    if floats(tree):
+        return inner(tree, q, v).T
+    X = tree.transforms(q)
+    return kinetic(tree, X, v) + potential(tree, X)
+
+
 def _floating(
-    tree: Tree, q: Rows, v: Rows, q1: Rows, v1: Rows, dt: Scalar, work: Sequence[Scalar], ledger: Ledger
+    tree: Tree,
+    q: Rows,
+    q1: Rows,
+    v1: Rows,
+    dt: Scalar,
+    work: Sequence[Scalar],
+    ledger: Ledger,
+    carried: Carried,
 ) -> tuple[Rows, Rows]:
-    before, after = inner(tree, q, v), inner(tree, q1, v1)
-    energy, *h = ledger.carried([before.T, *before.k, *before.v_com])
+    assert carried.momentum is not None and carried.energy is not None
+    after, fall = inner(tree, q1, v1), tree.a0 * -dt
     # Forces given for the base's six rows do not act: its momentum is that of a throw.
-    target, fall = energy + sum(work[2:], 0.0), tree.a0 * -dt
-    k, I_G, p_G = Vector3(*h[:3]), after.I_G, after.com
-    v_G = Vector3(*h[3:]) + fall
-    G = Vector3(*q[1][4:]) + before.com + (v_G - fall * 0.5) * dt
-    ledger.carry([target, *k, *v_G])
+    carried.energy = target = carried.energy + sum(work[2:], 0.0)
+    k, mean = carried.momentum.ang, carried.momentum.lin * (1.0 / after.mass) + fall * 0.5
+    carried.momentum = Force(k, carried.momentum.lin + fall * after.mass)
+    I_G, p_G, v_G = after.I_G, after.com, carried.momentum.lin * (1.0 / after.mass)
+    _, moment = composite_moment(tree, at_base(tree, tree.transforms(q)))
+    G = Vector3(*q[1][4:]) + moment * (1.0 / after.mass) + mean * dt
     T_s = maximum(after.T - 0.5 * after.k.dot(after.omega), 0.0)
 
     omega = _solve(I_G, k)

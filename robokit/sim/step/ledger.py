@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robokit.spatial import Force
-from robokit.spatial.scalars import Scalar, maximum, where
+from robokit.spatial.scalars import Scalar, maximum
 
 SLOTS = (
     "contact",  # energy taken by the ground [J], that stored in its springs included
@@ -23,15 +23,10 @@ SLOTS = (
     "residual_sum",  # sum of the residuals [m/s]
     "corrected_k",  # sum of the angular momentum that steps missed and the projection gave back [N m s]
     "corrected_l",  # the same of the linear momentum [N s]
-    "corrected_e",  # sum of the energy that steps missed and energy_momentum gave back [J]
-    "kept",  # what energy_momentum keeps from its first step on: 1 if the next seven are known
-    "kept_e",  # energy, of a floating robot that about the centre of mass [J]
-    "kept_kx",  # angular momentum about the centre of mass, and its velocity, world axes [N m s; m/s]
-    "kept_ky",
-    "kept_kz",
-    "kept_vx",
-    "kept_vy",
-    "kept_vz",
+    "corrected_e",  # the same of the energy, of the method that keeps it [J]
+    "pressed",  # sum of the points' normal impulses [N s]
+    "pulled",  # sum of the impulses that pulled in the last sweep, and were cut [N s]
+    "outside",  # sum of the tangential impulses that left Coulomb's cone there, and were cut [N s]
 )
 
 DISSIPATED = ("contact", "friction", "stops")
@@ -39,7 +34,6 @@ DISSIPATED = ("contact", "friction", "stops")
 
 SIZE = len(SLOTS)
 AT = {name: k for k, name in enumerate(SLOTS)}
-KEPT = slice(AT["kept"], AT["kept_vz"] + 1)
 IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
 
 
@@ -57,15 +51,6 @@ class Ledger:
         """Add an impulse of the ground."""
         for k, amount in enumerate(f, IMPULSE.start):
             self.entries[k] = self.entries[k] + amount
-
-    def carried(self, measured: Sequence[Scalar]) -> list[Scalar]:
-        """The kept quantities as they were put last, and as measured before there are any."""
-        known, *kept = self.entries[KEPT]
-        return [where(known > 0.5, a, b) for a, b in zip(kept, measured, strict=False)]
-
-    def carry(self, kept: Sequence[Scalar]) -> None:
-        """Put the kept quantities for the next step."""
-        self.entries[KEPT.start : KEPT.start + 1 + len(kept)] = [1.0, *kept]
 
     def largest(self, name: str, value: Scalar) -> None:
         """Keep the largest value so far."""
