@@ -16,10 +16,7 @@ from robokit.model.robot import Robot
 from robokit.sim.height_field import HeightField
 from robokit.sim.solids import solid
 
-SMALL_STEP = 1e-3
-"""Up to this dt [s] two iterations a step are enough, above it three."""
-
-MAX_ITERATIONS = 8
+MAX_SWEEPS = 50
 
 STEEPEST = math.radians(89.0)
 """Tilt of the plane, at most [rad]: it is given by its height over the origin."""
@@ -40,9 +37,9 @@ class Ground:
         height: of the plane over the world's origin [m].
         sink: depth at which one point carries the whole weight [m].
         time: relaxation time of the contact, d / k [s].
-        slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at about a
-            third of it.
-        iterations: solves of a time step, 1 to 8; None takes 2 for dt <= 1 ms and 3 above.
+        slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
+            it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
+        sweeps: solves of a time step, 1 to 50. 1 takes half the time, for dt <= 1 ms.
         max_points: contact points of a robot; meshes and cylinders share what other shapes leave.
         tilt: angle by which the plane descends towards +x [rad].
         normal: of the plane, upward, of any length; instead of a tilt.
@@ -57,8 +54,8 @@ class Ground:
     height: float = 0.0
     sink: float = 1e-3
     time: float = 0.02
-    slip: float = 1e-3
-    iterations: int | None = None
+    slip: float | None = None
+    sweeps: int = 2
     max_points: int = 96
     tilt: float | None = None
     normal: Sequence[float] | None = None
@@ -73,11 +70,12 @@ class Ground:
         mu = {link: _plain(x) for link, x in mu.items()} if isinstance(mu, Mapping) else _plain(mu)
         object.__setattr__(self, "friction", mu)
         self.rows  # noqa: B018  (raises where there are several)
-        for name in ("sink", "time", "slip"):
+        for name in ("sink", "time"):
             real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
         real_number("Ground(height=...)", self.height)
-        if self.iterations is not None:
-            whole_number("Ground(iterations=...)", self.iterations, 1, MAX_ITERATIONS)
+        if self.slip is not None:
+            real_number("Ground(slip=...)", self.slip, above=0.0)
+        whole_number("Ground(sweeps=...)", self.sweeps, 1, MAX_SWEEPS)
         whole_number("Ground(max_points=...)", self.max_points, 1)
         self._check_surfaces()
 
@@ -161,10 +159,6 @@ class Ground:
         if isinstance(mu, Mapping):
             return replace(self, friction={link: _of_row(x, k) for link, x in mu.items()})
         return replace(self, friction=_of_row(mu, k))
-
-    def steps(self, dt: float) -> int:
-        """Solves per time step of dt [s]."""
-        return self.iterations or (2 if dt <= SMALL_STEP * (1.0 + 1e-9) else 3)
 
     def gains(self, robot: Robot) -> tuple[Any, Any]:
         """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples."""

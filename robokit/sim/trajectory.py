@@ -98,6 +98,7 @@ class Trajectory:
     ground: Ground | None = None
     summary: dict[str, Any] = field(default_factory=dict)
     program: Program | None = field(default=None, repr=False)
+    carried: np.ndarray | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
@@ -111,7 +112,10 @@ class Trajectory:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
         if self.program is None or self.program.points is None:
             return None
-        points, forces = contact_forces(self.program, self.q, self.v, self.tau, self.summary["dt"])
+        assert self.carried is not None
+        points, forces = contact_forces(
+            self.program, self.q, self.v, self.tau, self.carried, self.summary["dt"]
+        )
         return Contacts(points, forces, self.program.points.link)
 
     def report(self) -> list[str]:
@@ -146,7 +150,9 @@ class Trajectory:
             )
         if s.get("default_damping"):
             joints = f"{s.get('default_damping_joints', 0)} joints that have none"
-            say("damping", f"{s['default_damping']:g} N m s/rad assumed in {joints}")
+            amount = s["default_damping"]
+            words = "inertia / 1 s" if amount == "inertia" else f"{amount:g} N m s/rad"
+            say("damping", f"{words} assumed in {joints}")
         return lines
 
     def _momentum_words(self) -> str:
