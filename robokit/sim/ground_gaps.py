@@ -10,14 +10,14 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.ground import Ground
-from robokit.sim.ground_inputs import layouts, numbers
+from robokit.sim.ground_inputs import layouts, surface_numbers
 from robokit.sim.step.surfaces import Surface, deepest, surfaces
 from robokit.spatial import Vector3
 
 
 def ground_surfaces(ground: Ground) -> list[Surface]:
     """The surfaces of a ground as functions of a point."""
-    return surfaces(layouts(ground), iter(numbers(ground)))
+    return surfaces(layouts(ground), iter(surface_numbers(ground)))
 
 
 def gaps(ground: Ground, x: Any, radius: Any = 0.0) -> np.ndarray:

@@ -190,8 +190,6 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
     surface = Ground() if ground is True else ground
     if not isinstance(surface, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
-    if not surface.horizontal:  # until the step knows surfaces
-        raise ShapeError("ground: only one horizontal plane at rest is simulated yet")
     if surface.rows is not None and not many:
         raise ShapeError(
             f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"
