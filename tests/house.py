@@ -39,7 +39,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     "sim": [
         ("height_field", "solids", "rollout_forces", "run_warnings", "default_step", "trajectory_file"),
-        ("ground", "saved_robot"),
+        ("ground", "saved_robot", "contact_shapes", "contact_patches"),
+        ("body_surface",),
         (
             "closing",
             "collide",

@@ -20,6 +20,9 @@ standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states
 collide/        which bodies can touch each other, and their shapes as capsules
 contact_points  contact points from collision shapes
+contact_shapes  points that lie or move on a shape: corners, balls, the lowest of several corners, rims
+contact_patches which corners of a hull share a contact point
+body_surface    what of a body's shapes can touch a plane, within a stated error
 ground          Ground: what is there to fall on, and the constants of the contact law
 height_field    HeightField: ground whose height is given on a grid
 solids          Solid: boxes, balls, cylinders, capsules and hulls at rest
