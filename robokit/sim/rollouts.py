@@ -203,7 +203,7 @@ def rollout(
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
     if program.ground is not None and program.points is not None:
-        check_starts(robot, q, program.points, program.ground.height)
+        check_starts(robot, q, program.points, program.ground)
 
     check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
     marks = [*range(0, total, setup.every), total]
