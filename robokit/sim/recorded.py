@@ -18,6 +18,7 @@ from robokit.model.robot import Robot
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Axes, ground_axes
 from robokit.sim.step.drift_kick_drift import kick
+from robokit.sim.step.loop_wrenches import loop_wrenches
 from robokit.sim.step.step_kernel import Program
 from robokit.spatial import Vector3
 
@@ -94,6 +95,29 @@ def contact_forces(
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
     both = _blocks(text, 6 * K, q, v, zero, carried).reshape(len(q), K, 6)
     return both[..., :3], both[..., 3:]
+
+
+def loop_forces(
+    program: Program, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, carried: np.ndarray, dt: float
+) -> dict[str, np.ndarray]:
+    """The wrench [N m; N] of each loop joint on its successor in the step after each state, (T, 6) by name.
+
+    Axes and origin are those of the joint's frame on its predecessor.
+    """
+    robot, loops = program.robot, program.loops
+    if loops is None:
+        return {}
+    parameters = [float(x) for x in program.parameters(dt)]
+
+    def text(qs: Any, vs: Any, taus: Any, kept: Any) -> Sequence[Any]:
+        rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
+        p = program.problem(parameters)
+        found = loop_wrenches(program.method.step, p, *rows, dt, Carried(program.layout, kept))
+        return [x for wrench in found for x in wrench]
+
+    zero = np.zeros((len(q), robot.nv)) if tau is None else tau
+    both = _blocks(text, 6 * len(loops.models), q, v, zero, carried)
+    return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}
 
 
 def heights(robot: Robot, q: Sequence[float], body: np.ndarray, position: np.ndarray) -> np.ndarray:

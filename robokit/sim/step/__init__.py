@@ -15,6 +15,7 @@ uneven_contact       the points of a body on a ground of many surfaces
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 loop_impulses        what holds loop joints closed
+loop_wrenches        their forces, for what is reported
 drives               forces of actuators, within their limits
 outside              forces from outside: pushes, wrenches on the base
 momentum_projection  momentum kept to rounding

@@ -22,12 +22,14 @@ from dataclasses import dataclass, replace
 
 from robokit.algorithms.aba import aba
 from robokit.algorithms.coupling import coupled_forward_dynamics
+from robokit.algorithms.loop_dynamics import LoopSystem, loop_dynamics
 from robokit.errors import UnknownName
 from robokit.model.tree import Tree
 from robokit.sim.step.books import along, enter_joint_work, half_way, keep
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.loop_impulses import project
 from robokit.sim.step.moving_axes import Rows, advance, free_base
 from robokit.sim.step.problem import Problem, Step
 from robokit.sim.step.settle import settle
@@ -80,14 +82,35 @@ class Method:
 # ---- pieces ------------------------------------------------------------------------------------------
 
 
-def dynamics(tree: Tree, q: Rows, v: Rows, tau: Rows) -> Rows:
-    """ABA, or for coupled joints the solve with H_r, by joint."""
-    return (aba if tree.coupling is None else coupled_forward_dynamics)(tree, q, v, tau)
+class Dynamics:
+    """Accelerations by the ABA; for coupled joints by a solve with H_r, for loop joints with their forces.
+
+    Attributes:
+        loops: of the last call, or None.
+    """
+
+    def __init__(self, p: Problem) -> None:
+        self.tree, self.law = p.tree, p.loops
+        self.loops: LoopSystem | None = None
+
+    def __call__(self, q: Rows, v: Rows, tau: Rows) -> Rows:
+        """By joint."""
+        if self.law is not None:
+            a, _, self.loops = loop_dynamics(self.tree, self.law.models, q, v, tau, self.law.proximal)
+            return a
+        text = aba if self.tree.coupling is None else coupled_forward_dynamics
+        return [list(row) for row in text(self.tree, q, v, tau)]
+
+    def close(self, q: Rows, v: Rows) -> tuple[Rows, Rows]:
+        """The state at the step's end with its loops closed."""
+        if self.law is None or self.loops is None:
+            return q, v
+        return project(self.law, self.tree, self.loops.factor, q, v)
 
 
-def acceleration(tree: Tree, q: Rows, v: Rows, tau: Rows) -> Rows:
-    """ABA, with the base's linear acceleration as seen from axes that do not turn."""
-    a = [list(row) for row in dynamics(tree, q, v, tau)]
+def acceleration(dynamics: Dynamics, q: Rows, v: Rows, tau: Rows) -> Rows:
+    """The base's linear acceleration as seen from axes that do not turn."""
+    a, tree = dynamics(q, v, tau), dynamics.tree
     for i in tree.outward():
         if free_base(tree, i):
             turning = Vector3(*v[i][:3]).cross(Vector3(*v[i][3:]))
@@ -102,22 +125,22 @@ def midpoint_step(
     p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
     """Half a step of q, v by the acceleration at mid pose and mid velocity, the other half of q."""
-    tree = p.tree
+    tree, dynamics = p.tree, Dynamics(p)
     rub, stops = held_forces(p, q, v, tau, dt, carried)
     total = along(along(tau, 1.0, rub), 1.0, stops)
     qm, vm = advance(tree, q, v, 0.5 * dt)
-    middle = along(vm, 0.5 * dt, acceleration(tree, qm, vm, total))
-    v1 = along(vm, dt, acceleration(tree, qm, middle, total))
+    middle = along(vm, 0.5 * dt, acceleration(dynamics, qm, vm, total))
+    v1 = along(vm, dt, acceleration(dynamics, qm, middle, total))
     q1, v1_turned = advance(tree, qm, v1, 0.5 * dt)
     enter_joint_work(ledger, half_way(vm, v1, dt), tau, rub, stops)
-    return keep(ledger, tree, q1, v1_turned, dt, carried)
+    return keep(ledger, tree, *dynamics.close(q1, v1_turned), dt, carried)
 
 
 def rkmk_step(
     tableau: Tableau, p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
     """q = q exp(theta), with theta and v by a Runge-Kutta method in the joints' Lie algebras."""
-    tree = p.tree
+    tree, dynamics = p.tree, Dynamics(p)
     rub, stops = held_forces(p, q, v, tau, dt, carried)
     total = along(along(tau, 1.0, rub), 1.0, stops)
     rates: list[Rows] = []
@@ -128,12 +151,12 @@ def rkmk_step(
             tree.joint[i].integrate(q[i], theta[i]) if i and rates else q[i]  # type: ignore[union-attr]
             for i in range(tree.n + 1)
         ]
-        accelerations.append([list(a) for a in dynamics(tree, qs, vs, total)])
+        accelerations.append(dynamics(qs, vs, total))
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
     enter_joint_work(ledger, theta, tau, rub, stops)
-    return keep(ledger, tree, q1, v1, dt, carried)
+    return keep(ledger, tree, *dynamics.close(q1, v1), dt, carried)
 
 
 def held_forces(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, Rows]:
