@@ -81,7 +81,9 @@ class Program:
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
         self.loops = LoopLaw(models, share) if models else None
-        self.layout = CarriedLayout(floats(self.robot.tree), anchors, self.joints.wound)
+        self.layout = CarriedLayout(
+            floats(self.robot.tree), anchors, self.joints.wound, self.method.keeps_energy
+        )
 
     def parameters(self, dt: float) -> np.ndarray:
         """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
