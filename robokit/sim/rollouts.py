@@ -205,7 +205,7 @@ def rollout(
     check_angles("q0", robot, q)
     q, v, closing = closed_start(robot, q, v)
     if program.ground is not None and program.points is not None:
-        check_starts(robot, q, program.points, program.ground.height)
+        check_starts(robot, q, program.points, program.ground)
 
     check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
     marks = [*range(0, total, setup.every), total]
