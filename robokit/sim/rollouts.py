@@ -14,7 +14,7 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim.closing import closed_start
+from robokit.sim.closing import closed_start, distances
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.rollout_batch import Batch, check_room
@@ -55,7 +55,8 @@ class Rollout:
             with ``out``.
         ground: the ground, or None.
         summary: figures of the run: rows, steps, steps_per_second (of all rows together),
-            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s], ...
+            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s],
+            loop_gap of the worst row at the end [m], ...
     """
 
     t: np.ndarray
@@ -217,7 +218,7 @@ def rollout(
     check_angles("q0", robot, q)
     q, v, closing = closed_start(robot, q, v)
     if program.ground is not None and program.points is not None:
-        check_starts(robot, q, program.points, program.ground.height)
+        check_starts(robot, q, program.points, program.ground)
 
     check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
     marks = [*range(0, total, setup.every), total]
@@ -274,6 +275,8 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         "rows": len(batch.failed_at),
         "steps": marks[-1],
     }
+    if program.loops is not None:
+        found.summary["loop_gap"] = _finite(distances(program.robot, batch.q[n - 1].astype(float)), np.max)
     if program.points is not None:
         deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
         found.summary |= {

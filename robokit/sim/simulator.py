@@ -50,8 +50,8 @@ def simulate(
             ask for it (``summary["dt"]``; see robokit.sim.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step.
-        integrator: "rkmk4" (default without a ground), "midpoint", "euler" or "contact" (default with a
-            ground); see robokit.sim.step.integrators.
+        integrator: "rkmk4" (default without a ground), "energy_momentum", "midpoint", "euler" or "contact"
+            (default with a ground); see robokit.sim.step.integrators.
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always.
@@ -98,7 +98,7 @@ def simulate(
     )
     program = setup.program
     if program.ground is not None and program.points is not None:
-        check_start(robot, q, program.points, program.ground.height)
+        check_start(robot, q, program.points, program.ground)
 
     run = Run(program, q, v, setup.dt, setup.every, controller)
     run.go(setup.steps, progress)

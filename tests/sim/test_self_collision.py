@@ -1,4 +1,4 @@
-"""Bodies of a robot that touch: momentum, energy, restitution; and falls in which nothing folds into itself."""
+"""Bodies of a robot that touch: momentum, energy, restitution; falls in which nothing folds into itself."""
 
 from dataclasses import replace
 
@@ -110,7 +110,7 @@ def test_a_kick_with_contacts_between_bodies_has_the_momentum_of_one_without():
             for d in (with_pairs, without)
         ]
         assert energy[0] <= energy[1] * (1.0 + 1e-3)  # overlaps are led apart at 0.3 m/s
-    assert met > 6, "they do not meet: the test tests nothing"
+    assert met > 3, "they do not meet: the test tests nothing"
 
 
 @pytest.mark.slow

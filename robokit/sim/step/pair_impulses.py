@@ -24,13 +24,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from robokit.model.tree import Tree
-from robokit.sim.step.contact import Acting
+from robokit.sim.step.contact import Acting, BodyContact
 from robokit.sim.step.implicit_sweep import ImplicitSweep
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.nearest_pairs import nearest_pairs, poses_of
 from robokit.sim.step.pair_contact import PairContact, PairLaw
 from robokit.sim.step.point_moments import Moments, along
-from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, guard, is_zero, maximum, minimum, where
 
 ITERATIONS = 4
@@ -124,10 +124,8 @@ def _solve(
     K: list[Any] = [None] * (tree.n + 1)
     gains = {acting.body.i: _pressed(acting, bodies, contacts) for acting in ground}
     for acting in ground:
-        i, points = acting.body.i, Moments()
-        for p, gain in zip(acting.body.p, gains[i], strict=True):
-            points = points + Moments.of(gain, p)
-        K[i] = along(points, acting.body.axes.n)
+        i = acting.body.i
+        K[i] = _sum_along(gains[i], acting.body)
     sweep = ImplicitSweep(tree, kicked.X, K, kicked.b, dt, factor=kicked.loops is None)
     nothing = [[0.0] * (s.stop - s.start) for s in tree.v_slice]
 
@@ -147,9 +145,10 @@ def _solve(
     s = minimum(maximum(_ratio(wanted, _dot(f, moved)), 0.0), 1.0)
     returned: list[Scalar] = []
     for acting in ground:
-        i, n = acting.body.i, acting.body.axes.n
+        i = acting.body.i
         total, pressed = Force.zero(), 0.0 * s
-        for p, gain in zip(acting.body.p, gains[i], strict=True):
+        for m, (p, gain) in enumerate(zip(acting.body.p, gains[i], strict=True)):
+            n = acting.body.frame(m).n
             N = -gain * s * n.dot(dV[i].lin + dV[i].ang.cross(p))
             total, pressed = total + Force(p.cross(n) * N, n * N), pressed + N
         returned += [*total, pressed]
@@ -164,15 +163,34 @@ def _solve(
 def _pressed(acting: Acting, bodies: Sequence[int], contacts: Sequence[PairContact]) -> list[Scalar]:
     """dt times the damper of the ground at each point of a body: 0 where the body is not pressed on it."""
     body = acting.body
-    k, pressed = bodies.index(body.i), 0.0
+    k, gain = bodies.index(body.i), body.dt * body.kd
+    pushes = []
     for contact in contacts:
         for sign, side in zip((1.0, -1.0), contact.sides, strict=True):
             if not is_zero(side.weights[k]):
-                cosine = (side.E @ contact.n).dot(body.axes.n) * sign
-                here = where(contact.on & (cosine < PRESSED), side.weights[k], 0.0)
-                pressed = maximum(pressed, here)
-    gain = body.dt * body.kd
-    return [where(N > 0.0, gain * pressed, 0.0) for N, _, _ in acting.forces]
+                here = where(contact.on, side.weights[k] * sign, 0.0)
+                pushes.append(side.E @ contact.n * here)
+    at: dict[int, Scalar] = {}
+    for m in range(len(body.p)):
+        frame = body.frame(m)
+        if id(frame) not in at:
+            cosines = [push.dot(frame.n) for push in pushes]
+            at[id(frame)] = where(_any([cosine < PRESSED for cosine in cosines]), gain, 0.0)
+    return [where(N > 0.0, at[id(body.frame(m))], 0.0) for m, (N, _, _) in enumerate(acting.forces)]
+
+
+def _sum_along(gains: Sequence[Scalar], body: BodyContact) -> ArticulatedInertia:
+    """Sum of g [p x n; n] [p x n; n]^T over the points of a body."""
+    points: dict[int, Moments] = {}
+    normals: dict[int, Vector3] = {}
+    for m, (p, gain) in enumerate(zip(body.p, gains, strict=True)):
+        frame = body.frame(m)
+        normals[id(frame)] = frame.n
+        points[id(frame)] = points.get(id(frame), Moments()) + Moments.of(gain, p)
+    first, *others = (along(points[k], normals[k]) for k in points)
+    for other in others:
+        first = first + other
+    return first
 
 
 def _forces(bodies: Sequence[int], contacts: Sequence[PairContact], f: Sequence[Vector3]) -> list[Force]:
