@@ -67,7 +67,13 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def contact_forces(
-    program: Program, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, carried: np.ndarray, dt: float
+    program: Program,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray | None,
+    carried: np.ndarray,
+    given: Sequence[np.ndarray],
+    dt: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """World positions [m] and forces [N] of the contact points in the step after each state, (T, K, 3)."""
     robot, points = program.robot, program.points
@@ -76,9 +82,9 @@ def contact_forces(
     parameters = [float(x) for x in program.parameters(dt)]
     order = points.order(tree.n)
 
-    def text(qs: Any, vs: Any, taus: Any, kept: Any) -> Sequence[Any]:
+    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows, speeds, efforts = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p = program.problem(parameters)
+        p = program.problem(parameters, inputs)
         qm, done = kick(p, rows, speeds, efforts, dt, Carried(program.layout, kept))
         X0, Xm = forward_kinematics(tree, rows), forward_kinematics(tree, qm)
         at: list[Any] = []
@@ -92,7 +98,7 @@ def contact_forces(
         return scalars
 
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    both = _blocks(text, 6 * K, q, v, zero, carried).reshape(len(q), K, 6)
+    both = _blocks(text, 6 * K, q, v, zero, carried, *given).reshape(len(q), K, 6)
     return both[..., :3], both[..., 3:]
 
 

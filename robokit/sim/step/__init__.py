@@ -13,6 +13,7 @@ surfaces             what a point can touch: distance, normal, velocity
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 loop_impulses        what holds loop joints closed
+given                actuators and forces from outside, as a step takes them
 drives               forces of actuators, within their limits
 outside              forces from outside: pushes, wrenches on the base
 momentum_projection  momentum kept to rounding

@@ -19,16 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from robokit.algorithms.aba import aba
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.errors import UnknownName
 from robokit.model.tree import Tree
-from robokit.sim.step.books import along, enter_joint_work, half_way, keep
+from robokit.sim.step.books import along, enter_joint_work, half_way, keep, seen
+from robokit.sim.step.books import total as sum_of
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import drift_kick_drift
+from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.moving_axes import Rows, advance, free_base
+from robokit.sim.step.outside import BodyForces, as_list
 from robokit.sim.step.problem import Problem, Step
 from robokit.sim.step.settle import settle
 from robokit.spatial import Motion, Vector3
@@ -80,14 +84,15 @@ class Method:
 # ---- pieces ------------------------------------------------------------------------------------------
 
 
-def dynamics(tree: Tree, q: Rows, v: Rows, tau: Rows) -> Rows:
+def dynamics(tree: Tree, q: Rows, v: Rows, tau: Rows, outside: BodyForces | None = None) -> Rows:
     """ABA, or for coupled joints the solve with H_r, by joint."""
-    return (aba if tree.coupling is None else coupled_forward_dynamics)(tree, q, v, tau)
+    f_ext = None if outside is None else as_list(outside)
+    return (aba if tree.coupling is None else coupled_forward_dynamics)(tree, q, v, tau, f_ext)
 
 
-def acceleration(tree: Tree, q: Rows, v: Rows, tau: Rows) -> Rows:
+def acceleration(tree: Tree, q: Rows, v: Rows, tau: Rows, outside: BodyForces | None = None) -> Rows:
     """ABA, with the base's linear acceleration as seen from axes that do not turn."""
-    a = [list(row) for row in dynamics(tree, q, v, tau)]
+    a = [list(row) for row in dynamics(tree, q, v, tau, outside)]
     for i in tree.outward():
         if free_base(tree, i):
             turning = Vector3(*v[i][:3]).cross(Vector3(*v[i][3:]))
@@ -103,14 +108,19 @@ def midpoint_step(
 ) -> tuple[Rows, Rows]:
     """Half a step of q, v by the acceleration at mid pose and mid velocity, the other half of q."""
     tree = p.tree
-    rub, stops = held_forces(p, q, v, tau, dt, carried)
-    total = along(along(tau, 1.0, rub), 1.0, stops)
+    given, rub, stops = held_forces(p, q, v, tau, dt, ledger, carried)
+    total = along(along(given, 1.0, rub), 1.0, stops)
     qm, vm = advance(tree, q, v, 0.5 * dt)
-    middle = along(vm, 0.5 * dt, acceleration(tree, qm, vm, total))
-    v1 = along(vm, dt, acceleration(tree, qm, middle, total))
+    outside, X = forces_outside(p, qm, tau)
+    middle = along(vm, 0.5 * dt, acceleration(tree, qm, vm, total, outside))
+    v1 = along(vm, dt, acceleration(tree, qm, middle, total, outside))
     q1, v1_turned = advance(tree, qm, v1, 0.5 * dt)
-    enter_joint_work(ledger, half_way(vm, v1, dt), tau, rub, stops)
-    return keep(ledger, tree, q1, v1_turned, dt, carried)
+    enter_joint_work(ledger, half_way(vm, v1, dt), given, rub, stops)
+    impulse = None
+    if outside is not None:
+        V = body_velocities(tree, X, half_way(vm, v1, 1.0))
+        impulse = p.given.enter_outside(ledger, tree, seen(tree, X), outside, V, dt)
+    return keep(ledger, tree, q1, v1_turned, dt, carried, impulse)
 
 
 def rkmk_step(
@@ -118,31 +128,48 @@ def rkmk_step(
 ) -> tuple[Rows, Rows]:
     """q = q exp(theta), with theta and v by a Runge-Kutta method in the joints' Lie algebras."""
     tree = p.tree
-    rub, stops = held_forces(p, q, v, tau, dt, carried)
-    total = along(along(tau, 1.0, rub), 1.0, stops)
+    given, rub, stops = held_forces(p, q, v, tau, dt, ledger, carried)
+    total = along(along(given, 1.0, rub), 1.0, stops)
     rates: list[Rows] = []
     accelerations: list[Rows] = []
-    for row in tableau.a:
+    impulse = None
+    for row, weight in zip(tableau.a, tableau.b, strict=True):
         theta, vs = _sum(dt, row, rates, v, zero=True), _sum(dt, row, accelerations, v)
         qs = [
             tree.joint[i].integrate(q[i], theta[i]) if i and rates else q[i]  # type: ignore[union-attr]
             for i in range(tree.n + 1)
         ]
-        accelerations.append([list(a) for a in dynamics(tree, qs, vs, total)])
+        outside, X = forces_outside(p, qs, tau)
+        if outside is not None:
+            V = body_velocities(tree, X, vs)
+            share = p.given.enter_outside(ledger, tree, seen(tree, X), outside, V, weight * dt)
+            impulse = sum_of(impulse, share)
+        accelerations.append([list(a) for a in dynamics(tree, qs, vs, total, outside)])
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
-    enter_joint_work(ledger, theta, tau, rub, stops)
-    return keep(ledger, tree, q1, v1, dt, carried)
+    enter_joint_work(ledger, theta, given, rub, stops)
+    return keep(ledger, tree, q1, v1, dt, carried, impulse)
 
 
-def held_forces(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, Rows]:
-    """(damping and friction, stops) that an implicit first-order step would apply, by joint."""
-    if not p.joints.active:
+def held_forces(
+    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
+) -> tuple[Rows, Rows, Rows]:
+    """(given and of actuators, damping and friction, stops) that an implicit step would apply, by joint."""
+    if not p.joints.active and not p.given.layout.drives:
         zero = [[0.0] * len(row) for row in v]
-        return zero, zero
-    done = settle(replace(p, ground=None), q, v, tau, dt, carried)
-    return [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]
+        return p.given.joint_forces(tau), zero, zero
+    done = settle(replace(p, ground=None), q, v, tau, dt, carried, 0.5 * dt)
+    p.given.enter_drives(ledger, done.given, done.limited, dt)
+    return done.given, [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]
+
+
+def forces_outside(p: Problem, q: Rows, tau: Rows) -> tuple[BodyForces | None, Sequence[Any]]:
+    """(forces from outside by body, transforms) in the configuration q; (None, ()) where there are none."""
+    if not p.given.layout.outside:
+        return None, ()
+    X = p.tree.transforms(q)
+    return p.given.outside(p.tree, X, tau), X
 
 
 def _sum(dt: Scalar, weights: Sequence[float], stages: list[Rows], v: Rows, zero: bool = False) -> Rows:
