@@ -15,6 +15,7 @@ from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator, actuators_of
+from robokit.sim.closing import closed_start
 from robokit.sim.ground import Ground
 from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_batch import Batch, check_room
@@ -24,6 +25,7 @@ from robokit.sim.run_arguments import (
     check_angles,
     check_quaternions,
     check_starts,
+    no_pushes,
     set_up,
     states,
 )
@@ -195,8 +197,7 @@ def rollout(
         SingularInertia: as :func:`robokit.simulate`.
 
     Warns:
-        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts,
-            loop joints.
+        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -219,12 +220,16 @@ def rollout(
     forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
+    q, v, closing = closed_start(robot, q, v)
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground.height)
 
-    base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
+    conserves = program.method.keeps_energy
+    base = forces is not None and floats(robot.tree) and not conserves and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
     inputs = RunInputs(robot, *fitted, setup.dt, total, q, known, base)
+    if inputs.outside and conserves:
+        raise no_pushes(program.name)
     rows = inputs.rows or rows
     program = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
     given = inputs.tables(total, real)
@@ -241,13 +246,17 @@ def rollout(
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
     found = _collect(batch, forces)
-    found.summary |= setup.summary | {
-        "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
-        "compile_seconds": compiled - started,
-        "step_seconds": seconds,
-        "interrupted": interrupted,
-        "rows_of_excess_energy": lost,
-    }
+    found.summary |= (
+        setup.summary
+        | closing
+        | {
+            "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
+            "compile_seconds": compiled - started,
+            "step_seconds": seconds,
+            "interrupted": interrupted,
+            "rows_of_excess_energy": lost,
+        }
+    )
     warn_of_rows(found.summary, found.failed, found.failed_time)
     return found
 

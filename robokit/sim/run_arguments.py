@@ -162,11 +162,6 @@ def set_up(
         )
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=3)
-    if robot.loop_joints:
-        warnings.warn(
-            f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)",
-            stacklevel=3,
-        )
     check_inertia(robot)
     damping = None if surface is not None else 0.0
     if joint_damping is not None:
@@ -181,6 +176,13 @@ def set_up(
         }
     steps = round(duration / dt) if steps is None else steps
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
+
+
+def no_pushes(integrator: str) -> ShapeError:
+    """The error for forces from outside on a robot whose momentum is that of a throw."""
+    return ShapeError(
+        f"pushes: {integrator!r} keeps energy and momentum of passive motion; take 'rkmk4' or 'midpoint'"
+    )
 
 
 def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:

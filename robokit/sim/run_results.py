@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.sim.closing import distances, gaps
 from robokit.sim.energy_growth import negligible
 from robokit.sim.recorded import energies, momenta
 from robokit.sim.step import ledger
@@ -130,6 +131,8 @@ def _summary(
         "energy_exchanged": float(max(moved)),
         "interrupted": False,
     }
+    if program.name == "energy_momentum":
+        summary["energy_corrected"] = float(last[ledger.AT["corrected_e"]])
     for k in ledger.DISSIPATED:
         summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
     if robot.base == "floating":
@@ -147,6 +150,9 @@ def _summary(
             name: float(x) / (steps * dt) for name, x in limited_times(program, last).items() if x > 0.0
         }
         summary["saturated"] = dict(sorted(shares.items(), key=lambda item: -item[1]))
+    if program.loops is not None:
+        gap, tilt = distances(robot, found.q), gaps(robot, found.q)
+        summary["loop_gap"], summary["loop_error"] = float(gap.max()), float(tilt.max())
     if program.points is not None:
         summary["contact_points"] = len(program.points)
         summary["deepest_penetration"] = float(last[ledger.AT["depth"]])

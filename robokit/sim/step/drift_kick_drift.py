@@ -12,6 +12,7 @@ from __future__ import annotations
 from robokit.sim.step.books import enter_contacts, enter_joint_work, enter_outside, half_way, keep, total
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.loop_impulses import project
 from robokit.sim.step.moving_axes import Rows, advance
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
@@ -34,4 +35,6 @@ def drift_kick_drift(
     p.given.enter_drives(ledger, done.given, done.limited, dt)
     impulse = total(enter_contacts(ledger, p.tree, done), enter_outside(p, ledger, done, dt))
     q1, v1 = advance(p.tree, qm, done.y, 0.5 * dt)
+    if p.loops is not None and done.loops is not None:
+        q1, v1 = project(p.loops, p.tree, done.loops.factor, q1, v1)
     return keep(ledger, p.tree, q1, v1, dt, carried, impulse)

@@ -11,6 +11,7 @@ from robokit.sim.step.contact import BodyPoint, GroundLaw
 from robokit.sim.step.given import Given
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.loop_impulses import LoopLaw
 from robokit.sim.step.moving_axes import Rows
 from robokit.spatial.scalars import Scalar
 
@@ -25,6 +26,7 @@ class Problem:
         points: contact points of each body 0..N.
         ground: the contact law, or None.
         sweeps: of the contact step.
+        loops: the loop joints, or None.
         given: actuators and forces from outside.
     """
 
@@ -33,6 +35,7 @@ class Problem:
     points: Sequence[Sequence[BodyPoint]] = ()
     ground: GroundLaw | None = None
     sweeps: int = 2
+    loops: LoopLaw | None = None
     given: Given = field(default_factory=Given)
 
 

@@ -25,6 +25,7 @@ from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Acting, BodyContact, ground_axes
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
+from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
 from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.problem import Problem
@@ -46,6 +47,7 @@ class Settled:
         limited: 1.0 for each actuator at a limit, else 0.0.
         outside: forces from outside, by body.
         residual: largest change of a touching body's velocity in the last sweep [m/s].
+        loops: what holds the loop joints closed, or None.
     """
 
     X: Sequence[Transform | None]
@@ -59,6 +61,7 @@ class Settled:
     limited: Sequence[Scalar]
     outside: BodyForces
     residual: Scalar
+    loops: LoopKick | None
 
 
 def settle(
@@ -81,6 +84,12 @@ def settle(
     state = JointState(tree, p.joints, q, v, dt, carried)
     drive = p.given.drive(q, v, tau, dt, ahead)
     outside = p.given.outside(tree, X, tau)
+    loops = None if p.loops is None else LoopKick(p.loops, tree, X)
+
+    def solve(K: Any, b: Any, T: Any, tau: Any, v: Rows | None) -> tuple[Rows, list[Motion]]:
+        """With the loops' impulses; v is None for a change of y."""
+        sweep = ImplicitSweep(tree, X, K, b, dt, factor=loops is None)
+        return sweep.solve(T, tau) if loops is None else loops.solve(sweep, T, tau, v)
 
     y, V = v, V_before
     before = V
@@ -99,7 +108,7 @@ def settle(
         b, rest = state.linearise(y)
         slopes, given = drive.linearise(y)
         before = V
-        y, V = ImplicitSweep(tree, X, K, _sum(b, slopes), dt).solve(T, _sum(rest, given))
+        y, V = solve(K, _sum(b, slopes), T, _sum(rest, given), v)
 
     residual: Scalar = 0.0
     for body in contacts:
@@ -112,12 +121,12 @@ def settle(
             cut[done.body.i] = done.change
         b, rest = state.keep(y)
         b = _sum(b, drive.slopes())
-        change_y, change_V = ImplicitSweep(tree, X, [None] * (tree.n + 1), b, dt).solve(cut, rest)
+        change_y, change_V = solve([None] * (tree.n + 1), b, cut, rest, None)
         y = [[s + t for s, t in zip(a, c, strict=True)] for a, c in zip(y, change_y, strict=True)]
         V = [a + c for a, c in zip(V, change_V, strict=True)]
     return Settled(
         X, v, [list(row) for row in y], V_before, V, acting, state.forces(y),
-        drive.forces(y), drive.limited, outside, sqrt(residual),
+        drive.forces(y), drive.limited, outside, sqrt(residual), loops,
     )  # fmt: skip
 
 
