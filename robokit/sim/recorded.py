@@ -16,7 +16,7 @@ from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import ground_axes
+from robokit.sim.step.contact import Axes, ground_axes
 from robokit.sim.step.drift_kick_drift import kick
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.loop_wrenches import loop_wrenches
@@ -156,10 +156,10 @@ def heights(robot: Robot, q: Sequence[float], body: np.ndarray, position: np.nda
 
 def row_heights(robot: Robot, q: np.ndarray, body: np.ndarray, position: np.ndarray) -> np.ndarray:
     """The same for every row of q (B, nq), B up to BLOCK, of points (K, 3) or (B, K, 3): (B, K) [m]."""
-    tree = robot.tree
+    tree, up = robot.tree, Vector3(0.0, 0.0, 1.0)
 
     def text(qs: Any) -> Sequence[Any]:
-        axes = ground_axes(tree, tree.transforms(robot.split_q(qs)), 0.0)
+        axes = ground_axes(tree, tree.transforms(robot.split_q(qs)), Axes.of_plane(up, 0.0))
         return [axes[i].n.dot(Vector3(*position[..., k, :].T)) + axes[i].z for k, i in enumerate(body)]
 
     return _blocks(text, len(body), q)

@@ -128,7 +128,9 @@ class Batch:
         if self.marks[n - 1] < FEWEST_STEPS:
             return 0
         failed = self.failed_at >= 0
-        driven = self.arrays[2].any() or len(self.arrays) > 6
+        ground = self.program.ground
+        moves = ground is not None and ground.moves
+        driven = self.arrays[2].any() or len(self.arrays) > 6 or moves
         given = self.ledger[:, ledger.AT["work"]] if driven else None
         rows, first = energy_failures(self.program, self.q[:n], self.v[:n], given, failed)
         for row, k in zip(rows, first, strict=True):

@@ -222,7 +222,7 @@ def rollout(
     check_angles("q0", robot, q)
     q, v, closing = closed_start(robot, q, v)
     if program.ground is not None and program.points is not None:
-        check_starts(robot, q, program.points, program.ground.height)
+        check_starts(robot, q, program.points, program.ground)
 
     conserves = program.method.keeps_energy
     base = forces is not None and floats(robot.tree) and not conserves and bool(forces[..., :6].any())

@@ -110,7 +110,7 @@ def simulate(
     setup = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
     program = setup.program
     if program.ground is not None and program.points is not None:
-        check_start(robot, q, program.points, program.ground.height)
+        check_start(robot, q, program.points, program.ground)
 
     conserves = program.method.keeps_energy
     base = controller is not None and floats(robot.tree) and not conserves

@@ -10,6 +10,8 @@ implicit_sweep       the sweep that solves for velocities
 moving_axes          configurations moved along velocities, and the velocity products that go with it
 contact              the points of a body on the ground
 surfaces             what a point can touch: distance, normal, velocity
+ground_contacts      the points of all bodies on the ground
+uneven_contact       the points of a body on a ground of many surfaces
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 loop_impulses        what holds loop joints closed

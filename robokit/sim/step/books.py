@@ -43,7 +43,8 @@ def enter_joint_work(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: R
 def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
     """Enter what the ground does: the energy it takes, its impulse, the deepest point and the residual.
 
-    The change of 1/2 v^T H v is the force times the mean of the velocities before and after: exact.
+    The change of 1/2 v^T H v is the force times the mean of the velocities before and after: exact. What a
+    belt gives, the force times the velocity of its surface, is work; the ground takes the rest.
 
     Returns:
         the ground's impulse about the centre of mass, world axes [N m s; N s]; None where nothing can touch.
@@ -52,6 +53,7 @@ def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
         return None
     gathered = [Force.zero() for _ in done.X]
     taken: Scalar = 0.0
+    given: Scalar = 0.0
     for acting in done.contacts:
         i, f = acting.body.i, acting.impulse
         taken = taken + (done.V_before[i] + done.V[i]).dot(f)
@@ -60,7 +62,9 @@ def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
             ledger.largest("depth", -phi)
         for name in ("pressed", "pulled", "outside"):
             ledger.add(name, getattr(acting, name))
-    ledger.add("contact", -0.5 * taken)
+        given = given + acting.work
+    ledger.add("contact", given - 0.5 * taken)
+    ledger.add("work", given)
     here = seen(tree, done.X)
     for i in tree.inward():
         gathered[tree.parent[i]] = gathered[tree.parent[i]] + here[i].T @ gathered[i]

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import Acting, BodyContact, ground_axes
+from robokit.sim.step.contact import Acting, BodyContact
+from robokit.sim.step.ground_contacts import on_ground
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
@@ -136,12 +137,11 @@ def touching_bodies(
     """The bodies with contact points, their bristles bent by the last step."""
     if p.ground is None:
         return []
-    axes = ground_axes(p.tree, X, p.ground.height)
-    falling = max(p.tree.a0.z, 0.0) * dt
     bodies = [i for i in p.tree.outward() if p.points[i]]
-    out, at = [], 0
-    for i, mu, mass in zip(bodies, p.ground.mu, p.ground.mass, strict=True):
-        body = BodyContact(i, p.points[i], axes[i], mu, mass, p.ground, dt, falling)
+    out: list[BodyContact] = []
+    at = 0
+    for body in on_ground(p.tree, X, bodies, p.points, p.ground, dt):
+        i = body.i
         if p.ground.slip is None:
             n = len(p.points[i])
             body.hold(V[i], carried.anchors[at : at + n])

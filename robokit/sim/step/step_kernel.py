@@ -19,6 +19,7 @@ from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
+from robokit.sim.ground_inputs import ground_numbers, layouts
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
 from robokit.sim.step.contact import BodyPoint, GroundLaw
@@ -29,6 +30,7 @@ from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.problem import Problem
+from robokit.sim.step.surfaces import read_ground
 
 
 @dataclass
@@ -91,7 +93,7 @@ class Program:
     def parameters(self, dt: float) -> np.ndarray:
         """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
 
-        They are dt; height, k, d, slip and friction by body of the ground; and where inertias are an input,
+        They are dt; surfaces, k, d, slip and friction by body of the ground; and where inertias are an input,
         the gains of the stops, the corners of inertias' boxes and the inertial parameters.
         """
         numbers: list[Any] = [dt]
@@ -101,7 +103,7 @@ class Program:
             first = {int(i): link for i, link in zip(bodies, links, strict=True)}
             mu = [self.ground.coefficient(first[i]) for i in self.touching]
             slip = [] if self.ground.slip is None else [self.ground.slip]
-            numbers += [self.ground.height, k, d, *slip, *mu]
+            numbers += [*ground_numbers(self.ground), k, d, *slip, *mu]
             if self.open:
                 numbers += self.masses
         if self.open:
@@ -129,12 +131,13 @@ class Program:
         rest = iter(parameters[1:])
         law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
         if self.ground is not None:
-            height, k, d = islice(rest, 3)
+            height, plane, surfaces = read_ground(self.ground, rest)
+            k, d = islice(rest, 2)
             slip = None if self.ground.slip is None else next(rest)
             mu, masses = list(islice(rest, len(self.touching))), self.masses
             if self.open:
                 masses = list(islice(rest, len(self.touching)))
-            law = GroundLaw(height, k, d, slip, mu, masses)
+            law = GroundLaw(height, k, d, slip, mu, masses, plane, surfaces)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
         given = self.given.problem(list(islice(rest, len(self.given_numbers))), inputs)
@@ -169,7 +172,9 @@ class Program:
         described: tuple[Any, ...]
         stuck = self.ground is None or self.ground.slip is None
         loops = [model.key for model in self.loops.models] if self.loops else None
-        described = (self.name, self.sweeps, self.joints, self.by_body, self.ground is None, stuck, loops)
+        uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
+        law = (self.ground is None, stuck, uneven, loops)
+        described = (self.name, self.sweeps, self.joints, self.by_body, *law)
         described += (self.given,) if self.given.inputs or self.given.base else ()
         key, text = robot.fingerprint, self.text
         if self.open:
