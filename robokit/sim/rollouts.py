@@ -15,7 +15,7 @@ from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator, actuators_of
-from robokit.sim.closing import closed_start
+from robokit.sim.closing import closed_start, distances
 from robokit.sim.ground import Ground
 from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_batch import Batch, check_room
@@ -59,7 +59,8 @@ class Rollout:
             with ``out``.
         ground: the ground, or None.
         summary: figures of the run: rows, steps, steps_per_second (of all rows together),
-            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s], ...
+            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s],
+            loop_gap of the worst row at the end [m], ...
     """
 
     t: np.ndarray
@@ -293,6 +294,8 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         found.summary["saturated"] = {
             name: _finite(x / np.maximum(1, batch.reached), np.mean) / batch.dt for name, x in times.items()
         }
+    if program.loops is not None:
+        found.summary["loop_gap"] = _finite(distances(program.robot, batch.q[n - 1].astype(float)), np.max)
     if program.points is not None:
         deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
         found.summary |= {

@@ -211,6 +211,9 @@ class Trajectory:
         if contacts is not None:
             about["contact_links"] = list(contacts.links)
             arrays |= {"contact_points": contacts.points, "contact_forces": contacts.forces}
+        if self.loop_forces:
+            about["loop_joints"] = list(self.loop_forces)
+            arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
         if self.robot is not None:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
@@ -298,6 +301,9 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     shapes += [(x, v.shape) for x in (tau, driven) if x is not None]
     touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
     shapes += [(x, (T, len(links), 3)) for x in touching]
+    loops = tuple(str(name) for name in about.get("loop_joints", ()))
+    wrenches = arrays.pop("loop_forces", np.zeros((T, 0, 6)))
+    shapes.append((wrenches, (T, len(loops), 6)))
     if not T or q.ndim != 2 or v.ndim != 2 or len(touching) == 1 or arrays:
         raise ValueError("its arrays are not those of a trajectory")
     if any(x.shape != shape for x, shape in shapes):
@@ -306,6 +312,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     summary.setdefault("robot", str(given.get("name", "?")))
     ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
     found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary, actuator_force=driven)
+    found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)
     found.report()  # raises for figures that are no numbers
