@@ -177,7 +177,7 @@ def set_up(
         damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
     program = Program(
-        robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype, pairs
+        robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype, pairs=pairs
     )
     summary: dict[str, Any] = {
         "dt_chosen": chosen,
@@ -190,6 +190,13 @@ def set_up(
         }
     steps = round(duration / dt) if steps is None else steps
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
+
+
+def no_pushes(integrator: str) -> ShapeError:
+    """The error for forces from outside on a robot whose momentum is that of a throw."""
+    return ShapeError(
+        f"pushes: {integrator!r} keeps energy and momentum of passive motion; take 'rkmk4' or 'midpoint'"
+    )
 
 
 def _pairs(robot: Robot, given: Any, surface: Ground | None) -> CollisionPairs | None:
