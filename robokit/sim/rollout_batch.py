@@ -68,6 +68,7 @@ class Batch:
             np.zeros((1, rows, ledger.SIZE), dtype),
             first_carried(program, q, v).astype(dtype)[None],
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
+            *(table[None, None] for table in program.tables()),
         ]
         self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
         self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)
@@ -143,7 +144,7 @@ class Batch:
         if k == 0:
             return found
         first, last = self.marks[k - 1], self.marks[k]
-        _, _, tau, entries, _, parameters = self.arrays
+        _, _, tau, entries, _, *shared = self.arrays
         tau = tau[first:last] if len(tau) > 1 else tau
         kept = self.carried[k - 1 if len(self.carried) > 1 else 0][None]
         again = [
@@ -151,7 +152,7 @@ class Batch:
             self.v[k - 1][rows][None],
             *(
                 np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x)
-                for x in (tau, entries, kept, parameters)
+                for x in (tau, entries, kept, *shared)
             ),
         ]
         again[3] = np.zeros_like(again[3])

@@ -82,7 +82,7 @@ class Run:
     ) -> None:
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
         self.kernel = program.kernel()
-        self.parameters = program.parameters(dt)
+        self.parameters, self.tables = program.parameters(dt), program.tables()
         self.state = (q, v, np.zeros(ledger.SIZE), first_carried(program, q[None], v[None])[0])
         self.tau = np.zeros(program.robot.nv)
         self.records = Records()
@@ -137,7 +137,7 @@ class Run:
 
     def _arguments(self) -> tuple[np.ndarray, ...]:
         q, v, entries, carried = self.state
-        return q, v, self.tau, entries, carried, self.parameters
+        return q, v, self.tau, entries, carried, self.parameters, *self.tables
 
     def _frame(self, steps: int) -> None:
         """Steps up to the next record."""
@@ -167,7 +167,9 @@ class Run:
         q, v, entries, carried = self.state
         for k in range(steps):
             try:
-                q, v, entries, carried = self.kernel(q, v, self.tau, entries, carried, self.parameters)
+                q, v, entries, carried = self.kernel(
+                    q, v, self.tau, entries, carried, self.parameters, *self.tables
+                )
             except (ShapeError, ArithmeticError):  # not finite; plain floats overflow and divide by 0 instead
                 return max(0, k - 1), (q, v, entries, carried)
         return steps, (q, v, entries, carried)

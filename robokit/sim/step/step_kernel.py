@@ -19,7 +19,7 @@ from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
-from robokit.sim.ground_inputs import ground_numbers, layouts
+from robokit.sim.ground_inputs import ground_numbers, ground_tables, layouts
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
 from robokit.sim.step.contact import BodyPoint, GroundLaw
@@ -115,12 +115,13 @@ class Program:
         rows = [np.broadcast_to(part, (*samples, part.shape[-1])) for part in parts]
         return np.concatenate(rows, axis=-1, dtype=float)
 
-    def problem(self, parameters: Sequence[Any]) -> Problem:
-        """The step's problem for these parameters, plain numbers or scalars of a kernel."""
+    def problem(self, parameters: Sequence[Any], tables: Sequence[Any] | None = None) -> Problem:
+        """The step's problem for these parameters, plain numbers or scalars of a kernel, and its tables."""
+        tables = self.tables() if tables is None else tables
         rest = iter(parameters[1:])
         law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
         if self.ground is not None:
-            height, plane, surfaces = read_ground(self.ground, rest)
+            height, plane, surfaces = read_ground(self.ground, rest, tables)
             k, d = islice(rest, 2)
             slip = None if self.ground.slip is None else next(rest)
             mu, masses = list(islice(rest, len(self.touching))), self.masses
@@ -136,12 +137,14 @@ class Program:
             tree = replace(tree, I=inertias(list(rest)))
         return Problem(tree, joints, points, law, self.sweeps, self.loops)
 
-    def text(self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any) -> list[list[Any]]:
+    def text(
+        self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any, *tables: Any
+    ) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
         robot = self.robot
         sums, kept = ledger.Ledger(entries), Carried(self.layout, carried)
         q1, v1 = self.method.step(
-            self.problem(parameters),
+            self.problem(parameters, tables),
             robot.split_q(q),
             robot.split_v(v),
             robot.split_tau(tau),
@@ -188,9 +191,17 @@ class Program:
                 key=key,
                 feedback={"q_next": "q", "v_next": "v", "ledger_next": "ledger", "carried_next": "carried"},
                 dtype=self.dtype,
+                tables=[(name, len(table)) for name, table in self._named_tables()],
             )
             kernels.setdefault(name, built)
         return kernels[name]
+
+    def tables(self) -> list[np.ndarray]:
+        """What the kernel is given besides, (n,) each and of its dtype: the heights of a ground."""
+        return [np.ascontiguousarray(table, self.dtype) for _, table in self._named_tables()]
+
+    def _named_tables(self) -> list[tuple[str, np.ndarray]]:
+        return [] if self.ground is None else ground_tables(self.ground)
 
     def sample(self, k: int) -> Program:
         """The same step for row k alone: its sample of the robot and its ground."""
