@@ -91,7 +91,7 @@ class HeightField:
 
         Args:
             path: a PNG, JPEG, BMP, TGA, GIF, WebP or TIFF file; of 16 bits a pixel, all count.
-            size: lengths along x and y from the first to the last pixel [m], or the longer of them, for square
+            size: lengths along x and y from the first to the last pixel [m], or the longer one, for square
                 pixels.
             low, high: heights of black and white [m].
             origin: (x, y) or (x, y, z) of the lower left pixel [m]; None puts the middle of the picture over
