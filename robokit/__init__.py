@@ -30,9 +30,14 @@ from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
     from robokit.sim import (
+        CollisionPairs,
         Ground,
+        HeightField,
         Rollout,
+        Solid,
         Trajectory,
+        close_loops,
+        collision_pairs,
         rollout,
         simulate,
         standing_configuration,
@@ -42,9 +47,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _SIM = (
+    "CollisionPairs",
     "Ground",
+    "HeightField",
     "Rollout",
+    "Solid",
     "Trajectory",
+    "close_loops",
+    "collision_pairs",
     "rollout",
     "simulate",
     "standing_configuration",
@@ -52,8 +62,10 @@ _SIM = (
 )
 
 __all__ = [
+    "CollisionPairs",
     "Diagnostic",
     "Ground",
+    "HeightField",
     "Joint",
     "Link",
     "Mimic",
@@ -67,11 +79,14 @@ __all__ = [
     "ShapeError",
     "SimulationError",
     "SingularInertia",
+    "Solid",
     "Trajectory",
     "Tree",
     "UnknownName",
     "UrdfError",
     "WrongType",
+    "close_loops",
+    "collision_pairs",
     "cost",
     "find_robot",
     "from_yourdfpy",

@@ -34,16 +34,25 @@ def ltdl(parent: Sequence[int], H) -> tuple[list[list], list]:
 
 def ltdl_solve(parent: Sequence[int], L, D, b) -> list:
     """Solve L^T D L x = b."""
-    n = len(parent)
+    x = solve_transposed(parent, L, b)
+    return solve_unit(parent, L, [xi / d for xi, d in zip(x, D, strict=True)])
+
+
+def solve_transposed(parent: Sequence[int], L, b) -> list:
+    """L^-T b."""
     x = list(b)
-    for i in reversed(range(n)):
+    for i in reversed(range(len(parent))):
         j = parent[i]
         while j >= 0:
             x[j] = x[j] - L[i][j] * x[i]
             j = parent[j]
-    for i in range(n):
-        x[i] = x[i] / D[i]
-    for i in range(n):
+    return x
+
+
+def solve_unit(parent: Sequence[int], L, b) -> list:
+    """L^-1 b."""
+    x = list(b)
+    for i in range(len(parent)):
         j = parent[i]
         while j >= 0:
             x[i] = x[i] - L[i][j] * x[j]

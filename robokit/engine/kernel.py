@@ -58,7 +58,7 @@ class Kernel:
     def __init__(self, signature: Signature, text: Text, key: bytes | None) -> None:
         """A kernel of a signature; :meth:`build` is the usual way."""
         self.signature, self.text = signature, text
-        self._arity = len(signature.inputs)
+        self._arity = len(signature.arguments)
         self._is_double = signature.dtype == FLOAT64.dtype
         self.fast: Callable[..., Any] = self._first_call if self._is_double else declined
         self._lock = MAKING
@@ -79,6 +79,7 @@ class Kernel:
         finite: bool = False,
         dtype: str = "float64",
         bounds: Sequence[tuple[int, int, float]] = (),
+        tables: Sequence[tuple[str, int]] = (),
     ) -> Kernel:
         """Describe a kernel.
 
@@ -97,15 +98,19 @@ class Kernel:
             dtype: "float64", or "float32": half the memory and twice the lanes, for batches; single states
                 are batches of one.
             bounds: (input, offset, largest magnitude) of each angle [rad].
+            tables: (name, number of entries) of each table. A table is an array (n,) that all states share
+                and that the code reads where it is, one entry at a time (``scalars.lookup``): it is not
+                copied, nor searched for NaN. Tables come after the inputs, in the text and in calls.
 
         Raises:
-            ValueError: an output does not fit into the input it is fed back to.
+            ValueError: an output does not fit into the input it is fed back to, or a table is too large.
         """
         ins = [(n, int(size)) for n, size in inputs]
         outs = [(n, tuple(map(int, shape))) for n, shape in outputs]
+        wide = [(n, int(size)) for n, size in tables]
         input_names, output_names = [n for n, _ in ins], [n for n, _ in outs]
         back = [(output_names.index(o), input_names.index(i)) for o, i in (feedback or {}).items()]
-        signature = Signature(name, ins, outs, dtype, list(quaternions), back, finite, list(bounds))
+        signature = Signature(name, ins, outs, dtype, list(quaternions), back, finite, list(bounds), wide)
         return cls(signature, text, key)
 
     @property
@@ -119,7 +124,8 @@ class Kernel:
         """Run on one state or a batch.
 
         Args:
-            arguments: one per input, (n,) or (B, n); single states go along with batches.
+            arguments: one per input, (n,) or (B, n), then one per table, (n,); single states go along with
+                batches.
             out: array, or sequence of arrays, to write to; inputs that share memory with one are copied.
 
         Returns:
@@ -173,14 +179,16 @@ class Kernel:
             finite, or (0 runs) the arguments are not.
         """
         signature = self.signature
-        arrays = [np.array(a) for a in signature.arrays(arguments)]
+        given = signature.arrays(arguments)
+        first = len(signature.inputs)
+        arrays = [*(np.array(a) for a in given[:first]), *given[first:]]
         if signature.rows(arrays) is not None:
             raise check.ShapeError("iterate takes one state, not a batch")
         signature.check_values(arrays)
         outs = signature.outs(None, None)
         code = self._maker.code(ONE_STATE)
         if code is None:
-            done = iterate_text(self.text, arrays, outs, signature.feedback, steps)
+            done = iterate_text(self.text, arrays, outs, signature.feedback, steps, len(signature.tables))
         elif steps <= 0:
             done = 0
         else:
@@ -218,8 +226,16 @@ class Kernel:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Operations per state after folding: mul, add, div, sqrt, sincos (pairs), neg, select, compare."""
+        """Operations per state after folding: mul, add, div, sqrt, sincos (pairs), neg, select, compare, ...
+
+        All are counted, also those inside guards, which run only where they are needed; see :attr:`guarded`.
+        """
         return self._maker.counts()
+
+    @property
+    def guarded(self) -> dict[str, int]:
+        """Those of :attr:`counts` that are inside guards (``scalars.guard``)."""
+        return self._maker.guarded()
 
     @property
     def flops(self) -> int:
@@ -274,7 +290,7 @@ class Kernel:
         return fast_call(
             code.address(driver),
             code.memory_address,
-            self.signature.input_sizes,
+            [size for _, size in self.signature.arguments],
             self.signature.output_shapes,
             code,
             rows,
@@ -289,7 +305,7 @@ class Kernel:
                     return None
                 tile = GROUP * code.target.lanes
                 self._runner = BatchRunner(code.address("batch"), code.workspace, tile, self._seconds(), code)
-                if self._is_double:
+                if self._is_double and not self.signature.tables:
                     self._few = self._builtin(code, "batch", self._runner.few)
         return self._runner
 
@@ -308,7 +324,7 @@ class Kernel:
         if plain or status & ~NOT_FINITE_OUTPUT:
             signature.check_values(arrays)
         if plain:
-            run_text(self.text, arrays, outs, rows)
+            run_text(self.text, arrays, outs, rows, len(signature.tables))
             good = not signature.finite or all(np.isfinite(o).all() for o in outs)
             status = 0 if good else NOT_FINITE_OUTPUT
         if status:
@@ -330,5 +346,5 @@ class Kernel:
     def _plain(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
         """The outputs for a batch by the text on NumPy arrays, nothing checked."""
         outs = self.signature.outs(None, rows)
-        run_text(self.text, arrays, outs, rows)
+        run_text(self.text, arrays, outs, rows, len(self.signature.tables))
         return outs

@@ -19,6 +19,7 @@ from typing import Any
 from robokit import disk_cache
 from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
+from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, stepped
 from robokit.engine.run.plain_text import Text
@@ -120,7 +121,8 @@ class Maker:
     def _record(self, signed: bool = False) -> Program:
         from robokit.engine.trace.record import trace
 
-        return trace(self._text, self._signature.inputs, self._signature.outputs, NODE_BUDGET, signed)
+        shape = self._signature
+        return opened(trace(self._text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables))
 
     def planned(self) -> Planned:
         """The kernel ready to be written: its graph, and how to share its repeated iterations if that pays.
@@ -149,6 +151,10 @@ class Maker:
         if self._counts is None:
             self._counts = self.program().counts
         return dict(self._counts)
+
+    def guarded(self) -> dict[str, int]:
+        """Those of them that are inside guards."""
+        return guarded(self.program())
 
     def code(self, target: Target) -> Code | None:
         """The code for a target of this process, None if there can be none."""
@@ -212,7 +218,7 @@ class Maker:
         sources = (disk_cache.source_digest(), _foreign_source(self._text))
         if self._key is None or not sources[0] or sources[1] is None:
             return None
-        settings = (ir.CHUNK, ir.GROUP, ir.FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET)
+        settings = (ir.CHUNK, ir.GROUP, ir.FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET, LEAST)
         made_for = (target.name, target.bits, target.lanes, target.real.dtype)
         return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
 

@@ -13,6 +13,9 @@ from robokit import arguments
 from robokit.arguments import ShapeError
 from robokit.engine.memory import aligned
 
+LARGEST_TABLE = 2**24
+"""Entries of a table at most: single precision counts to there."""
+
 Pairs = Sequence[tuple[int, int]]
 Bounds = Sequence[tuple[int, int, float]]
 
@@ -30,6 +33,7 @@ class Signature:
         feedback: (output, input) where a repeated run copies.
         finite: whether outputs that are not finite are an error.
         bounds: (input, offset, largest magnitude) of each scalar that has one.
+        tables: (name, number of entries) of each table: they come after the inputs.
     """
 
     name: str
@@ -40,11 +44,15 @@ class Signature:
     feedback: list[tuple[int, int]]
     finite: bool
     bounds: Bounds = ()
+    tables: Sequence[tuple[str, int]] = ()
 
     def __post_init__(self) -> None:
         for o, i in self.feedback:
             if math.prod(self.outputs[o][1]) != self.inputs[i][1]:
                 raise ValueError(f"output {self.outputs[o]} does not fit into input {self.inputs[i]}")
+        for name, size in self.tables:
+            if not 1 <= size <= LARGEST_TABLE:
+                raise ValueError(f"{name}: expected a table of 1 to {LARGEST_TABLE} entries, got {size}")
 
     @property
     def input_names(self) -> list[str]:
@@ -55,6 +63,11 @@ class Signature:
     def input_sizes(self) -> list[int]:
         """Scalars of each input."""
         return [size for _, size in self.inputs]
+
+    @property
+    def arguments(self) -> list[tuple[str, int]]:
+        """Name and size of each argument: the inputs and the tables."""
+        return [*self.inputs, *self.tables]
 
     @property
     def output_shapes(self) -> list[tuple[int, ...]]:
@@ -73,13 +86,18 @@ class Signature:
             TypeError: too many or too few.
             ShapeError: a wrong shape or dtype.
         """
-        if len(given) != len(self.inputs):
-            names = ", ".join(self.input_names)
-            raise TypeError(f"{self.name} takes {len(self.inputs)} arguments ({names}), got {len(given)}")
-        return [
+        wanted = self.arguments
+        if len(given) != len(wanted):
+            names = ", ".join(name for name, _ in wanted)
+            raise TypeError(f"{self.name} takes {len(wanted)} arguments ({names}), got {len(given)}")
+        arrays = [
             arguments.argument(name, a, size, self.dtype)
-            for a, (name, size) in zip(given, self.inputs, strict=True)
+            for a, (name, size) in zip(given, wanted, strict=True)
         ]
+        for array, (name, size) in zip(arrays[len(self.inputs) :], self.tables, strict=True):
+            if array.ndim != 1:
+                raise ShapeError(f"{name}: expected a table ({size},), got shape {array.shape}")
+        return arrays
 
     def rows(self, arrays: Sequence[np.ndarray]) -> int | None:
         """How many states the arguments are; None for one state that is no batch.
@@ -87,7 +105,7 @@ class Signature:
         Raises:
             ShapeError: batches of different sizes.
         """
-        return arguments.batch_size(self.input_names, arrays)
+        return arguments.batch_size(self.input_names, arrays[: len(self.inputs)])
 
     def check_values(self, arrays: Sequence[np.ndarray]) -> None:
         """Explain what machine code only refuses.
@@ -96,7 +114,8 @@ class Signature:
             ShapeError: an argument holds NaN or infinity, a quaternion is not of unit length, or a scalar is
                 beyond its bound.
         """
-        arguments.check_values(self.input_names, arrays, self.quaternions, self.bounds)
+        given = arrays[: len(self.inputs)]
+        arguments.check_values(self.input_names, given, self.quaternions, self.bounds)
 
     def outs(self, out: Any, rows: int | None) -> list[np.ndarray]:
         """Arrays for the outputs: the caller's, checked, or new ones where out is None.

@@ -15,6 +15,7 @@ builder              ModelBuilder: robots in code
 builder_arguments    what it asks of its arguments
 drafts               links and joints until they are numbered
 assemble             drafts become a numbered robot
+loop_models          loop joints by body and frame, for the algorithms
 walks                a robot's links and joints in their order, by name
 edit                 lock joints, remove and graft subtrees, merge links, replace inertias
 """

@@ -161,6 +161,7 @@ def assemble(
                 d.predecessor_placement,
                 d.successor_placement,
                 d.axis,
+                d.pitch,
             )
             for k, d in enumerate(loops.values(), 1)
         ),

@@ -156,6 +156,7 @@ class ModelBuilder:
         predecessor_placement: Placement | None = None,
         successor_placement: Placement | None = None,
         axis: Sequence[float] | np.ndarray = (1.0, 0.0, 0.0),
+        pitch: float = 0.0,
     ) -> ModelBuilder:
         """Add a joint that closes a loop between two links of the tree; it gets a number above N.
 
@@ -174,6 +175,7 @@ class ModelBuilder:
             checked_placement(f"predecessor placement of loop joint {name!r}", predecessor_placement),
             checked_placement(f"successor placement of loop joint {name!r}", successor_placement),
             _axis(name, kind, axis),
+            finite_number(f"pitch of loop joint {name!r}", pitch),
         )
         return self
 
@@ -237,7 +239,7 @@ class ModelBuilder:
         for loop in robot.loop_joints:
             ends = loop.predecessor, loop.successor
             placements = loop.predecessor_placement, loop.successor_placement
-            builder.loop_joint(loop.name, loop.kind, *ends, *placements, loop.axis)
+            builder.loop_joint(loop.name, loop.kind, *ends, *placements, loop.axis, loop.pitch)
         return builder
 
 

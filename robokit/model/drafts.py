@@ -59,6 +59,7 @@ class LoopDraft:
     predecessor_placement: Placement
     successor_placement: Placement
     axis: np.ndarray
+    pitch: float = 0.0
 
 
 def snapped(row: Iterable[float]) -> list[float]:

@@ -135,6 +135,7 @@ class LoopJoint:
         predecessor_placement: the joint's frame on the predecessor.
         successor_placement: the joint's frame on the successor.
         axis: (3,) unit axis in the joint's frame.
+        pitch: advance per angle of a helical joint [m/rad].
     """
 
     name: str
@@ -145,3 +146,4 @@ class LoopJoint:
     predecessor_placement: Placement
     successor_placement: Placement
     axis: np.ndarray
+    pitch: float = 0.0

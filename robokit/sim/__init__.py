@@ -14,27 +14,52 @@ energy_growth   when a simulation has made energy out of nothing
 trajectory      Trajectory: what happened, with energies, momenta and contact forces
 trajectory_file the file of a trajectory: sizes are checked, nothing in it runs
 saved_robot     the robot of a saved trajectory: what is stored of it, and the same robot again
+closing         configurations and velocities that close the loops
+saved_ground    the ground of a saved trajectory
 standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states
+collide/        which bodies can touch each other, and their shapes as capsules
 contact_points  contact points from collision shapes
-ground          Ground: the constants of the contact law
+contact_shapes  points that lie or move on a shape: corners, balls, the lowest of several corners, rims
+contact_patches which corners of a hull share a contact point
+body_surface    what of a body's shapes can touch a plane, within a stated error
+ground          Ground: what is there to fall on, and the constants of the contact law
+height_field    HeightField: ground whose height is given on a grid
+solids          Solid: boxes, balls, cylinders, capsules and hulls at rest
+ground_inputs   a ground as a kernel takes it
+ground_gaps     how far points are from a ground
+actuators       Torque, PD, Velocity: what drives joints
+driven_joints   actuators fitted to a robot and the steps of a run
+signals         targets that change with time, as tables
+keyframes       Keyframes: joint values at points in time
+keyframe_files  their files
+pushes          Push: forces from outside on links
 step/           one time step as a kernel
 """
 
+from robokit.sim.closing import close_loops
+from robokit.sim.collide import CollisionPairs, collision_pairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
+from robokit.sim.height_field import HeightField
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.simulator import simulate
+from robokit.sim.solids import Solid
 from robokit.sim.standing import standing_configuration, standing_height
 from robokit.sim.trajectory import Contacts, Energy, Trajectory
 
 __all__ = [
+    "CollisionPairs",
     "ContactPoints",
     "Contacts",
     "Energy",
     "Ground",
+    "HeightField",
     "Rollout",
+    "Solid",
     "Trajectory",
+    "close_loops",
+    "collision_pairs",
     "contact_points",
     "rollout",
     "simulate",

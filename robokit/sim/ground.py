@@ -1,4 +1,4 @@
-"""The ground: a horizontal plane, with the constants of the contact law."""
+"""The ground: a plane, a height field and solids at rest, with the constants of the contact law."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import numpy as np
 
 from robokit.arguments import real_array, real_number, whole_number
 from robokit.conventions import GRAVITY
-from robokit.errors import ShapeError, shown
+from robokit.errors import ShapeError, WrongType, shown
 from robokit.model.robot import Robot
+from robokit.sim.height_field import HeightField
+from robokit.sim.solids import solid
 
-SMALL_STEP = 1e-3
-"""Up to this dt [s] two iterations a step are enough, above it three."""
+MAX_SWEEPS = 50
 
-MAX_ITERATIONS = 8
+STEEPEST = math.radians(89.0)
+"""Tilt of the plane, at most [rad]: it is given by its height over the origin."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """A horizontal ground with dry friction that pushes and never pulls.
+    """A ground with dry friction that pushes and never pulls: a plane, a height field, solids.
 
     A point at the height phi over the surface that moves up at vn feels N = max(0, -k phi - d vn), and
     friction of at most friction * N. k = M g / sink at every point: one point alone would carry the
@@ -30,35 +32,115 @@ class Ground:
 
     Attributes:
         friction: Coulomb coefficient, for all links or {link: coefficient} (0.8 for the others); for
-            :func:`robokit.rollout` also (B,) coefficients, one a row.
-        height: of the surface in the world [m].
+            :func:`robokit.rollout` also (B,) coefficients, one a row. A solid or a height field may have
+            one of its own, which then holds for all links.
+        height: of the plane over the world's origin [m].
         sink: depth at which one point carries the whole weight [m].
         time: relaxation time of the contact, d / k [s].
-        slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at about a
-            third of it.
-        iterations: solves of a time step, 1 to 8; None takes 2 for dt <= 1 ms and 3 above.
+        slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
+            it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
+        sweeps: solves of a time step, 1 to 50. 1 takes half the time, for dt <= 1 ms.
         max_points: contact points of a robot; meshes and cylinders share what other shapes leave.
+        tilt: angle by which the plane descends towards +x [rad].
+        normal: of the plane, upward, of any length; instead of a tilt.
+        velocity: of a belt: the surface of the plane moves along itself, the plane stays, (3,) [m/s].
+        spin: of a turntable about the plane's normal through (0, 0, height) [rad/s].
+        shapes: solids at rest: :class:`robokit.Solid`, or shapes of robokit.model placed in the world.
+        terrain: a :class:`robokit.HeightField`, or None.
+        plane: whether there is the plane; None has it unless there is a terrain.
     """
 
     friction: float | Sequence[float] | Mapping[str, float | Sequence[float]] = 0.8
     height: float = 0.0
     sink: float = 1e-3
     time: float = 0.02
-    slip: float = 1e-3
-    iterations: int | None = None
+    slip: float | None = None
+    sweeps: int = 2
     max_points: int = 96
+    tilt: float | None = None
+    normal: Sequence[float] | None = None
+    velocity: Sequence[float] = (0.0, 0.0, 0.0)
+    spin: float = 0.0
+    shapes: Sequence[Any] = ()
+    terrain: HeightField | None = None
+    plane: bool | None = None
 
     def __post_init__(self) -> None:
         mu = self.friction
         mu = {link: _plain(x) for link, x in mu.items()} if isinstance(mu, Mapping) else _plain(mu)
         object.__setattr__(self, "friction", mu)
         self.rows  # noqa: B018  (raises where there are several)
-        for name in ("sink", "time", "slip"):
+        for name in ("sink", "time"):
             real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
         real_number("Ground(height=...)", self.height)
-        if self.iterations is not None:
-            whole_number("Ground(iterations=...)", self.iterations, 1, MAX_ITERATIONS)
+        if self.slip is not None:
+            real_number("Ground(slip=...)", self.slip, above=0.0)
+        whole_number("Ground(sweeps=...)", self.sweeps, 1, MAX_SWEEPS)
         whole_number("Ground(max_points=...)", self.max_points, 1)
+        self._check_surfaces()
+
+    def _check_surfaces(self) -> None:
+        if isinstance(self.shapes, str) or not isinstance(self.shapes, Sequence):
+            raise WrongType("Ground(shapes=...)", self.shapes, "a list of rk.Solid(geometry, placement)")
+        object.__setattr__(self, "shapes", tuple(solid(x) for x in self.shapes))
+        if self.terrain is not None and not isinstance(self.terrain, HeightField):
+            raise WrongType("Ground(terrain=...)", self.terrain, "rk.HeightField(heights, ...) or None")
+        if self.plane not in (None, True, False):
+            raise WrongType("Ground(plane=...)", self.plane, "True, False or None")
+        if self.plane is None:
+            object.__setattr__(self, "plane", self.terrain is None)
+        if not (self.plane or self.terrain or self.shapes):
+            raise ShapeError("Ground(plane=False): expected shapes or a terrain instead, got neither")
+        if self.tilt is not None and self.normal is not None:
+            raise ShapeError("Ground(tilt=..., normal=...): expected one of them, got both")
+        if self.tilt is not None:
+            tilt = real_number("Ground(tilt=...)", self.tilt)
+            if abs(tilt) > STEEPEST:
+                raise ShapeError(f"Ground(tilt=...): expected at most {STEEPEST:.4g} rad, got {tilt:g}")
+            object.__setattr__(self, "tilt", tilt)
+        if self.normal is not None:
+            n = _vector("Ground(normal=...)", self.normal)
+            if not n[2] > math.cos(STEEPEST) * math.hypot(*n):
+                raise ShapeError(
+                    "Ground(normal=...): expected a direction upward, at most "
+                    f"{math.degrees(STEEPEST):g} degrees from the z axis, got {shown(self.normal)}"
+                )
+            object.__setattr__(self, "normal", n)
+        object.__setattr__(self, "velocity", _vector("Ground(velocity=...)", self.velocity))
+        object.__setattr__(self, "spin", real_number("Ground(spin=...)", self.spin))
+        speed = math.hypot(*self.velocity)
+        if abs(sum(a * b for a, b in zip(self.up, self.velocity, strict=True))) > 1e-6 * speed:
+            raise ShapeError(
+                f"Ground(velocity=...): expected a velocity along the plane, whose normal is {self.up}, "
+                f"got {shown(self.velocity)}"
+            )
+        if not self.plane and (self.moves or self.tilt or self.normal is not None):
+            raise ShapeError("Ground(plane=False): tilt, normal, velocity and spin are those of the plane")
+
+    @property
+    def up(self) -> tuple[float, float, float]:
+        """The plane's unit normal in world axes."""
+        if self.normal is not None:
+            x, y, z = self.normal
+            length = math.hypot(x, y, z)
+            return x / length, y / length, z / length
+        tilt = self.tilt or 0.0
+        return math.sin(tilt), 0.0, math.cos(tilt)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the plane's surface moves."""
+        return self.spin != 0.0 or any(self.velocity)
+
+    @property
+    def only_plane(self) -> bool:
+        """Whether the plane is all there is."""
+        return bool(self.plane) and not self.shapes and self.terrain is None
+
+    @property
+    def horizontal(self) -> bool:
+        """Whether the ground is one horizontal plane at rest."""
+        return self.only_plane and not self.moves and self.up == (0.0, 0.0, 1.0)
 
     @property
     def rows(self) -> int | None:
@@ -78,10 +160,6 @@ class Ground:
             return replace(self, friction={link: _of_row(x, k) for link, x in mu.items()})
         return replace(self, friction=_of_row(mu, k))
 
-    def steps(self, dt: float) -> int:
-        """Solves per time step of dt [s]."""
-        return self.iterations or (2 if dt <= SMALL_STEP * (1.0 + 1e-9) else 3)
-
     def gains(self, robot: Robot) -> tuple[Any, Any]:
         """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples."""
         k = weight(robot) / self.sink
@@ -99,6 +177,14 @@ def _plain(mu: Any) -> float | tuple[float, ...]:
     if values.ndim > 1 or not values.size or not np.all(np.isfinite(values) & (values >= 0.0)):
         raise ShapeError(f"Ground(friction=...): expected coefficients >= 0, got {shown(mu)}")
     return tuple(values.tolist()) if values.ndim else float(values)
+
+
+def _vector(name: str, value: Any) -> tuple[float, ...]:
+    """Three finite numbers."""
+    numbers = real_array(name, value, "(3,)")
+    if numbers.shape != (3,) or not np.isfinite(numbers).all():
+        raise ShapeError(f"{name}: expected three finite numbers, got {shown(value)}")
+    return tuple(numbers.tolist())
 
 
 def _of_row(mu: Any, k: int) -> Any:

@@ -15,8 +15,9 @@ from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
-from robokit.sim.step.contact import settle, verticals
-from robokit.sim.step.integrators import acceleration, along
+from robokit.sim.step.carried import Carried
+from robokit.sim.step.contact import ground_axes
+from robokit.sim.step.drift_kick_drift import kick
 from robokit.sim.step.step_kernel import Program
 from robokit.spatial import Vector3
 
@@ -57,8 +58,16 @@ def momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     )
 
 
+def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """What the first step is handed besides q and v, for rows of states (B, ...): (B, C)."""
+    out = np.zeros((len(q), program.layout.size))
+    if program.layout.momentum:
+        out[:, :6] = momenta(program.robot, q, v)
+    return out
+
+
 def contact_forces(
-    program: Program, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, dt: float
+    program: Program, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, carried: np.ndarray, dt: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """World positions [m] and forces [N] of the contact points in the step after each state, (T, K, 3)."""
     robot, points = program.robot, program.points
@@ -67,25 +76,23 @@ def contact_forces(
     parameters = [float(x) for x in program.parameters(dt)]
     order = points.order(tree.n)
 
-    def text(qs: Any, vs: Any, taus: Any) -> Sequence[Any]:
+    def text(qs: Any, vs: Any, taus: Any, kept: Any) -> Sequence[Any]:
         rows, speeds, efforts = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
         p = program.problem(parameters)
-        v_star = along(speeds, dt, acceleration(tree, rows, speeds, efforts))
-        X = tree.transforms(rows)
-        done = settle(tree, X, rows, speeds, v_star, dt, p.joints, p.points, p.ground, p.iterations)
-        X0 = forward_kinematics(tree, rows)
+        qm, done = kick(p, rows, speeds, efforts, dt, Carried(program.layout, kept))
+        X0, Xm = forward_kinematics(tree, rows), forward_kinematics(tree, qm)
         at: list[Any] = []
-        for body in done.contacts:
-            pose = X0[body.i]
-            for place, force in zip(body.p, body.point_forces(done.V[body.i]), strict=True):
-                at.append((pose.point(place), pose.E.transpose_apply(force)))
+        for acting in done.contacts:
+            body, E = acting.body, Xm[acting.body.i].E
+            for place, force in zip(body.p, acting.point_forces(), strict=True):
+                at.append((X0[body.i].point(place), E.transpose_apply(force)))
         scalars: list[Any] = [None] * (6 * K)
         for number, (where, force) in zip(order, at, strict=True):
             scalars[6 * number : 6 * number + 6] = [*where, *force]
         return scalars
 
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    both = _blocks(text, 6 * K, q, v, zero).reshape(len(q), K, 6)
+    both = _blocks(text, 6 * K, q, v, zero, carried).reshape(len(q), K, 6)
     return both[..., :3], both[..., 3:]
 
 
@@ -101,7 +108,7 @@ def row_heights(robot: Robot, q: np.ndarray, body: np.ndarray, position: np.ndar
     tree = robot.tree
 
     def text(qs: Any) -> Sequence[Any]:
-        n, z = verticals(tree, tree.transforms(robot.split_q(qs)), 0.0)
-        return [n[i].dot(Vector3(*position[..., k, :].T)) + z[i] for k, i in enumerate(body)]
+        axes = ground_axes(tree, tree.transforms(robot.split_q(qs)), 0.0)
+        return [axes[i].n.dot(Vector3(*position[..., k, :].T)) + axes[i].z for k, i in enumerate(body)]
 
     return _blocks(text, len(body), q)

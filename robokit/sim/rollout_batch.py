@@ -9,6 +9,7 @@ import numpy as np
 
 from robokit.arguments import output
 from robokit.errors import ShapeError
+from robokit.sim.recorded import first_carried
 from robokit.sim.rollout_energy import FEWEST_STEPS, energy_failures
 from robokit.sim.run_loop import progress_bar
 from robokit.sim.step import ledger
@@ -25,7 +26,9 @@ class Batch:
         q, v: records, (T, rows, nq) and (T, rows, nv).
         entries: records of the kept part of the ledger, (T, rows, ...), in double precision.
         arrays: inputs of the step's kernel, the state among them.
-        state: q, v and ledger as they are now, (rows, ...) each.
+        state: q, v, ledger and carried numbers as they are now, (rows, ...) each.
+        carried: the carried numbers of each record, (T, rows, C), where they are asked for; else those of
+            each row's last record, (1, rows, C).
         ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
         reached: the step of that record, (rows,).
         failed_at: step after which a row was not finite, (rows,); -1 where none.
@@ -42,6 +45,7 @@ class Batch:
         marks: Sequence[int],
         keep: slice,
         out: tuple[np.ndarray, np.ndarray] | None = None,
+        carried: bool = False,
     ) -> None:
         self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
         rows, T, dtype = len(q), len(marks), program.dtype
@@ -62,9 +66,11 @@ class Batch:
             *starts,
             np.zeros((1, 1, program.robot.nv), dtype) if tau is None else tau,
             np.zeros((1, rows, ledger.SIZE), dtype),
+            first_carried(program, q, v).astype(dtype)[None],
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
         ]
-        self.state = [self.arrays[k][0] for k in (0, 1, 3)]
+        self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
+        self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)
         self.ledger, self.reached = np.zeros((rows, ledger.SIZE)), np.zeros(rows, int)
         self.failed_at = np.full(rows, -1)
         self.entries = np.empty((T, rows, len(range(ledger.SIZE)[keep])))
@@ -88,7 +94,7 @@ class Batch:
     def record(self, k: int, first: int, last: int) -> None:
         """Store the states of rows first..last as record k, and find the rows that are no longer finite."""
         part = slice(first, last)
-        q, v, since = (x[part] for x in self.state)
+        q, v, since, carried = (x[part] for x in self.state)
         entries = self.ledger[part]
         if since.dtype == entries.dtype:
             entries[:] = since
@@ -106,6 +112,7 @@ class Batch:
         if gone.any():
             for x in (q, v, since, entries):
                 x[gone] = np.nan
+        self.carried[k if len(self.carried) > 1 else 0, part] = carried
         self.reached[part] = self.marks[k]
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
@@ -134,12 +141,16 @@ class Batch:
         if k == 0:
             return found
         first, last = self.marks[k - 1], self.marks[k]
-        _, _, tau, entries, parameters = self.arrays
+        _, _, tau, entries, _, parameters = self.arrays
         tau = tau[first:last] if len(tau) > 1 else tau
+        kept = self.carried[k - 1 if len(self.carried) > 1 else 0][None]
         again = [
             self.q[k - 1][rows][None],
             self.v[k - 1][rows][None],
-            *(np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x) for x in (tau, entries, parameters)),
+            *(
+                np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x)
+                for x in (tau, entries, kept, parameters)
+            ),
         ]
         again[3] = np.zeros_like(again[3])
         memory, waiting = self.runner.workspace(), np.ones(len(rows), bool)

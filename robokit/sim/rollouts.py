@@ -93,7 +93,9 @@ class Rollout:
             raise SimulationError(f"row {row} was not finite from the start")
         tau = None if self.tau is None else self.tau[:, [row] if self.tau.shape[1] > 1 else [0]]
         program = program.sample(row)
-        batch = Batch(program, q[None], v[None], tau, self.summary["dt"], self.marks, slice(None))
+        batch = Batch(
+            program, q[None], v[None], tau, self.summary["dt"], self.marks, slice(None), carried=True
+        )
         batch.go(1, False)
         n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
         now, before = ((x.q[:n, r], x.v[:n, r]) for x, r in ((batch, 0), (self, row)))
@@ -101,8 +103,11 @@ class Rollout:
             raise ShapeError(f"row {row} does not repeat: q, v or tau have been changed since the rollout")
         held = batch.arrays[2][:, 0].astype(np.float64)
         steps = list(self.marks[:n])
-        qs, vs, entries = (list(x[:n, 0].astype(np.float64)) for x in (batch.q, batch.v, batch.entries))
-        records = Records(steps, qs, vs, entries, [held[min(k, len(held) - 1)] for k in steps])
+        qs, vs, entries, carried = (
+            list(x[:n, 0].astype(np.float64))
+            for x in (batch.q, batch.v, batch.entries, np.array(batch.carried))
+        )
+        records = Records(steps, qs, vs, entries, [held[min(k, len(held) - 1)] for k in steps], carried)
         found = trajectory_of(program, self.summary["dt"], records)
         found.tau = None if tau is None else np.array(records.taus)
         return found

@@ -23,9 +23,6 @@ from robokit.sim.step.integrators import method
 from robokit.sim.step.joint_forces import joint_law
 from robokit.sim.step.step_kernel import Program
 
-FALL_DAMPING = 0.1
-"""Joint damping in falls where the description gives none [N m s/rad | N s/m]."""
-
 FRAME = 5e-3
 """Time between recorded states by default [s]."""
 
@@ -171,14 +168,17 @@ def set_up(
             stacklevel=3,
         )
     check_inertia(robot)
-    damping = FALL_DAMPING if surface is not None else 0.0
+    damping = None if surface is not None else 0.0
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
-    program = Program(robot, name, row, law, surface, surface.steps(dt) if surface is not None else 2, dtype)
+    program = Program(robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype)
     summary: dict[str, Any] = {"dt_chosen": chosen}
     if defaulted:
-        summary |= {"default_damping": damping, "default_damping_joints": len(defaulted)}
+        summary |= {
+            "default_damping": "inertia" if damping is None else damping,
+            "default_damping_joints": len(defaulted),
+        }
     steps = round(duration / dt) if steps is None else steps
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
 
@@ -190,6 +190,8 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
     surface = Ground() if ground is True else ground
     if not isinstance(surface, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
+    if not surface.horizontal:  # until the step knows surfaces
+        raise ShapeError("ground: only one horizontal plane at rest is simulated yet")
     if surface.rows is not None and not many:
         raise ShapeError(
             f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"

@@ -13,10 +13,11 @@ import numpy as np
 from robokit.errors import MissingDependency, ShapeError
 from robokit.sim.default_step import default_step
 from robokit.sim.energy_growth import EnergyWatch
+from robokit.sim.recorded import first_carried
 from robokit.sim.run_arguments import numbers
 from robokit.sim.run_results import Records, trajectory_of
 from robokit.sim.step import ledger
-from robokit.sim.step.contact import body_velocities
+from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
 
@@ -82,7 +83,7 @@ class Run:
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
         self.kernel = program.kernel()
         self.parameters = program.parameters(dt)
-        self.state = (q, v, np.zeros(ledger.SIZE))
+        self.state = (q, v, np.zeros(ledger.SIZE), first_carried(program, q[None], v[None])[0])
         self.tau = np.zeros(program.robot.nv)
         self.records = Records()
         self.watch = EnergyWatch(program, q)
@@ -135,8 +136,8 @@ class Run:
                 self._record()
 
     def _arguments(self) -> tuple[np.ndarray, ...]:
-        q, v, entries = self.state
-        return q, v, self.tau, entries, self.parameters
+        q, v, entries, carried = self.state
+        return q, v, self.tau, entries, carried, self.parameters
 
     def _frame(self, steps: int) -> None:
         """Steps up to the next record."""
@@ -163,13 +164,13 @@ class Run:
         """Steps with the same joint forces: how many were good, and the state after them."""
         if steps >= ITERATED:
             return self.kernel.iterate(*self._arguments(), steps=steps)
-        q, v, entries = self.state
+        q, v, entries, carried = self.state
         for k in range(steps):
             try:
-                q, v, entries = self.kernel(q, v, self.tau, entries, self.parameters)
+                q, v, entries, carried = self.kernel(q, v, self.tau, entries, carried, self.parameters)
             except (ShapeError, ArithmeticError):  # not finite; plain floats overflow and divide by 0 instead
-                return max(0, k - 1), (q, v, entries)
-        return steps, (q, v, entries)
+                return max(0, k - 1), (q, v, entries, carried)
+        return steps, (q, v, entries, carried)
 
     def _accept(self, done: int, state: Any, whole: bool) -> None:
         self.done += done
@@ -186,14 +187,14 @@ class Run:
 
     def _control(self) -> None:
         """The controller's forces for the next step."""
-        q, v, _ = self.state
+        q, v, *_ = self.state
         assert self.controller is not None
         tau = self.controller(self.now, q.copy(), v.copy())
         self.tau = numbers("controller's tau", tau, len(self.tau))
 
     def _record(self) -> None:
-        q, v, entries = self.state
-        self.records.add(self.done, q, v, entries, self.tau)
+        q, v, entries, carried = self.state
+        self.records.add(self.done, q, v, entries, self.tau, carried)
 
     # ---- reasons to stop -----------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ class Records:
         q, v: the state, (nq,) and (nv,).
         entries: the ledger, (SIZE,).
         taus: joint forces of the next step, (nv,).
+        carried: what that step is handed besides, (C,).
     """
 
     steps: list[int] = field(default_factory=list)
@@ -30,10 +31,19 @@ class Records:
     v: list[np.ndarray] = field(default_factory=list)
     entries: list[np.ndarray] = field(default_factory=list)
     taus: list[np.ndarray] = field(default_factory=list)
+    carried: list[np.ndarray] = field(default_factory=list)
 
-    def add(self, steps: int, q: np.ndarray, v: np.ndarray, entries: np.ndarray, tau: np.ndarray) -> None:
+    def add(
+        self,
+        steps: int,
+        q: np.ndarray,
+        v: np.ndarray,
+        entries: np.ndarray,
+        tau: np.ndarray,
+        carried: np.ndarray,
+    ) -> None:
         """Record a state."""
-        for rows, value in zip(self._lists(), (steps, q, v, entries, tau), strict=True):
+        for rows, value in zip(self._lists(), (steps, q, v, entries, tau, carried), strict=True):
             rows.append(value)
 
     def cut(self, n: int | None = None) -> None:
@@ -43,7 +53,7 @@ class Records:
             del rows[n:]
 
     def _lists(self) -> tuple[list[Any], ...]:
-        return self.steps, self.q, self.v, self.entries, self.taus
+        return self.steps, self.q, self.v, self.entries, self.taus, self.carried
 
 
 def trajectory_of(
@@ -68,7 +78,7 @@ def trajectory_of(
         force[1:] = np.diff(entries[:, ledger.IMPULSE], axis=0)[:, 3:] / np.diff(t)[:, None]
         found = Trajectory(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
-            momentum, force, robot, ground=program.ground, program=program,
+            momentum, force, robot, ground=program.ground, program=program, carried=np.array(records.carried),
         )  # fmt: skip
         found.summary = _summary(program, dt, records.steps[-1], found, entries)
     return found
@@ -101,6 +111,9 @@ def _summary(
     if program.points is not None:
         summary["contact_points"] = len(program.points)
         summary["deepest_penetration"] = float(last[ledger.AT["depth"]])
+        pressed = max(float(last[ledger.AT["pressed"]]), 1e-300)
+        for name in ("pulled", "outside"):
+            summary[f"contact_impulse_{name}"] = float(last[ledger.AT[name]]) / pressed
         summary["contact_residual_largest"] = float(last[ledger.AT["residual"]])
         summary["contact_residual_mean"] = float(last[ledger.AT["residual_sum"]] / max(1, steps))
     return summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from robokit.derived import cached_attribute
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim import saved_robot, trajectory_file
+from robokit.sim import saved_ground, saved_robot, trajectory_file
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces
 from robokit.sim.step.step_kernel import Program
@@ -98,6 +98,7 @@ class Trajectory:
     ground: Ground | None = None
     summary: dict[str, Any] = field(default_factory=dict)
     program: Program | None = field(default=None, repr=False)
+    carried: np.ndarray | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
@@ -111,7 +112,10 @@ class Trajectory:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
         if self.program is None or self.program.points is None:
             return None
-        points, forces = contact_forces(self.program, self.q, self.v, self.tau, self.summary["dt"])
+        assert self.carried is not None
+        points, forces = contact_forces(
+            self.program, self.q, self.v, self.tau, self.carried, self.summary["dt"]
+        )
         return Contacts(points, forces, self.program.points.link)
 
     def report(self) -> list[str]:
@@ -146,7 +150,9 @@ class Trajectory:
             )
         if s.get("default_damping"):
             joints = f"{s.get('default_damping_joints', 0)} joints that have none"
-            say("damping", f"{s['default_damping']:g} N m s/rad assumed in {joints}")
+            amount = s["default_damping"]
+            words = "inertia / 1 s" if amount == "inertia" else f"{amount:g} N m s/rad"
+            say("damping", f"{words} assumed in {joints}")
         return lines
 
     def _momentum_words(self) -> str:
@@ -170,10 +176,11 @@ class Trajectory:
         if path.suffix != ".npz":
             path = path.with_name(path.name + ".npz")
         about: dict[str, Any] = {"format": FORMAT, "summary": self.summary, "ground": None, "robot": None}
-        if self.ground is not None:
-            about["ground"] = {**asdict(self.ground)}
         arrays = {name: getattr(self, name) for name in ("t", "q", "v", "momentum", "contact_force")}
         arrays |= {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
+        if self.ground is not None:
+            about["ground"], heights = saved_ground.record_ground(self.ground)
+            arrays |= heights
         if self.tau is not None:
             arrays["tau"] = self.tau
         contacts = self.contacts
@@ -253,7 +260,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     """
     energy = Energy(**{f.name: arrays.pop(f"energy_{f.name}") for f in fields(Energy)})
     t, q, v, momentum, force = (arrays.pop(k) for k in ("t", "q", "v", "momentum", "contact_force"))
-    tau = arrays.pop("tau", None)
+    tau, heights = arrays.pop("tau", None), arrays.pop(saved_ground.HEIGHTS, None)
     links = tuple(str(link) for link in about.get("contact_links", ()))
     T = len(t)
     shapes = [
@@ -274,7 +281,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         raise ValueError("its arrays do not fit together")
     given, summary = about["robot"] or {}, about["summary"]
     summary.setdefault("robot", str(given.get("name", "?")))
-    ground = Ground(**about["ground"]) if about["ground"] else None
+    ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
     found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary)
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)

@@ -11,7 +11,7 @@ import cmath
 import importlib
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -21,21 +21,64 @@ import numpy as np
 Scalar = Any
 """Anything with + - * / and the functions below."""
 
+Block = Callable[[], Sequence[Scalar]]
+"""Text of a guarded block: its values, one for each that stands for them elsewhere."""
+
 
 def _pick(condition: bool, a: Scalar, b: Scalar) -> Scalar:
     return a if condition else b
 
 
+def _block(condition: bool, text: Block, *fallbacks: Scalar) -> list[Scalar]:
+    return [x for x, _ in zip(text(), fallbacks, strict=True)] if condition else list(fallbacks)
+
+
+def _block_of_rows(condition: np.ndarray, text: Block, *fallbacks: Scalar) -> list[Scalar]:
+    if not condition.any():
+        return list(fallbacks)
+    return [np.where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
+
+
+def _entry(table: Sequence[float], index: float) -> float:
+    # A comparison with NaN is false: the first entry, as in machine code.
+    last = len(table) - 1
+    return float(table[0 if not index > 0.0 else last if index >= last else int(index)])
+
+
+def _entries(table: np.ndarray, index: np.ndarray) -> np.ndarray:
+    within = np.where(index > 0.0, np.minimum(index, len(table) - 1), 0.0)
+    return np.asarray(table)[within.astype(np.intp)]
+
+
 _FLOAT = SimpleNamespace(
-    sin=math.sin, cos=math.cos, sqrt=math.sqrt, atan2=math.atan2, where=_pick, maximum=max, minimum=min
+    sin=math.sin,
+    cos=math.cos,
+    sqrt=math.sqrt,
+    atan2=math.atan2,
+    floor=lambda x: float(math.floor(x)),
+    where=_pick,
+    guard=_block,
+    lookup=_entry,
+    maximum=max,
+    minimum=min,
 )
-_COMPLEX = SimpleNamespace(sin=cmath.sin, cos=cmath.cos, sqrt=cmath.sqrt, where=_pick)
+_COMPLEX = SimpleNamespace(
+    sin=cmath.sin,
+    cos=cmath.cos,
+    sqrt=cmath.sqrt,
+    floor=lambda x: complex(math.floor(x.real)),
+    where=_pick,
+    lookup=lambda table, index: _entry(table, index.real),
+)
 _NUMPY = SimpleNamespace(
     sin=np.sin,
     cos=np.cos,
     sqrt=np.sqrt,
     atan2=np.arctan2,
+    floor=np.floor,
     where=np.where,
+    guard=_block_of_rows,
+    lookup=_entries,
     maximum=np.maximum,
     minimum=np.minimum,
 )
@@ -60,7 +103,8 @@ def register(scalar_type: type, functions: Any) -> None:
 
     Args:
         scalar_type: the type of the scalars.
-        functions: an object with sin, cos, sqrt, atan2, where, maximum, minimum (those that exist).
+        functions: an object with sin, cos, sqrt, atan2, floor, where, guard, lookup, maximum, minimum (those
+            that exist).
     """
     _TABLE[scalar_type] = functions
 
@@ -178,6 +222,44 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     """a where the condition holds, else b: the only branch an algorithm may take on a value."""
     return _choose(condition, a, b).where(condition, a, b)
+
+
+def guard(condition: Scalar, text: Block, *fallbacks: Scalar) -> list[Scalar]:
+    """The values of a text where the condition holds, the fallbacks elsewhere; skipped where nobody needs it.
+
+    Each lane of a batch gets where(condition, value, fallback), exactly, whatever its neighbours need. The
+    text is not computed if the condition holds in no lane. Guards may be nested, and several blocks may have
+    the same condition; a value that only such blocks use is skipped with them. The text must not change
+    anything outside: it may run, or not, or once for many lanes.
+
+    Args:
+        condition: outcome of comparisons.
+        text: called without arguments; returns the values.
+        fallbacks: one for each value.
+
+    Raises:
+        ValueError: the text does not return as many values as there are fallbacks.
+    """
+    functions = _choose(condition)
+    if hasattr(functions, "guard"):
+        return functions.guard(condition, text, *fallbacks)
+    return [where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
+
+
+def floor(x: Scalar) -> Scalar:
+    """The largest whole number that is not above x."""
+    return _functions(type(x)).floor(x)
+
+
+def lookup(table: Any, index: Scalar) -> Scalar:
+    """The entry of a table at an index, rounded down and clamped to the table; the first where it is NaN.
+
+    Args:
+        table: numbers in a row: an array (n,), or a table of a kernel.
+        index: from 0.
+    """
+    of_kernel = getattr(table, "lookup", None)
+    return _functions(type(index)).lookup(table, index) if of_kernel is None else of_kernel(index)
 
 
 def maximum(a: Scalar, b: Scalar) -> Scalar:

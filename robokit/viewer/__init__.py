@@ -5,6 +5,7 @@
     poses                poses of bodies, frames of a motion, bounding boxes
     payload_keys         the keys of a page's data, for Python and JavaScript alike
     payload              the data of a page, of a motion or of a pose
+    ground_nodes         what the robot falls on, as nodes
     drawing              its geometries, nodes and pictures
     motion_data          its frames, curves and figures
     mass_matrix_data     its patterns of the mass matrix

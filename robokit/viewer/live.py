@@ -12,6 +12,7 @@ The browser gets a whole motion at once and plays it by itself.
 from __future__ import annotations
 
 import html
+import math
 import re
 import time
 import webbrowser
@@ -21,10 +22,12 @@ import numpy as np
 
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
+from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.ground_nodes import ground_nodes
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.meshcat_shapes import meshcat_geometry, node_matrix, pose_matrix
-from robokit.viewer.motion_data import ground_height
+from robokit.viewer.nodes import Node
 from robokit.viewer.payload import one_configuration, one_robot
 from robokit.viewer.poses import body_poses, bounds, frame_indices
 from robokit.viewer.scene import scene
@@ -130,7 +133,10 @@ class Viewer:
         chosen = frame_indices(t, max_fps)
         times = (t[chosen] - t[0]).tolist()
         poses = body_poses(self.robot, np.asarray(trajectory.q)[chosen])
-        self._frame(poses, ground_height(trajectory))
+        ground = trajectory.ground
+        self._frame(poses, ground.height if ground is not None and ground.plane else None)
+        if ground is not None:
+            self._send_ground(ground)
         animation = Animation()
         for body in range(1, poses.shape[1]):
             # meshcat divides key times by fps: with fps = speed they are the trajectory's seconds.
@@ -185,19 +191,11 @@ class Viewer:
         return self._meshcat
 
     def _send_robot(self) -> None:
-        import meshcat.geometry as g
-
         root = self._meshcat["robot"]
         switched: set[tuple[int, str]] = set()
         for k, node in enumerate(self._nodes):
             place = root[self._names[node.body]][node.role]
-            red, green, blue = (round(255 * channel) for channel in node.rgba[:3])
-            opacity = float(node.rgba[3])
-            material = g.MeshLambertMaterial(
-                color=(red << 16) + (green << 8) + blue, opacity=opacity, transparent=opacity < 1.0
-            )
-            place[str(k)].set_object(meshcat_geometry(node.geometry), material)
-            place[str(k)].set_transform(node_matrix(node))
+            self._send_node(place[str(k)], node)
             if (node.body, node.role) not in switched:
                 switched.add((node.body, node.role))
                 place.set_property("visible", SHOWN[node.role])
@@ -208,6 +206,28 @@ class Viewer:
         poses = body_poses(self.robot, neutral[None])
         lowest = float(bounds(self._nodes, poses)[0, 2])
         self._frame(poses, lowest if self.robot.base == "floating" else 0.0)
+
+    def _send_ground(self, ground: Ground) -> None:
+        """Tilt the grid as the plane, and show height field and solids in place of those before."""
+        x, _, z = ground.up
+        self._grid[:3, 2] = ground.up
+        self._grid[:3, 0] = np.array([z, 0.0, -x]) / math.hypot(x, z)
+        self._grid[:3, 1] = np.cross(self._grid[:3, 2], self._grid[:3, 0])
+        self._meshcat["/Grid"].set_transform(self._grid)
+        self._meshcat["ground"].delete()
+        for k, node in enumerate(ground_nodes(ground)):
+            self._send_node(self._meshcat["ground"][str(k)], node)
+
+    def _send_node(self, place: Any, node: Node) -> None:
+        import meshcat.geometry as g
+
+        red, green, blue = (round(255 * channel) for channel in node.rgba[:3])
+        opacity = float(node.rgba[3])
+        material = g.MeshLambertMaterial(
+            color=(red << 16) + (green << 8) + blue, opacity=opacity, transparent=opacity < 1.0
+        )
+        place.set_object(meshcat_geometry(node.geometry), material)
+        place.set_transform(node_matrix(node))
 
     def _frame(self, poses: np.ndarray, ground: float | None) -> None:
         """Bring a motion (T, nbodies + 1, 7) into view and the grid to the ground [m], if there is one.
@@ -221,6 +241,7 @@ class Viewer:
         for path in ("/meshcat", "/Axes"):
             self._meshcat[path].set_transform(shift)
         shift[2, 3] += ground or 0.0
+        self._grid = shift
         self._meshcat["/Grid"].set_transform(shift)
         self._meshcat["/Grid"].set_property("visible", ground is not None)
         # In the camera's axes y is up. It looks from the front right and from slightly above.

@@ -119,11 +119,6 @@ def stopped(trajectory: Trajectory) -> StoppedData | None:
     return StoppedData(float(time), str(found.get("reason", "")), str(found.get("remedy", "")))
 
 
-def ground_height(trajectory: Trajectory) -> float | None:
-    """Height of the ground plane [m], None for a motion without one."""
-    return None if trajectory.ground is None else float(trajectory.ground.height)
-
-
 def _com(robot: Robot, q: np.ndarray) -> np.ndarray:
     """Centre of mass at each configuration, (T, 3) [m]; NaN for a robot without mass."""
     if not robot.total_mass > 0:

@@ -10,7 +10,7 @@ import numpy as np
 from robokit.meshes.surface import Picture
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Placement, Sphere
 
-Role = Literal["visual", "collision", "inertia", "axis"]
+Role = Literal["visual", "collision", "inertia", "axis", "ground"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Node:
         geometry: primitive or triangles, in the node's own frame.
         placement: the node's frame in the body's frame.
         rgba: colour, each 0 to 1 (sRGB).
-        role: "visual" is the robot as seen; the others are overlays.
+        role: "visual" is the robot as seen, "ground" what it falls on; the others are overlays.
         stand_in: True where an overlay is shown as the robot because the robot has no visuals.
         picture: the picture that covers it, a path or the content of a file; or None.
     """

@@ -12,11 +12,22 @@ from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
+from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.drawing import draw
+from robokit.viewer.ground_nodes import ground_nodes
 from robokit.viewer.mass_matrix_data import structure
-from robokit.viewer.motion_data import curves, ground_height, motion_frames, still_frame, stopped, summary
-from robokit.viewer.payload_keys import BodiesData, FramesData, JointData, LinkData, Payload, RobotData
+from robokit.viewer.motion_data import curves, motion_frames, still_frame, stopped, summary
+from robokit.viewer.payload_keys import (
+    BodiesData,
+    FramesData,
+    GroundData,
+    JointData,
+    LinkData,
+    NodeData,
+    Payload,
+    RobotData,
+)
 from robokit.viewer.poses import body_poses, bounds, frame_indices, pose_numbers, relative_pose
 from robokit.viewer.scene import robot_size, scene
 
@@ -41,9 +52,9 @@ def trajectory_payload(
     robot = one_robot(trajectory.robot)
     chosen = frame_indices(trajectory.t, max_fps)
     poses = body_poses(robot, trajectory.q[chosen])
+    frames = motion_frames(trajectory, robot, chosen, poses)
     return replace(
-        _robot_payload(robot, poses, motion_frames(trajectory, robot, chosen, poses), max_triangles),
-        ground=ground_height(trajectory),
+        _robot_payload(robot, poses, frames, max_triangles, trajectory.ground),
         curves=curves(trajectory),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
@@ -69,7 +80,8 @@ def pose_payload(robot: Robot, q: np.ndarray | None = None, max_triangles: int |
     payload = _robot_payload(robot, poses, still_frame(robot, q, poses), max_triangles)
     # A floating robot stands on its lowest point; the ground under a fixed one is the world's z = 0.
     lowest = payload.bounds[0][2]
-    return replace(payload, ground=min(0.0, lowest) if robot.base == "fixed" else lowest)
+    height = min(0.0, lowest) if robot.base == "fixed" else lowest
+    return replace(payload, ground=GroundData(True, height, [0.0, 0.0, 1.0], []))
 
 
 def one_robot(robot: Robot) -> Robot:
@@ -102,10 +114,16 @@ def one_configuration(robot: Robot, q: np.ndarray) -> np.ndarray:
     return array
 
 
-def _robot_payload(robot: Robot, poses: np.ndarray, frames: FramesData, max_triangles: int | None) -> Payload:
-    """The payload of a robot and its frames, without ground, curves and figures."""
+def _robot_payload(
+    robot: Robot,
+    poses: np.ndarray,
+    frames: FramesData,
+    max_triangles: int | None,
+    ground: Ground | None = None,
+) -> Payload:
+    """The payload of a robot, its frames and its ground, without curves and figures."""
     nodes = scene(robot, max_triangles)
-    drawing = draw(nodes)
+    drawing = draw([*nodes, *(ground_nodes(ground) if ground is not None else ())])
     return Payload(
         robot=RobotData(
             name=robot.name,
@@ -123,15 +141,19 @@ def _robot_payload(robot: Robot, poses: np.ndarray, frames: FramesData, max_tria
         links=[LinkData(link.name, link.body, pose_numbers(link.placement)) for link in robot.links],
         joints=_joints(robot),
         geometries=drawing.geometries,
-        nodes=drawing.nodes,
+        nodes=drawing.nodes[: len(nodes)],
         pictures=drawing.pictures,
         structure=structure(robot),
         bounds=np.round(bounds(nodes, poses), 5).tolist(),
-        ground=None,
+        ground=None if ground is None else _ground(ground, drawing.nodes[len(nodes) :]),
         frames=frames,
         curves=[],
         summary=[],
     )
+
+
+def _ground(ground: Ground, nodes: list[NodeData]) -> GroundData:
+    return GroundData(bool(ground.plane), float(ground.height), list(ground.up), nodes)
 
 
 def _joints(robot: Robot) -> list[JointData]:

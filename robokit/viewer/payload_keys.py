@@ -151,7 +151,7 @@ class NodeData:
         body: number of the body that carries it.
         pose: in the body's frame.
         rgba: colour, each 0 to 1 (sRGB).
-        role: "visual" is the robot as seen; the others are overlays.
+        role: "visual" is the robot as seen, "ground" what it falls on; the others are overlays.
         link: name of its link.
         picture: place of the picture that covers it in the payload's list, or None.
     """
@@ -163,6 +163,23 @@ class NodeData:
     role: Role
     link: str
     picture: int | None
+
+
+@dataclass(frozen=True)
+class GroundData:
+    """What the robot falls on.
+
+    Attributes:
+        plane: whether there is a plane.
+        height: of the plane over the world's origin [m].
+        normal: of the plane, unit, (3,).
+        nodes: height field and solids, in the world.
+    """
+
+    plane: bool
+    height: float
+    normal: list[float]
+    nodes: list[NodeData]
 
 
 @dataclass(frozen=True)
@@ -365,7 +382,7 @@ class Payload:
         pictures: on surfaces, as data URIs.
         structure: patterns of H and of its factors.
         bounds: lowest and highest corner of the robot over the whole motion [m].
-        ground: height of the ground [m], or None.
+        ground: what the robot falls on, or None.
         frames: the motion at display rate.
         curves: the plots; none for a pose.
         summary: figures of the run.
@@ -382,7 +399,7 @@ class Payload:
     pictures: list[str]
     structure: StructureData
     bounds: list[list[float]]
-    ground: float | None
+    ground: GroundData | None
     frames: FramesData
     curves: list[CurveData]
     summary: list[FigureData]

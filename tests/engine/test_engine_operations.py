@@ -22,7 +22,9 @@ from robokit.engine.trace.ops import (
     COS,
     DIV,
     EQ,
+    GUARD,
     INPUT,
+    LOOKUP,
     LT,
     MUL,
     NOT,
@@ -41,12 +43,15 @@ from robokit.engine.trace.scalar import Scalar, Truth
 from robokit.spatial.scalars import cos, sin, sqrt, where
 
 BY_NAME = {each.name: each for each in OPERATIONS}
+ENTRIES = [0.5, -3.0, 7.25]
 NUMERIC = {name: each for name, each in BY_NAME.items() if not each.truth}
 
 
 def operands(each: Operation, x: list[Any]) -> list[Any]:
-    """Three numbers as operands: as many as it takes, the first of a choice as a truth."""
-    return [x[2] > 0.5, *x[:2]] if each.number == SELECT else x[: each.operands]
+    """Three numbers as operands: as many as it takes, the first of a choice as a truth, or a table."""
+    if each.number == LOOKUP:
+        return [ENTRIES, x[0]]
+    return [x[2] > 0.5, *x[:2]] if each.number in (SELECT, GUARD) else x[: each.operands]
 
 
 def test_an_opcode_is_a_place_in_the_table_and_leaves_stand_before():
@@ -72,7 +77,7 @@ def test_slopes_are_the_difference_quotients_of_the_value(name, x):
     at = operands(each, x)
     for k, slope in enumerate(each.slopes):
         if slope is None:
-            assert type(at[k]) is bool
+            assert type(at[k]) in (bool, list)
             continue
         more, less = ([*at[:k], at[k] + step, *at[k + 1 :]] for step in (h, -h))
         expected = (each.value(*more) - each.value(*less)) / (2 * h)
@@ -181,7 +186,9 @@ def test_any_smooth_text_has_the_derivative_of_its_difference_quotient(recipe, s
     assert got == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("opcode", [each.number for each in OPERATIONS if each.operands == 2])
+@pytest.mark.parametrize(
+    "opcode", [each.number for each in OPERATIONS if each.operands == 2 and each.number != LOOKUP]
+)
 def test_operands_change_places_only_where_that_changes_nothing(opcode):
     graph, each = Graph(), OPERATIONS[opcode]
     graph.add((INPUT, 0, 0)), graph.add((INPUT, 0, 1))
@@ -209,6 +216,7 @@ def test_counts_are_those_of_the_table():
         "sincos": 2,
         "neg": 0,
         "select": 1,
+        "lookup": 0,
         "compare": 0,
     }
     assert flops(counts) == 3
@@ -218,12 +226,14 @@ def test_counts_are_those_of_the_table():
 def test_machine_code_computes_the_value(name):
     each = BY_NAME[name]
 
-    def text(x):
+    def text(x, table):
         graph = x[0].graph
         numbers = [abs(a.ref) for a in x]
         if each.number in (AND, OR, NOT):
             numbers = [(a < 0.5).number for a in x]
-        elif each.number == SELECT:
+        elif each.number == LOOKUP:
+            numbers = [table.number, numbers[0]]
+        elif each.number in (SELECT, GUARD):
             numbers = [(x[2] < 0.5).number, *numbers[:2]]
         number = graph.record(each.number, *numbers[: each.operands])
         return [[where(Truth(graph, number), 1.0, 0.0) if each.truth else Scalar(graph, number)]]
@@ -231,12 +241,13 @@ def test_machine_code_computes_the_value(name):
     def value(a, b, c):
         if each.number in (AND, OR, NOT):
             return each.value(*(x < 0.5 for x in (a, b, c)[: each.operands]))
-        return each.value(*([c < 0.5, a, b] if each.number == SELECT else (a, b, c)[: each.operands]))
+        choice = each.number in (SELECT, GUARD)
+        return each.value(*([c < 0.5, a, b] if choice else operands(each, [a, b, c])))
 
     some = (-2.5, -1.0, 0.0, 0.25, 1.0, 3.0)
     states = np.array(list(itertools.product(some, some, (0.0, 1.0))))
     plain = [float(value(*row)) for row in states.tolist()]
-    kernel = Kernel.build("one", [("x", 3)], [("y", ())], text)
+    kernel = Kernel.build("one", [("x", 3)], [("y", ())], text, tables=[("entries", len(ENTRIES))])
     tolerance = 2e-16 if each.paired else 0.0
-    for answers in ([kernel(row) for row in states], kernel.batch(states)):
+    for answers in ([kernel(row, ENTRIES) for row in states], kernel.batch(states, ENTRIES)):
         np.testing.assert_allclose(answers, plain, rtol=0, atol=tolerance)

@@ -1,8 +1,12 @@
-"""A second opinion on the implicit time step: dense Jacobians of every contact point, and np.linalg.solve.
+"""A second opinion on the step of falls: dense Jacobians of every contact point, and np.linalg.solve.
 
-Written from the law alone, with z up and every point p a world position. Each of the iterations solves
+Written from the law alone, with z up and every point p a world position. At the pose of the step's middle
+each sweep solves
 
-    (H + dt sum J_p^T (dt w kd n n^T + c (1 - n n^T)) J_p + dt b) y = H v* + dt (sum J_p^T (-w k phi n) + tau)
+    (H + sum J_p^T (w dt kd n n^T + c (1 - n n^T)) J_p + dt b) y
+        = H v - dt (C + G) + sum J_p^T (-w dt k phi n - c r e) + dt tau
+
+and what is then cut from the forces of points and joints is solved for once more.
 """
 
 from __future__ import annotations
@@ -15,89 +19,188 @@ from scipy.spatial.transform import Rotation
 
 import robokit as rk
 from robokit.sim.contact_points import contact_points
-from robokit.sim.step.joint_forces import FADE, JointLaw
+from robokit.sim.step.joint_forces import STUCK, JointLaw
 
 UP = np.array([0.0, 0.0, 1.0])
+ALONG = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+
+def drift(q, v, dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """(q, v) of a floating robot moved along v, the base straight ahead while it turns."""
+    q1, v1 = q.copy(), v.copy()
+    x, y, z, w = q[1], q[2], q[3], q[0]
+    R = Rotation.from_quat([x, y, z, w])
+    turn = Rotation.from_rotvec(dt * v[:3])
+    q1[7:] += dt * v[6:]
+    q1[4:7] += dt * R.apply(v[3:6])
+    x, y, z, w = (R * turn).as_quat()
+    sign = math.copysign(1.0, np.dot([w, x, y, z], q[:4]))
+    q1[:4] = sign * np.array([w, x, y, z])
+    v1[3:6] = turn.inv().apply(v[3:6])
+    return q1, v1
 
 
 class DenseStep:
-    """One step of a floating robot on the ground."""
+    """One step of a floating robot on the ground.
+
+    Attributes:
+        y: velocities after the kick; ``swept`` before forces were cut.
+        force: of the points, (K, 3) in world axes [N].
+        cut: whether a force of a point was cut.
+    """
 
     def __init__(
-        self, robot: rk.Robot, q, v, tau, dt: float, law: JointLaw, ground: rk.Ground, iterations: int
+        self,
+        robot: rk.Robot,
+        q,
+        v,
+        tau,
+        dt: float,
+        law: JointLaw,
+        ground: rk.Ground,
+        sweeps: int,
+        mass,
+        e,
+        wound,
     ) -> None:
-        self.robot, self.q, self.v, self.dt, self.law = robot, q, v, dt, law
-        dense = Dense(robot, q, v)
-        self.H = dense.H
-        a = np.linalg.solve(dense.H, tau - dense.C - dense.G)
-        a[3:6] += np.cross(v[:3], v[3:6])  # as seen from axes that do not turn
-        self.v_star = v + dt * a
-        self._points(dense, ground)
-        k, d = ground.gains(robot)
-        mu = np.array([ground.coefficient(link) for link in contact_points(robot, ground.max_points).link])
-        y, weights, stops = v, None, None
-        for _ in range(iterations):
-            A, b = self.H.copy(), self.H @ self.v_star
-            weights = self._contacts(A, b, y, weights, k, k * dt + d, mu, ground.slip)
-            stops = self._joints(A, b, y, stops)
+        self.robot, self.dt, self.law, self.ground, self.mass = robot, dt, law, ground, mass
+        self.q, self.v = drift(q, v, 0.5 * dt)
+        self.k, self.d = ground.gains(robot)
+        links = contact_points(robot, ground.max_points).link
+        self.mu = np.array([ground.coefficient(link) for link in links])
+        self._points(self.v, e)
+        self.wound = {at: np.clip(x + dt * self.v[at], -STUCK, STUCK) for at, x in wound.items()}
+        y = self.v
+        for k in range(sweeps):
+            w = self.v if k == 0 else 0.5 * (self.v + y)
+            dense = Dense(robot, self.q, w)
+            b = dense.H @ self.v + dt * (tau - dense.C - dense.G)
+            b += dt * dense.H[:, 3:6] @ np.cross(w[:3], w[3:6])  # as seen from axes that do not turn
+            A = dense.H.copy()
+            self._contacts(A, b, y, first=k == 0)
+            self._joints(A, b, y, first=k == 0)
             y = np.linalg.solve(A, b)
-        self.y, self.w, self.stops_used = y, weights, any(stops.values())
-        self.R, self.p = dense.T[robot.joints[0].child_link][:3, :3], q[4:7]
+        self.H = dense.H
+        self.swept = y
+        self.y = y + self._cut(y)
 
-    def _points(self, dense: Dense, ground: rk.Ground) -> None:
-        points = contact_points(self.robot, ground.max_points)
+    def _points(self, v, e) -> None:
+        points = contact_points(self.robot, self.ground.max_points)
+        dense = Dense(self.robot, self.q, v)
         self.at, self.J = np.zeros((len(points), 3)), np.zeros((len(points), 3, self.robot.nv))
+        self.body = points.body
         for m, (name, p, r) in enumerate(zip(points.link, points.position, points.radius, strict=True)):
             P, T = self.robot.link(name).placement, dense.T[name]
             x = T[:3, :3] @ (P.rotation.T @ (p - P.position)) + T[:3, 3] - r * UP
             self.at[m] = x
             self.J[m] = np.hstack([-skew(x), np.eye(3)]) @ dense.J[name]
-        self.phi = self.at[:, 2] - ground.height
-        self.falling = self.phi + self.dt * (self.J @ self.v_star)[:, 2] < 0.0
+        self.phi = self.at[:, 2] - self.ground.height
+        u = self.J @ v
+        N = np.maximum(0.0, -self.k * self.phi - self.d * u[:, 2])
+        e = e + self.dt * u @ ALONG.T
+        length = np.linalg.norm(e, axis=1)
+        self.e = e * np.minimum(1.0, self.mu * N / self.k / np.maximum(length, 1e-15))[:, None]
+        kd = self.k * self.dt + self.d
+        self.reach = np.where(self.phi > 0.0, self.phi / self.dt, self.phi * self.k / kd)
 
-    def _contacts(self, A, b, y, old, k, kd, mu, slip):
+    def _contacts(self, A, b, y, first: bool) -> None:
+        dt, k, kd, phi = self.dt, self.k, self.k * self.dt + self.d, self.phi
         u = self.J @ y
-        N = -(k * self.phi + kd * u[:, 2])
-        on = ((self.falling | (self.phi + self.dt * u[:, 2] < 0.0)) & (N > 0.0)).astype(float)
-        w = on if old is None else 0.5 * (old + on)
-        c = mu * on * N / np.sqrt(u[:, 0] ** 2 + u[:, 1] ** 2 + slip**2)
+        vn, x = u[:, 2], u @ ALONG.T + k / kd * self.e
+        s = np.linalg.norm(x, axis=1)
+        mass = np.array([self.mass[i] for i in self.body])
+        if first:
+            self.on0 = vn - 9.81 * dt + self.reach < 0.0
+            self.w = self.on0.astype(float)
+            count = np.array([self.on0[self.body == i].sum() for i in self.body])
+            kept = mass / (mass + dt * kd * count)
+            N = self.on0 * np.maximum(0.0, -k * phi - kd * np.maximum(kept * vn, vn))
+        else:
+            on1 = vn + np.where(self.on0, k / kd * phi, self.reach) < 0.0
+            self.w = 0.5 * (self.w + on1)
+            N = self.on0 * np.maximum(0.0, -k * phi - kd * vn)
+            s = s + np.maximum(0.0, self.c * s - dt * self.mu * N) / mass
+        self.c = dt * np.minimum(kd, self.mu * N / np.maximum(s, 1e-30))
         for m, J in enumerate(self.J):
-            A += self.dt * J.T @ np.diag([c[m], c[m], w[m] * kd]) @ J
-            b -= self.dt * w[m] * k * self.phi[m] * J[2]
-        return w
+            A += J.T @ np.diag([self.c[m], self.c[m], dt * self.w[m] * kd]) @ J
+            b -= J.T @ (self.c[m] * k / kd * self.e[m] @ ALONG)
+            b -= dt * self.w[m] * k * phi[m] * J[2]
 
-    def _joints(self, A, b, y, old):
-        stops = {}
+    def _dofs(self):
+        """(number of the joint, of the dof, damping, friction, stop or None) of each dof."""
         for i, joint in enumerate(self.robot.joints, 1):
-            for j, B, f in zip(
-                range(joint.v_slice.start, joint.v_slice.stop),
-                self.law.damping[i],
-                self.law.friction[i],
-                strict=True,
-            ):
-                A[j, j] += self.dt * (B + f / math.hypot(y[j], FADE))
-            stop = self.law.stop[i]
-            if stop is None:
-                continue
-            j = joint.v_slice.start
-            angle = self.q[joint.q_slice.start]
-            for side, gap in ((1.0, angle - stop.lower), (-1.0, stop.upper - angle)):
-                kd = stop.k * self.dt + stop.d
-                reaches = min(side * y[j], side * self.v_star[j]) * self.dt + gap < 0.0
-                on = float(reaches and stop.k * gap + kd * side * y[j] < 0.0)
-                w = on if old is None else 0.5 * (old[i, side] + on)
-                stops[i, side] = w
-                A[j, j] += self.dt * w * kd
-                b[j] -= self.dt * side * w * stop.k * gap
-        return stops
+            for n, j in enumerate(range(joint.v_slice.start, joint.v_slice.stop)):
+                yield i, j, self.law.damping[i][n], self.law.friction[i][n], self.law.stop[i]
+
+    def _gaps(self, i: int):
+        stop, angle = self.law.stop[i], self.q[self.robot.joints[i - 1].q_slice.start]
+        return ((1.0, angle - stop.lower), (-1.0, stop.upper - angle))
+
+    def _joints(self, A, b, y, first: bool) -> None:
+        """Adds the linear law of the joints, and keeps it: tau = rest - slope qd."""
+        dt, nv = self.dt, self.robot.nv
+        old = np.zeros(nv) if first else self.rub
+        self.rub, self.slope, self.rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+        self.stops = {} if first else self.stops
+        for i, j, damping, f, stop in self._dofs():
+            self.slope[j] = damping
+            if f is not None:
+                kd = f.k * dt + f.d
+                s = abs(y[j] + f.k / kd * self.wound[j])
+                s += max(0.0, old[j] * s - f.most) * dt / f.inertia
+                self.rub[j] = min(kd, f.most / s)
+                self.rest[j] -= self.rub[j] * f.k / kd * self.wound[j]
+            if stop is not None:
+                kd = stop.k * dt + stop.d
+                for side, gap in self._gaps(i):
+                    reach = gap / dt if gap > 0.0 else gap * stop.k / kd
+                    if first:
+                        w = float(side * y[j] + reach < 0.0)
+                        self.stops[i, side] = (w, w)
+                    else:
+                        w, first_w = self.stops[i, side]
+                        on = side * y[j] + (gap * stop.k / kd if first_w else reach) < 0.0
+                        self.stops[i, side] = (0.5 * (w + on), first_w)
+                    w = self.stops[i, side][0]
+                    self.slope[j] += w * kd
+                    self.rest[j] -= side * w * stop.k * gap
+        A += dt * np.diag(self.slope + self.rub)
+        b += dt * self.rest
+
+    def _cut(self, y) -> np.ndarray:
+        """The change of y by what is cut from the forces."""
+        dt, kd = self.dt, self.k * self.dt + self.d
+        u = self.J @ y
+        had = np.zeros((len(self.J), 3))
+        had[:, :2] = -self.c[:, None] / dt * (u @ ALONG.T + self.k / kd * self.e)
+        had[:, 2] = -self.w * (self.k * self.phi + kd * u[:, 2])
+        self.force = had.copy()
+        self.force[:, 2] = np.maximum(0.0, had[:, 2])
+        size = np.linalg.norm(had[:, :2], axis=1)
+        self.force[:, :2] *= np.minimum(1.0, self.mu * self.force[:, 2] / np.maximum(size, 1e-30))[:, None]
+        self.cut = np.abs(self.force - had).max() > 0.0
+        b = dt * np.einsum("mkv,mk->v", self.J, self.force - had)
+        slope = np.zeros(len(y))
+        for i, j, damping, f, stop in self._dofs():
+            slope[j] += damping
+            if f is not None:
+                force = self.rub[j] * (y[j] + f.k / (f.k * dt + f.d) * self.wound[j])
+                if abs(force) > f.most:
+                    b[j] += dt * (force - math.copysign(f.most, force))
+                else:
+                    slope[j] += self.rub[j]
+            if stop is not None:
+                kd = stop.k * dt + stop.d
+                for side, gap in self._gaps(i):
+                    w = self.stops[i, side][0]
+                    N = -w * (stop.k * gap + kd * side * y[j])
+                    if N < 0.0:
+                        b[j] -= dt * side * N
+                    else:
+                        slope[j] += w * kd
+        return np.linalg.solve(self.H + dt * np.diag(slope), b)
 
     @property
     def q_next(self) -> np.ndarray:
-        """q moved along y for dt, the base straight ahead while it turns."""
-        q, y, dt = self.q.copy(), self.y, self.dt
-        q[7:] += dt * y[6:]
-        q[4:7] = self.p + dt * self.R @ y[3:6]
-        x, y_, z, w = (Rotation.from_matrix(self.R) * Rotation.from_rotvec(dt * y[:3])).as_quat()
-        sign = math.copysign(1.0, np.dot([w, x, y_, z], q[:4]))
-        q[:4] = sign * np.array([w, x, y_, z])
-        return q
+        """q after the second drift."""
+        return drift(self.q, self.y, 0.5 * self.dt)[0]

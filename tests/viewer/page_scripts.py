@@ -24,6 +24,7 @@ NAMES = {
     "shape": keys.ShapeData,
     "node": keys.NodeData,
     "userData": keys.NodeData,
+    "ground": keys.GroundData,
     "counts": keys.CountData,
     "frames": keys.FramesData,
     "curve": keys.CurveData,

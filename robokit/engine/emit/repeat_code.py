@@ -63,7 +63,7 @@ class StepWriter(ChunkWriter):
         place = self.kind.values.get(number)
         if place is None or number in self.known:
             return super()._value(number) if place is None else f"%v{number}"
-        self.known.add(number)
+        self.known[number] = f"%v{number}"
         add, real, lanes = self.lines.append, self.real, self.plan.lanes
         scalar = f"%v{number}" if lanes == 1 else f"%s{number}"
         add(f"%a{number} = getelementptr {real.kind}, ptr %values, i64 {place}")

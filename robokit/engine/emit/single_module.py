@@ -77,7 +77,7 @@ def single_module(
     if shared is not None:
         body, workspace = batch_module(program, 1, name, quaternions, finite, shared=shared, width=width)
         result = out(f"call i64 @{name}_batch(ptr %args, ptr @one_row, ptr %ws, i64 0, i64 1)")
-        zeros = len(program.inputs) + len(program.outputs)
+        zeros = program.first_output + len(program.outputs)
         parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
     else:
         body, workspace, result = _straight(out, program, width, finite)
@@ -103,7 +103,7 @@ def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[s
         out.do(f"call void @chunk{k}(ptr %ws, ptr %args)")
     result = "0"
     if finite:
-        first = len(program.inputs)
+        first = program.first_output
         sizes = [math.prod(shape) for _, shape in program.outputs]
         bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
         result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
@@ -150,7 +150,7 @@ def _iterate(program: Program, width: int, name: str, feedback: Pairs) -> str:
     out = Lines()
     for output, source in feedback:
         size = program.inputs[source][1]
-        to, given = out.argument(source), out.argument(len(program.inputs) + output)
+        to, given = out.argument(source), out.argument(program.first_output + output)
         places = [(p, width) for p in _vector_places(size, width)] or [(p, 1) for p in range(size)]
         for place, lanes in places:
             x = out(f"load {vector(lanes)}, ptr {out.pointer(given, place)}, align 8")

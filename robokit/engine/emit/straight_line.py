@@ -2,15 +2,22 @@
 
 Each chunk is `void @chunkN(ptr ws, ptr args)`. A value is loaded at its first use in a chunk and stored
 where it is computed. Which instruction an operation is stands in trace/ops.py.
+
+Around nodes inside a guard there is a branch, taken where the condition holds in no lane. A value of the
+block that is used after it is then nothing in particular, in a register or in memory: the choices that read
+it do not choose it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.passes.chunks import Schedule
-from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS, TRUTHS
+from robokit.engine.passes.guards import Path
+from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TRUTHS
 from robokit.engine.trace.program import Program
 
 Fixed = tuple[int, int, float]
@@ -23,6 +30,26 @@ MOST_STORES = 256
 def _parts(items: list) -> Iterator[list]:
     for start in range(0, len(items), MOST_STORES):
         yield items[start : start + MOST_STORES]
+
+
+@dataclass
+class Branch:
+    """A guarded block that is being written.
+
+    Attributes:
+        condition: node that it is guarded by.
+        number: of its labels.
+        label: of the basic block before it.
+        known, pairs: names of the values that were at hand there.
+        made: nodes that the block computes.
+    """
+
+    condition: int
+    number: int
+    label: str
+    known: dict[int, str]
+    pairs: dict[int, str]
+    made: list[int]
 
 
 class ChunkWriter:
@@ -72,7 +99,7 @@ class ChunkWriter:
             value_of = self._value(number)
             for k, position in self.targets[number]:
                 self._output(k, position, value_of)
-        entry = []
+        entry = ["entry:"]
         for k in sorted(self.pointers):
             entry.append(f"%q{k} = getelementptr ptr, ptr %args, i64 {k}")
             entry.append(f"%p{k} = load ptr, ptr %q{k}, align 8")
@@ -86,16 +113,72 @@ class ChunkWriter:
     def _line(self, chunk: Sequence[int]) -> None:
         """Write the nodes of a chunk to ``self.lines``."""
         self.lines: list[str] = []
-        self.known: set[int] = set()
-        self.pairs: set[int] = set()
+        self.known: dict[int, str] = {}
+        self.pairs: dict[int, str] = {}
         self.pointers: set[int] = set()
-        for number in chunk:
+        self.loads: Counter[int] = Counter()
+        self.branches: list[Branch] = []
+        self.label, self.labels = "entry", 0
+        inside, last = self.plan.inside, dict[int, int]()
+        for position, number in enumerate(chunk if inside else ()):
+            last |= dict.fromkeys((*self.program.nodes[number][1:], *inside.get(number, ())), position)
+        for position, number in enumerate(chunk):
+            if inside:
+                self._go(inside.get(number, ()), position, last)
             self._compute(number)
-            self.known.add(number)
+            self.known[number] = f"%v{number}"
+            if self.branches:
+                self.branches[-1].made.append(number)
             if number in self.plan.stored:
                 self._store(number)
             for k, position in self.targets.get(number, ()):
                 self._output(k, position, f"%v{number}")
+        self._go((), len(chunk), last)
+
+    def _go(self, path: Path, position: int, last: Mapping[int, int]) -> None:
+        """Leave and enter guarded blocks until the conditions around are those of the path.
+
+        Args:
+            path: conditions, the outermost first.
+            position: in the chunk, of the node that comes next.
+            last: position in the chunk of the last use of each node.
+        """
+        shared = 0
+        while shared < min(len(path), len(self.branches)) and path[shared] == self.branches[shared].condition:
+            shared += 1
+        while len(self.branches) > shared:
+            self._leave(position, last)
+        for condition in path[shared:]:
+            mask, lanes = self._value(condition), self.plan.lanes
+            self.labels += 1
+            k = self.labels
+            if lanes > 1:
+                self.lines.append(f"%m{k} = bitcast {self.truth} {mask} to i{lanes}")
+                self.lines.append(f"%n{k} = icmp ne i{lanes} %m{k}, 0")
+                mask = f"%n{k}"
+            self.lines.append(f"br i1 {mask}, label %block{k}, label %after{k}")
+            self.branches.append(Branch(condition, k, self.label, dict(self.known), dict(self.pairs), []))
+            self._begin(f"block{k}")
+
+    def _leave(self, position: int, last: Mapping[int, int]) -> None:
+        """End the innermost guarded block; its values that are used later get a name after it."""
+        branch, before = self.branches.pop(), self.known
+        self.known, self.pairs = branch.known, branch.pairs
+        self.lines.append(f"br label %after{branch.number}")
+        end = self.label
+        self._begin(f"after{branch.number}")
+        for number in branch.made:
+            if last.get(number, -1) >= position:
+                kind = self.truth if self.program.nodes[number][0] in TRUTHS else self.t
+                self.known[number] = f"%f{number}x{branch.number}"
+                ways = f"[{before[number]}, %{end}], [poison, %{branch.label}]"
+                self.lines.append(f"{self.known[number]} = phi {kind} {ways}")
+                if self.branches:
+                    self.branches[-1].made.append(number)
+
+    def _begin(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.label = label
 
     def _address(self, number: int, name: str) -> None:
         """Make the name the address of a node's place in memory."""
@@ -110,20 +193,24 @@ class ChunkWriter:
         if node[0] == CONST:
             return self._constant(node[1])
         if number in self.known:
-            return f"%v{number}"
-        self.known.add(number)
+            return self.known[number]
+        # What was loaded in a guarded block is loaded again after it, under another name.
+        again = self.loads[number]
+        self.loads[number] += 1
+        own = f"{number}r{again}" if again else f"{number}"
+        self.known[number] = f"%v{own}"
         if self.direct and node[0] == INPUT:
             self.pointers.add(node[1])
-            add(f"%a{number} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
-            add(f"%v{number} = load double, ptr %a{number}, align 8")
-            return f"%v{number}"
+            add(f"%a{own} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
+            add(f"%v{own} = load double, ptr %a{own}, align 8")
+            return f"%v{own}"
         truth = node[0] in TRUTHS
-        name = f"%t{number}" if truth else f"%v{number}"
-        self._address(number, f"%a{number}")
-        add(f"{name} = load {t}, ptr %a{number}, align {self.align}")
+        name = f"%t{own}" if truth else f"%v{own}"
+        self._address(number, f"%a{own}")
+        add(f"{name} = load {t}, ptr %a{own}, align {self.align}")
         if truth:
-            add(f"%v{number} = fcmp une {t} {name}, {self._constant(0.0)}")
-        return f"%v{number}"
+            add(f"%v{own} = fcmp une {t} {name}, {self._constant(0.0)}")
+        return f"%v{own}"
 
     def _store(self, number: int) -> None:
         value = f"%v{number}"
@@ -135,7 +222,7 @@ class ChunkWriter:
         self.lines.append(f"store {self.t} {value}, ptr %b{number}, align {self.align}")
 
     def _output(self, k: int, position: int, value: str) -> None:
-        pointer = len(self.program.inputs) + k
+        pointer = self.program.first_output + k
         self.pointers.add(pointer)
         name = f"%o{k}x{position}"
         self.lines.append(f"{name} = getelementptr double, ptr %p{pointer}, i64 {position}")
@@ -143,6 +230,9 @@ class ChunkWriter:
 
     def _compute(self, number: int) -> None:
         opcode, *operands = self.program.nodes[number]
+        if opcode == LOOKUP:
+            self._lookup(number, self.program.nodes[operands[0]][1], self._value(operands[1]))
+            return
         values = [self._value(n) for n in operands]
         if OPERATIONS[opcode].paired:
             values = [self._pair(operands[0], values[0])]
@@ -150,8 +240,34 @@ class ChunkWriter:
 
     def _pair(self, angle: int, value: str) -> str:
         """Sine and cosine of an angle, computed once in a chunk."""
-        name = f"%w{angle}"
         if angle not in self.pairs:
-            self.pairs.add(angle)
+            name = self.pairs[angle] = f"%w{angle}x{self.labels}"
             self.lines.append(f"{name} = call {{{self.t}, {self.t}}} @sincos({self.t} {value})")
-        return name
+        return self.pairs[angle]
+
+    def _lookup(self, number: int, table: int, index: str) -> None:
+        """An entry of a table for each lane, at an index that is rounded down and clamped."""
+        k, lanes, t = len(self.program.inputs) + table, self.plan.lanes, self.t
+        self.pointers.add(k)
+        zero, last = self._constant(0.0), self._constant(float(self.program.tables[table][1] - 1))
+        places, scalar = vector(lanes, "i32"), self.real.kind
+        # A comparison with NaN is false: the first entry.
+        self.lines += [
+            f"%la{number} = fcmp ogt {t} {index}, {zero}",
+            f"%lb{number} = select {self.truth} %la{number}, {t} {index}, {t} {zero}",
+            f"%lc{number} = fcmp olt {t} %lb{number}, {last}",
+            f"%ld{number} = select {self.truth} %lc{number}, {t} %lb{number}, {t} {last}",
+            f"%le{number} = fptosi {t} %ld{number} to {places}",
+        ]
+        for lane in range(lanes):
+            own = f"{number}x{lane}"
+            place, name = f"%le{number}", f"%v{number}"
+            if lanes > 1:
+                place, name = f"%lf{own}", f"%lg{own}"
+                self.lines.append(f"{place} = extractelement {places} %le{number}, i32 {lane}")
+            self.lines.append(f"%lh{own} = getelementptr {scalar}, ptr %p{k}, i32 {place}")
+            self.lines.append(f"{name} = load {scalar}, ptr %lh{own}, align {self.real.bytes}")
+            if lanes > 1:
+                before = "poison" if lane == 0 else f"%li{number}x{lane - 1}"
+                whole = f"%v{number}" if lane == lanes - 1 else f"%li{own}"
+                self.lines.append(f"{whole} = insertelement {t} {before}, {scalar} {name}, i32 {lane}")

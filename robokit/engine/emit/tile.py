@@ -38,7 +38,7 @@ class Tile:
         self.t = vector(plan.lanes, real.kind)
         self.input_mark, self.output_mark, self.norm_error = range(plan.slots, plan.slots + 3)
         self.stride = plan.slots + 3
-        self.count = len(program.inputs) + len(program.results)
+        self.count = program.first_output + len(program.results)
 
     def prepared(self) -> str:
         """Instructions, once a workspace: constant outputs are stored, marks are set to 0."""

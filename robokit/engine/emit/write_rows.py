@@ -39,7 +39,7 @@ class RowWriter(Tile):
         mark = self._load(self.output_mark) if self.finite else ""
         for k, row in enumerate(self.program.results):
             if row:
-                places = self._pointers(len(self.program.inputs) + k, rows)
+                places = self._pointers(self.program.first_output + k, rows)
                 if self.past_caches and worth_aligning(len(row), self.w):
                     self._write_aligned(k, row, places)
                 else:

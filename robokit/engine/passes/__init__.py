@@ -1,6 +1,7 @@
 """What is done to a recorded graph before it is written.
 
 multiply_add  sums of products in the order that makes fused multiply-adds
+guards        blocks that run only where a lane needs them
 chunks        the line of operations cut into functions, and places in memory
 repeats       iterations that do the same, found and planned
 """

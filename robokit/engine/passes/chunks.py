@@ -13,9 +13,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
+from robokit.engine.passes.guards import Path, blocks
 from robokit.engine.trace.ops import CONST, COS, INPUT, SIN
 from robokit.engine.trace.program import Program
 
@@ -47,6 +48,7 @@ class Schedule:
         constants: slot of each constant that is an output (only with `bundled`).
         slot_of_input: slot of each input's scalars by (input, offset) (only with `bundled`).
         slots: slots in all.
+        inside: conditions of the guards around each node, the outermost first; nothing where there are none.
     """
 
     lanes: int
@@ -57,6 +59,7 @@ class Schedule:
     constants: dict[float, int]
     slot_of_input: dict[tuple[int, int], int]
     slots: int
+    inside: dict[int, Path] = field(default_factory=dict)
 
 
 @dataclass
@@ -137,14 +140,15 @@ def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_ru
     nodes = program.nodes
     places = fixed_places(program, bundled, shortest_run)
     slot, kept, slots = dict(places.slot), places.kept, places.slots
-    order = [n for n in program.order if n not in slot]
+    order, inside = blocks(program)
+    order = [n for n in order if n not in slot]
     weight = Counter(r for row in program.results for r in row if type(r) is int and not bundled)
     chunks = cut(program, order, [1 + STORE * weight[n] for n in order], size)
     home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
     # Inputs, sines and cosines are there before the first chunk (-1), and free once they are read for good.
     last = home | dict.fromkeys(slot, -1)
     for n, k in home.items():
-        for operand in nodes[n][1:]:
+        for operand in (*nodes[n][1:], *inside.get(n, ())):
             if operand in last and last[operand] < k:
                 last[operand] = k
     stored = {n for n in home if n in kept or last[n] > home[n]}
@@ -165,9 +169,8 @@ def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_ru
                     slots += 1
                 if n not in kept:
                     ending[last[n]].append(slot[n])
-    return Schedule(
-        lanes, chunks, slot, stored, places.angles, places.constants, places.inputs(program), slots
-    )
+    fixed = places.angles, places.constants, places.inputs(program)
+    return Schedule(lanes, chunks, slot, stored, *fixed, slots, inside)
 
 
 def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:

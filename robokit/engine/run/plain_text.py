@@ -17,7 +17,9 @@ SECONDS = 1e-5
 """A guess of the time per state of a batch."""
 
 
-def run_text(text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> None:
+def run_text(
+    text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None, tables: int = 0
+) -> None:
     """Run a text once.
 
     Args:
@@ -25,17 +27,19 @@ def run_text(text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray
         arrays: (n,) or (rows, n) each.
         outs: what it returns is written to these.
         rows: states of the batch; None for one state.
+        tables: how many of the arrays, the last ones, are tables: (n,) each, given to the text as they are.
     """
+    inputs, shared = arrays[: len(arrays) - tables], arrays[len(arrays) - tables :]
     if rows is None:
         try:
-            results = text(*(a.tolist() for a in arrays))
+            results = text(*(a.tolist() for a in inputs), *shared)
         except (ValueError, ArithmeticError):  # Python raises where the processor answers NaN
-            run_text(text, arrays, [o[None] for o in outs], 1)
+            run_text(text, arrays, [o[None] for o in outs], 1, tables)
             return
     else:
-        columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in arrays]
+        columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in inputs]
         with np.errstate(all="ignore"):
-            results = text(*map(list, columns))
+            results = text(*map(list, columns), *shared)
     for o, row in zip(outs, results, strict=True):
         flat = o.reshape(-1) if rows is None else o.reshape(rows, math.prod(o.shape[1:]))
         for k, x in enumerate(row):
@@ -43,7 +47,12 @@ def run_text(text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray
 
 
 def iterate_text(
-    text: Text, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], feedback: Pairs, steps: int
+    text: Text,
+    arrays: Sequence[np.ndarray],
+    outs: Sequence[np.ndarray],
+    feedback: Pairs,
+    steps: int,
+    tables: int = 0,
 ) -> int:
     """Run a text again and again, each time with its fed-back outputs as inputs.
 
@@ -53,14 +62,15 @@ def iterate_text(
         outs: the last outputs are written to these.
         feedback: (output, input) pairs.
         steps: how many runs.
+        tables: as in :func:`run_text`.
 
     Returns:
         the runs done: fewer where an input was not finite.
     """
     for done in range(steps):
-        if not all(np.isfinite(a).all() for a in arrays):
+        if not all(np.isfinite(a).all() for a in arrays[: len(arrays) - tables]):
             return done
-        run_text(text, arrays, outs, None)
+        run_text(text, arrays, outs, None, tables)
         for o, i in feedback:
             arrays[i][:] = outs[o].reshape(-1)
     return max(steps, 0)

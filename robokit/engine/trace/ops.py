@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.spatial.scalars import cos, sin, where
+from robokit.spatial.scalars import cos, lookup, sin, where
 
 Slope = Callable[..., Any]
 """(d, value, *operands) -> d times the derivative of the value with respect to one operand.
@@ -37,7 +37,7 @@ class Operation:
             `{truth}` for that of a truth, `{true}` for the constant, `{suffix}` for the ending of
             intrinsics. A paired operation has one operand, the pair that @sincos returned.
         slopes: derivative with respect to each operand; none where the value is a truth, which changes
-            only in jumps, and None for an operand that is one.
+            only in jumps, and None for an operand that is one, or a table.
         count: what it counts as; "" where it is not counted.
         flop: whether it is a floating-point operation: an addition, multiplication, division or root.
         commutes: whether operands may change places; the smaller node is then written first.
@@ -67,8 +67,11 @@ class Operation:
         return self.notation.count("%s")
 
 
-INPUT, CONST = -2, -1
-"""Opcodes of what computes nothing: (INPUT, input, offset), (CONST, value). All others are larger."""
+TABLE, INPUT, CONST = -3, -2, -1
+"""Opcodes of what computes nothing: (TABLE, table), (INPUT, input, offset), (CONST, value).
+
+All others are larger.
+"""
 
 OPERATIONS: list[Operation] = []
 """Every operation, by its opcode."""
@@ -186,6 +189,26 @@ SELECT = _operation(
     "select {truth} %s, {t} %s, {t} %s",
     slopes=(None, lambda d, y, c, a, b: where(c, d, 0.0), lambda d, y, c, a, b: where(c, 0.0, d)),
     count="select",
+)
+# A choice for whose first number a block is guarded (passes/guards.py).
+GUARD = _operation(
+    "guarded choice",
+    "(%s ? %s : %s)",
+    OPERATIONS[SELECT].value,
+    OPERATIONS[SELECT].llvm,
+    slopes=OPERATIONS[SELECT].slopes,
+    count="select",
+)
+FLOOR = _operation(
+    "floor",
+    "floor(%s)",
+    lambda a: float(math.floor(a)) if math.isfinite(a) else a,
+    intrinsic="floor",
+    slopes=(lambda d, y, a: 0.0 * d,),
+)
+# More than one instruction: emit/straight_line.py writes it.
+LOOKUP = _operation(
+    "lookup", "%s[%s]", lookup, "%s[%s]", slopes=(None, lambda d, y, t, a: 0.0 * d), count="lookup"
 )
 # Comparisons are ordered: false where a number is NaN.
 LT = _operation("less", "%s < %s", operator.lt, "fcmp olt {t} %s, %s", count="compare", truth=True)

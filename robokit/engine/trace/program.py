@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from robokit.engine.trace.graph import Graph, Node
-from robokit.engine.trace.ops import CONST, OPERATIONS, counted, flops
+from robokit.engine.trace.ops import CONST, OPERATIONS, TABLE, counted, flops
 
 
 @dataclass
@@ -21,6 +22,7 @@ class Program:
         results: for each output its scalars in row-major order: a node number, or a float if constant.
         marks: node numbers at which iterations of the text begin.
         counts: operations by what they count as (see :func:`robokit.engine.trace.ops.counted`).
+        tables: (name, number of entries) of each table.
     """
 
     inputs: list[tuple[str, int]]
@@ -30,6 +32,7 @@ class Program:
     results: list[list[int | float]]
     marks: list[int]
     counts: dict[str, int] = field(default_factory=dict)
+    tables: list[tuple[str, int]] = field(default_factory=list)
 
     @classmethod
     def finish(
@@ -38,6 +41,7 @@ class Program:
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
         results: Sequence[Sequence[int | float]],
+        tables: Sequence[tuple[str, int]] = (),
     ) -> Program:
         """Drop what no output needs and count what is left.
 
@@ -46,6 +50,7 @@ class Program:
             inputs: (name, number of scalars) of each input.
             outputs: (name, shape) of each output.
             results: for each output its scalars: a signed reference (int) or a constant (float).
+            tables: (name, number of entries) of each table.
         """
         plain = [[graph.plain(r) if type(r) is int else r for r in row] for row in results]
         for row in plain:
@@ -68,7 +73,12 @@ class Program:
                         needed[operand] = 1
         order.reverse()
         counts = counted(nodes[number] for number in order)
-        return cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, counts)
+        return cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, counts, list(tables))
+
+    @property
+    def first_output(self) -> int:
+        """Place of the first output among the arguments, which are inputs, tables and outputs."""
+        return len(self.inputs) + len(self.tables)
 
     @property
     def flops(self) -> int:
@@ -83,15 +93,18 @@ class Program:
         """Run the graph in plain Python: the oracle that compiled code is compared with.
 
         Args:
-            arguments: one sequence of floats per input.
+            arguments: one sequence of floats per input, then one per table.
         """
-        value: dict[int, float] = {}
+        value: dict[int, Any] = {}
         nodes = self.nodes
 
-        def get(number: int) -> float:
-            if number not in value:  # inputs and constants are not in the order
+        def get(number: int) -> Any:
+            if number not in value:  # inputs, constants and tables are not in the order
                 node = nodes[number]
-                value[number] = node[1] if node[0] == CONST else float(arguments[node[1]][node[2]])
+                if node[0] == TABLE:
+                    value[number] = arguments[len(self.inputs) + node[1]]
+                else:
+                    value[number] = node[1] if node[0] == CONST else float(arguments[node[1]][node[2]])
             return value[number]
 
         for number in self.order:

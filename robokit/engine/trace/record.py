@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from robokit.engine.trace.graph import Graph
-from robokit.engine.trace.ops import INPUT
+from robokit.engine.trace.ops import INPUT, TABLE
 from robokit.engine.trace.program import Program
-from robokit.engine.trace.scalar import Scalar
+from robokit.engine.trace.scalar import Scalar, Table
 from robokit.spatial.scalars import telling
 
 
@@ -20,16 +20,18 @@ def trace(
     outputs: Sequence[tuple[str, tuple[int, ...]]],
     budget: int = 400_000,
     signed: bool = False,
+    tables: Sequence[tuple[str, int]] = (),
 ) -> Program:
     """Record what a text computes.
 
     Args:
-        text: called with one list of scalars per input; returns one flat, row-major sequence of scalars
-            (traced or plain numbers) per output.
+        text: called with one list of scalars per input, then one table per table; returns one flat,
+            row-major sequence of scalars (traced or plain numbers) per output.
         inputs: (name, number of scalars) of each input.
         outputs: (name, shape) of each output.
         budget: most nodes to record.
         signed: whether constants keep their sign (see :class:`Graph`).
+        tables: (name, number of entries) of each table.
 
     Raises:
         TraceTooLarge: the text records more than budget nodes.
@@ -40,11 +42,12 @@ def trace(
         [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
         for k, (_, size) in enumerate(inputs)
     ]
+    given = [Table(graph, graph.add((TABLE, k))) for k in range(len(tables))]
     collecting = gc.isenabled()
     gc.disable()  # half the time of a trace would go into looking for cycles among nodes; there are none
     try:
         with telling(graph.mark):
-            returned = [list(row) for row in text(*arguments)]
+            returned = [list(row) for row in text(*arguments, *given)]
     finally:
         if collecting:
             gc.enable()
@@ -52,4 +55,4 @@ def trace(
     if [len(row) for row in returned] != sizes:
         raise ValueError(f"the text returned {[len(row) for row in returned]} scalars, declared are {sizes}")
     results = [[x.ref if type(x) is Scalar else float(x) for x in row] for row in returned]
-    return Program.finish(graph, inputs, outputs, results)
+    return Program.finish(graph, inputs, outputs, results, tables)

@@ -10,6 +10,7 @@ Sums and products are stored with the smaller node first and without signs (see 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -21,7 +22,10 @@ from robokit.engine.trace.ops import (
     COS,
     DIV,
     EQ,
+    FLOOR,
+    GUARD,
     LE,
+    LOOKUP,
     LT,
     MUL,
     NOT,
@@ -239,7 +243,7 @@ def _sine_and_cosine(x: Scalar) -> tuple[Scalar, Scalar]:
     return _function(SIN, x), _function(COS, x)
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
     """The first where the condition holds, else the second; both are computed."""
     if not isinstance(condition, Truth):
         return a if condition else b
@@ -248,8 +252,32 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if first == second:
         return a
     if first < 0 and second < 0:
-        return Scalar(graph, -graph.record(SELECT, condition.number, -first, -second))
-    return Scalar(graph, graph.record(SELECT, condition.number, graph.plain(first), graph.plain(second)))
+        return Scalar(graph, -graph.record(opcode, condition.number, -first, -second))
+    return Scalar(graph, graph.record(opcode, condition.number, graph.plain(first), graph.plain(second)))
+
+
+def guard(condition: Any, text: Callable[[], Sequence[Any]], *fallbacks: Any) -> list[Any]:
+    """As :func:`where` of each value of the text, which runs only if the condition holds in some lane."""
+    pairs = zip(text(), fallbacks, strict=True)
+    return [where(condition, value, fallback, GUARD) for value, fallback in pairs]
+
+
+def floor(x: Scalar) -> Scalar:
+    """The largest whole number that is not above x."""
+    return _function(FLOOR, x)
+
+
+class Table:
+    """A constant table, an argument of the kernel, whose entries are known only when it runs."""
+
+    __slots__ = ("graph", "number")
+
+    def __init__(self, graph: Graph, number: int) -> None:
+        self.graph, self.number = graph, number
+
+    def lookup(self, index: Any) -> Scalar:
+        """The entry at the index, rounded down and clamped to the table."""
+        return Scalar(self.graph, self.graph.record(LOOKUP, self.number, _number(self.graph, index)))
 
 
 def maximum(a: Any, b: Any) -> Any:
@@ -268,7 +296,15 @@ def atan2(y: Any, x: Any) -> NoReturn:
 
 
 FUNCTIONS = SimpleNamespace(
-    sin=sin, cos=cos, sqrt=sqrt, where=where, maximum=maximum, minimum=minimum, atan2=atan2
+    sin=sin,
+    cos=cos,
+    sqrt=sqrt,
+    floor=floor,
+    where=where,
+    guard=guard,
+    maximum=maximum,
+    minimum=minimum,
+    atan2=atan2,
 )
 
 for _type in (Scalar, Truth):

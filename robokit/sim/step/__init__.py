@@ -1,10 +1,22 @@
 """One time step of a robot, as a text for the engine.
 
 step_kernel          the kernel, and what goes into it
-integrators          methods
-contact              contacts, limits, damping and friction in one solve
+problem              a robot and all that acts on it
+integrators          methods, and the text of those for passive motion
+drift_kick_drift     the step of falls
+settle               its kick: contacts, limits, damping and friction in one solve
+effective_mass       how heavy bodies and joints are to a push
+implicit_sweep       the sweep that solves for velocities
+moving_axes          configurations moved along velocities, and the velocity products that go with it
+contact              the points of a body on the ground
+surfaces             what a point can touch: distance, normal, velocity
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
+loop_impulses        what holds loop joints closed
+drives               forces of actuators, within their limits
+outside              forces from outside: pushes, wrenches on the base
 momentum_projection  momentum kept to rounding
-ledger               what a step adds to the running sums
+books                what a step enters into the ledger, and the momentum that it keeps
+ledger               the running sums
+carried              what a step hands to the next one besides q and v
 """

@@ -1,18 +1,21 @@
-"""One time step's solve for contacts, joint limits, joint damping and dry friction together.
+"""The points of one body on a plane: linearised for a sweep, and the forces that act in the end.
 
-    (H + dt K + dt b) y = H v* + dt (J^T e + tau)
+A point at the height phi with the velocity u feels, over a step of dt with u at its end,
 
-y is the velocity at the step's end, v* the one without these forces; H v* is J^T times the momenta
-I_i V*_i. Contacts with the resting ground, linearised, add a spatial matrix K_i to the inertia of the
-body they touch and nothing else, and joint forces add to D: the system keeps H's branch-induced
-sparsity, and one articulated-body sweep solves it.
+    N = max(0, -k phi - kd n . u)                                      normal, kd = k dt + d
+    t = -min(kd_t, mu N / |x|) x,  x = u_t + r e,  r = k_t / kd_t      friction
 
-Normal force N = max(0, -k phi - (k dt + d) n . u), friction of at most mu N by iterated re-weighting,
-both linearised at the last iterate. Every iteration solves afresh from v*, so nothing accumulates.
+e is the point's anchor: how far a bristle between point and ground is bent, at most mu N / k_t. A point that
+sticks is held by a spring and does not creep. Without anchors friction fades below the speed ``slip``:
+t = -mu N u_t / sqrt(u_t^2 + slip^2).
 
-Source: articulated-body algorithm, RBDA table 7.1 and seeds 002, with implicit external forces.
-Differs: no velocity-product terms (they are in v*); I^a S = 0 does not hold where a joint has damping.
-Cost: O(n) an iteration, and about 75 operations a contact point.
+Each sweep solves with both linearised at the last iterate: a point is on or off, and friction is a
+damper c. Where the last iterate pulls or leaves Coulomb's cone, the force that acts is cut to what is allowed
+(:meth:`BodyContact.act`).
+
+Source: 7-contact of this project's notes; linearised friction as in iteratively re-weighted least squares,
+bristles as in P. Dahl (1968) and S. Cundall and O. Strack (1979).
+Cost: about 100 operations a point and sweep.
 """
 
 from __future__ import annotations
@@ -21,275 +24,238 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.algorithms.aba import combine, without_joint
-from robokit.algorithms.coupling import coupled_solve
-from robokit.algorithms.crba import composite
 from robokit.model.tree import Tree
-from robokit.sim.step.joint_forces import JointLaw, JointState
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
 from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
-from robokit.spatial.linear import ldl, ldl_solve
-from robokit.spatial.scalars import Scalar, is_zero, maximum, sqrt, where
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 BodyPoint = tuple[tuple[float, float, float], float]
 """Position in body coordinates [m] and radius [m]."""
 
+TANGENTIAL = 1.0
+"""Stiffness of a bristle over that of the ground."""
+
+SLOWEST = 1e-9
+"""Speed below which a bristle's friction has no direction [m/s]."""
+
 
 @dataclass(frozen=True)
 class GroundLaw:
-    """Constants of the contact law as scalars: plain numbers or inputs of a kernel."""
+    """Constants of the contact law as scalars: plain numbers or inputs of a kernel.
+
+    Attributes:
+        height: of the ground [m].
+        k, d: of a point [N/m], [N s/m].
+        slip: speed below which friction fades out [m/s]; None where points have anchors.
+        mu: friction coefficient of each touching body.
+        mass: effective mass of each touching body [kg].
+    """
 
     height: Scalar
     k: Scalar
     d: Scalar
-    slip: Scalar
+    slip: Scalar | None
     mu: Sequence[Scalar]
+    mass: Sequence[Scalar]
 
 
-class Settled:
-    """Outcome of :func:`settle`.
+@dataclass(frozen=True)
+class Axes:
+    """World axes and a height in a body's coordinates: normal, two tangents, height of the origin [m]."""
 
-    Attributes:
-        y: new velocities by joint.
-        V: velocities of the bodies at y, body coordinates.
-        impulse: ground's force on body i at y times dt, body coordinates; None where it has no points.
-        joint_force: (damping and friction, limits) of each joint, by dof.
-        contacts: BodyContact of each touching body.
-        residual: largest change of a touching body's velocity in the last iteration [m/s].
-    """
+    n: Vector3
+    along_x: Vector3
+    along_y: Vector3
+    z: Scalar
 
-    __slots__ = ("V", "contacts", "impulse", "joint_force", "residual", "y")
-    y: list[list[Scalar]]
-    V: list[Motion]
-    impulse: list[Force | None]
-    joint_force: list[tuple[list[Scalar], list[Scalar]]]
-    contacts: list[BodyContact]
-    residual: Scalar
+
+def ground_axes(tree: Tree, X: Sequence[Transform | None], height: Scalar) -> list[Axes]:
+    """The ground's axes in the coordinates of the bodies 0..N."""
+    out = [Axes(Vector3(0.0, 0.0, 1.0), Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), -height)]
+    for i in tree.outward():
+        Xi, above = X[i], out[tree.parent[i]]
+        assert Xi is not None
+        n, x, y = (Xi.E @ axis for axis in (above.n, above.along_x, above.along_y))
+        out.append(Axes(n, x, y, above.z + above.n.dot(Xi.r)))
+    return out
+
+
+@dataclass(frozen=True)
+class Velocities:
+    """Of one point: along the normal, and of its bristle along the two tangents [m/s]."""
+
+    vn: Scalar
+    x: tuple[Scalar, Scalar]
+
+    @property
+    def sliding(self) -> Scalar:
+        """|x|^2."""
+        return self.x[0] * self.x[0] + self.x[1] * self.x[1]
 
 
 class BodyContact:
-    """The points of one body in one step: geometry fixed, forces linearised again and again."""
+    """The points of one body in one step.
+
+    Attributes:
+        i: number of the body.
+        p: positions, body coordinates [m].
+        phi: heights over the ground [m].
+        anchors: bristles at the step's end (they do not move in it) [m]; empty without.
+    """
 
     def __init__(
         self,
         i: int,
         points: Sequence[BodyPoint],
-        n: Vector3,
-        z: Scalar,
+        axes: Axes,
         mu: Scalar,
+        mass: Scalar,
         law: GroundLaw,
         dt: Scalar,
+        falling: Scalar,
     ) -> None:
-        self.i, self.n, self.z, self.mu, self.law, self.dt = i, n, z, mu, law, dt
+        self.i, self.axes, self.mu, self.mass, self.law, self.dt = i, axes, mu, mass, law, dt
+        self.falling = falling
         self.kd = law.k * dt + law.d
+        self.rho = law.k / self.kd
+        self.k_t = law.k * TANGENTIAL
+        self.kd_t = self.k_t * dt + law.d * TANGENTIAL**0.5
+        self.r = self.k_t / self.kd_t
+        n = axes.n
         # The point of a sphere that would touch first lies under its centre.
         self.p = [Vector3(*p) - n * r if r else Vector3(*p) for p, r in points]
-        self.phi = [n.dot(Vector3(*p)) + (z - r) for p, r in points]
-        self.w: list[Scalar] | None = None
-        self.c: list[Scalar] = []
-        self.falling: list[Any] = []
+        self.phi = [n.dot(Vector3(*p)) + (axes.z - r) for p, r in points]
+        self.reach = [where(phi > 0.0, phi / dt, self.rho * phi) for phi in self.phi]
+        self.anchors: list[tuple[Scalar, Scalar]] = []
 
-    def speeds(self, V: Motion) -> tuple[list[Vector3], list[Scalar]]:
-        """u and n . u of every point."""
-        u = [V.lin + V.ang.cross(p) for p in self.p]
-        return u, [self.n.dot(x) for x in u]
+    def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
+        """Bend the bristles by what the points have moved in the last step, at the velocity V."""
+        for at, phi, (ex, ey) in zip(self._speeds(V), self.phi, anchors, strict=True):
+            ux, uy = at.x
+            ex, ey = ex + self.dt * ux, ey + self.dt * uy
+            N = maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0)
+            most = self.mu * N / self.k_t
+            length = sqrt(ex * ex + ey * ey + 1e-30)
+            keep = minimum(most / length, 1.0)
+            self.anchors.append((ex * keep, ey * keep))
 
-    def expect(self, V_star: Motion) -> None:
-        """Note which points would be below the surface after a step at V*."""
-        _, vn = self.speeds(V_star)
-        self.falling = [phi + self.dt * s < 0.0 for phi, s in zip(self.phi, vn, strict=True)]
+    def _speeds(self, V: Motion) -> list[Velocities]:
+        """Of every point at the body's velocity V; x includes the bristle once there is one."""
+        out = []
+        n, tx, ty = self.axes.n, self.axes.along_x, self.axes.along_y
+        for m, p in enumerate(self.p):
+            u = V.lin + V.ang.cross(p)
+            x, y = tx.dot(u), ty.dot(u)
+            if self.anchors:
+                ex, ey = self.anchors[m]
+                x, y = x + self.r * ex, y + self.r * ey
+            out.append(Velocities(n.dot(u), (x, y)))
+        return out
 
-    def linearise(self, V: Motion) -> tuple[ArticulatedInertia, Force]:
-        """dt K_i and the impulse dt e_i at V = 0, from the iterate V."""
-        law, mu = self.law, self.dt * self.mu
-        u, vn = self.speeds(V)
-        first = self.w is None
-        w: list[Scalar] = []
+    # ---- sweeps ------------------------------------------------------------------------------------
+
+    def foresee(self, V: Motion) -> None:
+        """Points and dampers of the first sweep, from the velocity V at the start.
+
+        A point is on if it would reach the surface. Its normal force is foreseen for the velocity that the
+        body keeps where all its points brake it: that at V would be too large at an impact.
+        """
+        law, dt, speeds = self.law, self.dt, self._speeds(V)
+        self.on0 = [at.vn - self.falling + reach < 0.0 for at, reach in zip(speeds, self.reach, strict=True)]
+        self.w = [where(on, 1.0, 0.0) for on in self.on0]
+        kept = self.mass / (self.mass + dt * self.kd * sum(self.w, 0.0))
         self.c = []
-        W, C = Moments(), Moments()
-        for m, (p, phi) in enumerate(zip(self.p, self.phi, strict=True)):
-            N = -(law.k * phi + self.kd * vn[m])
-            gate = self.falling[m] | (phi + self.dt * vn[m] < 0.0)
-            on = where(gate & (N > 0.0), 1.0, 0.0)
+        for at, phi, w in zip(speeds, self.phi, self.w, strict=True):
+            N = w * maximum(-(law.k * phi + self.kd * maximum(kept * at.vn, at.vn)), 0.0)
+            self.c.append(self._damper(N, at.sliding))
+
+    def look_again(self, V: Motion) -> None:
+        """Points and dampers of the next sweep, from the iterate V.
+
+        A point that ought to slide is foreseen at the speed that its body gains by what friction cannot hold.
+        """
+        law, dt = self.law, self.dt
+        for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
+            on = at.vn + where(self.on0[m], self.rho * phi, self.reach[m]) < 0.0
             # Half of the old set stays: a set that is re-evaluated sharply flips in 2-cycles.
-            w.append(on if first else 0.5 * (self.w[m] + on))  # type: ignore[index]
-            sliding = sqrt(maximum(u[m].dot(u[m]) - vn[m] * vn[m], 0.0) + law.slip * law.slip)
-            c = mu * on * N / sliding
-            self.c.append(c)
-            W = W + Moments.of(w[m], p)
-            C = C + Moments.of(c, p)
-        self.w = w
-        K = isotropic(C) + along(W * (self.dt * self.kd) - C, self.n)
-        return K, push(W, self.n, self.z) * (self.dt * law.k)
+            self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
+            N = where(self.on0[m], maximum(-(law.k * phi + self.kd * at.vn), 0.0), 0.0)
+            s = sqrt(at.sliding)
+            beyond = maximum(self.c[m] * s - dt * self.mu * N, 0.0) / self.mass
+            self.c[m] = self._damper(N, (s + beyond) * (s + beyond))
 
-    def point_forces(self, V: Motion) -> list[Vector3]:
-        """Force at every point at the velocity V, body coordinates [N]."""
-        assert self.w is not None
-        u, vn = self.speeds(V)
-        forces = []
-        for m, phi in enumerate(self.phi):
-            N = -self.w[m] * (self.law.k * phi + self.kd * vn[m])
-            c = self.c[m] / self.dt
-            forces.append(self.n * (N + c * vn[m]) - u[m] * c)
-        return forces
+    def _damper(self, N: Scalar, square: Scalar) -> Scalar:
+        """dt times the damper that gives the friction mu N at a speed of that square, at most a bristle's."""
+        slip = self.law.slip
+        if slip is not None:
+            return self.dt * self.mu * N / sqrt(square + slip * slip)
+        return self.dt * minimum(self.mu * N / sqrt(square + SLOWEST * SLOWEST), self.kd_t)
 
+    def linear(self) -> tuple[ArticulatedInertia, Force]:
+        """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
+        n, W, C = self.axes.n, Moments(), Moments()
+        bent = Force.zero()
+        for m, p in enumerate(self.p):
+            W = W + Moments.of(self.w[m], p)
+            C = C + Moments.of(self.c[m], p)
+            if self.anchors:
+                ex, ey = self.anchors[m]
+                f = (self.axes.along_x * ex + self.axes.along_y * ey) * (self.c[m] * self.r)
+                bent = bent + Force(p.cross(f), f)
+        K = isotropic(C) + along(W * (self.dt * self.kd) - C, n)
+        return K, push(W, n, self.axes.z) * (self.dt * self.law.k) - bent
 
-def verticals(
-    tree: Tree, X: Sequence[Transform | None], height: Scalar
-) -> tuple[list[Vector3], list[Scalar]]:
-    """World z axis in each body's axes, and the height of each body's origin over the ground."""
-    n, z = [Vector3(0.0, 0.0, 1.0)], [-height]
-    for i in tree.outward():
-        Xi, p = X[i], tree.parent[i]
-        assert Xi is not None
-        n.append(Xi.E @ n[p])
-        z.append(z[p] + n[p].dot(Xi.r))
-    return n, z
+    # ---- what acts ---------------------------------------------------------------------------------
 
-
-def body_velocities(
-    tree: Tree, X: Sequence[Transform | None], qd: Sequence[Sequence[Scalar]]
-) -> list[Motion]:
-    """Spatial velocity of each body in its own coordinates."""
-    V = [Motion.zero()]
-    for i in tree.outward():
-        V.append(X[i] @ V[tree.parent[i]] + tree.joint[i].S * qd[i])  # type: ignore[union-attr, operator]
-    return V
+    def act(self, V: Motion) -> Acting:
+        """The forces at the velocity V that the sweeps found, cut to what a ground can do."""
+        done = Acting(self)
+        for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
+            N = -self.w[m] * (self.law.k * phi + self.kd * at.vn)
+            T = self.c[m] / self.dt
+            pressed = maximum(N, 0.0)
+            size = T * sqrt(at.sliding)
+            most = self.mu * pressed
+            keep = where(size > most, most / maximum(size, 1e-300), 1.0)
+            done.add(m, pressed, N, T * keep, T, at, size - size * keep)
+        return done
 
 
-def settle(
-    tree: Tree,
-    X: Sequence[Transform | None],
-    q: Sequence[Sequence[Scalar]],
-    start: Sequence[Sequence[Scalar]],
-    v_star: Sequence[Sequence[Scalar]],
-    dt: Scalar,
-    joints: JointLaw,
-    points: Sequence[Sequence[BodyPoint]],
-    ground: GroundLaw | None,
-    iterations: int,
-) -> Settled:
-    """Velocities at the step's end.
+class Acting:
+    """Impulses of one body's points in a step.
 
-    Args:
-        tree: the tree.
-        X: ^iX_lambda(i) at the step's start.
-        q: configuration by joint.
-        start: first iterate by joint: the velocities at the step's start.
-        v_star: velocities by joint without contact, limits, damping and friction.
-        dt: step [s].
-        joints: damping, friction and limits.
-        points: contact points of each body 0..N.
-        ground: the contact law, or None.
-        iterations: solves.
+    Attributes:
+        impulse: what acts, body coordinates [N m s; N s].
+        change: what acts less what the sweeps had.
+        forces: of the points (along the normal, along x, along y) [N].
+        pressed, pulled, outside: sums of the normal impulses, and of what was cut [N s].
     """
-    V_star = body_velocities(tree, X, v_star)
-    x, V = start, body_velocities(tree, X, start)
-    contacts: list[BodyContact] = []
-    if ground is not None:
-        n, z = verticals(tree, X, ground.height)
-        touching = [i for i in tree.outward() if points[i]]
-        contacts = [
-            BodyContact(i, points[i], n[i], z[i], mu, ground, dt)
-            for i, mu in zip(touching, ground.mu, strict=True)
-        ]
-        for body in contacts:
-            body.expect(V_star[body.i])
-    momentum = [tree.I[i] @ V_star[i] for i in range(tree.n + 1)]
-    state = JointState(tree, joints, q, v_star, dt)
-    before = V
-    for _ in range(iterations):
-        before = V
-        K: list[ArticulatedInertia | None] = [None] * (tree.n + 1)
-        e: list[Force | None] = [None] * (tree.n + 1)
-        total = list(momentum)
-        for body in contacts:
-            i = body.i
-            Ki, ei = body.linearise(V[i])
-            K[i], e[i], total[i] = Ki, ei, momentum[i] + ei
-        b, tau = state.linearise(x)
-        x, V = sweep(tree, X, K, total, b, tau, dt)
 
-    done = Settled()
-    done.y, done.V, done.contacts = [list(row) for row in x], V, contacts
-    done.impulse = [None if A is None or f is None else f - A @ v for A, f, v in zip(K, e, V, strict=True)]
-    done.joint_force = state.forces(x)
-    done.residual = 0.0
-    for body in contacts:
-        change = (V[body.i] - before[body.i]).lin
-        done.residual = maximum(done.residual, change.dot(change))
-    done.residual = sqrt(done.residual)
-    return done
+    def __init__(self, body: BodyContact) -> None:
+        self.body = body
+        self.impulse, self.change = Force.zero(), Force.zero()
+        self.forces: list[tuple[Scalar, Scalar, Scalar]] = []
+        self.pressed: Any = 0.0
+        self.pulled: Any = 0.0
+        self.outside: Any = 0.0
 
+    def add(
+        self, m: int, N: Scalar, had: Scalar, T: Scalar, had_T: Scalar, at: Velocities, cut: Scalar
+    ) -> None:
+        """Enter point m: N and T x act, where the sweeps had ``had`` and had_T x."""
+        axes, dt, p = self.body.axes, self.body.dt, self.body.p[m]
+        x, y = at.x
+        self.forces.append((N, -T * x, -T * y))
+        tangent = axes.along_x * x + axes.along_y * y
+        f = (axes.n * N - tangent * T) * dt
+        self.impulse = self.impulse + Force(p.cross(f), f)
+        f = (axes.n * (N - had) + tangent * (had_T - T)) * dt
+        self.change = self.change + Force(p.cross(f), f)
+        self.pressed = self.pressed + dt * N
+        self.pulled = self.pulled + dt * (N - had)
+        self.outside = self.outside + dt * cut
 
-def sweep(
-    tree: Tree,
-    X: Sequence[Transform | None],
-    K: Sequence[ArticulatedInertia | None],
-    momentum: Sequence[Force],
-    b: Sequence[Sequence[Scalar]],
-    tau: Sequence[Sequence[Scalar]],
-    dt: Scalar,
-) -> tuple[list[list[Scalar]], list[Motion]]:
-    """The velocities y that solve (H + J^T K J + dt b) y = J^T momentum + dt tau, by joint and by body."""
-    N = tree.n + 1
-    IA: list[Any] = [None] * N
-    pA: list[Any] = [-f for f in momentum]
-    U: list[Any] = [None] * N
-    D: list[Any] = [None] * N
-    u: list[Any] = [None] * N
-    for i in tree.outward():
-        IA[i] = tree.I[i].articulated()
-        Ki = K[i]
-        if Ki is not None:
-            IA[i] = IA[i] + Ki
-    if tree.coupling is not None:
-        return coupled_sweep(tree, X, IA, momentum, b, tau, dt)
-
-    for i in tree.inward():
-        p, S = tree.parent[i], tree.joint[i].S  # type: ignore[union-attr]
-        U[i] = S.of(IA[i])
-        rows = [S.T @ column for column in U[i]]
-        for k, bk in enumerate(b[i]):
-            rows[k][k] = rows[k][k] + dt * bk
-        D[i] = ldl(rows)
-        u[i] = [dt * t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
-        if p != 0:
-            Xi: Any = X[i]
-            Ia = without_joint(IA[i], U[i], D[i])
-            if all(is_zero(bk) for bk in b[i]):
-                Ia = Ia.without(S.axes)
-            IA[p] = IA[p] + Xi.T @ Ia @ Xi
-            pA[p] = pA[p] + Xi.T @ (pA[i] + combine(U[i], ldl_solve(D[i], u[i])))
-
-    y: list[list[Scalar]] = [[]]
-    V = [Motion.zero()]
-    for i in tree.outward():
-        above = X[i] @ V[tree.parent[i]]  # type: ignore[operator]
-        right = [ui - above.dot(column) for ui, column in zip(u[i], U[i], strict=True)]
-        y.append(ldl_solve(D[i], right))
-        V.append(above + tree.joint[i].S * y[i])  # type: ignore[union-attr]
-    return y, V
-
-
-def coupled_sweep(
-    tree: Tree,
-    X: Sequence[Transform | None],
-    IA: Sequence[Any],
-    momentum: Sequence[Force],
-    b: Sequence[Sequence[Scalar]],
-    tau: Sequence[Sequence[Scalar]],
-    dt: Scalar,
-) -> tuple[list[list[Scalar]], list[Motion]]:
-    """The same solve for v_full = G y, by the composite matrix of the inertias IA = I + K."""
-    H = composite(tree, X, [None, *IA[1:]])
-    f, right = list(momentum), [dt * t for row in tau for t in row]
-    for i in tree.inward():
-        p, at = tree.parent[i], tree.v_slice[i].start
-        for k, force in enumerate(tree.joint[i].S.T @ f[i]):
-            H[at + k][at + k] = H[at + k][at + k] + dt * b[i][k]
-            right[at + k] = right[at + k] + force
-        if p != 0:
-            f[p] = f[p] + X[i].T @ f[i]  # type: ignore[union-attr]
-    y = [list(row) for row in coupled_solve(tree, H, right)]
-    return y, body_velocities(tree, X, y)
+    def point_forces(self) -> list[Vector3]:
+        """Of every point, body coordinates [N]."""
+        axes = self.body.axes
+        return [axes.n * N + axes.along_x * x + axes.along_y * y for N, x, y in self.forces]

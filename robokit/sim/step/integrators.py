@@ -1,15 +1,14 @@
-"""Time steps: methods as rows of a table, and the text of each.
+"""Time steps: methods as rows of a table, and the text of those for passive motion.
 
-    name      order  ABA calls  for
-    contact     1        1      falls: contact, limits, damping and friction in one implicit sweep
-    euler       1        1      the same without a ground
-    midpoint    2        2      long passive motion at little cost
-    rkmk4       4        4      passive motion, the default without a ground
+    name      order  sweeps  for
+    contact     2       3    falls: contact, limits, damping and friction in implicit sweeps
+    euler       2       2    the same without a ground
+    midpoint    2       2    long passive motion at little cost
+    rkmk4       4       4    passive motion, the default without a ground
 
-A floating base turns during a step. contact, euler and midpoint therefore keep its linear velocity in axes
-that do not turn during the step; rkmk4 integrates on the joints' manifolds and does not need this.
 midpoint and rkmk4 compute damping, friction and limits by an implicit solve at the start of the step and hold
-these forces constant during it. However stiff they are, they cannot make the step unstable.
+these forces constant during it. However stiff they are, they cannot make the step unstable. rkmk4 integrates
+on the joints' manifolds; the others drift along velocities (moving_axes.py).
 
 All methods keep the momentum of a floating robot to rounding (momentum_projection.py).
 
@@ -18,26 +17,22 @@ Source: Runge-Kutta-Munthe-Kaas, H. Munthe-Kaas, "High order Runge-Kutta methods
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from robokit.algorithms.aba import aba
-from robokit.algorithms.center_of_mass import composite_moment
-from robokit.algorithms.centroidal import about
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.errors import UnknownName
 from robokit.model.tree import Tree
-from robokit.sim.step.contact import BodyPoint, GroundLaw, Settled, body_velocities, settle
-from robokit.sim.step.joint_forces import JointLaw
+from robokit.sim.step.books import along, enter_joint_work, half_way, keep
+from robokit.sim.step.carried import Carried
+from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.ledger import Ledger
-from robokit.sim.step.momentum_projection import at_base, centroidal_state, floats, keep_momentum
-from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
-from robokit.spatial.scalars import Scalar, sqrt
-
-Rows = list[Any]
-"""Scalars by joint: one list for each body 0..N."""
+from robokit.sim.step.moving_axes import Rows, advance, free_base
+from robokit.sim.step.problem import Problem, Step
+from robokit.sim.step.settle import settle
+from robokit.spatial import Motion, Vector3
+from robokit.spatial.scalars import Scalar
 
 
 @dataclass(frozen=True)
@@ -68,27 +63,13 @@ RK4 = Tableau(a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1 / 6, 1 / 3, 1 / 
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What a step needs besides the state: the robot, its joint forces, its contact points and the ground."""
-
-    tree: Tree
-    joints: JointLaw
-    points: Sequence[Sequence[BodyPoint]] = ()
-    ground: GroundLaw | None = None
-    iterations: int = 2
-
-
-Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger], tuple[Rows, Rows]]
-
-
-@dataclass(frozen=True)
 class Method:
     """A row of the table.
 
     Attributes:
         order: of the error in free motion.
         calls: articulated-body sweeps a step.
-        step: (problem, q, v, tau, dt, ledger) -> (q, v), all by joint.
+        step: one time step.
     """
 
     order: int
@@ -97,12 +78,6 @@ class Method:
 
 
 # ---- pieces ------------------------------------------------------------------------------------------
-
-
-def free_base(tree: Tree, i: int) -> bool:
-    """Whether joint i is the free joint between world and base."""
-    joint = tree.joint[i]
-    return tree.parent[i] == 0 and joint is not None and joint.kind.name == "floating"
 
 
 def dynamics(tree: Tree, q: Rows, v: Rows, tau: Rows) -> Rows:
@@ -120,71 +95,30 @@ def acceleration(tree: Tree, q: Rows, v: Rows, tau: Rows) -> Rows:
     return a
 
 
-def advance(tree: Tree, q: Rows, v: Rows, dt: Scalar) -> tuple[Rows, Rows]:
-    """q moved along v for dt, and v seen from the base's new axes."""
-    q1: Rows = [[]]
-    v1: Rows = [[]]
-    for i in tree.outward():
-        joint = tree.joint[i]
-        assert joint is not None
-        step = [s * dt for s in v[i]]
-        if free_base(tree, i):
-            shift = quat_wxyz_to_rotation(q[i][:4]) @ Vector3(*step[3:])
-            turned = joint.integrate(q[i], [*step[:3], 0.0, 0.0, 0.0])
-            q1.append([*turned[:4], *(x + y for x, y in zip(q[i][4:], shift, strict=True))])
-            E = quat_wxyz_to_rotation(quat_exp(Vector3(*step[:3])))
-            v1.append([*v[i][:3], *E.transpose_apply(Vector3(*v[i][3:]))])
-        else:
-            q1.append(joint.integrate(q[i], step))
-            v1.append(list(v[i]))
-    return q1, v1
-
-
-def along(x: Rows, s: Scalar, y: Rows) -> Rows:
-    """x + s y."""
-    return [[a + s * b for a, b in zip(u, w, strict=True)] for u, w in zip(x, y, strict=True)]
-
-
-def power(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
-    """x . y."""
-    return sum((a * b for a, b in zip(x, y, strict=True)), 0.0)
-
-
 # ---- steps -------------------------------------------------------------------------------------------
 
 
-def implicit_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger) -> tuple[Rows, Rows]:
-    """v* by the ABA, the sweep for everything stiff, then q along the new velocity."""
-    tree = p.tree
-    X = tree.transforms(q)
-    v_star = along(v, dt, acceleration(tree, q, v, tau))
-    done = settle(tree, X, q, v, v_star, dt, p.joints, p.points, p.ground, p.iterations)
-    theta = [[0.5 * dt * (a + b) for a, b in zip(x, y, strict=True)] for x, y in zip(v, done.y, strict=True)]
-    enter_joint_work(ledger, theta, tau, *(list(rows) for rows in zip(*done.joint_force, strict=True)))
-    impulse = enter_contacts(ledger, tree, X, done, body_velocities(tree, X, v))
-    return keep(ledger, tree, q, v, *advance(tree, q, done.y, dt), dt, impulse)
-
-
-def midpoint_step(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger) -> tuple[Rows, Rows]:
+def midpoint_step(
+    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
+) -> tuple[Rows, Rows]:
     """Half a step of q, v by the acceleration at mid pose and mid velocity, the other half of q."""
     tree = p.tree
-    rub, stops = held_forces(p, q, v, tau, dt)
+    rub, stops = held_forces(p, q, v, tau, dt, carried)
     total = along(along(tau, 1.0, rub), 1.0, stops)
     qm, vm = advance(tree, q, v, 0.5 * dt)
     middle = along(vm, 0.5 * dt, acceleration(tree, qm, vm, total))
     v1 = along(vm, dt, acceleration(tree, qm, middle, total))
     q1, v1_turned = advance(tree, qm, v1, 0.5 * dt)
-    theta = [[0.5 * dt * (a + b) for a, b in zip(x, y, strict=True)] for x, y in zip(vm, v1, strict=True)]
-    enter_joint_work(ledger, theta, tau, rub, stops)
-    return keep(ledger, tree, q, v, q1, v1_turned, dt)
+    enter_joint_work(ledger, half_way(vm, v1, dt), tau, rub, stops)
+    return keep(ledger, tree, q1, v1_turned, dt, carried)
 
 
 def rkmk_step(
-    tableau: Tableau, p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger
+    tableau: Tableau, p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
     """q = q exp(theta), with theta and v by a Runge-Kutta method in the joints' Lie algebras."""
     tree = p.tree
-    rub, stops = held_forces(p, q, v, tau, dt)
+    rub, stops = held_forces(p, q, v, tau, dt, carried)
     total = along(along(tau, 1.0, rub), 1.0, stops)
     rates: list[Rows] = []
     accelerations: list[Rows] = []
@@ -199,17 +133,15 @@ def rkmk_step(
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
     enter_joint_work(ledger, theta, tau, rub, stops)
-    return keep(ledger, tree, q, v, q1, v1, dt)
+    return keep(ledger, tree, q1, v1, dt, carried)
 
 
-def held_forces(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar) -> tuple[Rows, Rows]:
+def held_forces(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, Rows]:
     """(damping and friction, stops) that an implicit first-order step would apply, by joint."""
     if not p.joints.active:
         zero = [[0.0] * len(row) for row in v]
         return zero, zero
-    tree = p.tree
-    v_star = along(v, dt, acceleration(tree, q, v, tau))
-    done = settle(tree, tree.transforms(q), q, v, v_star, dt, p.joints, (), None, p.iterations)
+    done = settle(replace(p, ground=None), q, v, tau, dt, carried)
     return [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]
 
 
@@ -237,63 +169,15 @@ def _bracket(tree: Tree, i: int, x: Sequence[Scalar], y: Sequence[Scalar]) -> li
     return [c.ang.dot(m.ang) + c.lin.dot(m.lin) for c in S.columns]
 
 
-def keep(
-    ledger: Ledger, tree: Tree, q: Rows, v: Rows, q1: Rows, v1: Rows, dt: Scalar, impulse: Force | None = None
+def _rkmk4(
+    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
-    """The state after a step from (q, v), its momentum changed by gravity and the ground only."""
-    if not floats(tree):
-        return q1, v1
-    X, X1 = tree.transforms(q), tree.transforms(q1)
-    h, I, _ = centroidal_state(tree, at_base(tree, X), body_velocities(tree, X, v))
-    wanted = h if impulse is None else h + impulse
-    wanted = Force(wanted.ang, wanted.lin - tree.a0 * (I.m * dt))
-    kept, missing = keep_momentum(tree, wanted, v1, X1, body_velocities(tree, X1, v1))
-    ledger.add("corrected_k", sqrt(missing.ang.dot(missing.ang)))
-    ledger.add("corrected_l", sqrt(missing.lin.dot(missing.lin)))
-    return q1, kept
-
-
-def enter_joint_work(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: Rows) -> None:
-    """Enter the work of constant joint forces over the displacement theta into the ledger."""
-    for name, sign, forces in (("work", 1.0, tau), ("friction", -1.0, rub), ("stops", -1.0, stops)):
-        ledger.add(name, sign * sum((power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
-
-
-def enter_contacts(ledger: Ledger, tree: Tree, X: list[Any], done: Settled, V: list[Motion]) -> Force | None:
-    """Enter what the ground does: the energy it takes, its impulse, the deepest point and the residual.
-
-    The change of 1/2 v^T H v is the force times the mean of the velocities before and after: exact.
-    """
-    if not done.contacts:
-        return None
-    total = [Force.zero() for _ in X]
-    taken: Scalar = 0.0
-    for body in done.contacts:
-        f = done.impulse[body.i]
-        assert f is not None
-        taken = taken + (V[body.i] + done.V[body.i]).dot(f)
-        total[body.i] = total[body.i] + f
-        for phi in body.phi:
-            ledger.largest("depth", -phi)
-    ledger.add("contact", -0.5 * taken)
-    here = at_base(tree, X) if floats(tree) else X
-    for i in tree.inward():
-        total[tree.parent[i]] = total[tree.parent[i]] + here[i].T @ total[i]
-    m, h = composite_moment(tree, here)
-    impulse = about(total[0], h * (1.0 / m))
-    ledger.add_impulse(impulse)
-    ledger.largest("residual", done.residual)
-    ledger.add("residual_sum", done.residual)
-    return impulse
-
-
-def _rkmk4(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger) -> tuple[Rows, Rows]:
-    return rkmk_step(RK4, p, q, v, tau, dt, ledger)
+    return rkmk_step(RK4, p, q, v, tau, dt, ledger, carried)
 
 
 METHODS: dict[str, Method] = {
-    "contact": Method(1, 1, implicit_step),
-    "euler": Method(1, 1, implicit_step),
+    "contact": Method(2, 3, drift_kick_drift),
+    "euler": Method(2, 2, drift_kick_drift),
     "midpoint": Method(2, 2, midpoint_step),
     "rkmk4": Method(RK4.order, 4, _rkmk4),
 }
@@ -309,6 +193,6 @@ def method(name: str | None, ground: bool) -> tuple[str, Method]:
         name = "contact" if ground else "rkmk4"
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownName("integrator", name, METHODS)
-    if ground and METHODS[name].step is not implicit_step:
+    if ground and METHODS[name].step is not drift_kick_drift:
         raise UnknownName("integrator with a ground", name, ["contact"], "(this one knows no contact)")
     return name, METHODS[name]

@@ -1,14 +1,17 @@
 """Damping, dry friction and limits of the joints: forces on the diagonal of H.
 
-    tau = -damping qd - friction qd / sqrt(qd^2 + fade^2) + stop
+    tau = -damping qd + friction + stop
 
-A stop is a contact in one dimension: max(0, -k phi - d phi') where phi is the distance left to the limit.
+Dry friction is a bristle like that of a contact point: -min(kd, f / |x|) x with x = qd + r e, where e is how
+far it is wound, at most STUCK. A joint that sticks is held by a spring and does not creep. With a speed
+``fade`` it is -f qd / sqrt(qd^2 + fade^2) instead. A stop is a contact in one dimension:
+max(0, -k phi - d phi') where phi is the distance left to the limit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,10 +21,22 @@ from robokit.algorithms.composites import composite_inertias
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.sim.ground import weight
-from robokit.spatial.scalars import Scalar, is_zero, sqrt, where
+from robokit.sim.step.carried import Carried
+from robokit.sim.step.effective_mass import effective_inertias
+from robokit.sim.step.moving_axes import Rows
+from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, sqrt, where
 
-FADE = 0.01
-"""Speed below which dry friction in a joint fades out [rad/s | m/s]."""
+DAMPING_TIME = 1.0
+"""Time in which damping that is assumed stops a joint that nothing else moves [s]."""
+
+STUCK = 2e-5
+"""Angle or distance that a bristle of dry friction is wound before the joint slides [rad | m]."""
+
+FADE = 1e-3
+"""Speed below which dry friction fades out where there is no bristle [rad/s | m/s]."""
+
+SLOWEST = 1e-9
+"""Speed below which a bristle's friction has no direction [rad/s | m/s]."""
 
 STOP_TIME = 5e-3
 """Time constant of a stop against the joint's own inertia [s]."""
@@ -44,71 +59,147 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Friction:
+    """Dry friction of a dof: its most [N m | N], damping of its bristle, effective inertia of the dof."""
+
+    most: float
+    d: Scalar
+    inertia: Scalar
+
+    @property
+    def k(self) -> float:
+        """Stiffness of the bristle [N m/rad | N/m]."""
+        return self.most / STUCK
+
+
+@dataclass(frozen=True)
 class JointLaw:
     """Passive forces by joint number 0..N.
 
     Attributes:
         damping: [N m s/rad | N s/m] by dof.
-        friction: [N m | N] by dof.
+        assumed: whether that damping is not from the description but follows from the inertia.
+        friction: by dof, None where there is none.
         stop: limits, or None.
+        fade: speed below which dry friction fades out [rad/s | m/s]; None for bristles.
     """
 
-    damping: tuple[tuple[float, ...], ...]
-    friction: tuple[tuple[float, ...], ...]
+    damping: tuple[tuple[Scalar, ...], ...]
+    assumed: tuple[bool, ...]
+    friction: tuple[tuple[Friction | None, ...], ...]
     stop: tuple[Stop | None, ...]
+    fade: float | None = None
 
     @property
     def active(self) -> bool:
         """Whether there is any force at all."""
-        return any(any(row) for row in (*self.damping, *self.friction)) or any(self.stop)
+        damped = any(
+            np.any(b) if isinstance(b, float | np.ndarray) else True for r in self.damping for b in r
+        )
+        return damped or any(map(any, self.friction)) or any(self.stop)
+
+    @property
+    def wound(self) -> tuple[tuple[int, int], ...]:
+        """(joint, dof of the joint) with a bristle."""
+        if self.fade is not None:
+            return ()
+        return tuple((i, k) for i, row in enumerate(self.friction) for k, f in enumerate(row) if f)
 
     @property
     def gains(self) -> list[Scalar]:
-        """k and d of all stops: the part of the law that depends on the robot's inertias."""
-        return [gain for stop in self.stop if stop is not None for gain in (stop.k, stop.d)]
+        """The part of the law that depends on the robot's inertias."""
+        found = [gain for stop in self.stop if stop is not None for gain in (stop.k, stop.d)]
+        found += [gain for row in self.friction for f in row if f is not None for gain in (f.d, f.inertia)]
+        return found + [b for row, own in zip(self.damping, self.assumed, strict=True) if own for b in row]
 
     def with_gains(self, gains: Sequence[Scalar]) -> JointLaw:
-        """The same law with other gains of its stops."""
+        """The same law with other gains."""
         rest = iter(gains)
-        stops = (stop and replace(stop, k=next(rest), d=next(rest)) for stop in self.stop)
-        return replace(self, stop=tuple(stops))
+
+        def friction(f: Friction | None) -> Friction | None:
+            return f and replace(f, d=next(rest), inertia=next(rest))
+
+        stops = tuple(stop and replace(stop, k=next(rest), d=next(rest)) for stop in self.stop)
+        rubs = tuple(tuple(friction(f) for f in row) for row in self.friction)
+        damping = tuple(
+            tuple(next(rest) for _ in row) if own else row
+            for row, own in zip(self.damping, self.assumed, strict=True)
+        )
+        return replace(self, stop=stops, friction=rubs, damping=damping)
 
 
-def joint_law(robot: Robot, default_damping: float = 0.0) -> tuple[JointLaw, list[str]]:
+def joint_law(
+    robot: Robot, default_damping: float | None = 0.0, fade: float | None = None
+) -> tuple[JointLaw, list[str]]:
     """The robot's passive joint forces, computed once.
 
     Args:
         robot: the robot.
-        default_damping: given to moving joints that have none, the floating base excepted.
+        default_damping: given to moving joints that have none, the floating base excepted
+            [N m s/rad | N s/m]; None takes the inertia that the joint carries over DAMPING_TIME.
+        fade: speed below which dry friction fades out [rad/s | m/s]; None for bristles.
 
     Returns:
         the law, and the names of the joints that got the default.
     """
-    return robot.derived.get(("joint law", default_damping), lambda: _joint_law(robot, default_damping))
+    key = ("joint law", default_damping, fade)
+    return robot.derived.get(key, lambda: _joint_law(robot, default_damping, fade))
 
 
-def _joint_law(robot: Robot, default_damping: float) -> tuple[JointLaw, list[str]]:
-    damping: list[tuple[float, ...]] = [()]
-    friction: list[tuple[float, ...]] = [()]
+def _joint_law(robot: Robot, default_damping: float | None, fade: float | None) -> tuple[JointLaw, list[str]]:
+    damping: list[tuple[Any, ...]] = [()]
+    assumed = [False]
+    friction: list[tuple[Friction | None, ...]] = [()]
     stop: list[Stop | None] = [None]
     defaulted = []
-    inertia = None
+    carried = _once(lambda: subtree_inertia(robot))
     for i, joint in enumerate(robot.body_joints, 1):
         nv = robot.tree.joint[i].kind.nv
         free = joint.kind == "floating"
-        b = joint.damping
-        if default_damping and not b and not free:
-            b = default_damping
+        given = joint.damping or free or default_damping == 0.0
+        own = not given and default_damping is None
+        if given:
+            damping.append((0.0 if free else joint.damping,) * nv)
+        else:
             defaulted.append(joint.name)
-        damping.append((0.0 if free else b,) * nv)
-        friction.append((0.0 if free else joint.friction,) * nv)
+            moved = carried()[i][0] if own else []
+            damping.append(
+                tuple(_plain(moved[k][k] / DAMPING_TIME) if own else default_damping for k in range(nv))
+            )
+        assumed.append(own)
+        most = 0.0 if free else joint.friction
+        if most:
+            inertias = effective_inertias(robot, [(i, k) for k in range(nv)])
+            friction.append(tuple(_friction(most, m) for m in inertias))
+        else:
+            friction.append((None,) * nv)
         limited = math.isfinite(joint.lower) or math.isfinite(joint.upper)
         if nv == 1 and limited and joint.kind != "continuous":
-            inertia = inertia if inertia is not None else subtree_inertia(robot)
-            stop.append(_stop(joint, inertia[i], weight(robot)))
+            stop.append(_stop(joint, carried()[i], weight(robot)))
         else:
             stop.append(None)
-    return JointLaw(tuple(damping), tuple(friction), tuple(stop)), defaulted
+    return JointLaw(tuple(damping), tuple(assumed), tuple(friction), tuple(stop), fade), defaulted
+
+
+def _once(make: Any) -> Any:
+    """make(), computed when it is first asked for."""
+    found: list[Any] = []
+
+    def get() -> Any:
+        if not found:
+            found.append(make())
+        return found[0]
+
+    return get
+
+
+def _plain(x: Any) -> Any:
+    return x if np.ndim(x) else float(x)
+
+
+def _friction(most: float, inertia: Any) -> Friction:
+    """A bristle that is critically damped against the dof's own inertia."""
+    return Friction(most, _plain(2.0 * np.sqrt(inertia * most / STUCK)), _plain(inertia))
 
 
 def _stop(joint: Any, inertia: tuple[list[list[Any]], Any], W: Any) -> Stop:
@@ -137,80 +228,162 @@ class JointState:
     """The passive joint forces of one step, linearised at the last iterate of the solve."""
 
     def __init__(
-        self,
-        tree: Tree,
-        law: JointLaw,
-        q: Sequence[Sequence[Scalar]],
-        v_star: Sequence[Sequence[Scalar]],
-        dt: Scalar,
+        self, tree: Tree, law: JointLaw, q: Rows, v: Rows, dt: Scalar, carried: Carried | None = None
     ) -> None:
         self.tree, self.law, self.q, self.dt = tree, law, q, dt
-        self.v_star = v_star
-        self.w: list[list[Scalar]] | None = None
+        self.w: list[list[Scalar]] = []
+        self.on0: list[list[Any]] = []
         self.rub: list[list[Scalar]] = []
+        self.held: list[list[Scalar]] = []
+        self.wound: dict[tuple[int, int], Scalar] = {}
+        if law.fade is None and carried is not None:
+            for (i, k), e in carried.wound.items():
+                self._wind(i, k, e, v[i][k])
+            carried.wound = dict(self.wound)
 
-    def _gaps(self, i: int) -> list[tuple[Scalar, float]]:
+    def _wind(self, i: int, k: int, e: Scalar, qd: Scalar) -> None:
+        """Wind a bristle by what the joint has moved in the last step."""
+        f = self.law.friction[i][k]
+        assert f is not None
+        self.wound[i, k] = minimum(maximum(e + self.dt * qd, -STUCK), STUCK)
+
+    def _gaps(self, i: int) -> Iterator[tuple[Scalar, float]]:
         """(distance left, its rate per qd) of the limits of joint i."""
         stop = self.law.stop[i]
         if stop is None:
-            return []
+            return
         q = self.q[i][0]
-        gaps: list[tuple[Scalar, float]] = []
         if math.isfinite(stop.lower):
-            gaps.append((q - stop.lower, 1.0))
+            yield q - stop.lower, 1.0
         if math.isfinite(stop.upper):
-            gaps.append((stop.upper - q, -1.0))
-        return gaps
+            yield stop.upper - q, -1.0
 
-    def linearise(self, x: Sequence[Sequence[Scalar]]) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-        """Friction coefficients and active stops from the iterate x.
+    def linearise(self, x: Rows) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+        """Active stops and friction dampers from the iterate x.
 
         Returns:
             slope b and force at rest of the linearised law, tau = force - b qd, by joint and dof.
         """
-        dt, old = self.dt, self.w
-        self.w, self.rub = [], []
+        first = not self.w
+        if first:
+            self.w = [[] for _ in range(self.tree.n + 1)]
+            self.on0 = [[] for _ in range(self.tree.n + 1)]
+        old = self.rub
+        self.rub = []
         for i in range(self.tree.n + 1):
-            stop = self.law.stop[i]
-            row = []
-            for m, (phi, sign) in enumerate(self._gaps(i)):
-                assert stop is not None
-                vn, vn_star = sign * x[i][0], sign * self.v_star[i][0]
-                N = -(stop.k * phi + (stop.k * dt + stop.d) * vn)
-                gate = (phi + dt * vn_star < 0.0) | (phi + dt * vn < 0.0)
-                on = where(gate & (N > 0.0), 1.0, 0.0)
-                row.append(on if old is None else 0.5 * (old[i][m] + on))
-            self.w.append(row)
-            self.rub.append(
-                [
-                    b + (f / sqrt(s * s + FADE * FADE) if f else 0.0)
-                    for b, f, s in zip(self.law.damping[i], self.law.friction[i], x[i], strict=True)
-                ]
-            )
+            self._stops(i, x[i][0] if len(x[i]) else 0.0, first)
+            self.rub.append([self._damper(i, k, s, old[i][k] if old else None) for k, s in enumerate(x[i])])
+        self.held = [[0.0] * len(row) for row in self.rub]
+        return self._law()
 
+    def _stops(self, i: int, qd: Scalar, first: bool) -> None:
+        """The rules of a contact point, in one dimension."""
+        stop = self.law.stop[i]
+        for m, (phi, sign) in enumerate(self._gaps(i)):
+            assert stop is not None
+            rho = stop.k / (stop.k * self.dt + stop.d)
+            far = where(phi > 0.0, phi / self.dt, rho * phi)
+            if first:
+                self.on0[i].append(sign * qd + far < 0.0)
+                self.w[i].append(where(self.on0[i][m], 1.0, 0.0))
+            else:
+                on = sign * qd + where(self.on0[i][m], rho * phi, far) < 0.0
+                self.w[i][m] = 0.5 * (self.w[i][m] + where(on, 1.0, 0.0))
+
+    def _damper(self, i: int, k: int, qd: Scalar, old: Scalar | None) -> Scalar:
+        """The slope of dry friction at the speed qd."""
+        f, fade = self.law.friction[i][k], self.law.fade
+        if f is None:
+            return 0.0
+        if (i, k) not in self.wound:
+            fade = FADE if fade is None else fade
+            return f.most / sqrt(qd * qd + fade * fade)
+        x, kd = self._bristle(i, k, qd)
+        s = sqrt(x * x + SLOWEST * SLOWEST)
+        if old is not None:
+            s = s + maximum(old * s - f.most, 0.0) * (self.dt / f.inertia)
+        return minimum(f.most / s, kd)
+
+    def _bristle(self, i: int, k: int, qd: Scalar) -> tuple[Scalar, Scalar]:
+        """(x, kd) of a bristle."""
+        f = self.law.friction[i][k]
+        assert f is not None
+        kd = f.k * self.dt + f.d
+        return qd + self.wound[i, k] * (f.k / kd), kd
+
+    def _law(self) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
         slopes: list[list[Scalar]] = []
         rest: list[list[Scalar]] = []
         for i, rub in enumerate(self.rub):
-            slope, force = list(rub), [0.0] * len(rub)
+            slope, force = [], []
+            for k, c in enumerate(rub):
+                b = self.law.damping[i][k]
+                slope.append(b + c if not is_zero(c) else b)
+                e = self.wound.get((i, k))
+                at_rest = self.held[i][k]
+                if e is not None:
+                    f = self.law.friction[i][k]
+                    assert f is not None
+                    at_rest = at_rest - c * e * (f.k / (f.k * self.dt + f.d))
+                force.append(at_rest)
             stop = self.law.stop[i]
             if stop is not None:
                 for w, (phi, sign) in zip(self.w[i], self._gaps(i), strict=True):
-                    slope[0] = slope[0] + w * (stop.k * dt + stop.d)
+                    slope[0] = slope[0] + w * (stop.k * self.dt + stop.d)
                     force[0] = force[0] - sign * stop.k * w * phi
             slopes.append(slope)
             rest.append(force)
         return slopes, rest
 
-    def forces(self, x: Sequence[Sequence[Scalar]]) -> list[tuple[list[Scalar], list[Scalar]]]:
+    def keep(self, x: Rows) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+        """Cut the law to what a joint can do: friction beyond its most at x stays there, no stop pulls.
+
+        Returns:
+            slopes of what is left, and the change of the forces at x, by joint and dof.
+        """
+        before = self._total(x)
+        for i in range(self.tree.n + 1):
+            stop = self.law.stop[i]
+            for m, (phi, sign) in enumerate(self._gaps(i)):
+                assert stop is not None
+                N = -(stop.k * phi + (stop.k * self.dt + stop.d) * (sign * x[i][0]))
+                self.w[i][m] = where(N > 0.0, self.w[i][m], 0.0)
+            for k, s in enumerate(x[i]):
+                f = self.law.friction[i][k]
+                if f is None or (i, k) not in self.wound:
+                    continue
+                force = self.rub[i][k] * self._bristle(i, k, s)[0]
+                beyond = maximum(force, -force) > f.most
+                self.held[i][k] = where(beyond, where(force > 0.0, -f.most, f.most), 0.0)
+                self.rub[i][k] = where(beyond, 0.0, self.rub[i][k])
+        slopes, _ = self._law()
+        change = [
+            [a - b for a, b in zip(now, old, strict=True)]
+            for now, old in zip(self._total(x), before, strict=True)
+        ]
+        return slopes, change
+
+    def _total(self, x: Rows) -> list[list[Scalar]]:
+        return [[a + b for a, b in zip(rub, stops, strict=True)] for rub, stops in self.forces(x)]
+
+    def forces(self, x: Rows) -> list[tuple[list[Scalar], list[Scalar]]]:
         """(damping and friction, stops) of the linearised law at x, by joint and dof."""
         out = []
         for i in range(self.tree.n + 1):
-            rub = [-(b * s) if not is_zero(b) else 0.0 for b, s in zip(self.rub[i], x[i], strict=True)]
-            held: list[Scalar] = [0.0] * len(rub)
-            law = self.law.stop[i]
-            if law is not None:
-                for w, (phi, sign) in zip(self.w[i], self._gaps(i), strict=True):  # type: ignore[index]
-                    N = -w * (law.k * phi + (law.k * self.dt + law.d) * (sign * x[i][0]))
-                    held[0] = held[0] + sign * N
-            out.append((rub, held))
+            rub: list[Scalar] = []
+            for k, s in enumerate(x[i]):
+                b, c = self.law.damping[i][k], self.rub[i][k]
+                force = self.held[i][k]
+                if not is_zero(b):
+                    force = force - b * s
+                if not is_zero(c):
+                    force = force - c * (self._bristle(i, k, s)[0] if (i, k) in self.wound else s)
+                rub.append(force)
+            stops: list[Scalar] = [0.0] * len(rub)
+            stop = self.law.stop[i]
+            if stop is not None:
+                for w, (phi, sign) in zip(self.w[i], self._gaps(i), strict=True):
+                    N = -w * (stop.k * phi + (stop.k * self.dt + stop.d) * (sign * x[i][0]))
+                    stops[0] = stops[0] + sign * N
+            out.append((rub, stops))
         return out

@@ -18,9 +18,13 @@ from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.step import ledger
+from robokit.sim.step.carried import Carried, CarriedLayout
 from robokit.sim.step.contact import BodyPoint, GroundLaw
-from robokit.sim.step.integrators import Method, Problem
+from robokit.sim.step.effective_mass import effective_masses
+from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_forces import JointLaw
+from robokit.sim.step.momentum_projection import floats
+from robokit.sim.step.problem import Problem
 
 
 @dataclass
@@ -33,10 +37,12 @@ class Program:
         method: row of the table of methods.
         joints: damping, friction and limits.
         ground: the ground, or None.
-        iterations: solves a step.
+        sweeps: of the contact step.
         dtype: of the numbers that the kernel computes with, "float64" or "float32".
         points: contact points, or None without a ground.
         by_body: the same by body.
+        layout: of what a step hands to the next.
+        masses: effective mass of each touching body.
         open: whether inertias, and what follows from them, are an input of the step, not constants.
     """
 
@@ -45,7 +51,7 @@ class Program:
     method: Method
     joints: JointLaw
     ground: Ground | None
-    iterations: int
+    sweeps: int
     dtype: str = "float64"
 
     def __post_init__(self) -> None:
@@ -61,6 +67,12 @@ class Program:
             flags = [self.points.of_inertia[self.points.body == i] for i in range(n + 1)]
             self.corners = [(i, int(k)) for i, row in enumerate(flags) for k in np.flatnonzero(row)]
         self.touching = [i for i in range(1, n + 1) if self.by_body[i]]
+        self.masses: list[Any] = self.robot.derived.get(
+            ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
+        )
+        stuck = self.ground is not None and self.ground.slip is None
+        anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
+        self.layout = CarriedLayout(floats(self.robot.tree), anchors, self.joints.wound)
 
     def parameters(self, dt: float) -> np.ndarray:
         """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
@@ -74,7 +86,10 @@ class Program:
             bodies, links = self.points.body[::-1], self.points.link[::-1]
             first = {int(i): link for i, link in zip(bodies, links, strict=True)}
             mu = [self.ground.coefficient(first[i]) for i in self.touching]
-            numbers += [self.ground.height, k, d, self.ground.slip, *mu]
+            slip = [] if self.ground.slip is None else [self.ground.slip]
+            numbers += [self.ground.height, k, d, *slip, *mu]
+            if self.open:
+                numbers += self.masses
         if self.open:
             numbers += self.joints.gains
         parts = [np.stack(np.broadcast_arrays(*numbers), axis=-1)]
@@ -94,8 +109,12 @@ class Program:
         rest = iter(parameters[1:])
         law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
         if self.ground is not None:
-            height, k, d, slip = islice(rest, 4)
-            law = GroundLaw(height, k, d, slip, list(islice(rest, len(self.touching))))
+            height, k, d = islice(rest, 3)
+            slip = None if self.ground.slip is None else next(rest)
+            mu, masses = list(islice(rest, len(self.touching))), self.masses
+            if self.open:
+                masses = list(islice(rest, len(self.touching)))
+            law = GroundLaw(height, k, d, slip, mu, masses)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
             points = [list(row) for row in points]
@@ -103,12 +122,12 @@ class Program:
                 x, y, z = islice(rest, 3)
                 points[i][place] = ((x, y, z), 0.0)
             tree = replace(tree, I=inertias(list(rest)))
-        return Problem(tree, joints, points, law, self.iterations)
+        return Problem(tree, joints, points, law, self.sweeps)
 
-    def text(self, q: Any, v: Any, tau: Any, entries: Any, parameters: Any) -> list[list[Any]]:
-        """One step: the next q, v and ledger."""
+    def text(self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any) -> list[list[Any]]:
+        """One step: the next q, v, ledger and carried numbers."""
         robot = self.robot
-        sums = ledger.Ledger(entries)
+        sums, kept = ledger.Ledger(entries), Carried(self.layout, carried)
         q1, v1 = self.method.step(
             self.problem(parameters),
             robot.split_q(q),
@@ -116,18 +135,20 @@ class Program:
             robot.split_tau(tau),
             parameters[0],
             sums,
+            kept,
         )
-        return [robot.join_q(q1), robot.join_v(v1), sums.entries]
+        return [robot.join_q(q1), robot.join_v(v1), sums.entries, kept.after()]
 
     def kernel(self) -> Kernel:
         """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
         robot, kernels = self.robot, self.robot.kernels
-        described = (self.name, self.iterations, self.joints, self.by_body, self.ground is None)
+        stuck = self.ground is None or self.ground.slip is None
+        described = (self.name, self.sweeps, self.joints, self.by_body, self.ground is None, stuck)
         key, text = robot.fingerprint, self.text
         if self.open:
             bare = self._bare()
             kernels, text = robot.kernels_of_all_inertias(), bare.text
-            described = (*described[:2], bare.joints, bare.by_body, described[-1])
+            described = (*described[:2], bare.joints, bare.by_body, *described[4:])
             key = robot.fingerprint_without_inertias + b"inertial parameters"
         key += repr(described).encode()
         name = f"step_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}"
@@ -139,12 +160,18 @@ class Program:
                     ("v", robot.nv),
                     ("tau", robot.nv),
                     ("ledger", ledger.SIZE),
+                    ("carried", self.layout.size),
                     ("parameters", self.parameters(1.0).shape[-1]),
                 ],
-                outputs=[("q_next", (robot.nq,)), ("v_next", (robot.nv,)), ("ledger_next", (ledger.SIZE,))],
+                outputs=[
+                    ("q_next", (robot.nq,)),
+                    ("v_next", (robot.nv,)),
+                    ("ledger_next", (ledger.SIZE,)),
+                    ("carried_next", (self.layout.size,)),
+                ],
                 text=text,
                 key=key,
-                feedback={"q_next": "q", "v_next": "v", "ledger_next": "ledger"},
+                feedback={"q_next": "q", "v_next": "v", "ledger_next": "ledger", "carried_next": "carried"},
                 dtype=self.dtype,
             )
             kernels.setdefault(name, built)
@@ -162,6 +189,7 @@ class Program:
         bare = copy(self)
         bare.robot, bare.points = without_inertias(self.robot), None
         bare.joints = self.joints.with_gains([0.0] * len(self.joints.gains))
+        bare.masses = [0.0] * len(self.masses)
         bare.by_body = [list(row) for row in self.by_body]
         for i, place in self.corners:
             bare.by_body[i][place] = ((0.0, 0.0, 0.0), 0.0)

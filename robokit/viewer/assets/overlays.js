@@ -135,7 +135,7 @@ class Overlays {
       group.add(arrow);
       group.move = (frame) => {
         const from = this.motion.vector(this.motion.com, frame).clone();
-        if (this.data.ground !== null) from.z = this.data.ground;
+        if (this.data.ground !== null && this.data.ground.plane) from.z = planeHeight(this.data.ground, from.x, from.y);
         arrow.point(from, this.capped(this.motion.vector(this.motion.force, frame)));
       };
       return group;

@@ -115,12 +115,26 @@ class Stage {
     this.world.add(sky, key, key.target, fill, fill.target);
   }
 
+  addGround(ground) {
+    if (ground.plane) this.addPlane(ground);
+    for (const node of ground.nodes) {
+      const shape = this.data.geometries[node.geometry];
+      const solid = new THREE.Mesh(buildGeometry(shape, 0.2), this.material(node, shape));
+      solid.position.fromArray(node.pose);
+      solid.quaternion.fromArray(node.pose, 3);
+      solid.castShadow = solid.receiveShadow = true;
+      this.world.add(solid);
+    }
+  }
+
   // A plane that takes the shadow and a grid that fades out: fine lines at a round length, strong ones at ten.
-  addGround(height) {
+  addPlane(ground) {
     const centre = this.box.getCenter(new THREE.Vector3());
     const radius = Math.max(2.2 * this.reach, 1.5);
     this.ground = new THREE.Group();
-    this.ground.position.set(0, 0, height);
+    this.ground.position.set(0, 0, ground.height);
+    this.ground.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), new THREE.Vector3(...ground.normal));
+    centre.sub(this.ground.position).applyQuaternion(this.ground.quaternion.clone().conjugate());
     const shade = new THREE.Mesh(new THREE.CircleGeometry(radius, 64), new THREE.ShadowMaterial({ opacity: 0.24 }));
     shade.position.set(centre.x, centre.y, 0);
     shade.receiveShadow = true;
@@ -267,6 +281,8 @@ class Stage {
 
 // Colours are given as screens show them; three.js computes with linear ones.
 const ink = (tint) => new THREE.Color(tint).convertSRGBToLinear();
+
+const planeHeight = (ground, x, y) => ground.height - (ground.normal[0] * x + ground.normal[1] * y) / ground.normal[2];
 
 const yUp = (v) => new THREE.Vector3(v.x, v.z, -v.y);
 

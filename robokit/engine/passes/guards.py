@@ -1,0 +1,128 @@
+"""Guarded blocks: what is only needed where a condition holds runs only if it holds in some lane.
+
+A guard is recorded as choices between a value and what stands for it (``scalars.guard``), so that every lane
+gets the same number whether the block ran for it or for its neighbour. All that nothing but the values of
+such choices depends on is *inside* the guard: this is found here, from the graph. What is also used elsewhere
+is outside. A value that goes from one block to a later one with the same condition is inside too. So a choice
+decides what is right, and a branch only what is skipped: any node may be computed where it need not be.
+
+emit/straight_line.py writes the branches.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from itertools import groupby
+
+from robokit.engine.trace.ops import CONST, GUARD, LOOKUP, OPERATIONS, SELECT, counted
+from robokit.engine.trace.program import Program
+
+Path = tuple[int, ...]
+"""The conditions of the guards that a node is inside of, the outermost first."""
+
+CHOICES = (GUARD, SELECT)
+
+LEAST = 8
+"""Fewest nodes that a branch pays for."""
+
+
+def paths(program: Program) -> dict[int, Path]:
+    """For each node inside a guard its path; a node that no guard is around is missing."""
+    nodes = program.nodes
+    conditions = {nodes[n][1] for n in program.order if nodes[n][0] == GUARD}
+    if not conditions:
+        return {}
+    found: dict[int, Path] = {r: () for row in program.results for r in row if type(r) is int}
+    for number in reversed(program.order):
+        here = found[number]
+        node = nodes[number]
+        within = here
+        if node[0] in CHOICES and node[1] in conditions and node[1] not in here:
+            within = (*here, node[1])
+        for k, operand in enumerate(node[1:]):
+            path = within if k == 1 else here
+            before = found.get(operand)
+            found[operand] = path if before is None else _common(before, path)
+    return {n: found[n] for n in program.order if found[n]}
+
+
+def _common(a: Path, b: Path) -> Path:
+    """The guards that two paths share, from the outermost."""
+    if a == b:
+        return a
+    length = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        length += 1
+    return a[:length]
+
+
+def opened(program: Program) -> Program:
+    """The same program without choices inside a guard on its own condition: there the value is as good."""
+    inside = paths(program)
+    nodes, same = list(program.nodes), dict[int, int]()
+    for number in program.order if inside else ():
+        op, *operands = nodes[number]
+        nodes[number] = (op, *(same.get(operand, operand) for operand in operands))
+        if op in CHOICES and operands[0] in inside.get(number, ()):
+            same[number] = nodes[number][2]
+    if not same:
+        return program
+    needed = {r for row in program.results for r in row if type(r) is int}
+    order = []
+    for number in reversed(program.order):
+        if number in needed:
+            order.append(number)
+            needed.update(nodes[number][1:])
+    order.reverse()
+    return replace(program, nodes=nodes, order=order, counts=counted(nodes[n] for n in order))
+
+
+def guarded(program: Program) -> dict[str, int]:
+    """Operations that are inside guards, by what they count as."""
+    return counted(program.nodes[n] for n in paths(program))
+
+
+def blocks(program: Program) -> tuple[list[int], dict[int, Path]]:
+    """An order of evaluation in which guarded blocks are in one piece, and the path of each node.
+
+    A node inside a guard waits until the first choice that needs a value of the block.
+    """
+    path = paths(program)
+    if not path:
+        return program.order, {}
+    nodes = program.nodes
+    waiting: defaultdict[Path, list[int]] = defaultdict(list)
+    line: list[int] = []
+    placed: set[int] = set()
+
+    def walk(numbers: list[int], here: Path) -> None:
+        for number in numbers:
+            own = path.get(number, ())
+            if own != here:
+                waiting[own[: len(here) + 1]].append(number)
+                continue
+            node = nodes[number]
+            if node[0] in CHOICES and nodes[node[2]][0] > CONST and node[2] not in placed:
+                block = (*here, node[1])
+                walk(waiting.pop(block), block)
+            line.append(number)
+            placed.add(number)
+
+    walk(program.order, ())
+    return line, _worth(program, line, path)
+
+
+def _worth(program: Program, line: list[int], path: dict[int, Path]) -> dict[int, Path]:
+    """The paths without the guards of blocks that are too short for a branch of their own."""
+    kept: dict[int, Path] = {}
+    for own, group in groupby(line, lambda n: path.get(n, ())):
+        run = list(group)
+        dear = any(program.nodes[n][0] == LOOKUP or OPERATIONS[program.nodes[n][0]].paired for n in run)
+        if own and len(run) < LEAST and not dear:
+            own = own[:-1]
+        if own:
+            kept |= dict.fromkeys(run, own)
+    return kept

@@ -1,0 +1,203 @@
+"""Configurations and velocities that close a robot's loops.
+
+The least change that closes them, to first order, is taken again and again:
+
+    dq = -K^T (K K^T + mu)^+ delta
+
+with mu by the rule of Levenberg and Marquardt: smaller after a step that helped, larger after one that did
+not. A joint stays inside its limits; one that stands at its limit, and is pushed beyond, does not take part.
+
+Source: D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters" (1963).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.algorithms.coupling import reduced_force
+from robokit.algorithms.loop_dynamics import closed_loops
+from robokit.arguments import real_array
+from robokit.errors import ShapeError, WrongType
+from robokit.model.builder_arguments import not_a_robot
+from robokit.model.loop_models import loop_models
+from robokit.model.robot import Robot
+
+CLOSED = 1e-4
+"""A loop that is open by less than this is closed [rad | m]; files round the poses of their joints."""
+
+STEPS = 100
+"""Steps until a start is given up."""
+
+LONGEST = 0.3
+"""Longest step of a joint [rad | m]: a longer one may jump to another way of closing the loop."""
+
+LEAST = 1e-14
+"""Steps shorter than this change nothing [rad | m]."""
+
+
+def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.ndarray:
+    """The configuration in which all loops are closed, close to q.
+
+    A simulation starts from it. The base of a floating robot stays where it is; joints stay inside their
+    limits.
+
+    Args:
+        robot: the robot; without loop joints q comes back as it is.
+        q: configurations to start from, (nq,) or (B, nq); neutral by default.
+        keep: names of joints that stay as they are.
+
+    Returns:
+        q of the same shape.
+
+    Raises:
+        WrongType: robot is no Robot.
+        ShapeError: q has the wrong shape or content, or its loops cannot be closed from there; the error
+            names the loop joint that stays open and by how much.
+        UnknownName: no such joint.
+    """
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
+    given = real_array("q", robot.neutral() if q is None else q, f"({robot.nq},) or (B, {robot.nq})")
+    if given.ndim not in (1, 2) or given.shape[-1] != robot.nq:
+        raise ShapeError(f"q: expected shape ({robot.nq},) or (B, {robot.nq}), got {given.shape}")
+    if not np.isfinite(given).all():
+        raise ShapeError(f"q: expected finite numbers, found {given[~np.isfinite(given)][0]}")
+    if isinstance(keep, str) or not isinstance(keep, Sequence):
+        raise WrongType("keep", keep, "a list of joint names")
+    dofs = [dof for name in keep for dof in _dofs(robot, name)]
+    return closed(robot, given, "q", dofs)
+
+
+def _dofs(robot: Robot, name: str) -> range:
+    joint = robot.joint(name)
+    if joint not in robot.joints:
+        raise ShapeError(f"keep: joint {name!r} has no coordinate of its own")
+    return range(joint.v_slice.start, joint.v_slice.stop)
+
+
+def closed(robot: Robot, q: np.ndarray, what: str, keep: Sequence[int] = ()) -> np.ndarray:
+    """:func:`close_loops` for numbers that are checked; rows that are not finite stay as they are."""
+    if not loop_models(robot):
+        return q.copy()
+    rows = np.atleast_2d(q).astype(float)
+    good = np.isfinite(rows).all(axis=1)
+    with np.errstate(all="ignore"):
+        found = _solve(robot, rows[good], keep)
+        _check(robot, found, what if q.ndim == 1 else None, what, np.flatnonzero(good))
+    rows[good] = found
+    return rows.reshape(q.shape)
+
+
+def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """What is left of delta in each loop joint, (B, loops): its largest entry [rad | m], q (B, nq)."""
+    with np.errstate(all="ignore"):
+        delta, _ = _constraints(robot, q)
+        ends = np.cumsum([model.rows for model in loop_models(robot)])[:-1]
+        return np.stack([np.abs(part).max(axis=1) for part in np.split(delta, ends, axis=1)], axis=1)
+
+
+def distances(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """By how far each loop joint is open, (B, loops) [m], q (B, nq)."""
+    columns = list(q.T)
+    tree = robot.tree
+    loops = closed_loops(tree, loop_models(robot), tree.transforms(robot.split_q(columns)))
+    return np.stack([np.broadcast_to(loop.gap, len(q)) for loop in loops], axis=1)
+
+
+def tangent(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The velocities nearest to v, (B, nv), that the loops allow in q (B, nq)."""
+    if not loop_models(robot):
+        return v
+    out = np.array(np.broadcast_to(v, (len(q), robot.nv)), dtype=float)
+    good = np.isfinite(q).all(axis=1) & np.isfinite(out).all(axis=1)
+    _, K = _constraints(robot, q[good])
+    out[good] -= np.einsum("bij,bj->bi", np.linalg.pinv(K, rcond=1e-9) @ K, out[good])
+    return out
+
+
+def _constraints(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Delta, (B, n_c), and K of the robot's own dofs, (B, n_c, nv)."""
+    tree, B = robot.tree, len(q)
+    loops = closed_loops(tree, loop_models(robot), tree.transforms(robot.split_q(list(q.T))))
+    delta = [np.broadcast_to(x, B) for loop in loops for x in loop.delta]
+    K = [
+        [np.broadcast_to(x, B) for x in reduced_force(tree, row)] for loop in loops for row in loop.jacobian()
+    ]
+    return np.stack(delta, axis=1), np.moveaxis(np.array(K), -1, 0)
+
+
+def _bounds(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(places in q, places in v, lower, upper) of the joints that have limits."""
+    limited = [
+        joint
+        for joint in robot.joints
+        if joint.q_slice.stop - joint.q_slice.start == 1 and joint.kind != "continuous"
+    ]
+    place = np.array([joint.q_slice.start for joint in limited], int)
+    dof = np.array([joint.v_slice.start for joint in limited], int)
+    lower = np.array([joint.lower for joint in limited], float)
+    return place, dof, lower, np.array([joint.upper for joint in limited], float)
+
+
+def _solve(robot: Robot, q: np.ndarray, keep: Sequence[int]) -> np.ndarray:
+    place, dof, lower, upper = _bounds(robot)
+    mu = np.full(len(q), 1e-6)
+    delta, K = _constraints(robot, q)
+    K[..., list(keep)] = 0.0
+    size = np.square(delta).sum(axis=1)
+    eye = np.eye(delta.shape[1])
+    for _ in range(STEPS):
+        at = q[:, place]
+        # Where a limit holds a joint that would go beyond, the others have to close the loop.
+        dv = _step(K, delta, mu, eye)
+        held = ((at <= lower) & (dv[:, dof] < 0.0)) | ((at >= upper) & (dv[:, dof] > 0.0))
+        if held.any():
+            free = np.ones(dv.shape, bool)
+            free[:, dof] = ~held
+            dv = _step(K * free[:, None, :], delta, mu, eye)
+        tried = robot.integrate(q, dv)
+        inside = np.clip(tried[:, place], np.minimum(at, lower), np.maximum(at, upper))
+        tried[:, place] = inside
+        delta1, K1 = _constraints(robot, tried)
+        K1[..., list(keep)] = 0.0
+        size1 = np.square(delta1).sum(axis=1)
+        better = size1 < size
+        mu = np.where(better, mu * 0.1, mu * 10.0)
+        q, size = np.where(better[:, None], tried, q), np.where(better, size1, size)
+        delta, K = np.where(better[:, None], delta1, delta), np.where(better[:, None, None], K1, K)
+        moved = np.abs(dv).max(axis=1)
+        if ((moved < LEAST) | (mu > 1e12) | (size < LEAST**2)).all():
+            break
+    return q
+
+
+def _step(K: np.ndarray, delta: np.ndarray, mu: np.ndarray, eye: np.ndarray) -> np.ndarray:
+    A = K @ K.swapaxes(1, 2)
+    scale = np.einsum("bii->b", A) / len(eye) + 1e-300
+    least = np.maximum(mu, 1e-12) * scale
+    y = np.linalg.solve(A + least[:, None, None] * eye, delta[..., None])
+    dv = -(K.swapaxes(1, 2) @ y)[..., 0]
+    return dv * np.minimum(1.0, LONGEST / np.maximum(np.abs(dv).max(axis=1), LONGEST))[:, None]
+
+
+def _check(robot: Robot, q: np.ndarray, one: str | None, what: str, rows: np.ndarray) -> None:
+    """Raise ShapeError for the first row in which a loop is open."""
+    if not len(q):
+        return
+    left = gaps(robot, q)
+    open_ = ~(left <= CLOSED)
+    if not open_.any():
+        return
+    row = int(open_.any(axis=1).argmax())
+    k = int(np.nan_to_num(left[row], nan=np.inf).argmax())
+    name = one or f"{what}[{rows[row]}]"
+    models = loop_models(robot)
+    gap = float(distances(robot, q[row : row + 1])[0, k])
+    raise ShapeError(
+        f"{name}: loop joint {models[k].name!r} cannot be closed from there: it stays open by {gap:.3g} m "
+        f"and {left[row, k]:.3g} in its largest error [rad | m]; start closer to a configuration that closes "
+        "it, or check its frames"
+    )

@@ -1,0 +1,262 @@
+"""Which bodies of a robot can meet.
+
+Found once by sampling random configurations inside the joints' limits. Left out are
+
+    neighbours      a body and the nearest one with a shape that carries it
+    touching        bodies whose hulls touch in the neutral configuration: they are made so
+    never met       bodies whose capsules overlap in no sample
+
+Where only the capsules overlap in the neutral configuration, because they are thicker than what they stand
+for, the pair stays and gets the overlap as *slack*: it acts where the bodies come nearer than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import whole_number
+from robokit.dynamics import forward_kinematics
+from robokit.errors import ModelError, UnknownName, shown
+from robokit.model.robot import Robot, check_robot
+from robokit.sim.collide.body_capsules import LinkCapsule, body_capsules, link_balls, shapes_of
+from robokit.sim.collide.capsule_distance import nearest_points
+from robokit.sim.collide.hull_distance import hull_distance
+from robokit.spatial import Vector3
+
+SAMPLES = 1024
+SEED = 0
+
+NEIGHBOURS, TOUCHING, NEVER = "neighbours", "touching in the neutral pose", "never met"
+
+CLEAR = 1e-3
+"""Distance that a pair with slack has in the neutral configuration [m]."""
+
+
+@dataclass(frozen=True)
+class CollisionPairs:
+    """Pairs of bodies that are kept apart. Immutable: ``add`` and ``remove`` give a new object.
+
+    Attributes:
+        robot: name of the robot.
+        names: of bodies 0..N.
+        bodies: ((i, j), ...) with i < j, ascending: the pairs.
+        capsules: of all links, in whose place bodies are tested.
+        left_out: {reason: pairs}.
+        slack: {pair: overlap of its capsules that is not felt [m]}.
+        samples: random configurations that were looked at.
+        body_of: {link name: number of its body}.
+    """
+
+    robot: str
+    names: tuple[str, ...]
+    bodies: tuple[tuple[int, int], ...]
+    capsules: tuple[LinkCapsule, ...]
+    left_out: dict[str, tuple[tuple[int, int], ...]]
+    slack: dict[tuple[int, int], float]
+    samples: int
+    body_of: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    def __iter__(self) -> Any:
+        return iter(self.pairs)
+
+    def __contains__(self, pair: Any) -> bool:
+        return self._pair(*pair) in self.bodies
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs by the names of their bodies: the links that the joints move."""
+        return tuple((self.names[i], self.names[j]) for i, j in self.bodies)
+
+    def __repr__(self) -> str:
+        out = ", ".join(f"{len(pairs)} {reason}" for reason, pairs in self.left_out.items())
+        shapes = len({c.body for c in self.capsules})
+        return (
+            f"<CollisionPairs of {self.robot!r}: {len(self)} pairs of {shapes} bodies with "
+            f"{len(self.capsules)} capsules; left out: {out} in {self.samples} samples>"
+        )
+
+    def __str__(self) -> str:
+        """The list: one line a body, with those that it can meet."""
+        lines = [repr(self)]
+        for i in sorted({i for i, _ in self.bodies}):
+            lines.append(f"  {self.names[i]}: " + ", ".join(self.names[k] for j, k in self.bodies if j == i))
+        return "\n".join(lines)
+
+    def add(self, first: str, second: str) -> CollisionPairs:
+        """The pairs and one more, by the names of two links.
+
+        Raises:
+            ModelError: links of one body, or of a body without shapes.
+        """
+        pair = self._pair(first, second)
+        for link, body in ((first, self.body_of[first]), (second, self.body_of[second])):
+            if not any(c.body == body for c in self.capsules):
+                raise ModelError(f"link {link!r} has no shape that could touch another")
+        return replace(self, bodies=tuple(sorted({*self.bodies, pair})))
+
+    def remove(self, first: str, second: str | None = None) -> CollisionPairs:
+        """The pairs without that of two links; without all pairs of a link where no second one is given.
+
+        Raises:
+            ModelError: there is no such pair.
+        """
+        if second is None:
+            i = self._body(first)
+            return replace(self, bodies=tuple(pair for pair in self.bodies if i not in pair))
+        pair = self._pair(first, second)
+        if pair not in self.bodies:
+            raise ModelError(f"{first!r} and {second!r} are no pair of {self!r}")
+        return replace(self, bodies=tuple(p for p in self.bodies if p != pair))
+
+    def _body(self, link: Any) -> int:
+        if link not in self.body_of:
+            raise UnknownName("link", link, self.body_of, f"in robot {self.robot!r}")
+        return self.body_of[link]
+
+    def _pair(self, first: Any, second: Any) -> tuple[int, int]:
+        i, j = sorted((self._body(first), self._body(second)))
+        if i == j:
+            raise ModelError(
+                f"links {shown(first)} and {shown(second)} belong to one body; it cannot meet itself"
+            )
+        return i, j
+
+
+def collision_pairs(robot: Robot, samples: int = SAMPLES) -> CollisionPairs:
+    """The pairs of bodies that can meet, computed once.
+
+    ``print(collision_pairs(robot))`` lists them; ``.add(link, link)`` and ``.remove(link, link)`` give other
+    lists.
+
+    Args:
+        robot: the robot.
+        samples: random configurations, the same at every call.
+
+    Raises:
+        WrongType: robot is no Robot.
+    """
+    check_robot(robot)
+    n = whole_number("samples", samples, 1)
+    return robot.derived.get(("collision pairs", n), lambda: _collision_pairs(robot, n))
+
+
+def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
+    capsules = body_capsules(robot)
+    rng = np.random.default_rng(SEED)
+    q = np.array([robot.neutral(), *(robot.random_configuration(rng) for _ in range(samples))])
+    gaps = Gaps(robot, capsules, q)
+    bodies = sorted(gaps.of)
+    near = neighbours(robot, set(bodies))
+    kept: list[tuple[int, int]] = []
+    left: dict[str, list[tuple[int, int]]] = {NEIGHBOURS: [], TOUCHING: [], NEVER: []}
+    slack: dict[tuple[int, int], float] = {}
+    for pair in combinations(bodies, 2):
+        if pair in near:
+            left[NEIGHBOURS].append(pair)
+            continue
+        met = gaps.met(*pair)
+        if met[0]:
+            slack[pair] = CLEAR - gaps.nearest(*pair, row=0)
+            if touching(robot, *pair):
+                left[TOUCHING].append(pair)
+                continue
+        (kept if met.any() else left[NEVER]).append(pair)
+    return CollisionPairs(
+        robot.name,
+        tuple(robot.tree.name),
+        tuple(kept),
+        capsules,
+        {reason: tuple(pairs) for reason, pairs in left.items()},
+        slack,
+        samples,
+        {link.name: link.body for link in robot.links},
+    )
+
+
+def touching(robot: Robot, i: int, j: int) -> bool:
+    """Whether the hulls of any two links of bodies i and j touch in the neutral configuration."""
+    poses = forward_kinematics(robot, robot.neutral())
+    hulls: list[list[tuple[np.ndarray, np.ndarray]]] = [[], []]
+    for link in robot.links:
+        for side, body in zip(hulls, (i, j), strict=True):
+            balls = link_balls(link, shapes_of(robot, link)) if link.body == body else None
+            if balls is not None:
+                R, p = poses[link.name]
+                side.append((balls[0] @ R.T + p, balls[1]))
+    return any(hull_distance(*a, *b) <= 0.0 for a in hulls[0] for b in hulls[1])
+
+
+def neighbours(robot: Robot, bodies: set[int]) -> set[tuple[int, int]]:
+    """(parent, child) of all bodies with shapes, where bodies without shapes between them are skipped."""
+    found, parent = set(), robot.tree.parent
+    for i in bodies:
+        above = parent[i] if i else -1
+        while above > 0 and above not in bodies:
+            above = parent[above]
+        if above >= 0:
+            found.add((above, i))
+    return found
+
+
+class Gaps:
+    """Distances of capsules in many configurations at once."""
+
+    def __init__(self, robot: Robot, capsules: Sequence[LinkCapsule], q: np.ndarray) -> None:
+        self.of: dict[int, list[int]] = {}
+        self.capsules = capsules
+        poses = body_poses(robot, q)
+        at, along, middle = [], [], []
+        for k, c in enumerate(capsules):
+            self.of.setdefault(c.body, []).append(k)
+            a, b = np.array(c.start), np.array(c.end)
+            R, p = poses[:, c.body, :, :3], poses[:, c.body, :, 3]
+            at.append((R @ a + p).T)
+            along.append((R @ (b - a)).T)
+            middle.append((R @ (0.5 * (a + b)) + p).T)
+        self.at, self.along, self.middle = at, along, middle
+        self.reach = [c.radius + 0.5 * float(np.linalg.norm(np.subtract(c.end, c.start))) for c in capsules]
+
+    def met(self, i: int, j: int) -> np.ndarray:
+        """In which configurations bodies i and j overlap, (B,) booleans."""
+        found = np.zeros(self.at[0].shape[1], bool) if self.at else np.zeros(0, bool)
+        for k in self.of[i]:
+            for m in self.of[j]:
+                reach = self.reach[k] + self.reach[m]
+                apart = self.middle[k] - self.middle[m]
+                some = np.flatnonzero(((apart * apart).sum(axis=0) < reach * reach) & ~found)
+                if len(some):
+                    found[some[self.gap(k, m, some) < 0.0]] = True
+        return found
+
+    def nearest(self, i: int, j: int, row: int) -> float:
+        """Distance of bodies i and j in one configuration, negative where they overlap [m]."""
+        rows = np.array([row])
+        return min(float(self.gap(k, m, rows)[0]) for k in self.of[i] for m in self.of[j])
+
+    def gap(self, k: int, m: int, rows: np.ndarray) -> np.ndarray:
+        """Distance of capsules k and m in the given configurations, negative where they overlap [m]."""
+        ends: list[Any] = []
+        for c in (k, m):
+            sphere = self.capsules[c].is_sphere
+            ends += [Vector3(*self.at[c][:, rows]), None if sphere else Vector3(*self.along[c][:, rows])]
+        x, y = nearest_points(*ends)
+        d = x - y
+        return np.sqrt(d.dot(d)) - (self.capsules[k].radius + self.capsules[m].radius)
+
+
+def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """[R p] of bodies 0..N in world axes, (B, N + 1, 3, 4)."""
+    links = forward_kinematics(robot, q).matrices
+    found = np.zeros((len(q), robot.nbodies + 1, 3, 4))
+    found[:, 0, :, :3] = np.eye(3)
+    for i in range(1, robot.nbodies + 1):
+        found[:, i] = links[:, robot.link_index[robot.tree.name[i]]]
+    return found

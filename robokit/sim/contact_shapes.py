@@ -1,0 +1,200 @@
+"""Where a body touches a plane: contact points that lie, or move, on its surface.
+
+Ball    a corner, or the point of a ball under its centre
+Lowest  the lowest of several corners that do not touch at the same time
+Rim     the lowest point of a circle, and its neighbours
+
+Each gives, as a text over generic scalars, its point for the plane's normal n in the body's axes. Such a
+point moves on the body while the body turns; its material velocity, V.lin + V.ang x p, is what friction acts
+on, so that a wheel rolls.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robokit.model.geometry import Placement
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+from robokit.spatial.vector3 import Vector3
+
+Point = tuple[Any, Any, Any]
+"""Body coordinates [m]."""
+
+UPRIGHT = 1e-3
+"""Tilt of a rim's axis below which its points keep their places on the rim [rad]."""
+
+SMALLEST = 1e-18
+"""Keeps a direction finite where it is none."""
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A ball about a position; of radius 0, a corner.
+
+    Attributes:
+        position: of the centre [m].
+        radius: [m].
+    """
+
+    position: Point
+    radius: Any = 0.0
+
+    def at(self, n: Vector3) -> Vector3:
+        """The point that would touch first, body coordinates."""
+        return _outward(Vector3(*self.position), n, self.radius)
+
+    def moved(self, place: Placement) -> Ball:
+        """The same, from a frame that is at this place of the body."""
+        return Ball(_point(place, self.position), self.radius)
+
+    def reach(self) -> tuple[Point, Any]:
+        """Centre and radius [m] of a ball around all points."""
+        return self.position, self.radius
+
+
+@dataclass(frozen=True)
+class Lowest:
+    """The lowest of several corners, each with a small radius.
+
+    Where some are nearly as low as the lowest, the point is their mean, weighted by w = (1 - h / blend)^2
+    with h the height over the lowest, and is moved to the height of the lowest. It moves steadily from one
+    corner to the other.
+
+    Attributes:
+        corners: [m].
+        radius: of each corner [m].
+        blend: height over the lowest up to which a corner counts [m].
+    """
+
+    corners: tuple[Point, ...]
+    radius: float
+    blend: float
+
+    def __post_init__(self) -> None:
+        if not self.corners or not self.blend > 0.0:
+            raise ValueError("needs a corner and a blend above 0")
+
+    def at(self, n: Vector3) -> Vector3:
+        """The point that would touch first, body coordinates."""
+        heights = [n.x * x + n.y * y + n.z * z for x, y, z in self.corners]
+        low = heights[0]
+        for h in heights[1:]:
+            low = minimum(low, h)
+        total: Scalar = 0.0
+        place = Vector3.zero()
+        for h, (x, y, z) in zip(heights, self.corners, strict=True):
+            share = maximum(1.0 - (h - low) * (1.0 / self.blend), 0.0)
+            w = share * share
+            total = total + w
+            place = Vector3(place.x + w * x, place.y + w * y, place.z + w * z)
+        place = place * (1.0 / total)
+        return place + n * (low - n.dot(place) - self.radius)
+
+    def reach(self) -> tuple[Point, float]:
+        """Centre and radius [m] of a ball around all points."""
+        columns = list(zip(*self.corners, strict=True))
+        x, y, z = (0.5 * (min(c) + max(c)) for c in columns)
+        return (x, y, z), self.radius + max(math.dist((x, y, z), c) for c in self.corners)
+
+
+@dataclass(frozen=True)
+class Rim:
+    """A point of a circle, turned by an angle from the lowest point.
+
+    When the axis stands upright, no point is the lowest. The direction to it is therefore that of
+
+        -(n - c a) + UPRIGHT c^2 e,   c = n . a,   e fixed on the body
+
+    which is the lowest but for an angle of at most UPRIGHT / tilt, and exact where the axis is level.
+
+    Attributes:
+        center: of the circle [m].
+        axis: unit vector.
+        radius: [m].
+        turn: angle from the lowest point [rad].
+        half: the circle is that of the two at center -half axis and +half axis that lies lower [m].
+        rounding: radius of the tube around the circle [m].
+    """
+
+    center: Point
+    axis: Point
+    radius: float
+    turn: float = 0.0
+    half: float = 0.0
+    rounding: float = 0.0
+
+    def __post_init__(self) -> None:
+        if abs(math.hypot(*self.axis) - 1.0) > 1e-9:
+            raise ValueError(f"axis: expected a unit vector, got {self.axis}")
+
+    def at(self, n: Vector3) -> Vector3:
+        """The point, body coordinates."""
+        a = Vector3(*self.axis)
+        c = n.dot(a)
+        down = a * c - n + Vector3(*_across(self.axis)) * (UPRIGHT * c * c)
+        down = down * (1.0 / sqrt(down.dot(down) + SMALLEST))
+        if self.turn:
+            down = down * _exactly(math.cos(self.turn)) + a.cross(down) * _exactly(math.sin(self.turn))
+        place = Vector3(*self.center) + down * self.radius
+        if self.half:
+            place = place + a * where(c > 0.0, -self.half, self.half)
+        return _outward(place, n, self.rounding)
+
+    def moved(self, place: Placement) -> Rim:
+        """The same, from a frame that is at this place of the body."""
+        axis = place.rotation @ np.array(self.axis)
+        x, y, z = (axis / np.linalg.norm(axis)).tolist()
+        return replace(self, center=_point(place, self.center), axis=(x, y, z))
+
+    def samples(self, count: int) -> np.ndarray:
+        """Points of the circle or circles, (count, 3) or (2 count, 3) [m]."""
+        e, a = np.array(_across(self.axis)), np.array(self.axis)
+        turns = 2.0 * math.pi / count * np.arange(count)
+        ring = self.radius * (np.outer(np.cos(turns), e) + np.outer(np.sin(turns), np.cross(a, e)))
+        ring = ring + np.array(self.center)
+        return np.concatenate([ring - self.half * a, ring + self.half * a]) if self.half else ring
+
+    def reach(self) -> tuple[Point, float]:
+        """Centre and radius [m] of a ball around all points."""
+        return self.center, math.hypot(self.radius, self.half) + self.rounding
+
+
+ContactShape = Ball | Lowest | Rim
+
+
+def cylinder_points(
+    center: Point, axis: Point, radius: float, length: float, rounding: float = 0.0
+) -> tuple[Rim, ...]:
+    """Points of a cylinder or disc: the lowest of each rim, and three more of the lower rim to stand on."""
+    half = 0.5 * length
+    ends = [tuple(p + s * a for p, a in zip(center, axis, strict=True)) for s in (-half, half)]
+    lowest = [Rim(end, axis, radius, rounding=rounding) for end in ends]
+    turns = [0.5 * math.pi, math.pi, 1.5 * math.pi]
+    return (*lowest, *(Rim(center, axis, radius, turn, half, rounding) for turn in turns))
+
+
+def _point(place: Placement, position: Point) -> Point:
+    x, y, z = (place.rotation @ np.array(position) + place.position).tolist()
+    return x, y, z
+
+
+def _outward(place: Vector3, n: Vector3, radius: Any) -> Vector3:
+    return place - n * radius if not isinstance(radius, float) or radius else place
+
+
+def _across(axis: Point) -> Point:
+    """A unit vector across an axis."""
+    x, y, z = axis
+    k = min(range(3), key=lambda i: abs(axis[i]))
+    e = [(0.0, z, -y), (-z, 0.0, x), (y, -x, 0.0)][k]
+    size = math.hypot(*e)
+    return e[0] / size, e[1] / size, e[2] / size
+
+
+def _exactly(x: float) -> float:
+    """Sines of quarter turns without their rounding: factors of 0 and 1 cost nothing."""
+    return float(round(x)) if abs(x - round(x)) < 1e-15 else x

@@ -1,0 +1,288 @@
+"""Actuators fitted to a robot and to the steps of a run: what the step's kernel takes of them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import real_array
+from robokit.dynamics import crba
+from robokit.errors import ShapeError, UnknownName, shown
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
+from robokit.sim.actuators import Actuator, Torque
+from robokit.sim.signals import Layout, Signal
+from robokit.sim.step.drives import Drive
+
+TAPER = 0.1
+"""Share of the largest speed over which the effort falls to zero."""
+
+UNLIMITED_TIME = 0.01
+"""Time in which an actuator without a limit of effort comes to its largest speed [s]."""
+
+ENDLESS = 1e30
+"""Stands for no limit in a row where others have one."""
+
+
+class DrivenJoints:
+    """The driven joints of a run, in the order of the actuators.
+
+    Attributes:
+        joints: the joints.
+        drives: what the step's text depends on.
+        rows: B where gains or targets differ from row to row of a rollout, else None.
+        armature: {joint name: rotor inertia}, those above 0.
+        by_function: whether a target is a function of the state.
+    """
+
+    def __init__(
+        self, robot: Robot, actuators: Sequence[Actuator], dt: float, steps: int, q0: np.ndarray, rows: int
+    ) -> None:
+        """Fit them.
+
+        Args:
+            robot: the robot.
+            actuators: checked.
+            dt: step [s].
+            steps: of the run.
+            q0: configurations at the start, (B or 1, nq).
+            rows: B of a rollout, 1 in a simulation.
+
+        Raises:
+            UnknownName: no such joint.
+            ShapeError: a joint that cannot be driven, or is driven twice; gains or targets that do not fit.
+        """
+        self.robot, self.dt, self.steps, self.count = robot, dt, steps, rows
+        self.joints: list[Joint] = []
+        self.drives: list[Drive] = []
+        self.rows: int | None = None
+        self.armature: dict[str, float] = {}
+        self._numbers: list[np.ndarray] = []
+        self._units: list[tuple[str, np.ndarray, np.ndarray, np.ndarray, dict[str, Signal]]] = []
+        """(kind, kp, b, largest speed, signals) of each actuator."""
+        for k, actuator in enumerate(actuators):
+            label = (
+                f"actuators[{k}]: {type(actuator).__name__}"
+                if len(actuators) > 1
+                else type(actuator).__name__
+            )
+            self._add(label, actuator, q0)
+        for number, joint in enumerate(self.joints):
+            if joint in self.joints[:number]:
+                raise ShapeError(f"actuators: joint {joint.name!r} is driven twice")
+        self._mass: np.ndarray | None = None
+
+    def _add(self, label: str, actuator: Actuator, q0: np.ndarray) -> None:
+        robot = self.robot
+        joints = _driven(label, robot, actuator)
+        names = tuple(joint.name for joint in joints)
+        v_at = [joint.v_slice.start for joint in joints]
+        q_at = [joint.q_slice.start for joint in joints]
+        gains = {
+            name: self._by_joint(f"{label}({name}=...)", getattr(actuator, name), names, v_at)
+            for name in actuator.gains
+        }
+        rotors = f"{label}(armature=...)", actuator.armature, names, v_at, [0.0] * len(names)
+        armature = self._by_joint(*rotors)
+        effort = self._limits(f"{label}(effort=...)", actuator.effort, joints, v_at, "effort")
+        speed = self._limits(f"{label}(max_velocity=...)", actuator.max_velocity, joints, v_at, "velocity")
+        kp, kd = gains.get("kp", np.zeros(len(joints))), gains.get("kd", gains.get("gain"))
+        b = np.zeros(len(joints)) if kd is None else np.maximum(kd, kp * self.dt)
+        for k, joint in enumerate(joints):
+            servo = bool((b[..., k] > 0.0).any())
+            limits = [bool(np.isfinite(x[..., k]).any()) for x in (effort, speed)]
+            self.drives.append(Drive(joint.body, servo, *limits))
+            rotor = armature[..., k]
+            if rotor.ndim:
+                raise ShapeError(f"{label}(armature=...): expected one number a joint, got one a row")
+            if rotor:
+                self.armature[joint.name] = float(rotor)
+            columns = [kp[..., k], (0.0 * kp if kd is None else kd)[..., k]]
+            columns += [np.minimum(x[..., k], ENDLESS) for x in (effort, speed)]
+            self._numbers.append(np.stack(np.broadcast_arrays(*columns), axis=-1))
+        self.joints += joints
+
+        in_v, in_q = (
+            Layout(names, at, size, self.steps, self.count)
+            for at, size in ((v_at, robot.nv), (q_at, robot.nq))
+        )
+        zero = np.zeros((1, 1, len(joints)))
+        here = q0[None][:, :, q_at]
+        kind = type(actuator).__name__
+        signals: dict[str, Signal] = {}
+        for name in ("target", "velocity", "feedforward"):
+            if hasattr(actuator, name):
+                position = kind == "PD" and name == "target"
+                signals[name] = Signal(
+                    f"{label}({name}=...)",
+                    getattr(actuator, name),
+                    in_q if position else in_v,
+                    here if position else zero,
+                )
+                if position and getattr(actuator, name) is None:
+                    continue  # the starts count their rows themselves
+                self._count(f"{label}({name}=...)", signals[name].rows)
+        self._units.append((kind, kp, b, speed, signals))
+
+    def _count(self, what: str, rows: int | None) -> None:
+        if rows is not None:
+            if self.rows not in (None, rows) or (self.count > 1 and rows != self.count):
+                raise ShapeError(f"{what}: expected {self.rows or self.count} rows, got {rows}")
+            self.rows = rows
+
+    def _by_joint(
+        self,
+        what: str,
+        value: Any,
+        names: tuple[str, ...],
+        at: list[int],
+        default: Sequence[float] | None = None,
+    ) -> np.ndarray:
+        """Gains or limits of the driven joints, (n,) or (B, n); a mapping may leave out defaults."""
+        n = len(names)
+        if isinstance(value, Mapping):
+            for name in value:
+                if name not in names:
+                    raise UnknownName("driven joint", name, names, f"({what})")
+            given = dict(zip(names, default, strict=True)) if default is not None else {}
+            given |= value
+            for name in names:
+                if name not in given:
+                    raise ShapeError(f"{what}: joint {name!r} is driven and has no value")
+            value = [given[name] for name in names]
+        array = real_array(what, value, f"(), ({n},) or (B, {n})")
+        if array.ndim == 0:
+            return np.full(n, float(array))
+        if array.shape[-1] == self.robot.nv != n:
+            array = array[..., at]
+        if array.ndim > 2 or array.shape[-1] != n:
+            raise ShapeError(f"{what}: expected shape (), ({n},) or (B, {n}), got {np.shape(value)}")
+        self._count(what, len(array) if array.ndim == 2 else None)
+        return array
+
+    def _limits(
+        self, what: str, value: Any, joints: Sequence[Joint], at: list[int], attribute: str
+    ) -> np.ndarray:
+        """Limits (n,) or (B, n), inf for none; those of the description where none are given."""
+        names = tuple(joint.name for joint in joints)
+        found = [getattr(joint, attribute) or math.inf for joint in joints]
+        if value is not None:
+            return self._by_joint(what, value, names, at, found)
+        zero = [joint.name for joint in joints if not getattr(joint, attribute)]
+        if zero:
+            warnings.warn(
+                f"joint {zero[0]!r}" + f" and {len(zero) - 1} more" * (len(zero) > 1) + f": the description "
+                f"limits the {attribute} to 0, which is taken as no limit; {what} sets one",
+                stacklevel=2,
+            )
+        return np.array(found)
+
+    # ---- what the kernel takes -----------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(self.drives)
+
+    def parameters(self) -> list[Any]:
+        """The numbers of the drives in the order of ``Drive.parameters``, each () or (B,)."""
+        out: list[Any] = []
+        for k, drive in enumerate(self.drives):
+            kp, kd, effort, speed = np.moveaxis(self._numbers[k], -1, 0)
+            found = {"kp": kp, "kd": kd, "effort": effort, "speed": speed}
+            if "mass" in drive.parameters:
+                found["mass"] = self.masses()[..., k]
+            if drive.speed:
+                found["taper"] = effort / (TAPER * speed) if drive.effort else found["mass"] / UNLIMITED_TIME
+            out += [found[name] for name in drive.parameters]
+        return out
+
+    def masses(self) -> np.ndarray:
+        """Inertia that each drive moves in the neutral configuration, (n,) or (B, n): 1 / (H^-1)_kk."""
+        if self._mass is None:
+            robot = self.robot
+            q = robot.neutral()
+            if robot.samples is not None:
+                q = np.broadcast_to(q, (robot.samples, robot.nq))
+            H = crba(robot, q)
+            at = [joint.v_slice.start for joint in self.joints]
+            self._mass = 1.0 / np.diagonal(np.linalg.inv(H), axis1=-2, axis2=-1)[..., at]
+        return self._mass
+
+    @property
+    def by_function(self) -> bool:
+        """Whether a target is a function of the state."""
+        return any(signal.function is not None for *_, signals in self._units for signal in signals.values())
+
+    def at(self, step: int, q: Any = None, v: Any = None) -> tuple[np.ndarray, int]:
+        """What the drives want in a step of a simulation, (n,), and the next step at which that changes."""
+        changes = [s.last(self.dt) for *_, signals in self._units for s in signals.values()]
+        later = max(changes, default=0)
+        return self.table(np.array([step]), q, v)[0, 0], step + 1 if step < later else np.iinfo(np.int64).max
+
+    def whole_table(self) -> np.ndarray:
+        """The same for all steps and rows of a rollout, (T or 1, B or 1, n).
+
+        Raises:
+            ShapeError: a target is a function.
+        """
+        for *_, signals in self._units:
+            for signal in signals.values():
+                if signal.function is not None:
+                    raise ShapeError(f"{signal.name}: a rollout takes arrays and keyframes, no functions")
+        moving = any(s.last(self.dt) for *_, signals in self._units for s in signals.values())
+        return self.table(np.arange(max(1, self.steps) if moving else 1))
+
+    def table(self, steps: np.ndarray, q: Any = None, v: Any = None) -> np.ndarray:
+        """u = kp q* + b v* + feedforward in these steps, (T or 1, B or 1, n)."""
+        parts = []
+        for kind, kp, b, speed, signals in self._units:
+            target = signals["target"]
+            if kind == "Torque":
+                parts.append(target.at(steps, self.dt, 0.5, q, v))
+                continue
+            u = signals["feedforward"].at(steps, self.dt, 0.5, q, v)
+            if kind == "PD":
+                rate = signals["velocity"].at(steps, self.dt, 1.0, q, v)
+                follow = target.rates(steps, self.dt)
+                if follow is not None and signals["velocity"].table is signals["velocity"].default:
+                    rate = follow
+                u = u + kp * target.at(steps, self.dt, 0.5, q, v)
+            else:
+                rate = target.at(steps, self.dt, 1.0, q, v)
+            parts.append(u + b * np.clip(rate, -speed, speed))
+        shape = np.broadcast_shapes(*(part.shape[:2] for part in parts))
+        return np.concatenate([np.broadcast_to(p, (*shape, p.shape[2])) for p in parts], axis=2)
+
+
+def _driven(label: str, robot: Robot, actuator: Actuator) -> list[Joint]:
+    """The joints of an actuator: those named, those that its gains name, or all that can be driven."""
+    named = next((g for name in actuator.gains if isinstance(g := getattr(actuator, name), Mapping)), None)
+    names = actuator.joints if actuator.joints is not None else named
+    if names is None and isinstance(actuator, Torque) and isinstance(actuator.target, Mapping):
+        names = actuator.target
+    if names is None:
+        found = [j for j in robot.joints if _can_be_driven(robot, j)]
+        if not found:
+            raise ShapeError(f"{label}: robot {robot.name!r} has no joint of one degree of freedom")
+        return found
+    known = [joint.name for joint in robot.joints]
+    out = []
+    for name in names:
+        if name not in known:
+            raise UnknownName("joint that can be driven", name, known, f"in robot {robot.name!r} ({label})")
+        joint = robot.joint(name)
+        if not _can_be_driven(robot, joint):
+            raise ShapeError(
+                f"{label}: joint {shown(name)} is {joint.kind}; actuators drive joints of one degree of "
+                "freedom, a controller or tau= the others"
+            )
+        out.append(joint)
+    return out
+
+
+def _can_be_driven(robot: Robot, joint: Joint) -> bool:
+    kind = robot.tree.joint[joint.body].kind
+    return kind.nv == 1 and kind.nq == 1

@@ -1,0 +1,57 @@
+"""A ground as a kernel takes it: the layout of its surfaces, which it is built for, and their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robokit.sim.ground import Ground
+
+Layout = tuple[str, bool, int]
+"""(kind, whether it has a friction coefficient of its own, planes of a hull or 1 for a moving plane)."""
+
+
+def layouts(ground: Ground) -> tuple[Layout, ...]:
+    """What a kernel for this ground is built for."""
+    found: list[Layout] = []
+    if ground.plane:
+        found.append(("plane", False, int(ground.moves)))
+    for solid in ground.shapes:
+        size = len(solid.geometry.planes) if solid.kind == "hull" else 0
+        found.append((solid.kind, solid.friction is not None, size))
+    return tuple(found)
+
+
+def numbers(ground: Ground) -> list[float]:
+    """The inputs of a kernel that stand for this ground's surfaces, in the order of the layouts."""
+    found: list[float] = []
+    if ground.plane:
+        found += plane_numbers(ground)
+    for solid in ground.shapes:
+        shape: Any = solid.geometry
+        found += [] if solid.friction is None else [solid.friction]
+        found += solid.placement.position.tolist()
+        if solid.kind == "sphere":
+            found.append(shape.radius)
+            continue
+        found += solid.placement.rotation.ravel().tolist()
+        if solid.kind == "box":
+            found += [0.5 * edge for edge in shape.size]
+        elif solid.kind == "hull":
+            found += shape.planes.ravel().tolist()
+        else:
+            found += [shape.radius, 0.5 * shape.length]
+    return found
+
+
+def plane_numbers(ground: Ground) -> list[float]:
+    """Normal, distance from the world's origin, and the motion of the plane's surface where it moves."""
+    n = np.array(ground.up)
+    found = [*n.tolist(), float(n[2]) * ground.height]
+    if ground.moves:
+        # Its points have the velocities of a body that turns about the normal through (0, 0, height).
+        turn = ground.spin * n
+        at_origin = np.array(ground.velocity) - np.cross(turn, [0.0, 0.0, ground.height])
+        found += [*turn.tolist(), *at_origin.tolist()]
+    return found

@@ -1,0 +1,170 @@
+"""Pushes: forces from outside on links, for a time or at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import one_of, real_array, real_number
+from robokit.errors import ShapeError, WrongType, shown
+from robokit.model.robot import Robot
+
+FRAMES = ("link", "world")
+
+Place = tuple[int, tuple[float, float, float] | None]
+"""Body and point in its coordinates [m]; None where the wrench is about the world's origin."""
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """A force on a link from outside.
+
+    Attributes:
+        link: its name.
+        wrench: (3,) force [N], or (6,) moment about the point and force [N m; N], in world axes. Where
+            ``duration`` is 0, it is an impulse [N s], [N m s; N s], given within one step. In rollouts also
+            (B, 3) or (B, 6), one a row.
+        point: (3,) where it acts [m].
+        start: when it begins [s].
+        duration: how long it acts [s]; 0 for an impulse.
+        frame: what ``point`` is given in: "link", and it moves with the link, or "world", and it stays.
+    """
+
+    link: str
+    wrench: Any
+    point: Any = (0.0, 0.0, 0.0)
+    start: float = 0.0
+    duration: float = 0.0
+    frame: str = "link"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.link, str):
+            raise WrongType("Push(link=...)", self.link, "the name of a link")
+        wrench = real_array("Push(wrench=...)", self.wrench, "(3,) or (6,)")
+        if wrench.ndim not in (1, 2) or wrench.shape[-1] not in (3, 6) or not len(wrench):
+            raise ShapeError(
+                f"Push(wrench=...): expected a force (3,) or moment and force (6,), got shape {wrench.shape}"
+            )
+        point = real_array("Push(point=...)", self.point, "(3,)")
+        if point.shape != (3,):
+            raise ShapeError(f"Push(point=...): expected shape (3,), got {point.shape}")
+        for name, array in (("wrench", wrench), ("point", point)):
+            if not np.isfinite(array).all():
+                raise ShapeError(f"Push({name}=...): expected finite numbers, got {shown(array)}")
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "start", real_number("Push(start=...)", self.start, least=0.0))
+        object.__setattr__(self, "duration", real_number("Push(duration=...)", self.duration, least=0.0))
+        one_of("frame", self.frame, FRAMES)
+
+    @property
+    def rows(self) -> int | None:
+        """B where there is one wrench a row of a rollout, else None."""
+        return len(self.wrench) if self.wrench.ndim == 2 else None
+
+
+def pushes_of(given: Any) -> tuple[Push, ...]:
+    """What was given as ``pushes``: one or several, as Push or as tuples of its first five attributes.
+
+    Raises:
+        WrongType: something else.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, Push) or (isinstance(given, tuple) and given and isinstance(given[0], str)):
+        given = [given]
+    accepted = "rk.Push(...), a tuple (link, wrench, point, start, duration), or a list of these"
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise WrongType("pushes", given, accepted)
+    found = []
+    for k, one in enumerate(given):
+        if not isinstance(one, Push):
+            if not isinstance(one, tuple) or not 2 <= len(one) <= 5:
+                raise WrongType(f"pushes[{k}]", one, accepted)
+            one = Push(*one)
+        found.append(one)
+    return tuple(found)
+
+
+class OutsideForces:
+    """Pushes fitted to a robot and to the steps of a run.
+
+    Attributes:
+        places: where they act, each once: (body, point in it or None).
+        rows: B where wrenches differ from row to row of a rollout, else None.
+    """
+
+    def __init__(self, robot: Robot, pushes: Sequence[Push], dt: float, steps: int) -> None:
+        """Fit them.
+
+        Raises:
+            UnknownName: no such link.
+            ShapeError: a link that cannot move, a start after the end of the run, or different numbers of
+                rows.
+        """
+        self.places: list[Place] = []
+        self.rows: int | None = None
+        self.spans: list[tuple[int, int, int, np.ndarray]] = []
+        """(place, first step, step after the last, wrench (6,) or (B, 6)) of each push."""
+        for k, push in enumerate(pushes):
+            body, placement = robot.frame(push.link)
+            if body == 0:
+                raise ShapeError(
+                    f"pushes[{k}]: link {push.link!r} is fixed to the world and cannot be pushed"
+                )
+            if push.start >= steps * dt - 0.5 * dt:
+                raise ShapeError(
+                    f"pushes[{k}]: starts at {push.start:g} s, after the last step of the run, which ends at "
+                    f"{steps * dt:g} s"
+                )
+            if push.rows is not None:
+                if self.rows not in (None, push.rows):
+                    raise ShapeError(
+                        f"pushes[{k}]: expected {self.rows} wrenches, one a row, got {push.rows}"
+                    )
+                self.rows = push.rows
+            self._add(push, body, placement, dt, steps)
+
+    def _add(self, push: Push, body: int, placement: Any, dt: float, steps: int) -> None:
+        wrench = push.wrench
+        if wrench.shape[-1] == 3:
+            wrench = np.concatenate([np.zeros_like(wrench), wrench], axis=-1)
+        point: tuple[float, float, float] | None = None
+        if push.frame == "link":
+            x, y, z = (placement.rotation @ push.point + placement.position).tolist()
+            point = (x, y, z)
+        else:  # about the world's origin
+            moment = wrench[..., :3] + np.cross(push.point, wrench[..., 3:])
+            wrench = np.concatenate([moment, wrench[..., 3:]], axis=-1)
+        place = (body, point)
+        if place not in self.places:
+            self.places.append(place)
+        first = round(push.start / dt)
+        if push.duration == 0.0:
+            last, wrench = first + 1, wrench / dt
+        else:  # rounded to whole steps, with the impulse that was asked for
+            last = max(first + 1, round((push.start + push.duration) / dt))
+            wrench = wrench * (push.duration / ((last - first) * dt))
+        self.spans.append((self.places.index(place), first, min(last, steps), wrench))
+
+    def __bool__(self) -> bool:
+        return bool(self.places)
+
+    def at(self, step: int) -> tuple[np.ndarray, int]:
+        """The wrenches of a step by place, (6 P,) or (B, 6 P), and the next step at which they change."""
+        shape = () if self.rows is None else (self.rows,)
+        out, change = np.zeros((*shape, len(self.places), 6)), np.iinfo(np.int64).max
+        for place, first, last, wrench in self.spans:
+            if first <= step < last:
+                out[..., place, :] += wrench
+            change = min([change, *(k for k in (first, last) if k > step)])
+        return out.reshape(*shape, -1), int(change)
+
+    def table(self, steps: int) -> np.ndarray:
+        """The wrenches of all steps, (T, B or 1, 6 P)."""
+        out = np.zeros((max(1, steps), self.rows or 1, len(self.places), 6))
+        for place, first, last, wrench in self.spans:
+            out[first:last, :, place] += wrench
+        return out.reshape(len(out), len(out[0]), -1)

@@ -1,0 +1,62 @@
+"""What a step hands to the next one besides q and v.
+
+    momentum    6 numbers of a robot that floats: the centroidal momentum that it ought to have, world axes
+    anchors     2 numbers a contact point: how far its bristle is bent, along the ground's two axes [m]
+    wound       1 number a dof with dry friction: the same of a joint's bristle [rad | m]
+
+All start at zero but the momentum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from robokit.spatial import Force, Vector3
+from robokit.spatial.scalars import Scalar
+
+
+@dataclass(frozen=True)
+class CarriedLayout:
+    """Which of these a robot has.
+
+    Attributes:
+        momentum: whether it floats.
+        anchors: contact points with an anchor.
+        wound: (joint, dof of the joint) with a bristle.
+    """
+
+    momentum: bool = False
+    anchors: int = 0
+    wound: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Numbers in all, at least 1: kernels have no empty inputs."""
+        return max(1, 6 * self.momentum + 2 * self.anchors + len(self.wound))
+
+
+class Carried:
+    """The carried numbers in one step: those from before, and those for the next.
+
+    Attributes:
+        momentum: (h_G in world axes) or None; a step replaces it.
+        anchors: (along x, along y) of each contact point; a step replaces them.
+        wound: {(joint, dof): angle or distance}; a step replaces them.
+    """
+
+    def __init__(self, layout: CarriedLayout, before: Sequence[Scalar]) -> None:
+        rest = iter(before)
+        self.momentum: Force | None = None
+        if layout.momentum:
+            self.momentum = Force(*(Vector3(next(rest), next(rest), next(rest)) for _ in range(2)))
+        self.anchors = [(next(rest), next(rest)) for _ in range(layout.anchors)]
+        self.wound = {place: next(rest) for place in layout.wound}
+
+    def after(self) -> list[Scalar]:
+        """All of them in the order of the layout."""
+        out: list[Scalar] = [] if self.momentum is None else list(self.momentum)
+        for pair in self.anchors:
+            out += pair
+        out += self.wound.values()
+        return out or [0.0]

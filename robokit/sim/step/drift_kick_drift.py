@@ -1,0 +1,36 @@
+"""The step of falls: drift half a step, kick, drift half a step.
+
+    (q, v) <- advance(q, v, dt/2)      y <- settle(q, v)      (q, v) <- advance(q, y, dt/2)
+
+All forces act at the pose of the middle, as in the leapfrog method (Störmer and Verlet): free motion is
+second order, and what is stiff (contacts, limits, friction, damping) is implicit, so that it cannot make the
+step unstable. A robot that floats keeps its momentum to rounding (momentum_projection.py).
+"""
+
+from __future__ import annotations
+
+from robokit.sim.step.books import enter_contacts, enter_joint_work, half_way, keep
+from robokit.sim.step.carried import Carried
+from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.moving_axes import Rows, advance
+from robokit.sim.step.problem import Problem
+from robokit.sim.step.settle import Settled, settle
+from robokit.spatial.scalars import Scalar
+
+
+def kick(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, Settled]:
+    """(the configuration of the step's middle, what happens there)."""
+    qm, vm = advance(p.tree, q, v, 0.5 * dt)
+    return qm, settle(p, qm, vm, tau, dt, carried)
+
+
+def drift_kick_drift(
+    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
+) -> tuple[Rows, Rows]:
+    """One step."""
+    qm, done = kick(p, q, v, tau, dt, carried)
+    rub, stops = (list(rows) for rows in zip(*done.joint_force, strict=True))
+    enter_joint_work(ledger, half_way(done.before, done.y, dt), tau, rub, stops)
+    impulse = enter_contacts(ledger, p.tree, done)
+    q1, v1 = advance(p.tree, qm, done.y, 0.5 * dt)
+    return keep(ledger, p.tree, q1, v1, dt, carried, impulse)

@@ -1,0 +1,80 @@
+"""Loop joints in a time step: impulses that hold them closed, and what is left projected away.
+
+A kick at the pose q with the velocities v before and y after it is given the impulse K^T lambda with
+
+    K (v + y) = 0
+
+The mean velocity is one that the loops allow, so that the impulse does no work. Redundant loops can always
+meet it, because its right side is K times a velocity. What a step leaves open is of order dt^3, and is taken
+away at its end, with K at the new pose and H as the step factorised it:
+
+    q <- q - H^-1 K^T A^-1 delta        v <- v - H^-1 K^T A^-1 K v
+
+Both corrections are wrenches between two bodies, which make no momentum.
+
+Source: RBDA section 8.3 (there stabilised by accelerations); projection methods, Hairer, Lubich and Wanner,
+"Geometric numerical integration", section VII.2; H. C. Andersen, "Rattle" (1983).
+Cost: that of the loops in ../../algorithms/loop_dynamics.py twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, SparseFactor, add, closed_loops
+from robokit.model.loop_models import LoopModel
+from robokit.model.tree import Tree
+from robokit.spatial.scalars import Scalar
+
+Rows = list[Any]
+"""Scalars by joint: one list for each body 0..N."""
+
+PROXIMAL_SINGLE = 1e-4
+"""The proximal share in single precision."""
+
+NEWTON_STEPS = 2
+"""Corrections of the pose a step: each takes off the digits that the step has gained."""
+
+
+@dataclass(frozen=True)
+class LoopLaw:
+    """The loop joints of a step.
+
+    Attributes:
+        models: that constrain anything.
+        proximal: see robokit.algorithms.loop_dynamics.
+    """
+
+    models: tuple[LoopModel, ...] = ()
+    proximal: float = PROXIMAL
+
+    def system(self, tree: Tree, factor: SparseFactor, X: Sequence[Any]) -> LoopSystem:
+        """The constraints at the transforms X."""
+        return LoopSystem(factor, closed_loops(tree, self.models, X), self.proximal)
+
+
+def kick(system: LoopSystem, v: Rows, y: Rows) -> tuple[Rows, list[Scalar]]:
+    """The velocities y of a kick from v with the loops' impulses added, and these by row [N s | N m s]."""
+    impulses = system.forces([-a for a in system.rates(add(v, y))])
+    return add(y, system.motion(impulses)), impulses
+
+
+def project(law: LoopLaw, tree: Tree, factor: SparseFactor, q: Rows, v: Rows) -> tuple[Rows, Rows]:
+    """The state with its loops closed and its velocities such that they stay so.
+
+    Args:
+        law: the loop joints.
+        tree: the tree.
+        factor: of H near this pose: it only weighs the corrections.
+        q, v: the state at the step's end, by joint.
+    """
+    system = law.system(tree, factor, tree.transforms(q))
+    loops = system.loops
+    for _ in range(NEWTON_STEPS):
+        shift = system.motion(system.forces([-x for loop in loops for x in loop.delta]))
+        q = [[], *(tree.joint[i].integrate(q[i], shift[i]) for i in tree.outward())]
+        loops = closed_loops(tree, law.models, tree.transforms(q))
+    rates = [-x for loop in loops for x in loop.rates(v)]
+    return q, add(v, system.motion(system.forces(rates)))

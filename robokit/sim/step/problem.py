@@ -1,0 +1,37 @@
+"""What a step needs besides the state: the robot, its joint forces, its contact points and the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from robokit.model.tree import Tree
+from robokit.sim.step.carried import Carried
+from robokit.sim.step.contact import BodyPoint, GroundLaw
+from robokit.sim.step.joint_forces import JointLaw
+from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.moving_axes import Rows
+from robokit.spatial.scalars import Scalar
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A robot and all that acts on it.
+
+    Attributes:
+        tree: the tree.
+        joints: damping, friction and limits.
+        points: contact points of each body 0..N.
+        ground: the contact law, or None.
+        sweeps: of the contact step.
+    """
+
+    tree: Tree
+    joints: JointLaw
+    points: Sequence[Sequence[BodyPoint]] = ()
+    ground: GroundLaw | None = None
+    sweeps: int = 2
+
+
+Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows, Rows]]
+"""(problem, q, v, tau, dt, ledger, carried) -> (q, v), all by joint."""

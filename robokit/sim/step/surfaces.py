@@ -1,0 +1,221 @@
+"""Surfaces that a point can touch: signed distance, normal and velocity of each, over generic scalars.
+
+    surface        signed distance phi of the point x                      exact
+    plane          n . x - d                                               everywhere
+    sphere         |x - c| - r                                             everywhere
+    capsule        to the nearest point of its axis, less r                everywhere
+    box, cylinder  outside to the nearest point, inside to the nearest face    everywhere
+    hull           largest of n . x - d over its planes                    inside, and outside over a face
+    height field   (z - h(x, y)) n_z                                       on the surface; near it to order 2
+
+Of several surfaces a point touches the one with the smallest phi. A surface is described by a layout, which a
+kernel is built for, and by numbers, which are its inputs.
+
+Source: the definition of the distance, in closed form for each surface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from robokit.spatial import Matrix3, Motion, Vector3
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+
+TINY = 1e-30
+"""Added under roots, so that a point in the middle of a ball has a direction."""
+
+Layout = tuple[str, bool, int]
+"""(kind, whether it has a friction coefficient of its own, planes of a hull or 1 for a moving plane)."""
+
+
+@dataclass
+class Touch:
+    """The surface at a point.
+
+    Attributes:
+        phi: distance of the point from it, below 0 inside [m].
+        n: unit normal in world axes, away from the ground.
+        u: velocity of the surface in world axes [m/s]; None for one at rest.
+        mu: its friction coefficient; None where it has none of its own.
+    """
+
+    phi: Scalar
+    n: Vector3
+    u: Vector3 | None = None
+    mu: Scalar | None = None
+
+
+Surface = Callable[[Vector3], Touch]
+
+
+def chosen(condition: Any, a: Vector3, b: Vector3) -> Vector3:
+    """a where the condition holds, else b."""
+    return Vector3(*(where(condition, x, y) for x, y in zip(a, b, strict=True)))
+
+
+def deepest(surfaces: Sequence[Surface], x: Vector3, mu: Scalar) -> Touch:
+    """The surface that lies deepest over a point x; ``mu`` is the friction of those that have none."""
+    best: Touch | None = None
+    for surface in surfaces:
+        touch = surface(x)
+        touch.mu = mu if touch.mu is None else touch.mu
+        if best is None:
+            best = touch
+            continue
+        nearer = touch.phi < best.phi
+        u = None
+        if touch.u is not None or best.u is not None:
+            u = chosen(nearer, touch.u or Vector3.zero(), best.u or Vector3.zero())
+        own = best.mu if touch.mu is best.mu else where(nearer, touch.mu, best.mu)
+        best = Touch(minimum(touch.phi, best.phi), chosen(nearer, touch.n, best.n), u, own)
+    assert best is not None
+    return best
+
+
+def plane(n: Vector3, d: Scalar, motion: Motion | None = None) -> Surface:
+    """All points with n . x < d; its surface moves as a body of this motion about the world's origin."""
+
+    def at(x: Vector3) -> Touch:
+        return Touch(n.dot(x) - d, n, None if motion is None else motion.lin + motion.ang.cross(x))
+
+    return at
+
+
+def sphere(r: Scalar) -> Surface:
+    """A ball about the origin."""
+
+    def at(x: Vector3) -> Touch:
+        away = sqrt(x.dot(x) + TINY)
+        return Touch(away - r, x * (1.0 / away))
+
+    return at
+
+
+def capsule(r: Scalar, half: Scalar) -> Surface:
+    """All points within r of the axis from (0, 0, -half) to (0, 0, half)."""
+    ball = sphere(r)
+
+    def at(x: Vector3) -> Touch:
+        return ball(Vector3(x.x, x.y, x.z - maximum(minimum(x.z, half), -half)))
+
+    return at
+
+
+def box(half: Vector3) -> Surface:
+    """All points with |x| < half, coordinate by coordinate."""
+
+    def at(x: Vector3) -> Touch:
+        sign = Vector3(*(where(s < 0.0, -1.0, 1.0) for s in x))
+        a = Vector3(*(s * t - h for s, t, h in zip(x, sign, half, strict=True)))
+        beyond = Vector3(*(maximum(s, 0.0) for s in a))
+        square = beyond.dot(beyond)
+        outside = square > 0.0
+        away = sqrt(square + TINY)
+        over_x = (a.x > a.y) & (a.x > a.z)
+        rest = where(over_x, 0.0, 1.0)
+        over_y = where(a.y > a.z, rest, 0.0)
+        face = Vector3(1.0 - rest, over_y, rest - over_y)
+        n = chosen(outside, beyond * (1.0 / away), face)
+        inside = maximum(a.x, maximum(a.y, a.z))
+        phi = where(outside, away, inside)
+        return Touch(phi, Vector3(*(s * t for s, t in zip(n, sign, strict=True))))
+
+    return at
+
+
+def cylinder(r: Scalar, half: Scalar) -> Surface:
+    """All points within r of the z axis and half of the plane z = 0."""
+
+    def at(x: Vector3) -> Touch:
+        rho = sqrt(x.x * x.x + x.y * x.y + TINY)
+        sign = where(x.z < 0.0, -1.0, 1.0)
+        a, b = rho - r, x.z * sign - half
+        out_a, out_b = maximum(a, 0.0), maximum(b, 0.0)
+        square = out_a * out_a + out_b * out_b
+        outside = square > 0.0
+        away = sqrt(square + TINY)
+        side = where(a > b, 1.0, 0.0)
+        radial = where(outside, out_a / away, side) / rho
+        axial = where(outside, out_b / away, 1.0 - side) * sign
+        return Touch(where(outside, away, maximum(a, b)), Vector3(x.x * radial, x.y * radial, axial))
+
+    return at
+
+
+def hull(planes: Sequence[tuple[Vector3, Scalar]]) -> Surface:
+    """All points below these planes (n, d): n . x < d."""
+
+    def at(x: Vector3) -> Touch:
+        phi: Scalar = None
+        n = Vector3.zero()
+        for m, d in planes:
+            height = m.dot(x) - d
+            n = m if phi is None else chosen(height > phi, m, n)
+            phi = height if phi is None else maximum(height, phi)
+        return Touch(phi, n)
+
+    return at
+
+
+def placed(inner: Surface, R: Matrix3 | None, p: Vector3) -> Surface:
+    """A surface at another place: p is its origin, R its axes in the world (None: the world's own)."""
+
+    def at(x: Vector3) -> Touch:
+        local = x - p
+        if R is None:
+            return inner(local)
+        touch = inner(R.transpose_apply(local))
+        return Touch(touch.phi, R @ touch.n)
+
+    return at
+
+
+# ---- from layout and numbers -------------------------------------------------------------------------
+
+
+def surfaces(layouts: Sequence[Layout], numbers: Iterator[Scalar]) -> list[Surface]:
+    """Surfaces of these layouts; takes as many numbers as they need."""
+    return [_surface(layout, numbers) for layout in layouts]
+
+
+def _surface(layout: Layout, numbers: Iterator[Scalar]) -> Surface:
+    kind, own_friction, size = layout
+    mu = next(numbers) if own_friction else None
+    if kind == "plane":
+        found = plane(*plane_numbers(size, numbers))
+    else:
+        p = _vector(numbers)
+        R = None if kind == "sphere" else Matrix3([list(islice(numbers, 3)) for _ in range(3)])
+        found = placed(_solid(kind, size, numbers), R, p)
+    if mu is None:
+        return found
+
+    def rubbed(x: Vector3) -> Touch:
+        touch = found(x)
+        touch.mu = mu
+        return touch
+
+    return rubbed
+
+
+def plane_numbers(moving: int, numbers: Iterator[Scalar]) -> tuple[Vector3, Scalar, Motion | None]:
+    """Normal, distance from the origin, and the motion of its surface if it has one."""
+    n, d = _vector(numbers), next(numbers)
+    return n, d, Motion(_vector(numbers), _vector(numbers)) if moving else None
+
+
+def _solid(kind: str, size: int, numbers: Iterator[Scalar]) -> Surface:
+    if kind == "hull":
+        return hull([(_vector(numbers), next(numbers)) for _ in range(size)])
+    if kind == "box":
+        return box(_vector(numbers))
+    if kind == "sphere":
+        return sphere(next(numbers))
+    return {"cylinder": cylinder, "capsule": capsule}[kind](next(numbers), next(numbers))
+
+
+def _vector(numbers: Iterator[Scalar]) -> Vector3:
+    return Vector3(*islice(numbers, 3))

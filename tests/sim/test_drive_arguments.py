@@ -1,0 +1,247 @@
+"""Actuators, pushes and keyframes as they are given: what is taken, and what is refused in words."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.sim.actuators import PD, Torque, Velocity, actuators_of
+from robokit.sim.driven_joints import DrivenJoints
+from robokit.sim.keyframes import Keyframes
+from robokit.sim.pushes import OutsideForces, Push, pushes_of
+
+
+def fit(robot, *actuators, steps=10, dt=1e-3, q0=None, rows=1):
+    q0 = robot.neutral()[None] if q0 is None else q0
+    return DrivenJoints(robot, actuators, dt, steps, q0, rows)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: PD(kp=-1.0), "kp=...*>= 0, got -1"),
+        (lambda: PD(kp={"hip": -1.0}), "joint 'hip'.*>= 0"),
+        (lambda: PD(kd=[1.0, math.nan]), "finite"),
+        (lambda: Velocity(gain="much"), "gain"),
+        (lambda: Torque(effort=-2.0), "effort"),
+        (lambda: Torque(joints="hip"), "sequence of joint names"),
+        (lambda: actuators_of(3.0), "actuators: expected rk.Torque"),
+        (lambda: actuators_of([PD(), "x"]), r"actuators\[1\]"),
+        (lambda: fit(m.humanoid(), PD(kp={"right_hipp_pitch": 1.0})), "did you mean 'right_hip_pitch'"),
+        (
+            lambda: fit(m.humanoid(), PD(kp=1.0, joints=["floating_base"])),
+            "is floating; actuators drive joints",
+        ),
+        (
+            lambda: fit(m.double_pendulum(), PD(kp=np.ones(3))),
+            r"expected shape \(\), \(2,\) or \(B, 2\), got \(3,\)",
+        ),
+        (lambda: fit(m.double_pendulum(), PD(kp=1.0, target=np.ones((3, 2)))), r"target.*expected shape"),
+        (lambda: fit(m.double_pendulum(), PD(kp=1.0, target={"shoulder": 1.0, "x": 2.0})), "driven joint"),
+        (lambda: fit(m.double_pendulum(), PD(kp=1.0), Torque()), "is driven twice"),
+        (lambda: fit(m.double_pendulum(), Torque(target=[math.inf, 0.0])), "finite"),
+        (lambda: fit(m.box(), Torque()), "no joint of one degree of freedom"),
+    ],
+)
+def test_refused(make, words):
+    with pytest.raises(rk.RobokitError, match=words):
+        make()
+
+
+def test_gains_by_name_choose_the_joints():
+    first, second = m.double_pendulum().joint_names
+    drives = fit(m.double_pendulum(), PD(kp={second: 30.0}, kd=2.0, target={second: 0.5}))
+    assert [joint.name for joint in drives.joints] == [second]
+    assert drives.at(0)[0] == pytest.approx([15.0])
+    with pytest.raises(rk.ShapeError, match=f"{first!r} is driven and has no value"):
+        fit(m.double_pendulum(), PD(kp={first: 1.0, second: 1.0}, kd={second: 30.0}))
+
+
+def test_targets_hold_the_start_and_take_whole_configurations():
+    robot = m.humanoid()
+    q0 = robot.random_configuration(1)
+    q1 = robot.random_configuration(2)
+    hold = fit(robot, PD(kp=2.0), q0=q0[None])
+    go = fit(robot, PD(kp=2.0, target=q1), q0=q0[None])
+    assert hold.table(np.arange(1))[0, 0] == pytest.approx(2.0 * q0[7:])
+    assert go.table(np.arange(1))[0, 0] == pytest.approx(2.0 * q1[7:])
+    assert hold.at(0)[1] > 1e9, "nothing changes later"
+
+
+def test_targets_by_step_and_row():
+    robot, T, B = m.double_pendulum(), 10, 3
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=(T, B, 2))
+    drives = fit(robot, PD(kp=2.0, kd=0.5, target=target), rows=B)
+    assert drives.rows == B
+    assert drives.whole_table() == pytest.approx(2.0 * target)
+    gains = fit(robot, PD(kp=np.ones((B, 2)) * [[1], [2], [3]], target=target[:, :1]), rows=B)
+    assert gains.whole_table() == pytest.approx(target[:, :1] * np.array([1, 2, 3])[:, None])
+    assert np.shape(gains.parameters()[0]) == (B,)
+    with pytest.raises(rk.ShapeError, match="no functions"):
+        fit(robot, PD(kp=1.0, target=lambda t, q, v: q)).whole_table()
+
+
+def test_limits_are_those_of_the_description():
+    drives = fit(m.humanoid(), PD(kp=1.0, kd=1.0))
+    names = ("kp", "kd", "effort", "speed", "taper", "mass")
+    assert drives.drives[0].parameters == names
+    numbers = dict(zip(names, drives.parameters()[:6], strict=True))
+    joint = drives.joints[0]
+    assert (numbers["effort"], numbers["speed"]) == (joint.effort, joint.velocity)
+    assert numbers["mass"] > 0.0
+    free = fit(m.humanoid(), PD(kp=1.0, kd=1.0, effort=math.inf, max_velocity=math.inf))
+    assert free.drives[0].parameters == ("kp", "kd")
+
+
+# ---- keyframes -------------------------------------------------------------------------------------
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_three_formats_say_the_same(tmp_path):
+    time, values = np.array([0.0, 0.5, 2.0]), np.array([[0.0, 1.0], [0.5, -1.0], [0.25, 0.0]])
+    rows = "\n".join(f"{t}, {a}, {b}, k{i}" for i, (t, (a, b)) in enumerate(zip(time, values, strict=True)))
+    text = write(tmp_path, "a.csv", f"time, hip, knee, name\n# remark\n{rows}\n")
+    frames = [
+        {"time": t, "name": f"k{i}", "values": list(x)}
+        for i, (t, x) in enumerate(zip(time, values, strict=True))
+    ]
+    data = write(tmp_path, "a.json", json.dumps({"joints": ["hip", "knee"], "keyframes": frames}))
+    np.savez(tmp_path / "a.npz", time=time, values=values, joints=["hip", "knee"], name=["k0", "k1", "k2"])
+    for path in (text, data, tmp_path / "a.npz"):
+        found = Keyframes.load(path)
+        assert found.joints == ("hip", "knee") and found.name == ("k0", "k1", "k2")
+        assert np.array_equal(found.time, time) and np.array_equal(found.values, values)
+
+
+@pytest.mark.parametrize(
+    "name, text, words",
+    [
+        (
+            "a.csv",
+            "time,hip\n0,1\n0.5,x\n",
+            r"a.csv, line 3, column 2 \('hip'\): expected a finite number, got 'x'",
+        ),
+        ("a.csv", "time,hip\n0,1\n0.5\n", "line 3: expected 2 columns, got 1"),
+        ("a.csv", "hip\n1\n", "column 'time'"),
+        ("a.csv", "", "header"),
+        ("a.csv", "time,hip\n1,0\n0,0\n", "a.csv.*ascending"),
+        ("a.csv", "time,hip,hip\n1,0,0\n", "'hip' occurs twice"),
+        ("a.json", '{"keyframes": [', "a.json, line 1, column"),
+        ("a.json", '{"keyframes": [{"time": 0, "values": {"hip": "x"}}]}', "keyframe 0, joint 'hip'"),
+        ("a.json", '{"keyframes": [{"values": {"hip": 1}}]}', "keyframe 0, 'time'"),
+        (
+            "a.json",
+            '{"joints": ["a", "b"], "keyframes": [{"time": 0, "values": [1]}]}',
+            "expected 2 'values'",
+        ),
+        ("a.json", "[" * 100000, "nested|line"),
+        ("a.npz", "no", "npz"),
+        ("a.txt", "", "ends in .csv, .json, .npz"),
+    ],
+)
+def test_bad_files_are_refused_with_their_place(tmp_path, name, text, words):
+    with pytest.raises(rk.ShapeError, match=words):
+        Keyframes.load(write(tmp_path, name, text))
+
+
+def test_a_file_that_is_not_there_or_names_no_joint(tmp_path):
+    with pytest.raises(rk.ShapeError, match="No such file"):
+        Keyframes.load(tmp_path / "none.csv")
+    path = write(tmp_path, "a.csv", "time,shoulderr\n0,1\n")
+    with pytest.raises(rk.UnknownName, match=r"shoulderr.*a\.csv, joint 1 of 1"):
+        Keyframes.load(path, m.double_pendulum())
+
+
+@pytest.mark.parametrize("curve", ["linear", "cubic"])
+def test_curves_go_through_the_keyframes(curve):
+    frames = Keyframes(
+        np.array([0.5, 1.0, 1.7, 2.0]), ("a", "b"), np.random.default_rng(0).normal(size=(4, 2)), (), curve
+    )
+    assert frames.at(frames.time)[0] == pytest.approx(frames.values)
+    t = np.linspace(0.0, 2.5, 2001)
+    x, rate = frames.at(t)
+    assert x[[0, -1]] == pytest.approx(frames.values[[0, -1]], rel=1e-14)
+    assert not rate[t < 0.5].any() and not rate[t > 2.0].any()
+    h = 1e-6
+    smooth = np.abs(t[:, None] - frames.time).min(axis=1) > 2 * h
+    numeric = (frames.at(t + h)[0] - frames.at(t - h)[0]) / (2 * h)
+    assert rate[smooth] == pytest.approx(numeric[smooth], abs=1e-6)
+    if curve == "cubic":  # rates and accelerations have no jumps inside
+        for k in (1, 2):
+            bends = [frames.at(frames.time[[k]] + s)[1] for s in (-2 * h, -h, h, 2 * h)]
+            assert (bends[1] - bends[0]) == pytest.approx(bends[3] - bends[2], abs=1e-7)
+
+
+def test_a_keyframe_is_a_configuration():
+    robot = m.humanoid()
+    frames = Keyframes(np.array([0.0, 1.0]), ("right_knee",), np.array([[0.1], [0.7]]), ("up", "squat"))
+    q = frames.configuration(robot, "squat")
+    assert q[robot.joint("right_knee").q_slice] == [0.7] and q[0] == 1.0
+    with pytest.raises(rk.UnknownName, match="squat"):
+        frames.configuration(robot, "squad")
+
+
+# ---- pushes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pushes, words",
+    [
+        ([("boxx", (1, 0, 0))], "did you mean 'box'"),
+        ([("box", (1, 0))], r"force \(3,\) or moment and force \(6,\)"),
+        ([("box", (1, 0, math.nan))], "finite"),
+        ([("box", (1, 0, 0), (0, 0, 0), 0.02)], r"pushes\[0\]: starts at 0.02 s, after the last step"),
+        ([("box", (1, 0, 0), (0, 0, 0), 0.0, -1.0)], "duration"),
+        ([("box",)], r"pushes\[0\]"),
+        ("box", "pushes"),
+        (Push("box", np.zeros((2, 3))), None),
+        ([Push("box", np.zeros((2, 3))), Push("box", np.zeros((3, 3)))], r"pushes\[1\]: expected 2"),
+        (lambda: Push("box", (1, 0, 0), frame="lnk"), "frame"),
+    ],
+)
+def test_pushes_that_make_no_sense(pushes, words):
+    def make():
+        return OutsideForces(m.box(), pushes_of(pushes() if callable(pushes) else pushes), 1e-3, 10)
+
+    if words is None:
+        assert make().rows == 2
+        return
+    with pytest.raises(rk.RobokitError, match=words):
+        make()
+
+
+def test_pushes_fill_whole_steps_with_their_impulse():
+    pushes = [
+        Push("box", (10.0, 0, 0), (0.1, 0, 0), start=2e-3, duration=3.4e-3),
+        Push("box", (0, 0, 0, 0, 0, 2.0), (0.1, 0, 0), start=4e-3),
+        ("box", (0, 1.0, 0), (0, 0, 0), 0.0, 1.0),
+    ]
+    forces = OutsideForces(m.box(), pushes_of(pushes), 1e-3, 10)
+    table = forces.table(10)
+    assert table.shape == (10, 1, 12)
+    assert table.sum(axis=0)[0, [3, 5, 10]] * 1e-3 == pytest.approx([0.034, 2.0, 0.01])
+    assert not table[:2, 0, 3].any() and not table[5:, 0, 3].any()
+    step, seen = 0, []
+    while step < 10:
+        wrench, change = forces.at(step)
+        assert np.array_equal(table[step : min(change, 10), 0], np.tile(wrench, (min(change, 10) - step, 1)))
+        seen.append(step)
+        step = change
+    assert seen == [0, 2, 4, 5]
+
+
+def test_a_point_of_the_world_is_a_moment_about_its_origin():
+    forces = OutsideForces(
+        m.box(), pushes_of(Push("box", (0, 0, 5.0), (2.0, 0, 0), duration=1.0, frame="world")), 1e-3, 10
+    )
+    assert forces.places == [(1, None)]
+    assert forces.at(0)[0] == pytest.approx([0, -10.0, 0, 0, 0, 5.0])
