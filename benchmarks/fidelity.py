@@ -59,6 +59,7 @@ def one(name: str, look: Look, debug: bool) -> dict[str, Any]:
         if debug:
             traceback.print_exc()
         entry["failed"] = f"{type(problem).__name__}: {problem}"
+    entry |= {"commit": commit(), "date": datetime.date.today().isoformat()}
     entry["seconds"] = round(time.perf_counter() - started, 1)
     return entry
 
@@ -102,14 +103,9 @@ def main() -> None:
         parser.error(f"{unknown!r} is not among {', '.join(CASES)}")
     look = Look(arguments.quick, peer.there() and not arguments.no_mujoco)
     alone = arguments.json == "-"
-    found: dict[str, Any] = {
-        "machine": machine(),
-        "commit": commit(),
-        "date": datetime.date.today().isoformat(),
-        "cases": {},
-    }
+    found: dict[str, Any] = {"machine": machine(), "cases": {}}
     with contextlib.redirect_stdout(sys.stderr) if alone else contextlib.nullcontext():
-        print(f"{found['machine']}; commit {found['commit']}")
+        print(f"{found['machine']}; commit {commit()}")
         try:
             for name in arguments.case or CASES:
                 found["cases"][name] = one(name, look, arguments.debug)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -49,59 +50,86 @@ def stopping(look: Look) -> Found:
 
 @case("onset", "Sliding", "The start of sliding")
 def onset(look: Look) -> Found:
-    """A box at rest. Suddenly it is tilted to 1.1 times the tangent at which it slides; its later motion says
-    when sliding began. The same for a block pushed by a force that grows by its limit in a second: its speed
-    when the force is 1.1 times the limit says when.
+    """A block of 2 kg on the ground, friction 0.5, is pushed. Once by a force that grows by its limit in a
+    second, to 1.1 times the limit; once with 0.9 times the limit for a second, then with 1.1 times. Its
+    speed at the end says when sliding began. The same where a box at rest is suddenly tilted to 1.1 times
+    the tangent at which it slides: there it gains some speed while the soft ground takes up the load.
     """
     found = Found()
     for dt in (1e-3, 0.25e-3, 4e-3):
-        limit = 2.0 if dt == 1e-3 else None
-        late = _tilted(dt)
+        for label, push, end in PUSHES:
+            one = dt == 1e-3
+            limits = {"most": 2.0, "least": -2.0} if one else {}
+            late = 1e3 * _late(label, _pushed(dt, push, end), end)
+            them = {}
+            if one:
 
-        def theirs(stiff: bool, dt: float = dt) -> float:
-            return _tilted_there(dt, stiff)
+                def theirs(stiff: bool, label: str = label, push: Any = push, end: float = end) -> float:
+                    return 1e3 * _late(label, _pushed_there(1e-3, push, end, stiff), end)
 
-        them = both(look, theirs) if dt == 1e-3 else {}
-        found.add(f"tilted, {1e3 * dt:g} ms: sliding begins late by", "ms", 1e3 * late, **them,
-                  most=limit, least=None if limit is None else -2.0)  # fmt: skip
-    for dt in (1e-3, 4e-3):
-        limit = 2.0 if dt == 1e-3 else None
-        found.add(f"pushed, {1e3 * dt:g} ms: sliding begins late by", "ms", 1e3 * _pushed(dt),
-                  most=limit, least=None if limit is None else -2.0)  # fmt: skip
+                them = both(look, theirs)
+            where = f"{label}, {1e3 * dt:g} ms: sliding begins late by"
+            found.add(where, "ms", late, **them, **limits)
+    them = both(look, lambda stiff: 1e3 * _begun(0.2, _tilted_there(1e-3, stiff)))
+    late = 1e3 * _begun(0.2, _tilted(1e-3))
+    found.add("suddenly tilted, 1 ms: sliding begins late by", "ms", late, **them)
     return found
 
 
-def _begun(T: float, v: float, tangent: float) -> float:
+LIMIT = MU * 2.0 * s.G
+"""Largest friction of the block [N]."""
+
+PUSHES = (
+    ("a growing force", lambda t: LIMIT * t, 1.1),
+    ("0.9, then 1.1 times the limit", lambda t: LIMIT * (0.9 if t < 1.0 - 1e-9 else 1.1), 1.2),
+)
+
+
+def _late(label: str, speed: float, end: float) -> float:
+    """How much later than at 1 s sliding began, by the speed at the end [s]."""
+    if label == "a growing force":
+        return end - 1.0 - math.sqrt(max(0.0, 2.0 * speed / (MU * s.G)))
+    return end - 1.0 - speed / (0.1 * MU * s.G)
+
+
+def _pushed(dt: float, push: Any, end: float) -> float:
+    robot = s.pushed_block()
+    options = {"dt": dt, "ground": s.ground(friction=MU), "joint_damping": 0.0}
+    q0 = s.fall(robot, np.array([0.0, 0.05]), duration=2.0, **options).q[-1]
+    t = s.fall(robot, q0, duration=end, controller=lambda t, q, v: [push(t), 0.0], **options)
+    return float(t.v[-1, 0])
+
+
+def _pushed_there(dt: float, push: Any, end: float, stiff: bool) -> float:
+    peer = Peer(s.pushed_block(), dt, stiff, MU)
+    peer.start([0.0, 0.05])
+    peer.step(round(2.0 / dt))
+    peer.start(peer.q)
+    for k in range(round(end / dt)):
+        peer.data.qfrc_applied[0] = push(k * dt)
+        peer.step()
+    return float(peer.v[0])
+
+
+def _begun(T: float, v: float) -> float:
     """When sliding began, by the speed at time T on the slope [s]."""
-    angle = math.atan(tangent)
+    angle = math.atan(1.1 * MU)
     return T - v / (s.G * (math.sin(angle) - MU * math.cos(angle)))
 
 
 def _tilted(dt: float) -> float:
-    robot, tangent = s.box(), 1.1 * MU
+    robot = s.box()
     options = {"dt": dt, "ground": s.ground(friction=MU)}
     q0 = s.fall(robot, s.at_height(robot, 0.05), duration=2.0, **options).q[-1]
-    t = s.fall(robot, q0, duration=0.2, gravity=s.tilted(tangent), **options)
-    return _begun(t.t[-1], t.momentum[-1, 3] / 2.0, tangent)
+    t = s.fall(robot, q0, duration=0.2, gravity=s.tilted(1.1 * MU), **options)
+    return float(t.momentum[-1, 3] / 2.0)
 
 
 def _tilted_there(dt: float, stiff: bool) -> float:
-    robot, tangent = s.box(), 1.1 * MU
-    peer = Peer(robot, dt, stiff, MU)
-    peer.start(s.at_height(robot, 0.05))
+    peer = Peer(s.box(), dt, stiff, MU)
+    peer.start(s.at_height(s.box(), 0.05))
     peer.step(round(2.0 / dt))
-    start = peer.q
-    peer.model.opt.gravity[:] = s.tilted(tangent)
-    peer.start(start)
+    peer.model.opt.gravity[:] = s.tilted(1.1 * MU)
+    peer.start(peer.q)
     peer.step(round(0.2 / dt))
-    return _begun(0.2, peer.v[3], tangent)
-
-
-def _pushed(dt: float) -> float:
-    robot = s.pushed_block()
-    most = MU * 2.0 * s.G
-    options = {"dt": dt, "ground": s.ground(friction=MU), "joint_damping": 0.0}
-    q0 = s.fall(robot, np.array([0.0, 0.05]), duration=2.0, **options).q[-1]
-    q0[0] = 0.0
-    t = s.fall(robot, q0, duration=1.1, controller=lambda t, q, v: [most * t, 0.0], **options)
-    return 0.1 - math.sqrt(max(0.0, 2.0 * t.v[-1, 0] / (MU * s.G)))
+    return float(peer.v[3])

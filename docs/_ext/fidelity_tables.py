@@ -67,7 +67,8 @@ class Summary(Generated):
         """Who measured, and the table."""
         found = json.loads(self.reads(PLACE).read_text(encoding="utf-8"))
         rows = [[entry["title"], *verdict(entry), name] for name, entry in found["cases"].items()]
-        made = f"{found['machine']}; commit {found['commit']}, {found['date']}."
+        when = sorted({(entry["date"], entry["commit"]) for entry in found["cases"].values()})
+        made = f"{found['machine']}; " + "; ".join(f"commit {commit}, {date}" for date, commit in when) + "."
         return [made, "", *table(("case", "", "figures as wanted", "``--case``"), rows)]
 
 
