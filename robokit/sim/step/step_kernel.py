@@ -20,7 +20,7 @@ from robokit.model.robot import Robot
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
-from robokit.sim.ground_inputs import ground_numbers, layouts
+from robokit.sim.ground_inputs import ground_numbers, ground_tables, layouts
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
 from robokit.sim.step.contact import BodyPoint, GroundLaw
@@ -138,12 +138,19 @@ class Program:
         """Size of the ledger."""
         return ledger.SIZE + self.given.entries
 
-    def problem(self, parameters: Sequence[Any], inputs: Sequence[Any] = ()) -> Problem:
-        """The step's problem for these parameters and inputs, plain numbers or scalars of a kernel."""
+    def problem(self, parameters: Sequence[Any], more: Sequence[Any] = ()) -> Problem:
+        """The step's problem, of plain numbers or scalars of a kernel.
+
+        Args:
+            parameters: as of :meth:`parameters`.
+            more: inputs from outside, and the tables of :meth:`tables`, which may be left out.
+        """
+        n = len(self.given.inputs)
+        inputs, tables = more[:n], more[n:] or self.tables()
         rest = iter(parameters[1:])
         law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
         if self.ground is not None:
-            height, plane, surfaces = read_ground(self.ground, rest)
+            height, plane, surfaces = read_ground(self.ground, rest, tables)
             k, d = islice(rest, 2)
             slip = None if self.ground.slip is None else next(rest)
             mu, masses = list(islice(rest, len(self.touching))), self.masses
@@ -166,13 +173,13 @@ class Program:
         return Problem(tree, joints, points, law, self.sweeps, self.loops, given, pairs)
 
     def text(
-        self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any, *inputs: Any
+        self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any, *more: Any
     ) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
         robot = self.robot
         sums, kept = ledger.Ledger(entries), Carried(self.layout, carried)
         q1, v1 = self.method.step(
-            self.problem(parameters, inputs),
+            self.problem(parameters, more),
             robot.split_q(q),
             robot.split_v(v),
             robot.split_tau(tau),
@@ -222,9 +229,17 @@ class Program:
                 key=key,
                 feedback={"q_next": "q", "v_next": "v", "ledger_next": "ledger", "carried_next": "carried"},
                 dtype=self.dtype,
+                tables=[(name, len(table)) for name, table in self._named_tables()],
             )
             kernels.setdefault(name, built)
         return kernels[name]
+
+    def tables(self) -> list[np.ndarray]:
+        """What the kernel is given besides, (n,) each and of its dtype: the heights of a ground."""
+        return [np.ascontiguousarray(table, self.dtype) for _, table in self._named_tables()]
+
+    def _named_tables(self) -> list[tuple[str, np.ndarray]]:
+        return [] if self.ground is None else ground_tables(self.ground)
 
     def sample(self, k: int) -> Program:
         """The same step for row k alone: its sample of the robot and its ground."""
