@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,12 @@ from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.singular import check_inertia
 from robokit.errors import ShapeError, shown
 from robokit.model.robot import Robot
+from robokit.sim.collide import CollisionPairs, collision_pairs
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
-from robokit.sim.recorded import BLOCK, heights, row_heights
+from robokit.sim.ground_gaps import point_gaps, row_gaps
+from robokit.sim.recorded import BLOCK
 from robokit.sim.step.integrators import method
 from robokit.sim.step.joint_forces import joint_law
 from robokit.sim.step.step_kernel import Program
@@ -36,23 +38,27 @@ BURIED = 0.1
 """A start with a point deeper than this is a mistake [m]."""
 
 
-def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, height: float) -> None:
+def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> None:
     """Raise ShapeError for a start deep inside the ground, which would throw the robot away."""
     if not len(points):
         return
-    depth = height - (heights(robot, q.tolist(), points.body, points.position) - points.radius)
+    depth = -point_gaps(robot, q, points, ground)
     k = int(depth.argmax())
     if depth[k] > BURIED:
+        above = "" if ground.horizontal else ", ground=ground"
         remedy = (
-            "start from rk.standing_configuration(robot)" if robot.base == "floating" else "start elsewhere"
+            f"start from rk.standing_configuration(robot{above})"
+            if robot.base == "floating"
+            else "start elsewhere"
         )
+        if ground.horizontal:
+            remedy += f", or lower it with Ground(height={ground.height - depth[k]:.3g})"
         raise ShapeError(
-            f"q0: a point of link {points.link[k]!r} starts {depth[k]:.3g} m below the ground; {remedy}, or "
-            f"lower it with Ground(height={height - depth[k]:.3g})"
+            f"q0: a point of link {points.link[k]!r} starts {depth[k]:.3g} m below the ground; {remedy}"
         )
 
 
-def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, height: float) -> None:
+def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> None:
     """The same for each row of q (B, nq); rows that are not finite are skipped."""
     if not len(points):
         return
@@ -60,14 +66,15 @@ def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, height: flo
         q = np.broadcast_to(q, (len(points.position), q.shape[1]))
     for start in range(0, len(q), BLOCK):
         some = q[start : start + BLOCK]
-        position = points.position[start : start + BLOCK] if points.position.ndim == 3 else points.position
+        here = points
+        if points.position.ndim == 3:
+            here = replace(points, position=points.position[start : start + BLOCK])
         with np.errstate(all="ignore"):
-            lowest = row_heights(robot, some, points.body, position) - points.radius
-            deep = (height - lowest > BURIED) & np.isfinite(some).all(axis=1)[:, None]
+            deep = (-row_gaps(robot, some, here, ground) > BURIED) & np.isfinite(some).all(axis=1)[:, None]
         if deep.any():
             row = int(deep.any(axis=1).argmax())
             try:
-                check_start(robot, some[row], points.sample(start + row), height)
+                check_start(robot, some[row], points.sample(start + row), ground)
             except ShapeError as error:
                 raise ShapeError(str(error).replace("q0", f"q0[{start + row}]", 1)) from None
 
@@ -143,6 +150,7 @@ def set_up(
     steps: int | None = None,
     dtype: str = "float64",
     many: bool = False,
+    self_collision: Any = False,
 ) -> Setup:
     """Check the arguments that simulate and rollout share, and make the step of them.
 
@@ -152,7 +160,8 @@ def set_up(
     if record_every is not None:
         record_every = whole_number("record_every", record_every, 1)
     surface = _surface(robot, ground, many)
-    name, row = method(integrator, surface is not None)
+    pairs = _pairs(robot, self_collision, surface)
+    name, row = method(integrator, surface is not None or pairs is not None)
     chosen = dt is None
     dt = default_step(robot, row.order) if chosen else real_number("dt", dt, above=0.0)
     if steps is None and not duration / dt <= MOST_STEPS:
@@ -162,18 +171,18 @@ def set_up(
         )
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=3)
-    if robot.loop_joints:
-        warnings.warn(
-            f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)",
-            stacklevel=3,
-        )
     check_inertia(robot)
     damping = None if surface is not None else 0.0
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
-    program = Program(robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype)
-    summary: dict[str, Any] = {"dt_chosen": chosen}
+    program = Program(
+        robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype, pairs=pairs
+    )
+    summary: dict[str, Any] = {
+        "dt_chosen": chosen,
+        "self_collision_pairs": 0 if pairs is None else len(pairs),
+    }
     if defaulted:
         summary |= {
             "default_damping": "inertia" if damping is None else damping,
@@ -183,6 +192,28 @@ def set_up(
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
 
 
+def no_pushes(integrator: str) -> ShapeError:
+    """The error for forces from outside on a robot whose momentum is that of a throw."""
+    return ShapeError(
+        f"pushes: {integrator!r} keeps energy and momentum of passive motion; take 'rkmk4' or 'midpoint'"
+    )
+
+
+def _pairs(robot: Robot, given: Any, surface: Ground | None) -> CollisionPairs | None:
+    """The pairs of bodies that are kept apart, or None."""
+    if given is None:
+        given = False
+    if isinstance(given, CollisionPairs):
+        if given.names != tuple(robot.tree.name):
+            raise ShapeError(f"self_collision: these are pairs of {given.robot!r}, not of {robot.name!r}")
+    elif not isinstance(given, bool):
+        raise ShapeError(
+            f"self_collision: expected True, False, None or rk.collision_pairs(robot), got {shown(given)}"
+        )
+    pairs = collision_pairs(robot) if given is True else given
+    return pairs if isinstance(pairs, CollisionPairs) and len(pairs) else None
+
+
 def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
     """The ground that was given, True for that of default values, or None."""
     if ground is None or ground is False:
@@ -190,8 +221,6 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
     surface = Ground() if ground is True else ground
     if not isinstance(surface, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
-    if not surface.horizontal:  # until the step knows surfaces
-        raise ShapeError("ground: only one horizontal plane at rest is simulated yet")
     if surface.rows is not None and not many:
         raise ShapeError(
             f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"

@@ -20,15 +20,15 @@ Cost: about 100 operations a point and sweep.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from robokit.model.tree import Tree
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
+from robokit.sim.step.surfaces import Surface
 from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
-from robokit.spatial.scalars import Block, Scalar, guard, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 BodyPoint = tuple[tuple[float, float, float], float]
 """Position in body coordinates [m] and radius [m]."""
@@ -45,11 +45,14 @@ class GroundLaw:
     """Constants of the contact law as scalars: plain numbers or inputs of a kernel.
 
     Attributes:
-        height: of the ground [m].
+        height: of a horizontal ground at rest [m].
         k, d: of a point [N/m], [N s/m].
         slip: speed below which friction fades out [m/s]; None where points have anchors.
         mu: friction coefficient of each touching body.
         mass: effective mass of each touching body [kg].
+        plane: normal in world axes, distance from the origin, and the motion of its surface or None, of a
+            plane that is not horizontal or moves.
+        surfaces: of a ground that has more than a plane.
     """
 
     height: Scalar
@@ -58,21 +61,36 @@ class GroundLaw:
     slip: Scalar | None
     mu: Sequence[Scalar]
     mass: Sequence[Scalar]
+    plane: tuple[Vector3, Scalar, Motion | None] | None = None
+    surfaces: Sequence[Surface] = ()
 
 
 @dataclass(frozen=True)
 class Axes:
-    """World axes and a height in a body's coordinates: normal, two tangents, height of the origin [m]."""
+    """A surface in a body's coordinates: normal, two tangents, height of the body's origin over it [m]."""
 
     n: Vector3
     along_x: Vector3
     along_y: Vector3
     z: Scalar
 
+    @staticmethod
+    def of_plane(n: Vector3, d: Scalar) -> Axes:
+        """Those of the plane n . x = d, in world axes: x and y, turned by the shortest way to n.
 
-def ground_axes(tree: Tree, X: Sequence[Transform | None], height: Scalar) -> list[Axes]:
-    """The ground's axes in the coordinates of the bodies 0..N."""
-    out = [Axes(Vector3(0.0, 0.0, 1.0), Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), -height)]
+        Source: J. Frisvad (2012) and T. Duff et al. (2017), orthonormal bases without branches.
+        """
+        s = where(n.z < 0.0, -1.0, 1.0)
+        a = -1.0 / (s + n.z)
+        b = n.x * n.y * a
+        return Axes(
+            n, Vector3(1.0 + s * n.x * n.x * a, s * b, -(s * n.x)), Vector3(b, s + n.y * n.y * a, -n.y), -d
+        )
+
+
+def ground_axes(tree: Tree, X: Sequence[Transform | None], world: Axes) -> list[Axes]:
+    """A plane's axes, given in those of the world, in the coordinates of the bodies 0..N."""
+    out = [world]
     for i in tree.outward():
         Xi, above = X[i], out[tree.parent[i]]
         assert Xi is not None
@@ -102,7 +120,7 @@ class BodyContact:
         p: positions, body coordinates [m].
         phi: heights over the ground [m].
         anchors: bristles at the step's end (they do not move in it) [m]; empty without.
-        near: whether any point can be on (near_ground.py); what follows is skipped for a body that is not.
+        near: whether any point could be on (near_ground.py).
     """
 
     def __init__(
@@ -115,10 +133,10 @@ class BodyContact:
         law: GroundLaw,
         dt: Scalar,
         falling: Scalar,
-        near: Any,
+        motion: Motion | None = None,
     ) -> None:
         self.i, self.axes, self.mu, self.mass, self.law, self.dt = i, axes, mu, mass, law, dt
-        self.falling = falling
+        self.falling, self.motion = falling, motion
         self.kd = law.k * dt + law.d
         self.rho = law.k / self.kd
         self.k_t = law.k * TANGENTIAL
@@ -128,47 +146,60 @@ class BodyContact:
         # The point of a sphere that would touch first lies under its centre.
         self.p = [Vector3(*p) - n * r if r else Vector3(*p) for p, r in points]
         self.phi = [n.dot(Vector3(*p)) + (axes.z - r) for p, r in points]
-        self.reach = [where(phi > 0.0, phi / dt, self.rho * phi) for phi in self.phi]
+        self.reach = [self._reaching(phi) for phi in self.phi]
         self.anchors: list[tuple[Scalar, Scalar]] = []
-        self.near = near
+        self.near: Any = True
 
-    def depth(self) -> Scalar:
-        """Of the deepest point; 0 where the body is not near [m]."""
-        return self._if_near(1, lambda: [-functools.reduce(minimum, self.phi)])[0]
+    def _reaching(self, phi: Scalar) -> Scalar:
+        return where(phi > 0.0, phi / self.dt, self.rho * phi)
 
-    def _if_near(self, count: int, text: Block) -> list[Scalar]:
-        """So many values of a text that is skipped where the body is not near: then they are 0."""
-        return guard(self.near, text, *[0.0] * count)
+    # ---- of the surface under point m --------------------------------------------------------------
+
+    def frame(self, m: int) -> Axes:
+        """Its axes, body coordinates."""
+        return self.axes
+
+    def mu_at(self, m: int) -> Scalar:
+        """Its friction coefficient."""
+        return self.mu
+
+    def falling_at(self, m: int) -> Scalar:
+        """Speed that gravity adds towards it in a step [m/s]."""
+        return self.falling
+
+    def surface_velocity(self, m: int) -> Vector3 | None:
+        """Its velocity, body coordinates [m/s]; None for one at rest."""
+        return None if self.motion is None else self.motion.lin + self.motion.ang.cross(self.p[m])
+
+    # ---- points ------------------------------------------------------------------------------------
 
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
-        flat = self._if_near(2 * len(self.p), lambda: self._bent(V, anchors))
-        self.anchors = list(zip(flat[::2], flat[1::2], strict=True))
-
-    def _bent(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> list[Scalar]:
-        out: list[Scalar] = []
-        for at, phi, (ex, ey) in zip(self._speeds(V), self.phi, anchors, strict=True):
+        for m, (at, phi, (ex, ey)) in enumerate(zip(self._speeds(V), self.phi, anchors, strict=True)):
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
             N = maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0)
-            most = self.mu * N / self.k_t
+            most = self.mu_at(m) * N / self.k_t
             length = sqrt(ex * ex + ey * ey + 1e-30)
             keep = minimum(most / length, 1.0)
-            out += ex * keep, ey * keep
-        return out
+            self.anchors.append((ex * keep, ey * keep))
 
     def _speeds(self, V: Motion) -> list[Velocities]:
         """Of every point at the body's velocity V; x includes the bristle once there is one."""
         out = []
-        n, tx, ty = self.axes.n, self.axes.along_x, self.axes.along_y
-        for m, p in enumerate(self.p):
-            u = V.lin + V.ang.cross(p)
-            x, y = tx.dot(u), ty.dot(u)
+        for m, u in enumerate(self._over_ground(V)):
+            axes = self.frame(m)
+            x, y = axes.along_x.dot(u), axes.along_y.dot(u)
             if self.anchors:
                 ex, ey = self.anchors[m]
                 x, y = x + self.r * ex, y + self.r * ey
-            out.append(Velocities(n.dot(u), (x, y)))
+            out.append(Velocities(axes.n.dot(u), (x, y)))
         return out
+
+    def _over_ground(self, V: Motion) -> list[Vector3]:
+        """Velocity of every point over the surface, body coordinates."""
+        V = V if self.motion is None else V - self.motion
+        return [V.lin + V.ang.cross(p) for p in self.p]
 
     # ---- sweeps ------------------------------------------------------------------------------------
 
@@ -179,13 +210,16 @@ class BodyContact:
         body keeps where all its points brake it: that at V would be too large at an impact.
         """
         law, dt, speeds = self.law, self.dt, self._speeds(V)
-        self.on0 = [at.vn - self.falling + reach < 0.0 for at, reach in zip(speeds, self.reach, strict=True)]
+        self.on0 = [
+            at.vn - self.falling_at(m) + reach < 0.0
+            for m, (at, reach) in enumerate(zip(speeds, self.reach, strict=True))
+        ]
         self.w = [where(on, 1.0, 0.0) for on in self.on0]
         kept = self.mass / (self.mass + dt * self.kd * sum(self.w, 0.0))
         self.c = []
-        for at, phi, w in zip(speeds, self.phi, self.w, strict=True):
+        for m, (at, phi, w) in enumerate(zip(speeds, self.phi, self.w, strict=True)):
             N = w * maximum(-(law.k * phi + self.kd * maximum(kept * at.vn, at.vn)), 0.0)
-            self.c.append(self._damper(N, at.sliding))
+            self.c.append(self._damper(self.mu_at(m) * N, at.sliding))
 
     def look_again(self, V: Motion) -> None:
         """Points and dampers of the next sweep, from the iterate V.
@@ -199,105 +233,98 @@ class BodyContact:
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
             N = where(self.on0[m], maximum(-(law.k * phi + self.kd * at.vn), 0.0), 0.0)
             s = sqrt(at.sliding)
-            beyond = maximum(self.c[m] * s - dt * self.mu * N, 0.0) / self.mass
-            self.c[m] = self._damper(N, (s + beyond) * (s + beyond))
+            most = self.mu_at(m) * N
+            beyond = maximum(self.c[m] * s - dt * most, 0.0) / self.mass
+            self.c[m] = self._damper(most, (s + beyond) * (s + beyond))
 
-    def _damper(self, N: Scalar, square: Scalar) -> Scalar:
-        """dt times the damper that gives the friction mu N at a speed of that square, at most a bristle's."""
+    def _damper(self, friction: Scalar, square: Scalar) -> Scalar:
+        """dt times the damper that gives a friction at a speed of that square, at most a bristle's."""
         slip = self.law.slip
         if slip is not None:
-            return self.dt * self.mu * N / sqrt(square + slip * slip)
-        return self.dt * minimum(self.mu * N / sqrt(square + SLOWEST * SLOWEST), self.kd_t)
+            return self.dt * friction / sqrt(square + slip * slip)
+        return self.dt * minimum(friction / sqrt(square + SLOWEST * SLOWEST), self.kd_t)
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
-        flat = self._if_near(ArticulatedInertia.SIZE + 6, self._linear)
-        K, f = flat[: ArticulatedInertia.SIZE], flat[ArticulatedInertia.SIZE :]
-        return ArticulatedInertia.of(K), Force(Vector3(*f[:3]), Vector3(*f[3:]))
-
-    def _linear(self) -> list[Scalar]:
         n, W, C = self.axes.n, Moments(), Moments()
         bent = Force.zero()
         for m, p in enumerate(self.p):
             W = W + Moments.of(self.w[m], p)
             C = C + Moments.of(self.c[m], p)
             if self.anchors:
-                ex, ey = self.anchors[m]
-                f = (self.axes.along_x * ex + self.axes.along_y * ey) * (self.c[m] * self.r)
+                f = self._bent(m)
                 bent = bent + Force(p.cross(f), f)
         K = isotropic(C) + along(W * (self.dt * self.kd) - C, n)
-        return [*K, *(push(W, n, self.axes.z) * (self.dt * self.law.k) - bent)]
+        impulse = push(W, n, self.axes.z) * (self.dt * self.law.k) - bent
+        return K, impulse if self.motion is None else impulse + K @ self.motion
+
+    def _bent(self, m: int) -> Vector3:
+        """Impulse against the bristle of a point, body coordinates [N s]."""
+        (ex, ey), axes = self.anchors[m], self.frame(m)
+        return (axes.along_x * ex + axes.along_y * ey) * (self.c[m] * self.r)
 
     # ---- what acts ---------------------------------------------------------------------------------
 
     def act(self, V: Motion) -> Acting:
         """The forces at the velocity V that the sweeps found, cut to what a ground can do."""
-        return Acting(self, self._if_near(Acting.SUMS + 3 * len(self.p), lambda: self._acts(V)))
-
-    def _acts(self, V: Motion) -> list[Scalar]:
-        done = Acts(self)
+        done = Acting(self)
         for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
             N = -self.w[m] * (self.law.k * phi + self.kd * at.vn)
             T = self.c[m] / self.dt
             pressed = maximum(N, 0.0)
             size = T * sqrt(at.sliding)
-            most = self.mu * pressed
+            most = self.mu_at(m) * pressed
             keep = where(size > most, most / maximum(size, 1e-300), 1.0)
             done.add(m, pressed, N, T * keep, T, at, size - size * keep)
-        return [*done.impulse, *done.change, done.pressed, done.pulled, done.outside, *done.forces]
-
-
-class Acts:
-    """Sums of the impulses of one body's points in a step, as they are made: see :class:`Acting`."""
-
-    def __init__(self, body: BodyContact) -> None:
-        self.body = body
-        self.impulse, self.change = Force.zero(), Force.zero()
-        self.forces: list[Scalar] = []
-        self.pressed: Any = 0.0
-        self.pulled: Any = 0.0
-        self.outside: Any = 0.0
-
-    def add(
-        self, m: int, N: Scalar, had: Scalar, T: Scalar, had_T: Scalar, at: Velocities, cut: Scalar
-    ) -> None:
-        """Enter point m: N and T x act, where the sweeps had ``had`` and had_T x."""
-        axes, dt, p = self.body.axes, self.body.dt, self.body.p[m]
-        x, y = at.x
-        self.forces += N, -T * x, -T * y
-        tangent = axes.along_x * x + axes.along_y * y
-        f = (axes.n * N - tangent * T) * dt
-        self.impulse = self.impulse + Force(p.cross(f), f)
-        f = (axes.n * (N - had) + tangent * (had_T - T)) * dt
-        self.change = self.change + Force(p.cross(f), f)
-        self.pressed = self.pressed + dt * N
-        self.pulled = self.pulled + dt * (N - had)
-        self.outside = self.outside + dt * cut
+        return done
 
 
 class Acting:
     """Impulses of one body's points in a step.
 
     Attributes:
-        body: whose points.
         impulse: what acts, body coordinates [N m s; N s].
         change: what acts less what the sweeps had.
-        pressed, pulled, outside: sums of the normal impulses, and of what was cut [N s].
         forces: of the points (along the normal, along x, along y) [N].
+        pressed, pulled, outside: sums of the normal impulses, and of what was cut [N s].
+        work: of a surface that moves [J].
+        depth: of the deepest point [m].
     """
 
-    SUMS = 15
-
-    def __init__(self, body: BodyContact, values: Sequence[Scalar]) -> None:
+    def __init__(self, body: BodyContact) -> None:
         self.body = body
-        self.impulse, self.change = (
-            Force(Vector3(*values[k : k + 3]), Vector3(*values[k + 3 : k + 6])) for k in (0, 6)
-        )
-        self.pressed, self.pulled, self.outside = values[12 : self.SUMS]
-        rest = values[self.SUMS :]
-        self.forces = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
+        self.impulse, self.change = Force.zero(), Force.zero()
+        self.forces: list[tuple[Scalar, Scalar, Scalar]] = []
+        self.pressed: Any = 0.0
+        self.pulled: Any = 0.0
+        self.outside: Any = 0.0
+        self.work: Any = 0.0
+        self.depth: Any = 0.0
+
+    def add(
+        self, m: int, N: Scalar, had: Scalar, T: Scalar, had_T: Scalar, at: Velocities, cut: Scalar
+    ) -> None:
+        """Enter point m: N and T x act, where the sweeps had ``had`` and had_T x."""
+        axes, dt, p = self.body.frame(m), self.body.dt, self.body.p[m]
+        x, y = at.x
+        self.forces.append((N, -T * x, -T * y))
+        tangent = axes.along_x * x + axes.along_y * y
+        f = (axes.n * N - tangent * T) * dt
+        self.impulse = self.impulse + Force(p.cross(f), f)
+        u = self.body.surface_velocity(m)
+        if u is not None:
+            self.work = self.work + u.dot(f)
+        f = (axes.n * (N - had) + tangent * (had_T - T)) * dt
+        self.change = self.change + Force(p.cross(f), f)
+        self.pressed = self.pressed + dt * N
+        self.pulled = self.pulled + dt * (N - had)
+        self.outside = self.outside + dt * cut
+        self.depth = maximum(self.depth, -self.body.phi[m])
 
     def point_forces(self) -> list[Vector3]:
         """Of every point, body coordinates [N]."""
-        axes = self.body.axes
-        return [axes.n * N + axes.along_x * x + axes.along_y * y for N, x, y in self.forces]
+        frames = [self.body.frame(m) for m in range(len(self.forces))]
+        return [
+            axes.n * N + axes.along_x * x + axes.along_y * y
+            for axes, (N, x, y) in zip(frames, self.forces, strict=True)
+        ]

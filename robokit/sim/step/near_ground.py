@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.spatial import Motion, Vector3
-from robokit.spatial.scalars import Scalar, maximum, minimum
+from robokit.sim.step.contact import Acting, BodyContact, BodyPoint
+from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
+from robokit.spatial.scalars import Scalar, guard, maximum, minimum
 
 HASTE = 2.0
 """Speed that a body may gain in a step, over that of the fastest."""
@@ -61,15 +62,62 @@ def lowest(box: Box, n: Vector3, z: Scalar, V: Motion) -> tuple[Scalar, Scalar]:
     return n.dot(box.center) + z - lower, speed
 
 
-def near_ground(found: Sequence[tuple[Scalar, Scalar]], falling: Scalar, dt: Scalar) -> list[Any]:
-    """Which bodies could touch.
+def near_ground(
+    contacts: Sequence[BodyContact], points: Sequence[Sequence[BodyPoint]], V: Sequence[Motion], dt: Scalar
+) -> list[Any]:
+    """Which of these bodies could touch: conditions; all of them on a ground that is not one plane.
 
     Args:
-        found: what :func:`lowest` says of each.
-        falling: speed that gravity adds in the step [m/s].
+        contacts: of the bodies.
+        points: of all bodies 0..N.
+        V: their velocities, body coordinates.
         dt: step [s].
     """
+    if any(body.law.surfaces for body in contacts):
+        return [True] * len(contacts)
     fastest: Scalar = 0.0
-    for _, speed in found:
+    found = []
+    for body in contacts:
+        own, motion = V[body.i], body.motion
+        own = own if motion is None else own - motion
+        height, speed = lowest(box_around(points[body.i]), body.axes.n, body.axes.z, own)
         fastest = maximum(fastest, speed)
-    return [height - dt * (speed + HASTE * fastest + falling) < 0.0 for height, speed in found]
+        found.append(height - dt * (speed + body.falling))
+    return [height < dt * HASTE * fastest for height in found]
+
+
+# ---- what is skipped for the others ------------------------------------------------------------------
+
+
+def bend(near: Any, body: BodyContact, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
+    """:meth:`BodyContact.hold`; the bristles of a body that is not near are straight."""
+    body.hold(V, anchors)
+    flat = _if(near, [x for pair in body.anchors for x in pair])
+    body.anchors = list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def linear(near: Any, body: BodyContact) -> tuple[ArticulatedInertia, Force]:
+    """:meth:`BodyContact.linear`; 0 for a body that is not near."""
+    K, impulse = body.linear()
+    flat = _if(near, [*K, *impulse])
+    return ArticulatedInertia.of(flat[:-6]), _force(flat[-6:])
+
+
+def act(near: Any, body: BodyContact, V: Motion) -> Acting:
+    """:meth:`BodyContact.act`; 0 for a body that is not near, its depth too."""
+    done = body.act(V)
+    flat = _if(near, [*done.impulse, *done.change, *(x for force in done.forces for x in force)])
+    done.impulse, done.change, rest = _force(flat[:6]), _force(flat[6:12]), flat[12:]
+    done.forces = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
+    sums = _if(near, [done.pressed, done.pulled, done.outside, done.work, done.depth])
+    done.pressed, done.pulled, done.outside, done.work, done.depth = sums
+    return done
+
+
+def _if(near: Any, values: Sequence[Scalar]) -> list[Scalar]:
+    # What only leads to these values is inside the guard with them.
+    return guard(near, lambda: values, *[0.0] * len(values))
+
+
+def _force(values: Sequence[Scalar]) -> Force:
+    return Force(Vector3(*values[:3]), Vector3(*values[3:]))
