@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from robokit.model.tree import Tree
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Acting, BodyContact
 from robokit.sim.step.ground_contacts import on_ground
@@ -84,6 +85,7 @@ def settle(
     contacts = touching_bodies(p, X, V_before, dt, carried)
     state = JointState(tree, p.joints, q, v, dt, carried)
     drive = p.given.drive(q, v, tau, dt, ahead)
+    spin = rotor_momenta(tree, v, dt)
     outside = p.given.outside(tree, X, tau)
     loops = None if p.loops is None else LoopKick(p.loops, tree, X)
 
@@ -109,7 +111,7 @@ def settle(
         b, rest = state.linearise(y)
         slopes, given = drive.linearise(y)
         before = V
-        y, V = solve(K, _sum(b, slopes), T, _sum(rest, given), v)
+        y, V = solve(K, _sum(b, slopes), T, _sum(_sum(rest, given), spin), v)
 
     residual: Scalar = 0.0
     for body in contacts:
@@ -149,6 +151,16 @@ def touching_bodies(
             at += n
         out.append(body)
     return out
+
+
+def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:
+    """What the rotors' momenta before a kick add to the joint forces that act during it, by joint."""
+    if not tree.armature:
+        return [[0.0] * len(row) for row in v]
+    return [
+        [a * s * (1.0 / dt) if a else 0.0 for a, s in zip(row, rates, strict=True)]
+        for row, rates in zip(tree.armature, v, strict=True)
+    ]
 
 
 def _sum(a: Rows, b: Rows) -> Rows:
