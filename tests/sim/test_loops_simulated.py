@@ -69,7 +69,10 @@ class OneCoordinate:
         return [speed, -(0.5 * slope * speed**2 + lift) / self.inertia(crank)]
 
 
-@pytest.mark.parametrize(("integrator", "most", "energy"), [("rkmk4", 2e-6, 2e-8), ("euler", 2e-3, 1e-4)])
+@pytest.mark.parametrize(
+    ("integrator", "most", "energy"),
+    [("rkmk4", 2e-6, 2e-8), ("euler", 2e-3, 1e-4), ("energy_momentum", 2e-6, 1e-13)],
+)
 def test_the_four_bar_swings_as_its_one_coordinate_says(integrator, most, energy):
     robot = four_bar()
     q = start(robot)
@@ -173,7 +176,7 @@ def test_a_spatial_loop_keeps_its_energy():
     assert run.summary["loop_start_velocity_change"] > 0.01
 
 
-@pytest.mark.parametrize("integrator", ["rkmk4", "midpoint", "euler"])
+@pytest.mark.parametrize("integrator", ["rkmk4", "midpoint", "euler", "energy_momentum"])
 def test_a_floating_linkage_keeps_its_momentum(integrator):
     robot = spatial_loop(base="floating")
     rng = np.random.default_rng(2)
@@ -183,7 +186,7 @@ def test_a_floating_linkage_keeps_its_momentum(integrator):
     assert run.summary["loop_gap"] < 1e-12
     # The projection of momenta has little to do: the loops themselves make none.
     assert run.summary["momentum_corrected_angular"] < 1e-3
-    assert run.summary["energy_balance"] < (1e-8 if integrator == "rkmk4" else 2e-4)
+    assert run.summary["energy_balance"] < {"rkmk4": 1e-8, "energy_momentum": 1e-12}.get(integrator, 2e-4)
 
 
 def test_starts_that_do_not_close_are_closed_and_it_is_said():
