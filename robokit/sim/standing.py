@@ -13,6 +13,7 @@ from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ShapeError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.closing import closed
 from robokit.sim.contact_points import contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.ground_gaps import lowering
@@ -72,7 +73,7 @@ def standing_configuration(
     ground_height: float = 0.0,
     ground: Ground | None = None,
 ) -> np.ndarray:
-    """A configuration above the ground, to be let go.
+    """A configuration above the ground, to be let go, with its loops closed.
 
     Args:
         robot: a robot with a floating base.
@@ -90,7 +91,8 @@ def standing_configuration(
 
     Raises:
         WrongType: robot is no Robot.
-        ShapeError: a fixed base, or another argument of the wrong shape or content.
+        ShapeError: a fixed base, another argument of the wrong shape or content, or loops that cannot be
+            closed from q.
     """
     q = _start(robot, q)
     height = real_number("height", height)
@@ -104,6 +106,7 @@ def standing_configuration(
         if joint.q_slice.stop - joint.q_slice.start == 1:
             k = joint.q_slice.start
             q[k] = min(max(q[k], joint.lower), joint.upper)
+    q = closed(robot, q, "q")
     w, x, y, z = turn
     a, b, c, d = q[:4]
     q[:4] = (

@@ -17,17 +17,21 @@ from robokit.engine import Kernel
 from robokit.model.inertial_parameters import inertias
 from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
+from robokit.sim.collide import CollisionPairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
-from robokit.sim.ground_inputs import ground_numbers, layouts
+from robokit.sim.ground_inputs import ground_numbers, ground_tables, layouts
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
 from robokit.sim.step.contact import BodyPoint, GroundLaw
-from robokit.sim.step.effective_mass import effective_masses
+from robokit.sim.step.effective_mass import effective_masses, mobilities
+from robokit.sim.step.given import NOTHING, GivenLayout
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
+from robokit.sim.step.pair_contact import PairLaw
+from robokit.sim.step.pair_shapes import pair_shapes
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.surfaces import read_ground
 
@@ -44,6 +48,9 @@ class Program:
         ground: the ground, or None.
         sweeps: of the contact step.
         dtype: of the numbers that the kernel computes with, "float64" or "float32".
+        given: actuators and forces from outside.
+        given_numbers: their parameters, floats or (B,).
+        pairs: bodies that may touch each other, or None.
         points: contact points, or None without a ground.
         by_body: the same by body.
         loops: the loop joints, or None.
@@ -59,6 +66,9 @@ class Program:
     ground: Ground | None
     sweeps: int
     dtype: str = "float64"
+    given: GivenLayout = NOTHING
+    given_numbers: Sequence[Any] = ()
+    pairs: CollisionPairs | None = None
 
     def __post_init__(self) -> None:
         n = self.robot.nbodies
@@ -76,6 +86,7 @@ class Program:
         self.masses: list[Any] = self.robot.derived.get(
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
+        self.shapes = None if self.pairs is None else pair_shapes(self.robot, self.pairs)
         stuck = self.ground is not None and self.ground.slip is None
         anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
         models = loop_models(self.robot)
@@ -101,8 +112,15 @@ class Program:
             numbers += [*ground_numbers(self.ground), k, d, *slip, *mu]
             if self.open:
                 numbers += self.masses
+        if self.pairs is not None and self.shapes is not None:
+            numbers += [
+                self.pairs.friction,
+                self.pairs.restitution,
+                *mobilities(self.robot, self.shapes.bodies),
+            ]
         if self.open:
             numbers += self.joints.gains
+        numbers += self.given_numbers
         parts = [np.stack(np.broadcast_arrays(*numbers), axis=-1)]
         if not self.open:
             return parts[0]
@@ -115,33 +133,53 @@ class Program:
         rows = [np.broadcast_to(part, (*samples, part.shape[-1])) for part in parts]
         return np.concatenate(rows, axis=-1, dtype=float)
 
-    def problem(self, parameters: Sequence[Any]) -> Problem:
-        """The step's problem for these parameters, plain numbers or scalars of a kernel."""
+    @property
+    def entries(self) -> int:
+        """Size of the ledger."""
+        return ledger.SIZE + self.given.entries
+
+    def problem(self, parameters: Sequence[Any], more: Sequence[Any] = ()) -> Problem:
+        """The step's problem, of plain numbers or scalars of a kernel.
+
+        Args:
+            parameters: as of :meth:`parameters`.
+            more: inputs from outside, and the tables of :meth:`tables`, which may be left out.
+        """
+        n = len(self.given.inputs)
+        inputs, tables = more[:n], more[n:] or self.tables()
         rest = iter(parameters[1:])
         law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
         if self.ground is not None:
-            height, plane, surfaces = read_ground(self.ground, rest)
+            height, plane, surfaces = read_ground(self.ground, rest, tables)
             k, d = islice(rest, 2)
             slip = None if self.ground.slip is None else next(rest)
             mu, masses = list(islice(rest, len(self.touching))), self.masses
             if self.open:
                 masses = list(islice(rest, len(self.touching)))
             law = GroundLaw(height, k, d, slip, mu, masses, plane, surfaces)
+        pairs = None
+        if self.shapes is not None:
+            friction, restitution, *mobility = islice(rest, 2 + len(self.shapes.bodies))
+            pairs = PairLaw(self.shapes, mobility, friction, restitution)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
+        given = self.given.problem(list(islice(rest, len(self.given_numbers))), inputs)
+        if self.open:
             points = [list(row) for row in points]
             for i, place in self.corners:
                 x, y, z = islice(rest, 3)
                 points[i][place] = ((x, y, z), 0.0)
             tree = replace(tree, I=inertias(list(rest)))
-        return Problem(tree, joints, points, law, self.sweeps, self.loops)
+        return Problem(tree, joints, points, law, self.sweeps, self.loops, given, pairs)
 
-    def text(self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any) -> list[list[Any]]:
+    def text(
+        self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any, *more: Any
+    ) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
         robot = self.robot
         sums, kept = ledger.Ledger(entries), Carried(self.layout, carried)
         q1, v1 = self.method.step(
-            self.problem(parameters),
+            self.problem(parameters, more),
             robot.split_q(q),
             robot.split_v(v),
             robot.split_tau(tau),
@@ -154,11 +192,13 @@ class Program:
     def kernel(self) -> Kernel:
         """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
         robot, kernels = self.robot, self.robot.kernels
+        described: tuple[Any, ...]
         stuck = self.ground is None or self.ground.slip is None
         loops = [model.key for model in self.loops.models] if self.loops else None
         uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
-        law = (self.ground is None, stuck, uneven, loops)
+        law = (self.ground is None, stuck, uneven, loops, self.shapes)
         described = (self.name, self.sweeps, self.joints, self.by_body, *law)
+        described += (self.given,) if self.given.inputs or self.given.base else ()
         key, text = robot.fingerprint, self.text
         if self.open:
             bare = self._bare()
@@ -174,30 +214,41 @@ class Program:
                     ("q", robot.nq),
                     ("v", robot.nv),
                     ("tau", robot.nv),
-                    ("ledger", ledger.SIZE),
+                    ("ledger", self.entries),
                     ("carried", self.layout.size),
                     ("parameters", self.parameters(1.0).shape[-1]),
+                    *self.given.inputs,
                 ],
                 outputs=[
                     ("q_next", (robot.nq,)),
                     ("v_next", (robot.nv,)),
-                    ("ledger_next", (ledger.SIZE,)),
+                    ("ledger_next", (self.entries,)),
                     ("carried_next", (self.layout.size,)),
                 ],
                 text=text,
                 key=key,
                 feedback={"q_next": "q", "v_next": "v", "ledger_next": "ledger", "carried_next": "carried"},
                 dtype=self.dtype,
+                tables=[(name, len(table)) for name, table in self._named_tables()],
             )
             kernels.setdefault(name, built)
         return kernels[name]
+
+    def tables(self) -> list[np.ndarray]:
+        """What the kernel is given besides, (n,) each and of its dtype: the heights of a ground."""
+        return [np.ascontiguousarray(table, self.dtype) for _, table in self._named_tables()]
+
+    def _named_tables(self) -> list[tuple[str, np.ndarray]]:
+        return [] if self.ground is None else ground_tables(self.ground)
 
     def sample(self, k: int) -> Program:
         """The same step for row k alone: its sample of the robot and its ground."""
         robot = self.robot if self.robot.samples is None else self.robot.sample(k)
         gains = [gain[k] if np.ndim(gain) else gain for gain in self.joints.gains]
         ground = self.ground and self.ground.row(k)
-        return replace(self, robot=robot, joints=self.joints.with_gains(gains), ground=ground)
+        given = [x[k] if np.ndim(x) else x for x in self.given_numbers]
+        joints = self.joints.with_gains(gains)
+        return replace(self, robot=robot, joints=joints, ground=ground, given_numbers=given)
 
     def _bare(self) -> Program:
         """The same step without the inertias and all that depends on them: these are inputs of the kernel."""
