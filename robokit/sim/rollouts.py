@@ -16,6 +16,7 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.closing import closed_start, distances
+from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.joint_values import with_rotors
 from robokit.sim.pushes import pushes_of
@@ -148,6 +149,7 @@ def rollout(
     pushes: Any = None,
     out: tuple[np.ndarray, np.ndarray] | None = None,
     dtype: Any = None,
+    self_collision: CollisionPairs | bool | None = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -189,6 +191,7 @@ def rollout(
             rounding: after 200 steps of a fall half the rows are off by less than 2e-5, one in a hundred by
             1e-3 or more. After 1000 steps single falls differ; their mean and spread are the same. The base's
             position is rounded to 6e-8 of its distance from the world's origin.
+        self_collision: as in :func:`robokit.simulate`.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
@@ -214,7 +217,17 @@ def rollout(
     fitted = actuators_of(actuators), pushes_of(pushes)
     moving = with_rotors(robot, fitted[0])
     setup = set_up(
-        moving, duration, dt, ground, integrator, record_every, joint_damping, steps, real, many=True
+        moving,
+        duration,
+        dt,
+        ground,
+        integrator,
+        record_every,
+        joint_damping,
+        steps,
+        real,
+        many=True,
+        self_collision=self_collision,
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]
