@@ -55,7 +55,7 @@ class Ground:
     sink: float = 1e-3
     time: float = 0.02
     slip: float | None = None
-    sweeps: int = 2
+    sweeps: int = 3
     max_points: int = 96
     tilt: float | None = None
     normal: Sequence[float] | None = None
