@@ -126,7 +126,9 @@ class Batch:
         if self.marks[n - 1] < FEWEST_STEPS:
             return 0
         failed = self.failed_at >= 0
-        given = None if not self.arrays[2].any() else self.ledger[:, ledger.AT["work"]]
+        ground = self.program.ground
+        driven = self.arrays[2].any() or (ground is not None and ground.moves)
+        given = self.ledger[:, ledger.AT["work"]] if driven else None
         rows, first = energy_failures(self.program, self.q[:n], self.v[:n], given, failed)
         for row, k in zip(rows, first, strict=True):
             self.failed_at[row] = self.marks[k]

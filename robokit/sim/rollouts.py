@@ -14,6 +14,7 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.closing import closed_start, distances
 from robokit.sim.ground import Ground
 from robokit.sim.rollout_batch import Batch, check_room
 from robokit.sim.rollout_forces import controls
@@ -53,7 +54,8 @@ class Rollout:
             with ``out``.
         ground: the ground, or None.
         summary: figures of the run: rows, steps, steps_per_second (of all rows together),
-            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s], ...
+            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s],
+            loop_gap of the worst row at the end [m], ...
     """
 
     t: np.ndarray
@@ -180,8 +182,7 @@ def rollout(
         SingularInertia: as :func:`robokit.simulate`.
 
     Warns:
-        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts,
-            loop joints.
+        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -202,8 +203,9 @@ def rollout(
     forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
+    q, v, closing = closed_start(robot, q, v)
     if program.ground is not None and program.points is not None:
-        check_starts(robot, q, program.points, program.ground.height)
+        check_starts(robot, q, program.points, program.ground)
 
     check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
     marks = [*range(0, total, setup.every), total]
@@ -218,13 +220,17 @@ def rollout(
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
     found = _collect(batch, forces)
-    found.summary |= setup.summary | {
-        "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
-        "compile_seconds": compiled - started,
-        "step_seconds": seconds,
-        "interrupted": interrupted,
-        "rows_of_excess_energy": lost,
-    }
+    found.summary |= (
+        setup.summary
+        | closing
+        | {
+            "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
+            "compile_seconds": compiled - started,
+            "step_seconds": seconds,
+            "interrupted": interrupted,
+            "rows_of_excess_energy": lost,
+        }
+    )
     warn_of_rows(found.summary, found.failed, found.failed_time)
     return found
 
@@ -256,6 +262,8 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         "rows": len(batch.failed_at),
         "steps": marks[-1],
     }
+    if program.loops is not None:
+        found.summary["loop_gap"] = _finite(distances(program.robot, batch.q[n - 1].astype(float)), np.max)
     if program.points is not None:
         deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
         found.summary |= {

@@ -19,7 +19,7 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim import saved_ground, saved_robot, trajectory_file
 from robokit.sim.ground import Ground
-from robokit.sim.recorded import contact_forces
+from robokit.sim.recorded import contact_forces, loop_forces
 from robokit.sim.step.step_kernel import Program
 
 FORMAT = 2
@@ -118,6 +118,17 @@ class Trajectory:
         )
         return Contacts(points, forces, self.program.points.link)
 
+    @cached_attribute
+    def loop_forces(self) -> dict[str, np.ndarray]:
+        """The wrench [N m; N] of each loop joint on its successor link in the step after each state, (T, 6).
+
+        By the joint's name, in axes of the joint's frame on its predecessor and about that frame's origin;
+        computed at the first use. Where loops are redundant it is the least that does what they do.
+        """
+        if self.program is None or self.carried is None:
+            return {}
+        return loop_forces(self.program, self.q, self.v, self.tau, self.carried, self.summary["dt"])
+
     def report(self) -> list[str]:
         """The run in a few lines of text."""
         s = self.summary
@@ -142,6 +153,8 @@ class Trajectory:
         if s.get("momentum_corrected_linear") is not None:
             linear, angular = (s[f"momentum_corrected_{k}"] for k in ("linear", "angular"))
             say("corrected", f"{linear:.2e} N s and {angular:.2e} N m s missed by the steps, summed")
+        if "loop_gap" in s:
+            say("loops", f"closed to {s['loop_gap']:.2g} m")
         if self.ground is not None:
             fz, deepest = self.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
             say(
@@ -187,6 +200,9 @@ class Trajectory:
         if contacts is not None:
             about["contact_links"] = list(contacts.links)
             arrays |= {"contact_points": contacts.points, "contact_forces": contacts.forces}
+        if self.loop_forces:
+            about["loop_joints"] = list(self.loop_forces)
+            arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
         if self.robot is not None:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
@@ -275,6 +291,9 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         shapes.append((tau, v.shape))
     touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
     shapes += [(x, (T, len(links), 3)) for x in touching]
+    loops = tuple(str(name) for name in about.get("loop_joints", ()))
+    wrenches = arrays.pop("loop_forces", np.zeros((T, 0, 6)))
+    shapes.append((wrenches, (T, len(loops), 6)))
     if not T or q.ndim != 2 or v.ndim != 2 or len(touching) == 1 or arrays:
         raise ValueError("its arrays are not those of a trajectory")
     if any(x.shape != shape for x, shape in shapes):
@@ -283,6 +302,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     summary.setdefault("robot", str(given.get("name", "?")))
     ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
     found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary)
+    found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)
     found.report()  # raises for figures that are no numbers

@@ -10,12 +10,16 @@ implicit_sweep       the sweep that solves for velocities
 moving_axes          configurations moved along velocities, and the velocity products that go with it
 contact              the points of a body on the ground
 surfaces             what a point can touch: distance, normal, velocity
+ground_contacts      the points of all bodies on the ground
+uneven_contact       the points of a body on a ground of many surfaces
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 loop_impulses        what holds loop joints closed
+loop_wrenches        their forces, for what is reported
 drives               forces of actuators, within their limits
 outside              forces from outside: pushes, wrenches on the base
 momentum_projection  momentum kept to rounding
+energy_momentum      energy, momentum and the path of the centre of mass kept to rounding
 books                what a step enters into the ledger, and the momentum that it keeps
 ledger               the running sums
 carried              what a step hands to the next one besides q and v

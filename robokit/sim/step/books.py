@@ -28,20 +28,22 @@ def half_way(v: Rows, y: Rows, dt: Scalar) -> Rows:
     return [[0.5 * dt * (a + b) for a, b in zip(x, z, strict=True)] for x, z in zip(v, y, strict=True)]
 
 
-def _power(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
+def power(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
+    """x . y."""
     return sum((a * b for a, b in zip(x, y, strict=True)), 0.0)
 
 
 def enter_joint_work(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: Rows) -> None:
     """Enter the work of constant joint forces over the displacement theta into the ledger."""
     for name, sign, forces in (("work", 1.0, tau), ("friction", -1.0, rub), ("stops", -1.0, stops)):
-        ledger.add(name, sign * sum((_power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
+        ledger.add(name, sign * sum((power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
 
 
 def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
     """Enter what the ground does: the energy it takes, its impulse, the deepest point and the residual.
 
-    The change of 1/2 v^T H v is the force times the mean of the velocities before and after: exact.
+    The change of 1/2 v^T H v is the force times the mean of the velocities before and after: exact. What a
+    belt gives, the force times the velocity of its surface, is work; the ground takes the rest.
 
     Returns:
         the ground's impulse about the centre of mass, world axes [N m s; N s]; None where nothing can touch.
@@ -50,6 +52,7 @@ def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
         return None
     total = [Force.zero() for _ in done.X]
     taken: Scalar = 0.0
+    given: Scalar = 0.0
     for acting in done.contacts:
         i, f = acting.body.i, acting.impulse
         taken = taken + (done.V_before[i] + done.V[i]).dot(f)
@@ -58,7 +61,9 @@ def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
             ledger.largest("depth", -phi)
         for name in ("pressed", "pulled", "outside"):
             ledger.add(name, getattr(acting, name))
-    ledger.add("contact", -0.5 * taken)
+        given = given + acting.work
+    ledger.add("contact", given - 0.5 * taken)
+    ledger.add("work", given)
     here: list[Any] = at_base(tree, done.X) if floats(tree) else list(done.X)
     for i in tree.inward():
         total[tree.parent[i]] = total[tree.parent[i]] + here[i].T @ total[i]

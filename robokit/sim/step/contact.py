@@ -26,6 +26,7 @@ from typing import Any
 
 from robokit.model.tree import Tree
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
+from robokit.sim.step.surfaces import Surface
 from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
@@ -44,11 +45,14 @@ class GroundLaw:
     """Constants of the contact law as scalars: plain numbers or inputs of a kernel.
 
     Attributes:
-        height: of the ground [m].
+        height: of a horizontal ground at rest [m].
         k, d: of a point [N/m], [N s/m].
         slip: speed below which friction fades out [m/s]; None where points have anchors.
         mu: friction coefficient of each touching body.
         mass: effective mass of each touching body [kg].
+        plane: normal in world axes, distance from the origin, and the motion of its surface or None, of a
+            plane that is not horizontal or moves.
+        surfaces: of a ground that has more than a plane.
     """
 
     height: Scalar
@@ -57,21 +61,36 @@ class GroundLaw:
     slip: Scalar | None
     mu: Sequence[Scalar]
     mass: Sequence[Scalar]
+    plane: tuple[Vector3, Scalar, Motion | None] | None = None
+    surfaces: Sequence[Surface] = ()
 
 
 @dataclass(frozen=True)
 class Axes:
-    """World axes and a height in a body's coordinates: normal, two tangents, height of the origin [m]."""
+    """A surface in a body's coordinates: normal, two tangents, height of the body's origin over it [m]."""
 
     n: Vector3
     along_x: Vector3
     along_y: Vector3
     z: Scalar
 
+    @staticmethod
+    def of_plane(n: Vector3, d: Scalar) -> Axes:
+        """Those of the plane n . x = d, in world axes: x and y, turned by the shortest way to n.
 
-def ground_axes(tree: Tree, X: Sequence[Transform | None], height: Scalar) -> list[Axes]:
-    """The ground's axes in the coordinates of the bodies 0..N."""
-    out = [Axes(Vector3(0.0, 0.0, 1.0), Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), -height)]
+        Source: J. Frisvad (2012) and T. Duff et al. (2017), orthonormal bases without branches.
+        """
+        s = where(n.z < 0.0, -1.0, 1.0)
+        a = -1.0 / (s + n.z)
+        b = n.x * n.y * a
+        return Axes(
+            n, Vector3(1.0 + s * n.x * n.x * a, s * b, -(s * n.x)), Vector3(b, s + n.y * n.y * a, -n.y), -d
+        )
+
+
+def ground_axes(tree: Tree, X: Sequence[Transform | None], world: Axes) -> list[Axes]:
+    """A plane's axes, given in those of the world, in the coordinates of the bodies 0..N."""
+    out = [world]
     for i in tree.outward():
         Xi, above = X[i], out[tree.parent[i]]
         assert Xi is not None
@@ -113,9 +132,10 @@ class BodyContact:
         law: GroundLaw,
         dt: Scalar,
         falling: Scalar,
+        motion: Motion | None = None,
     ) -> None:
         self.i, self.axes, self.mu, self.mass, self.law, self.dt = i, axes, mu, mass, law, dt
-        self.falling = falling
+        self.falling, self.motion = falling, motion
         self.kd = law.k * dt + law.d
         self.rho = law.k / self.kd
         self.k_t = law.k * TANGENTIAL
@@ -125,16 +145,39 @@ class BodyContact:
         # The point of a sphere that would touch first lies under its centre.
         self.p = [Vector3(*p) - n * r if r else Vector3(*p) for p, r in points]
         self.phi = [n.dot(Vector3(*p)) + (axes.z - r) for p, r in points]
-        self.reach = [where(phi > 0.0, phi / dt, self.rho * phi) for phi in self.phi]
+        self.reach = [self._reaching(phi) for phi in self.phi]
         self.anchors: list[tuple[Scalar, Scalar]] = []
+
+    def _reaching(self, phi: Scalar) -> Scalar:
+        return where(phi > 0.0, phi / self.dt, self.rho * phi)
+
+    # ---- of the surface under point m --------------------------------------------------------------
+
+    def frame(self, m: int) -> Axes:
+        """Its axes, body coordinates."""
+        return self.axes
+
+    def mu_at(self, m: int) -> Scalar:
+        """Its friction coefficient."""
+        return self.mu
+
+    def falling_at(self, m: int) -> Scalar:
+        """Speed that gravity adds towards it in a step [m/s]."""
+        return self.falling
+
+    def surface_velocity(self, m: int) -> Vector3 | None:
+        """Its velocity, body coordinates [m/s]; None for one at rest."""
+        return None if self.motion is None else self.motion.lin + self.motion.ang.cross(self.p[m])
+
+    # ---- points ------------------------------------------------------------------------------------
 
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
-        for at, phi, (ex, ey) in zip(self._speeds(V), self.phi, anchors, strict=True):
+        for m, (at, phi, (ex, ey)) in enumerate(zip(self._speeds(V), self.phi, anchors, strict=True)):
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
             N = maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0)
-            most = self.mu * N / self.k_t
+            most = self.mu_at(m) * N / self.k_t
             length = sqrt(ex * ex + ey * ey + 1e-30)
             keep = minimum(most / length, 1.0)
             self.anchors.append((ex * keep, ey * keep))
@@ -142,15 +185,19 @@ class BodyContact:
     def _speeds(self, V: Motion) -> list[Velocities]:
         """Of every point at the body's velocity V; x includes the bristle once there is one."""
         out = []
-        n, tx, ty = self.axes.n, self.axes.along_x, self.axes.along_y
-        for m, p in enumerate(self.p):
-            u = V.lin + V.ang.cross(p)
-            x, y = tx.dot(u), ty.dot(u)
+        for m, u in enumerate(self._over_ground(V)):
+            axes = self.frame(m)
+            x, y = axes.along_x.dot(u), axes.along_y.dot(u)
             if self.anchors:
                 ex, ey = self.anchors[m]
                 x, y = x + self.r * ex, y + self.r * ey
-            out.append(Velocities(n.dot(u), (x, y)))
+            out.append(Velocities(axes.n.dot(u), (x, y)))
         return out
+
+    def _over_ground(self, V: Motion) -> list[Vector3]:
+        """Velocity of every point over the surface, body coordinates."""
+        V = V if self.motion is None else V - self.motion
+        return [V.lin + V.ang.cross(p) for p in self.p]
 
     # ---- sweeps ------------------------------------------------------------------------------------
 
@@ -161,13 +208,16 @@ class BodyContact:
         body keeps where all its points brake it: that at V would be too large at an impact.
         """
         law, dt, speeds = self.law, self.dt, self._speeds(V)
-        self.on0 = [at.vn - self.falling + reach < 0.0 for at, reach in zip(speeds, self.reach, strict=True)]
+        self.on0 = [
+            at.vn - self.falling_at(m) + reach < 0.0
+            for m, (at, reach) in enumerate(zip(speeds, self.reach, strict=True))
+        ]
         self.w = [where(on, 1.0, 0.0) for on in self.on0]
         kept = self.mass / (self.mass + dt * self.kd * sum(self.w, 0.0))
         self.c = []
-        for at, phi, w in zip(speeds, self.phi, self.w, strict=True):
+        for m, (at, phi, w) in enumerate(zip(speeds, self.phi, self.w, strict=True)):
             N = w * maximum(-(law.k * phi + self.kd * maximum(kept * at.vn, at.vn)), 0.0)
-            self.c.append(self._damper(N, at.sliding))
+            self.c.append(self._damper(self.mu_at(m) * N, at.sliding))
 
     def look_again(self, V: Motion) -> None:
         """Points and dampers of a sweep in between, from the iterate V."""
@@ -188,16 +238,16 @@ class BodyContact:
 
     def _slide(self, m: int, at: Velocities, N: Scalar) -> Scalar:
         """The damper of a point that slides, at the speed that its body gains by what friction lacks."""
-        s = sqrt(at.sliding)
-        s = s + maximum(self.c[m] * s - self.dt * self.mu * N, 0.0) / self.mass
-        return self._damper(N, s * s)
+        s, most = sqrt(at.sliding), self.mu_at(m) * N
+        s = s + maximum(self.c[m] * s - self.dt * most, 0.0) / self.mass
+        return self._damper(most, s * s)
 
-    def _damper(self, N: Scalar, square: Scalar) -> Scalar:
-        """dt times the damper that gives the friction mu N at a speed of that square, at most a bristle's."""
+    def _damper(self, friction: Scalar, square: Scalar) -> Scalar:
+        """dt times the damper that gives a friction at a speed of that square, at most a bristle's."""
         slip = self.law.slip
         if slip is not None:
-            return self.dt * self.mu * N / sqrt(square + slip * slip)
-        return self.dt * minimum(self.mu * N / sqrt(square + SLOWEST * SLOWEST), self.kd_t)
+            return self.dt * friction / sqrt(square + slip * slip)
+        return self.dt * minimum(friction / sqrt(square + SLOWEST * SLOWEST), self.kd_t)
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
@@ -207,11 +257,16 @@ class BodyContact:
             W = W + Moments.of(self.w[m], p)
             C = C + Moments.of(self.c[m], p)
             if self.anchors:
-                ex, ey = self.anchors[m]
-                f = (self.axes.along_x * ex + self.axes.along_y * ey) * (self.c[m] * self.r)
+                f = self._bent(m)
                 bent = bent + Force(p.cross(f), f)
         K = isotropic(C) + along(W * (self.dt * self.kd) - C, n)
-        return K, push(W, n, self.axes.z) * (self.dt * self.law.k) - bent
+        impulse = push(W, n, self.axes.z) * (self.dt * self.law.k) - bent
+        return K, impulse if self.motion is None else impulse + K @ self.motion
+
+    def _bent(self, m: int) -> Vector3:
+        """Impulse against the bristle of a point, body coordinates [N s]."""
+        (ex, ey), axes = self.anchors[m], self.frame(m)
+        return (axes.along_x * ex + axes.along_y * ey) * (self.c[m] * self.r)
 
     # ---- what acts ---------------------------------------------------------------------------------
 
@@ -234,6 +289,7 @@ class Acting:
         pressed: sum of the normal impulses [N s].
         pulled: sum of those that pull [N s].
         outside: sum of what of the tangential ones lies outside Coulomb's cone [N s].
+        work: of a surface that moves [J].
     """
 
     def __init__(self, body: BodyContact) -> None:
@@ -243,20 +299,28 @@ class Acting:
         self.pressed: Any = 0.0
         self.pulled: Any = 0.0
         self.outside: Any = 0.0
+        self.work: Any = 0.0
 
     def add(self, m: int, N: Scalar, T: Scalar, at: Velocities) -> None:
         """Enter point m: N along the normal, -T x along the ground."""
-        axes, dt, p = self.body.axes, self.body.dt, self.body.p[m]
+        axes, dt, p = self.body.frame(m), self.body.dt, self.body.p[m]
         x, y = at.x
         self.forces.append((N, -T * x, -T * y))
         f = (axes.n * N - (axes.along_x * x + axes.along_y * y) * T) * dt
         self.impulse = self.impulse + Force(p.cross(f), f)
+        u = self.body.surface_velocity(m)
+        if u is not None:
+            self.work = self.work + u.dot(f)
         pressed = maximum(N, 0.0)
         self.pressed = self.pressed + dt * pressed
         self.pulled = self.pulled + dt * (pressed - N)
-        self.outside = self.outside + dt * maximum(T * sqrt(at.sliding) - self.body.mu * pressed, 0.0)
+        excess = T * sqrt(at.sliding) - self.body.mu_at(m) * pressed
+        self.outside = self.outside + dt * maximum(excess, 0.0)
 
     def point_forces(self) -> list[Vector3]:
         """Of every point, body coordinates [N]."""
-        axes = self.body.axes
-        return [axes.n * N + axes.along_x * x + axes.along_y * y for N, x, y in self.forces]
+        frames = [self.body.frame(m) for m in range(len(self.forces))]
+        return [
+            axes.n * N + axes.along_x * x + axes.along_y * y
+            for axes, (N, x, y) in zip(frames, self.forces, strict=True)
+        ]

@@ -26,9 +26,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import Acting, BodyContact, ground_axes
+from robokit.sim.step.contact import Acting, BodyContact
+from robokit.sim.step.ground_contacts import on_ground
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
+from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Motion, Transform
@@ -46,6 +48,7 @@ class Settled:
         contacts: what acts on each touching body.
         joint_force: (damping and friction, limits) of each joint, by dof [N m | N].
         residual: largest change of a touching body's velocity in the last sweep [m/s].
+        loops: what holds the loop joints closed, or None.
     """
 
     X: Sequence[Transform | None]
@@ -56,6 +59,7 @@ class Settled:
     contacts: list[Acting]
     joint_force: list[tuple[list[Scalar], list[Scalar]]]
     residual: Scalar
+    loops: LoopKick | None
 
 
 def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> Settled:
@@ -66,6 +70,7 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
     P = [tree.I[i] @ V_before[i] for i in range(tree.n + 1)]
     contacts = touching_bodies(p, X, V_before, dt, carried)
     state = JointState(tree, p.joints, q, v, dt, carried)
+    loops = None if p.loops is None else LoopKick(p.loops, tree, X)
 
     y, V = v, V_before
     w, W = v, V_before
@@ -84,16 +89,21 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
             T[i] = T[i] + impulse
         b, rest = state.linearise(y, last=k == p.sweeps - 1)
         before, V_last = y, V
-        y, V = ImplicitSweep(tree, X, K, b, dt).solve(T, _sum(rest, tau))
+        sweep = ImplicitSweep(tree, X, K, b, dt, factor=loops is None)
+        forces = _sum(rest, tau)
+        y, V = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
         w, W = _mean(v, y), _mean_motions(V_before, V)
         if k:
             w, W = _mean(v, _mean(before, y)), _mean_motions(V_before, _mean_motions(V_last, V))
+
     residual: Scalar = 0.0
     for body in contacts:
         change = (V[body.i] - V_last[body.i]).lin
         residual = maximum(residual, change.dot(change))
     acting = [body.act(V[body.i]) for body in contacts]
-    return Settled(X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual))
+    return Settled(
+        X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual), loops
+    )
 
 
 def touching_bodies(
@@ -102,12 +112,11 @@ def touching_bodies(
     """The bodies with contact points, their bristles bent by the last step."""
     if p.ground is None:
         return []
-    axes = ground_axes(p.tree, X, p.ground.height)
-    falling = max(p.tree.a0.z, 0.0) * dt
     bodies = [i for i in p.tree.outward() if p.points[i]]
-    out, at = [], 0
-    for i, mu, mass in zip(bodies, p.ground.mu, p.ground.mass, strict=True):
-        body = BodyContact(i, p.points[i], axes[i], mu, mass, p.ground, dt, falling)
+    out: list[BodyContact] = []
+    at = 0
+    for body in on_ground(p.tree, X, bodies, p.points, p.ground, dt):
+        i = body.i
         if p.ground.slip is None:
             n = len(p.points[i])
             body.hold(V[i], carried.anchors[at : at + n])

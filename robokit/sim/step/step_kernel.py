@@ -11,20 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from robokit.algorithms.loop_dynamics import PROXIMAL
 from robokit.dynamics.build import without_inertias
 from robokit.engine import Kernel
 from robokit.model.inertial_parameters import inertias
+from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
+from robokit.sim.ground_inputs import ground_numbers, layouts
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
 from robokit.sim.step.contact import BodyPoint, GroundLaw
 from robokit.sim.step.effective_mass import effective_masses
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_forces import JointLaw
+from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.problem import Problem
+from robokit.sim.step.surfaces import read_ground
 
 
 @dataclass
@@ -41,6 +46,7 @@ class Program:
         dtype: of the numbers that the kernel computes with, "float64" or "float32".
         points: contact points, or None without a ground.
         by_body: the same by body.
+        loops: the loop joints, or None.
         layout: of what a step hands to the next.
         masses: effective mass of each touching body.
         open: whether inertias, and what follows from them, are an input of the step, not constants.
@@ -72,12 +78,17 @@ class Program:
         )
         stuck = self.ground is not None and self.ground.slip is None
         anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
-        self.layout = CarriedLayout(floats(self.robot.tree), anchors, self.joints.wound)
+        models = loop_models(self.robot)
+        share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
+        self.loops = LoopLaw(models, share) if models else None
+        self.layout = CarriedLayout(
+            floats(self.robot.tree), anchors, self.joints.wound, self.method.keeps_energy
+        )
 
     def parameters(self, dt: float) -> np.ndarray:
         """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
 
-        They are dt; height, k, d, slip and friction by body of the ground; and where inertias are an input,
+        They are dt; surfaces, k, d, slip and friction by body of the ground; and where inertias are an input,
         the gains of the stops, the corners of inertias' boxes and the inertial parameters.
         """
         numbers: list[Any] = [dt]
@@ -87,7 +98,7 @@ class Program:
             first = {int(i): link for i, link in zip(bodies, links, strict=True)}
             mu = [self.ground.coefficient(first[i]) for i in self.touching]
             slip = [] if self.ground.slip is None else [self.ground.slip]
-            numbers += [self.ground.height, k, d, *slip, *mu]
+            numbers += [*ground_numbers(self.ground), k, d, *slip, *mu]
             if self.open:
                 numbers += self.masses
         if self.open:
@@ -109,12 +120,13 @@ class Program:
         rest = iter(parameters[1:])
         law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
         if self.ground is not None:
-            height, k, d = islice(rest, 3)
+            height, plane, surfaces = read_ground(self.ground, rest)
+            k, d = islice(rest, 2)
             slip = None if self.ground.slip is None else next(rest)
             mu, masses = list(islice(rest, len(self.touching))), self.masses
             if self.open:
                 masses = list(islice(rest, len(self.touching)))
-            law = GroundLaw(height, k, d, slip, mu, masses)
+            law = GroundLaw(height, k, d, slip, mu, masses, plane, surfaces)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
             points = [list(row) for row in points]
@@ -122,7 +134,7 @@ class Program:
                 x, y, z = islice(rest, 3)
                 points[i][place] = ((x, y, z), 0.0)
             tree = replace(tree, I=inertias(list(rest)))
-        return Problem(tree, joints, points, law, self.sweeps)
+        return Problem(tree, joints, points, law, self.sweeps, self.loops)
 
     def text(self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
@@ -143,7 +155,10 @@ class Program:
         """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
         robot, kernels = self.robot, self.robot.kernels
         stuck = self.ground is None or self.ground.slip is None
-        described = (self.name, self.sweeps, self.joints, self.by_body, self.ground is None, stuck)
+        loops = [model.key for model in self.loops.models] if self.loops else None
+        uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
+        law = (self.ground is None, stuck, uneven, loops)
+        described = (self.name, self.sweeps, self.joints, self.by_body, *law)
         key, text = robot.fingerprint, self.text
         if self.open:
             bare = self._bare()
