@@ -56,7 +56,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("driven_joints", "recorded"),
         ("ground_gaps",),
         ("energy_growth", "run_arguments", "trajectory"),
-        ("run_results", "rollout_energy", "standing"),
+        ("run_inputs", "run_results", "rollout_energy", "standing"),
         ("run_loop",),
         ("simulator", "rollout_batch"),
         ("rollouts",),

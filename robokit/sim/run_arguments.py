@@ -184,6 +184,13 @@ def set_up(
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
 
 
+def no_pushes(integrator: str) -> ShapeError:
+    """The error for forces from outside on a robot whose momentum is that of a throw."""
+    return ShapeError(
+        f"pushes: {integrator!r} keeps energy and momentum of passive motion; take 'rkmk4' or 'midpoint'"
+    )
+
+
 def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
     """The ground that was given, True for that of default values, or None."""
     if ground is None or ground is False:

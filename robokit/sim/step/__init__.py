@@ -15,6 +15,7 @@ uneven_contact       the points of a body on a ground of many surfaces
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 loop_impulses        what holds loop joints closed
+given                actuators and forces from outside, as a step takes them
 loop_wrenches        their forces, for what is reported
 drives               forces of actuators, within their limits
 outside              forces from outside: pushes, wrenches on the base

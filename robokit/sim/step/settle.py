@@ -32,6 +32,7 @@ from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
+from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Motion, Transform
 from robokit.spatial.scalars import Scalar, maximum, sqrt
@@ -47,6 +48,9 @@ class Settled:
         V_before, V: the same of the bodies, body coordinates.
         contacts: what acts on each touching body.
         joint_force: (damping and friction, limits) of each joint, by dof [N m | N].
+        given: the other joint forces, those of actuators among them, by joint [N m | N].
+        limited: 1.0 for each actuator at a limit, else 0.0.
+        outside: forces from outside, by body.
         residual: largest change of a touching body's velocity in the last sweep [m/s].
         loops: what holds the loop joints closed, or None.
     """
@@ -58,18 +62,33 @@ class Settled:
     V: list[Motion]
     contacts: list[Acting]
     joint_force: list[tuple[list[Scalar], list[Scalar]]]
+    given: Rows
+    limited: Sequence[Scalar]
+    outside: BodyForces
     residual: Scalar
     loops: LoopKick | None
 
 
-def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> Settled:
-    """Velocities at the end of a kick at the pose q, from v before it."""
+def settle(
+    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried, ahead: Scalar | None = None
+) -> Settled:
+    """Velocities at the end of a kick at the pose q, from v before it.
+
+    Args:
+        p: the robot and all that acts on it.
+        q, v, tau: state and joint forces, by joint.
+        dt: step [s].
+        carried: what the step before has handed on.
+        ahead: time from q to the middle of the step, where actuators measure [s]; None for 0.
+    """
     tree = p.tree
     X = tree.transforms(q)
     V_before = body_velocities(tree, X, v)
     P = [tree.I[i] @ V_before[i] for i in range(tree.n + 1)]
     contacts = touching_bodies(p, X, V_before, dt, carried)
     state = JointState(tree, p.joints, q, v, dt, carried)
+    drive = p.given.drive(q, v, tau, dt, ahead)
+    outside = p.given.outside(tree, X, tau)
     loops = None if p.loops is None else LoopKick(p.loops, tree, X)
 
     y, V = v, V_before
@@ -87,10 +106,14 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
                 body.release(V[i])
             K[i], impulse = body.linear()
             T[i] = T[i] + impulse
+        for i, f in enumerate(outside):
+            if f is not None:
+                T[i] = T[i] + f * dt
         b, rest = state.linearise(y, last=k == p.sweeps - 1)
+        slopes, given = drive.linearise(y)
         before, V_last = y, V
-        sweep = ImplicitSweep(tree, X, K, b, dt, factor=loops is None)
-        forces = _sum(rest, tau)
+        sweep = ImplicitSweep(tree, X, K, _sum(b, slopes), dt, factor=loops is None)
+        forces = _sum(rest, given)
         y, V = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
         w, W = _mean(v, y), _mean_motions(V_before, V)
         if k:
@@ -102,8 +125,9 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
         residual = maximum(residual, change.dot(change))
     acting = [body.act(V[body.i]) for body in contacts]
     return Settled(
-        X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual), loops
-    )
+        X, v, [list(row) for row in y], V_before, V, acting, state.forces(y),
+        drive.forces(y), drive.limited, outside, sqrt(residual), loops,
+    )  # fmt: skip
 
 
 def touching_bodies(
