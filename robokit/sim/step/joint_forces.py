@@ -234,6 +234,7 @@ class JointState:
         self.w: list[list[Scalar]] = []
         self.on0: list[list[Any]] = []
         self.rub: list[list[Scalar]] = []
+        self.held: list[list[Scalar]] = []
         self.wound: dict[tuple[int, int], Scalar] = {}
         if law.fade is None and carried is not None:
             for (i, k), e in carried.wound.items():
@@ -272,6 +273,7 @@ class JointState:
         for i in range(self.tree.n + 1):
             self._stops(i, x[i][0] if len(x[i]) else 0.0, first, last)
             self.rub.append([self._damper(i, k, s, old[i][k] if old else None) for k, s in enumerate(x[i])])
+        self.held = [[0.0] * len(row) for row in self.rub]
         return self._law()
 
     def _stops(self, i: int, qd: Scalar, first: bool, last: bool) -> None:
@@ -321,7 +323,7 @@ class JointState:
                 b = self.law.damping[i][k]
                 slope.append(b + c if not is_zero(c) else b)
                 e = self.wound.get((i, k))
-                at_rest: Scalar = 0.0
+                at_rest = self.held[i][k]
                 if e is not None:
                     f = self.law.friction[i][k]
                     assert f is not None
@@ -336,6 +338,21 @@ class JointState:
             rest.append(force)
         return slopes, rest
 
+    def hold(self, x: Rows) -> list[list[Scalar]]:
+        """Dry friction stays as it is at x from now on.
+
+        Returns:
+            slopes of what is left, by joint and dof.
+        """
+        for i in range(self.tree.n + 1):
+            for k, s in enumerate(x[i]):
+                c = self.rub[i][k]
+                if not is_zero(c):
+                    moving = self._bristle(i, k, s)[0] if (i, k) in self.wound else s
+                    self.held[i][k] = self.held[i][k] - c * moving
+                    self.rub[i][k] = 0.0
+        return self._law()[0]
+
     def forces(self, x: Rows) -> list[tuple[list[Scalar], list[Scalar]]]:
         """(damping and friction, stops) of the linearised law at x, by joint and dof."""
         out = []
@@ -343,7 +360,7 @@ class JointState:
             rub: list[Scalar] = []
             for k, s in enumerate(x[i]):
                 b, c = self.law.damping[i][k], self.rub[i][k]
-                force: Scalar = 0.0
+                force = self.held[i][k]
                 if not is_zero(b):
                     force = force - b * s
                 if not is_zero(c):

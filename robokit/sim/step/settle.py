@@ -33,6 +33,7 @@ from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
 from robokit.sim.step.outside import BodyForces
+from robokit.sim.step.pair_impulses import Kicked, Met, meet
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Motion, Transform
 from robokit.spatial.scalars import Scalar, maximum, sqrt
@@ -53,6 +54,7 @@ class Settled:
         outside: forces from outside, by body.
         residual: largest change of a touching body's velocity in the last sweep [m/s].
         loops: what holds the loop joints closed, or None.
+        met: what acts between bodies, or None.
     """
 
     X: Sequence[Transform | None]
@@ -67,6 +69,7 @@ class Settled:
     outside: BodyForces
     residual: Scalar
     loops: LoopKick | None
+    met: Met | None = None
 
 
 def settle(
@@ -124,9 +127,13 @@ def settle(
         change = (V[body.i] - V_last[body.i]).lin
         residual = maximum(residual, change.dot(change))
     acting = [body.act(V[body.i]) for body in contacts]
+    met = None
+    if p.pairs is not None:
+        kicked = Kicked(tree, X, V_before, _sum(state.hold(y), drive.slopes()), dt, acting, loops)
+        y, V, met = meet(p.pairs, kicked, y, V)
     return Settled(
         X, v, [list(row) for row in y], V_before, V, acting, state.forces(y),
-        drive.forces(y), drive.limited, outside, sqrt(residual), loops,
+        drive.forces(y), drive.limited, outside, sqrt(residual), loops, met,
     )  # fmt: skip
 
 

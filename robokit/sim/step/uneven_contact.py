@@ -48,7 +48,7 @@ class UnevenContact(BodyContact):
         self.fall: list[Scalar] = []
         for place, r in points:
             at = Vector3(*place)
-            touch = deepest(law.surfaces, pose.point(at), mu)
+            touch = deepest(law.surfaces, pose.point(at), r, mu)
             axes = Axes.of_plane(touch.n, 0.0)
             axes = Axes(pose.E @ axes.n, pose.E @ axes.along_x, pose.E @ axes.along_y, 0.0)
             self.frames.append(axes)
