@@ -61,7 +61,7 @@ def spring_energy(program: Program, q: np.ndarray) -> float:
     robot, points, ground = program.robot, program.points, program.ground
     held = 0.0
     if ground is not None and points is not None and len(points):
-        z = heights(robot, q.tolist(), points.body, points.position) - points.radius
+        z = heights(robot, q.tolist(), points)
         k, _ = ground.gains(robot)
         held += 0.5 * k * float(np.square(np.minimum(z - ground.height, 0.0)).sum())
     rows = robot.split_q(q.tolist())

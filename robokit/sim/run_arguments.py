@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, height: floa
     """Raise ShapeError for a start deep inside the ground, which would throw the robot away."""
     if not len(points):
         return
-    depth = height - (heights(robot, q.tolist(), points.body, points.position) - points.radius)
+    depth = height - heights(robot, q.tolist(), points)
     k = int(depth.argmax())
     if depth[k] > BURIED:
         remedy = (
@@ -60,9 +60,11 @@ def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, height: flo
         q = np.broadcast_to(q, (len(points.position), q.shape[1]))
     for start in range(0, len(q), BLOCK):
         some = q[start : start + BLOCK]
-        position = points.position[start : start + BLOCK] if points.position.ndim == 3 else points.position
+        part = points
+        if points.position.ndim == 3:
+            part = replace(points, position=points.position[start : start + BLOCK])
         with np.errstate(all="ignore"):
-            lowest = row_heights(robot, some, points.body, position) - points.radius
+            lowest = row_heights(robot, some, part)
             deep = (height - lowest > BURIED) & np.isfinite(some).all(axis=1)[:, None]
         if deep.any():
             row = int(deep.any(axis=1).argmax())

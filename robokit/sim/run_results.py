@@ -110,6 +110,7 @@ def _summary(
         summary["momentum_corrected_linear"] = float(last[ledger.AT["corrected_l"]])
     if program.points is not None:
         summary["contact_points"] = len(program.points)
+        summary["shape_error"] = program.points.error
         summary["deepest_penetration"] = float(last[ledger.AT["depth"]])
         pressed = max(float(last[ledger.AT["pressed"]]), 1e-300)
         for name in ("pulled", "outside"):

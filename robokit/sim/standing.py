@@ -43,7 +43,7 @@ def standing_height(robot: Robot, q: Any = None, clearance: float = 0.0, ground_
     points = contact_points(robot)
     if not len(points):
         return ground_height + clearance
-    lowest = float((heights(robot, q.tolist(), points.body, points.position) - points.radius).min())
+    lowest = float(heights(robot, q.tolist(), points).min())
     return float(q[6]) - lowest + clearance + ground_height
 
 
