@@ -173,9 +173,9 @@ def drift() -> None:
     print(
         "\n10 s at 1 ms: largest |dE| [J], |dl| [N s], |dk| [N m s], and what steps missed of l and k, summed"
     )
-    print(f"  {'':<10}{'double pendulum':>16}  G1 tumbling without gravity")
-    print(f"  {'':<10}{'|dE|':>16}{'|dE|':>12}{'|dl|':>12}{'|dk|':>12}{'missed l':>12}{'missed k':>12}")
-    for integrator in ("euler", "midpoint", "rkmk4"):
+    print(f"  {'':<16}{'double pendulum':>16}  G1 tumbling without gravity")
+    print(f"  {'':<16}{'|dE|':>16}{'|dE|':>12}{'|dl|':>12}{'|dk|':>12}{'missed l':>12}{'missed k':>12}")
+    for integrator in ("euler", "midpoint", "rkmk4", "energy_momentum"):
         t = rk.simulate(pendulum, swing, duration=10.0, dt=DT, integrator=integrator)
         dE = np.abs(t.energy.total - t.energy.total[0]).max()
         f = rk.simulate(
@@ -185,7 +185,7 @@ def drift() -> None:
         dh = np.abs(f.momentum - f.momentum[0]).max(axis=0)
         missed = [f.summary[f"momentum_corrected_{k}"] for k in ("linear", "angular")]
         figures = (dF, dh[3:].max(), dh[:3].max(), *missed)
-        print(f"  {integrator:<10}{dE:16.1e}" + "".join(f"{x:12.1e}" for x in figures))
+        print(f"  {integrator:<16}{dE:16.1e}" + "".join(f"{x:12.1e}" for x in figures))
 
 
 def main() -> None:

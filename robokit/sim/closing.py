@@ -91,6 +91,28 @@ def closed(robot: Robot, q: np.ndarray, what: str, keep: Sequence[int] = ()) -> 
     return rows.reshape(q.shape)
 
 
+def closed_start(
+    robot: Robot, q: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
+    """The start of a simulation with its loops closed, and what that changed, for the summary.
+
+    Args:
+        robot: the robot.
+        q, v: (nq,) and (nv,), or rows of them; one row of either serves for all rows of the other.
+
+    Raises:
+        ShapeError: a loop cannot be closed from there.
+    """
+    if not loop_models(robot):
+        return q, v, {}
+    q1, rows = closed(robot, q, "q0"), np.atleast_2d(v)
+    many = max(len(rows), len(np.atleast_2d(q1)))
+    v1 = tangent(robot, np.broadcast_to(np.atleast_2d(q1), (many, robot.nq)), rows)
+    changes = {"loop_start_change": q1 - q, "loop_start_velocity_change": v1 - rows}
+    said = {name: float(np.nan_to_num(np.abs(x)).max(initial=0.0)) for name, x in changes.items()}
+    return q1, v1 if v.ndim == 2 else v1[0], said
+
+
 def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
     """What is left of delta in each loop joint, (B, loops): its largest entry [rad | m], q (B, nq)."""
     with np.errstate(all="ignore"):

@@ -20,6 +20,9 @@ from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import ground_axes
 from robokit.sim.step.drift_kick_drift import kick
+from robokit.sim.step.energy_momentum import kept_energy
+from robokit.sim.step.loop_wrenches import loop_wrenches
+from robokit.sim.step.momentum_projection import momentum_at_base
 from robokit.sim.step.step_kernel import Program
 from robokit.spatial import Vector3
 
@@ -27,12 +30,14 @@ BLOCK = 2048
 """States at a time: arrays of this length stay in the cache."""
 
 
-def _blocks(text: Callable[..., Sequence[Any]], width: int, *arrays: np.ndarray) -> np.ndarray:
+def _blocks(
+    text: Callable[..., Sequence[Any]], width: int, *arrays: np.ndarray, block: int = BLOCK
+) -> np.ndarray:
     """text(columns of each array, ...) -> width scalars, for all rows: (T, width)."""
     T = len(arrays[0])
     out = np.zeros((T, width))
-    for start in range(0, T, BLOCK):
-        part = slice(start, min(start + BLOCK, T))
+    for start in range(0, T, block):
+        part = slice(start, min(start + block, T))
         for k, x in enumerate(text(*(list(a[part].T) for a in arrays))):
             out[part, k] = x
     return out
@@ -62,9 +67,20 @@ def momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """What the first step is handed besides q and v, for rows of states (B, ...): (B, C)."""
-    out = np.zeros((len(q), program.layout.size))
-    if program.layout.momentum:
-        out[:, :6] = momenta(program.robot, q, v)
+    robot, layout = program.robot, program.layout
+    out = np.zeros((len(q), layout.size))
+    block = BLOCK if robot.samples is None else len(q)  # masses of one's own: a row for each
+
+    def measured(text: Callable[..., Any], width: int) -> np.ndarray:
+        return _blocks(
+            lambda qs, vs: list(text(robot.tree, robot.split_q(qs), robot.split_v(vs))),
+            width, q, v, block=block,
+        )  # fmt: skip
+
+    if layout.momentum and np.any(robot.total_mass):
+        out[:, :6] = measured(momentum_at_base, 6)
+    if layout.energy:
+        out[:, -1:] = measured(lambda *state: [kept_energy(*state)], 1)
     return out
 
 
@@ -96,6 +112,29 @@ def contact_forces(
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
     both = _blocks(text, 6 * K, q, v, zero, carried).reshape(len(q), K, 6)
     return both[..., :3], both[..., 3:]
+
+
+def loop_forces(
+    program: Program, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, carried: np.ndarray, dt: float
+) -> dict[str, np.ndarray]:
+    """The wrench [N m; N] of each loop joint on its successor in the step after each state, (T, 6) by name.
+
+    Axes and origin are those of the joint's frame on its predecessor.
+    """
+    robot, loops = program.robot, program.loops
+    if loops is None:
+        return {}
+    parameters = [float(x) for x in program.parameters(dt)]
+
+    def text(qs: Any, vs: Any, taus: Any, kept: Any) -> Sequence[Any]:
+        rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
+        p = program.problem(parameters)
+        found = loop_wrenches(program.method.step, p, *rows, dt, Carried(program.layout, kept))
+        return [x for wrench in found for x in wrench]
+
+    zero = np.zeros((len(q), robot.nv)) if tau is None else tau
+    both = _blocks(text, 6 * len(loops.models), q, v, zero, carried)
+    return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}
 
 
 def heights(robot: Robot, q: Sequence[float], points: ContactPoints) -> np.ndarray:

@@ -14,6 +14,7 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.closing import closed_start
 from robokit.sim.ground import Ground
 from robokit.sim.rollout_batch import Batch, check_room
 from robokit.sim.rollout_forces import controls
@@ -180,8 +181,7 @@ def rollout(
         SingularInertia: as :func:`robokit.simulate`.
 
     Warns:
-        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts,
-            loop joints.
+        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -202,6 +202,7 @@ def rollout(
     forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
+    q, v, closing = closed_start(robot, q, v)
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground.height)
 
@@ -218,13 +219,17 @@ def rollout(
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
     found = _collect(batch, forces)
-    found.summary |= setup.summary | {
-        "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
-        "compile_seconds": compiled - started,
-        "step_seconds": seconds,
-        "interrupted": interrupted,
-        "rows_of_excess_energy": lost,
-    }
+    found.summary |= (
+        setup.summary
+        | closing
+        | {
+            "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
+            "compile_seconds": compiled - started,
+            "step_seconds": seconds,
+            "interrupted": interrupted,
+            "rows_of_excess_energy": lost,
+        }
+    )
     warn_of_rows(found.summary, found.failed, found.failed_time)
     return found
 

@@ -164,11 +164,6 @@ def set_up(
         )
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=3)
-    if robot.loop_joints:
-        warnings.warn(
-            f"robot {robot.name!r}: loop joints are not simulated ({robot.loop_joints[0].name!r}, ...)",
-            stacklevel=3,
-        )
     check_inertia(robot)
     damping = None if surface is not None else 0.0
     if joint_damping is not None:

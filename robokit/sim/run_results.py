@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.sim.closing import distances, gaps
 from robokit.sim.energy_growth import negligible
 from robokit.sim.recorded import energies, momenta
 from robokit.sim.step import ledger
@@ -98,6 +99,8 @@ def _summary(
         "energy_exchanged": float(max(moved)),
         "interrupted": False,
     }
+    if program.name == "energy_momentum":
+        summary["energy_corrected"] = float(last[ledger.AT["corrected_e"]])
     for k in ledger.DISSIPATED:
         summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
     if robot.base == "floating":
@@ -108,6 +111,9 @@ def _summary(
         summary["momentum_balance_linear"] = float(size[3:].max())
         summary["momentum_corrected_angular"] = float(last[ledger.AT["corrected_k"]])
         summary["momentum_corrected_linear"] = float(last[ledger.AT["corrected_l"]])
+    if program.loops is not None:
+        gap, tilt = distances(robot, found.q), gaps(robot, found.q)
+        summary["loop_gap"], summary["loop_error"] = float(gap.max()), float(tilt.max())
     if program.points is not None:
         summary["contact_points"] = len(program.points)
         summary["shape_error"] = program.points.error

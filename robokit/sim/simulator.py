@@ -10,6 +10,7 @@ import numpy as np
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.closing import closed_start
 from robokit.sim.ground import Ground
 from robokit.sim.run_arguments import check_angles, check_quaternions, check_start, numbers, set_up
 from robokit.sim.run_loop import Controller, Run
@@ -34,7 +35,8 @@ def simulate(
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
     Damping, dry friction and position limits of the description act on the joints. Mimic joints
-    act where the robot was loaded with ``mimic="couple"``; self-collision and loop joints never do. Ctrl-C
+    act where the robot was loaded with ``mimic="couple"``; self-collision never does. Joints that close loops
+    act, and a start that leaves a loop open is closed first (:func:`robokit.close_loops`). Ctrl-C
     ends the simulation and returns what was computed, with ``summary["interrupted"]`` set.
 
     Args:
@@ -46,8 +48,8 @@ def simulate(
             ask for it (``summary["dt"]``; see robokit.sim.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step.
-        integrator: "rkmk4" (default without a ground), "midpoint", "euler" or "contact" (default with a
-            ground); see robokit.sim.step.integrators.
+        integrator: "rkmk4" (default without a ground), "energy_momentum", "midpoint", "euler" or "contact"
+            (default with a ground); see robokit.sim.step.integrators.
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always.
@@ -59,7 +61,8 @@ def simulate(
         the trajectory.
 
     Raises:
-        ShapeError: an argument of the wrong shape or content, or a start deep inside the ground.
+        ShapeError: an argument of the wrong shape or content, a start deep inside the ground, or one
+            whose loops cannot be closed.
         WrongType: robot is no Robot, or controller is not callable.
         UnknownName: no such integrator, or a friction coefficient for a link that is not there.
         SingularInertia: a joint moves no inertia; the error names it.
@@ -68,7 +71,7 @@ def simulate(
             computed before, and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:
-        UserWarning: a step too long for contact, deep penetration, unsettled contacts, loop joints.
+        UserWarning: a step too long for contact, deep penetration, unsettled contacts.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -84,6 +87,7 @@ def simulate(
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
+    q, v, closing = closed_start(robot, q, v)
     setup = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
     program = setup.program
     if program.ground is not None and program.points is not None:
@@ -92,7 +96,7 @@ def simulate(
     run = Run(program, q, v, setup.dt, setup.every, controller)
     run.go(setup.steps, progress)
     trajectory = run.trajectory()
-    trajectory.summary |= setup.summary
+    trajectory.summary |= setup.summary | closing
     if run.stop is not None:
         raise SimulationError(str(run.stop), trajectory) from run.stop.cause
     warn_of(trajectory.summary)

@@ -19,7 +19,7 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim import saved_ground, saved_robot, trajectory_file
 from robokit.sim.ground import Ground
-from robokit.sim.recorded import contact_forces
+from robokit.sim.recorded import contact_forces, loop_forces
 from robokit.sim.step.step_kernel import Program
 
 FORMAT = 2
@@ -118,6 +118,17 @@ class Trajectory:
         )
         return Contacts(points, forces, self.program.points.link)
 
+    @cached_attribute
+    def loop_forces(self) -> dict[str, np.ndarray]:
+        """The wrench [N m; N] of each loop joint on its successor link in the step after each state, (T, 6).
+
+        By the joint's name, in axes of the joint's frame on its predecessor and about that frame's origin;
+        computed at the first use. Where loops are redundant it is the least that does what they do.
+        """
+        if self.program is None or self.carried is None:
+            return {}
+        return loop_forces(self.program, self.q, self.v, self.tau, self.carried, self.summary["dt"])
+
     def report(self) -> list[str]:
         """The run in a few lines of text."""
         s = self.summary
@@ -142,6 +153,8 @@ class Trajectory:
         if s.get("momentum_corrected_linear") is not None:
             linear, angular = (s[f"momentum_corrected_{k}"] for k in ("linear", "angular"))
             say("corrected", f"{linear:.2e} N s and {angular:.2e} N m s missed by the steps, summed")
+        if "loop_gap" in s:
+            say("loops", f"closed to {s['loop_gap']:.2g} m")
         if self.ground is not None:
             fz, deepest = self.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
             say(

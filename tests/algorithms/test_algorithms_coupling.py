@@ -179,7 +179,7 @@ def undamped(robot):
     return replace(robot, joints=joints)
 
 
-@pytest.mark.parametrize("integrator", ["euler", "midpoint", "rkmk4"])
+@pytest.mark.parametrize("integrator", ["euler", "midpoint", "rkmk4", "energy_momentum"])
 def test_the_followers_limit_stops_the_leader(integrator):
     robot = couple(gripper())
     k = robot.joint("right_joint").v_slice.start

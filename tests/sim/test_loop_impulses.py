@@ -12,7 +12,9 @@ from robokit.algorithms.loop_dynamics import SparseFactor
 from robokit.model.joints import JOINT_TABLE
 from robokit.model.loop_models import loop_models
 from robokit.sim.closing import gaps, tangent
-from robokit.sim.step.loop_impulses import LoopLaw, kick, project
+from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
+from robokit.sim.step.loop_impulses import LoopKick, LoopLaw, project
+from robokit.spatial import Force, Vector3
 
 
 def state(kind: str):
@@ -27,16 +29,34 @@ def state(kind: str):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_impulse_of_a_kick_does_no_work(kind):
-    robot, law, factor, q, v, y = state(kind)
-    system = law.system(robot.tree, factor, robot.tree.transforms(robot.split_q(q.tolist())))
-    rows = robot.split_v(v.tolist()), robot.split_v(y.tolist())
-    after, impulses = kick(system, *rows)
-    after = np.array(robot.join_v(after))
-    given = jacobian(system.loops).T @ impulses
-    np.testing.assert_allclose(given, rk.crba(robot, q) @ (after - y), atol=1e-9)
-    assert abs(given @ (v + after)) < 1e-9 * np.abs(impulses).sum()
-    np.testing.assert_allclose(jacobian(system.loops) @ (v + after), 0.0, atol=1e-10)
+def test_a_kick_solves_the_dense_system_and_its_impulses_do_no_work(kind):
+    robot, law, _, q, v, _ = state(kind)
+    tree, rng, dt = robot.tree, np.random.default_rng(12), 0.01
+    X = tree.transforms(robot.split_q(q.tolist()))
+    b, tau = rng.uniform(0.0, 5.0, robot.nv), rng.standard_normal(robot.nv)
+    T = [Force(Vector3(*x[:3]), Vector3(*x[3:])) for x in rng.standard_normal((tree.n + 1, 6))]
+    stiff: list = [None] * (tree.n + 1)
+    stiff[3] = tree.I[5].articulated()  # stands for a contact
+    sweep = ImplicitSweep(tree, X, stiff, robot.split_v(b.tolist()), dt, factor=False)
+    loops = LoopKick(law, tree, X)
+    y, V = loops.solve(sweep, T, robot.split_v(tau.tolist()), robot.split_v(v.tolist()))
+    A, right = np.array(sweep.dense()), np.array(sweep.right_side(T, robot.split_v(tau.tolist())))
+    K, y = jacobian(loops.loops), np.array(robot.join_v(y))
+    n = len(K)
+    KKT = np.block([[A, -K.T], [K, np.zeros((n, n))]])
+    expected = np.linalg.solve(KKT, np.r_[right, -K @ v])
+    np.testing.assert_allclose(y, expected[: robot.nv], atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(loops.impulses, expected[robot.nv :], atol=1e-9 * np.abs(expected).max())
+    assert abs((v + y) @ K.T @ loops.impulses) < 1e-9 * np.abs(loops.impulses).sum()
+    assert [*V[2]] == [*body_velocities(tree, X, robot.split_v(y.tolist()))[2]]
+    # A change of y is one that the loops allow, and its impulses are added.
+    before = np.array(loops.impulses)
+    change, _ = loops.solve(sweep, T, robot.split_v(tau.tolist()), None)
+    np.testing.assert_allclose(K @ robot.join_v(change), 0.0, atol=1e-10)
+    expected = np.linalg.solve(KKT, np.r_[right, np.zeros(n)])
+    np.testing.assert_allclose(
+        loops.impulses - before, expected[robot.nv :], atol=1e-9 * np.abs(expected).max()
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -229,12 +229,6 @@ def test_ctrl_c_between_two_records_keeps_those_before(when):
     assert whole.summary["interrupted"] is False
 
 
-def test_loop_joints_are_warned_of():
-    robot = rk.load_urdf(m.ROBOTS / "four_bar.urdf")
-    with pytest.warns(UserWarning, match="loop joints are not simulated .'closing_joint'"):
-        rk.simulate(robot, duration=0.01)
-
-
 def test_short_contact_steps_are_not_warned_of(recwarn):
     q = rk.standing_configuration(m.box(), height=0.05)
     rk.simulate(m.box(), q, duration=0.3, dt=4e-3, ground=rk.Ground())

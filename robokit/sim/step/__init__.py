@@ -13,9 +13,11 @@ surfaces             what a point can touch: distance, normal, velocity
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 loop_impulses        what holds loop joints closed
+loop_wrenches        their forces, for what is reported
 drives               forces of actuators, within their limits
 outside              forces from outside: pushes, wrenches on the base
 momentum_projection  momentum kept to rounding
+energy_momentum      energy, momentum and the path of the centre of mass kept to rounding
 books                what a step enters into the ledger, and the momentum that it keeps
 ledger               the running sums
 carried              what a step hands to the next one besides q and v

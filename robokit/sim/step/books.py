@@ -28,14 +28,15 @@ def half_way(v: Rows, y: Rows, dt: Scalar) -> Rows:
     return [[0.5 * dt * (a + b) for a, b in zip(x, z, strict=True)] for x, z in zip(v, y, strict=True)]
 
 
-def _power(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
+def power(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
+    """x . y."""
     return sum((a * b for a, b in zip(x, y, strict=True)), 0.0)
 
 
 def enter_joint_work(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: Rows) -> None:
     """Enter the work of constant joint forces over the displacement theta into the ledger."""
     for name, sign, forces in (("work", 1.0, tau), ("friction", -1.0, rub), ("stops", -1.0, stops)):
-        ledger.add(name, sign * sum((_power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
+        ledger.add(name, sign * sum((power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
 
 
 def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:

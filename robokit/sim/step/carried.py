@@ -3,8 +3,9 @@
     momentum    6 numbers of a robot that floats: the centroidal momentum that it ought to have, world axes
     anchors     2 numbers a contact point: how far its bristle is bent, along the ground's two axes [m]
     wound       1 number a dof with dry friction: the same of a joint's bristle [rad | m]
+    energy      1 number of a method that keeps it: of a robot that floats about its centre of mass [J]
 
-All start at zero but the momentum.
+All start at zero but the momentum and the energy.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ class CarriedLayout:
         momentum: whether it floats.
         anchors: contact points with an anchor.
         wound: (joint, dof of the joint) with a bristle.
+        energy: whether the method keeps the energy.
     """
 
     momentum: bool = False
     anchors: int = 0
     wound: tuple[tuple[int, int], ...] = ()
+    energy: bool = False
 
     @property
     def size(self) -> int:
         """Numbers in all, at least 1: kernels have no empty inputs."""
-        return max(1, 6 * self.momentum + 2 * self.anchors + len(self.wound))
+        return max(1, 6 * self.momentum + 2 * self.anchors + len(self.wound) + self.energy)
 
 
 class Carried:
@@ -43,6 +46,7 @@ class Carried:
         momentum: (h_G in world axes) or None; a step replaces it.
         anchors: (along x, along y) of each contact point; a step replaces them.
         wound: {(joint, dof): angle or distance}; a step replaces them.
+        energy: the energy that the robot ought to have [J], or None; a step replaces it.
     """
 
     def __init__(self, layout: CarriedLayout, before: Sequence[Scalar]) -> None:
@@ -52,6 +56,7 @@ class Carried:
             self.momentum = Force(*(Vector3(next(rest), next(rest), next(rest)) for _ in range(2)))
         self.anchors = [(next(rest), next(rest)) for _ in range(layout.anchors)]
         self.wound = {place: next(rest) for place in layout.wound}
+        self.energy: Scalar | None = next(rest) if layout.energy else None
 
     def after(self) -> list[Scalar]:
         """All of them in the order of the layout."""
@@ -59,4 +64,6 @@ class Carried:
         for pair in self.anchors:
             out += pair
         out += self.wound.values()
+        if self.energy is not None:
+            out.append(self.energy)
         return out or [0.0]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from robokit.sim.step.books import enter_contacts, enter_joint_work, half_way, keep
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.loop_impulses import project
 from robokit.sim.step.moving_axes import Rows, advance
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
@@ -33,4 +34,6 @@ def drift_kick_drift(
     enter_joint_work(ledger, half_way(done.before, done.y, dt), tau, rub, stops)
     impulse = enter_contacts(ledger, p.tree, done)
     q1, v1 = advance(p.tree, qm, done.y, 0.5 * dt)
+    if p.loops is not None and done.loops is not None:
+        q1, v1 = project(p.loops, p.tree, done.loops.factor, q1, v1)
     return keep(ledger, p.tree, q1, v1, dt, carried, impulse)

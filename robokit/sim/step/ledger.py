@@ -23,6 +23,7 @@ SLOTS = (
     "residual_sum",  # sum of the residuals [m/s]
     "corrected_k",  # sum of the angular momentum that steps missed and the projection gave back [N m s]
     "corrected_l",  # the same of the linear momentum [N s]
+    "corrected_e",  # the same of the energy, of the method that keeps it [J]
     "pressed",  # sum of the points' normal impulses [N s]
     "pulled",  # sum of the impulses that pulled in the last sweep, and were cut [N s]
     "outside",  # sum of the tangential impulses that left Coulomb's cone there, and were cut [N s]

@@ -26,10 +26,10 @@ from typing import Any
 from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, SparseFactor, add, closed_loops
 from robokit.model.loop_models import LoopModel
 from robokit.model.tree import Tree
+from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
+from robokit.sim.step.moving_axes import Rows
+from robokit.spatial import Force, Motion
 from robokit.spatial.scalars import Scalar
-
-Rows = list[Any]
-"""Scalars by joint: one list for each body 0..N."""
 
 PROXIMAL_SINGLE = 1e-4
 """The proximal share in single precision."""
@@ -47,7 +47,7 @@ class LoopLaw:
         proximal: see robokit.algorithms.loop_dynamics.
     """
 
-    models: tuple[LoopModel, ...] = ()
+    models: tuple[LoopModel, ...]
     proximal: float = PROXIMAL
 
     def system(self, tree: Tree, factor: SparseFactor, X: Sequence[Any]) -> LoopSystem:
@@ -55,10 +55,43 @@ class LoopLaw:
         return LoopSystem(factor, closed_loops(tree, self.models, X), self.proximal)
 
 
-def kick(system: LoopSystem, v: Rows, y: Rows) -> tuple[Rows, list[Scalar]]:
-    """The velocities y of a kick from v with the loops' impulses added, and these by row [N s | N m s]."""
-    impulses = system.forces([-a for a in system.rates(add(v, y))])
-    return add(y, system.motion(impulses)), impulses
+class LoopKick:
+    """The loops at the pose of a kick.
+
+    Attributes:
+        impulses: on the successors, by row [N s | N m s].
+        factor: of the last solve.
+    """
+
+    factor: SparseFactor
+
+    def __init__(self, law: LoopLaw, tree: Tree, X: Sequence[Any]) -> None:
+        self.law, self.tree, self.X = law, tree, X
+        self.loops = closed_loops(tree, law.models, X)
+        self.impulses: list[Scalar] = [0.0] * sum(model.rows for model in law.models)
+
+    def solve(
+        self, sweep: ImplicitSweep, T: Sequence[Force], tau: Rows, v: Rows | None
+    ) -> tuple[Rows, list[Motion]]:
+        """The solve of a sweep with the loops' impulses in it.
+
+        Args:
+            sweep: the matrix.
+            T: momenta and impulses of the bodies 0..N, body coordinates.
+            tau: forces of the joints, by joint.
+            v: velocities before the kick, by joint; None where y is a change of the last solve's result.
+
+        Returns:
+            y by joint and by body.
+        """
+        self.factor = SparseFactor(self.tree, sweep.dense())
+        system = LoopSystem(self.factor, self.loops, self.law.proximal)
+        y = self.factor.solve(sweep.right_side(T, tau))
+        impulses = system.forces([-a for a in system.rates(y if v is None else add(v, y))])
+        y = add(y, system.motion(impulses))
+        before = [0.0] * len(impulses) if v is not None else self.impulses
+        self.impulses = [a + b for a, b in zip(before, impulses, strict=True)]
+        return y, body_velocities(self.tree, self.X, y)
 
 
 def project(law: LoopLaw, tree: Tree, factor: SparseFactor, q: Rows, v: Rows) -> tuple[Rows, Rows]:

@@ -20,6 +20,7 @@ from typing import Any
 from robokit.algorithms.centroidal import about
 from robokit.algorithms.composites import composite_inertias
 from robokit.model.tree import Tree
+from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar
@@ -52,6 +53,12 @@ def centroidal_state(tree: Tree, X: Sequence[Any], V: Sequence[Motion]) -> tuple
             whole = moved if whole is None else whole + moved
     p_G = whole.h * (1.0 / whole.m)
     return about(f[0], p_G), whole, p_G
+
+
+def momentum_at_base(tree: Tree, q: list[Any], v: list[Any]) -> Force:
+    """h_G of a robot that floats, as :func:`keep_momentum` measures it: the same wherever the robot is."""
+    X = tree.transforms(q)
+    return centroidal_state(tree, at_base(tree, X), body_velocities(tree, X, v))[0]
 
 
 def keep_momentum(

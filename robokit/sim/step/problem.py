@@ -11,6 +11,7 @@ from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import GroundLaw
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.loop_impulses import LoopLaw
 from robokit.sim.step.moving_axes import Rows
 from robokit.spatial.scalars import Scalar
 
@@ -25,6 +26,7 @@ class Problem:
         points: contact points of each body 0..N.
         ground: the contact law, or None.
         sweeps: of the contact step.
+        loops: the loop joints, or None.
     """
 
     tree: Tree
@@ -32,6 +34,7 @@ class Problem:
     points: Sequence[Sequence[ContactShape]] = ()
     ground: GroundLaw | None = None
     sweeps: int = 2
+    loops: LoopLaw | None = None
 
 
 Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows, Rows]]

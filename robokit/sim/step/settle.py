@@ -25,6 +25,7 @@ from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Acting, BodyContact, ground_axes
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
+from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Force, Motion, Transform
@@ -42,6 +43,7 @@ class Settled:
         contacts: what acts on each touching body.
         joint_force: (damping and friction, limits) of each joint, by dof [N m | N].
         residual: largest change of a touching body's velocity in the last sweep [m/s].
+        loops: what holds the loop joints closed, or None.
     """
 
     X: Sequence[Transform | None]
@@ -52,6 +54,7 @@ class Settled:
     contacts: list[Acting]
     joint_force: list[tuple[list[Scalar], list[Scalar]]]
     residual: Scalar
+    loops: LoopKick | None
 
 
 def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> Settled:
@@ -62,6 +65,12 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
     P = [tree.I[i] @ V_before[i] for i in range(tree.n + 1)]
     contacts = touching_bodies(p, X, V_before, dt, carried)
     state = JointState(tree, p.joints, q, v, dt, carried)
+    loops = None if p.loops is None else LoopKick(p.loops, tree, X)
+
+    def solve(K: Any, b: Any, T: Any, tau: Any, v: Rows | None) -> tuple[Rows, list[Motion]]:
+        """With the loops' impulses; v is None for a change of y."""
+        sweep = ImplicitSweep(tree, X, K, b, dt, factor=loops is None)
+        return sweep.solve(T, tau) if loops is None else loops.solve(sweep, T, tau, v)
 
     y, V = v, V_before
     before = V
@@ -77,7 +86,7 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
         b, rest = state.linearise(y)
         tau_now = [[s + t for s, t in zip(r, row, strict=True)] for r, row in zip(rest, tau, strict=True)]
         before = V
-        y, V = ImplicitSweep(tree, X, K, b, dt).solve(T, tau_now)
+        y, V = solve(K, b, T, tau_now, v)
 
     residual: Scalar = 0.0
     for body in contacts:
@@ -89,10 +98,12 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
         for done in acting:
             cut[done.body.i] = done.change
         b, rest = state.keep(y)
-        change_y, change_V = ImplicitSweep(tree, X, [None] * (tree.n + 1), b, dt).solve(cut, rest)
+        change_y, change_V = solve([None] * (tree.n + 1), b, cut, rest, None)
         y = [[s + t for s, t in zip(a, c, strict=True)] for a, c in zip(y, change_y, strict=True)]
         V = [a + c for a, c in zip(V, change_V, strict=True)]
-    return Settled(X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual))
+    return Settled(
+        X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual), loops
+    )
 
 
 def touching_bodies(

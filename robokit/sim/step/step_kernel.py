@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from robokit.algorithms.loop_dynamics import PROXIMAL
 from robokit.dynamics.build import without_inertias
 from robokit.engine import Kernel
 from robokit.model.inertial_parameters import inertias
+from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.contact_shapes import Ball, ContactShape
@@ -24,6 +26,7 @@ from robokit.sim.step.contact import GroundLaw
 from robokit.sim.step.effective_mass import effective_masses
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_forces import JointLaw
+from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.problem import Problem
 
@@ -42,6 +45,7 @@ class Program:
         dtype: of the numbers that the kernel computes with, "float64" or "float32".
         points: contact points, or None without a ground.
         by_body: the same by body.
+        loops: the loop joints, or None.
         layout: of what a step hands to the next.
         masses: effective mass of each touching body.
         open: whether inertias, and what follows from them, are an input of the step, not constants.
@@ -75,7 +79,12 @@ class Program:
         )
         stuck = self.ground is not None and self.ground.slip is None
         anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
-        self.layout = CarriedLayout(floats(self.robot.tree), anchors, self.joints.wound)
+        models = loop_models(self.robot)
+        share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
+        self.loops = LoopLaw(models, share) if models else None
+        self.layout = CarriedLayout(
+            floats(self.robot.tree), anchors, self.joints.wound, self.method.keeps_energy
+        )
 
     def parameters(self, dt: float) -> np.ndarray:
         """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
@@ -125,7 +134,7 @@ class Program:
                 x, y, z = islice(rest, 3)
                 points[i][place] = Ball((x, y, z))
             tree = replace(tree, I=inertias(list(rest)))
-        return Problem(tree, joints, points, law, self.sweeps)
+        return Problem(tree, joints, points, law, self.sweeps, self.loops)
 
     def text(self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
@@ -146,7 +155,8 @@ class Program:
         """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
         robot, kernels = self.robot, self.robot.kernels
         stuck = self.ground is None or self.ground.slip is None
-        described = (self.name, self.sweeps, self.joints, self.by_body, self.ground is None, stuck)
+        loops = [model.key for model in self.loops.models] if self.loops else None
+        described = (self.name, self.sweeps, self.joints, self.by_body, self.ground is None, stuck, loops)
         key, text = robot.fingerprint, self.text
         if self.open:
             bare = self._bare()

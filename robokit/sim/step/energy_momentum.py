@@ -1,0 +1,222 @@
+"""A step that keeps energy, both momenta and the path of the centre of mass.
+
+The fourth-order step of "rkmk4" is followed by a correction of the size of its local error. A robot that
+floats moves as a rigid whole and in its shape, and the two share no kinetic energy:
+
+    T = 1/2 M v_G^2 + 1/2 k^T I_G^-1 k + T_s        k = I_G omega: angular momentum about the centre of mass G
+
+What is known of the end of a step is put in its place: v_G and G itself by the law of the throw, k as it was.
+This leaves the energy about G, which only joint forces change. It is met by one number x, which scales the
+velocities of the shape and turns the whole robot about G against the gyroscopic torque:
+
+    T_s <- (1 + 2 x) T_s        turn by x I_G^-1 (omega x k) / omega^2
+
+The first has no effect on a rigid body, the second none on a robot that does not tumble: together they
+follow the gradient of the energy in what k leaves free. With a fixed base T is scaled to meet T + V.
+
+Source: projection methods, Hairer, Lubich and Wanner, "Geometric numerical integration", section IV.4;
+kinetic energy about G, dynamics notes eq. 20-22.
+Cost: O(n), the four articulated-body sweeps and about a tenth more than the projection of momentum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from robokit.algorithms.center_of_mass import composite_moment
+from robokit.model.tree import Tree
+from robokit.sim.step.carried import Carried
+from robokit.sim.step.implicit_sweep import body_velocities
+from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.momentum_projection import at_base, centroidal_state, floats
+from robokit.sim.step.moving_axes import Rows
+from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial.linear import ldl, ldl_solve
+from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt
+
+LARGEST = 0.25
+"""Bound of x: a step so wrong that this does not mend it keeps the rest of its error."""
+
+SMALL = 1e-12
+"""Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
+stays there, and what is missing is carried until there is motion again."""
+
+TINY = 1e-30
+"""Added to what is divided by: nothing beside any energy, and more than 0 in single precision too."""
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A floating robot seen from its centre of mass G, in world axes.
+
+    Attributes:
+        X: transforms.
+        mass: [kg].
+        com: centre of mass from the base [m].
+        u: velocity of G relative to the base's origin [m/s].
+        v_com: velocity of G [m/s].
+        k: angular momentum about G [N m s].
+        I_G: rotational inertia about G as one rigid body, factorised by ldl.
+        omega: I_G^-1 k [rad/s].
+        T: kinetic energy about G [J].
+    """
+
+    X: Sequence[Any]
+    mass: Scalar
+    com: Vector3
+    u: Vector3
+    v_com: Vector3
+    k: Vector3
+    I_G: Any
+    omega: Vector3
+    T: Scalar
+
+
+def conserve(
+    tree: Tree,
+    q: Rows,
+    q1: Rows,
+    v1: Rows,
+    dt: Scalar,
+    work: Sequence[Scalar],
+    ledger: Ledger,
+    carried: Carried,
+) -> tuple[Rows, Rows]:
+    """The state (q1, v1) at the end of a step, corrected to the energy and momenta of the start of the run.
+
+    Args:
+        tree: the tree.
+        q: the configuration before the step, by joint.
+        q1, v1: the state after, by joint.
+        dt: time step [s].
+        work: what the joints' forces gave during the step, by joint 0..N [J].
+        ledger: takes what was missing.
+        carried: energy and momentum wanted before the step; takes those after.
+    """
+    if floats(tree):
+        return _floating(tree, q, q1, v1, dt, work, ledger, carried)
+    assert carried.energy is not None
+    carried.energy = target = carried.energy + sum(work, 0.0)
+    X = tree.transforms(q1)
+    T, V = kinetic(tree, X, v1), potential(tree, X)
+    missing = target - (T + V)
+    ledger.add("corrected_e", maximum(missing, -missing))
+    x = _bounded(missing * _inverse(2.0 * T, SMALL * (T + maximum(V, -V))))
+    s = sqrt(1.0 + 2.0 * x)
+    return q1, [[s * rate for rate in row] for row in v1]
+
+
+def kept_energy(tree: Tree, q: Rows, v: Rows) -> Scalar:
+    """The energy that :func:`conserve` keeps [J]: about the centre of mass, or T + V with a fixed base."""
+    if floats(tree):
+        return inner(tree, q, v).T
+    X = tree.transforms(q)
+    return kinetic(tree, X, v) + potential(tree, X)
+
+
+def _floating(
+    tree: Tree,
+    q: Rows,
+    q1: Rows,
+    v1: Rows,
+    dt: Scalar,
+    work: Sequence[Scalar],
+    ledger: Ledger,
+    carried: Carried,
+) -> tuple[Rows, Rows]:
+    assert carried.momentum is not None and carried.energy is not None
+    after, fall = inner(tree, q1, v1), tree.a0 * -dt
+    # Forces given for the base's six rows do not act: its momentum is that of a throw.
+    carried.energy = target = carried.energy + sum(work[2:], 0.0)
+    k, mean = carried.momentum.ang, carried.momentum.lin * (1.0 / after.mass) + fall * 0.5
+    carried.momentum = Force(k, carried.momentum.lin + fall * after.mass)
+    I_G, p_G, v_G = after.I_G, after.com, carried.momentum.lin * (1.0 / after.mass)
+    _, moment = composite_moment(tree, at_base(tree, tree.transforms(q)))
+    G = Vector3(*q[1][4:]) + moment * (1.0 / after.mass) + mean * dt
+    T_s = maximum(after.T - 0.5 * after.k.dot(after.omega), 0.0)
+
+    omega = _solve(I_G, k)
+    torque = omega.cross(k)
+    direction = _solve(I_G, torque) * (1.0 / (omega.dot(omega) + TINY))
+    gain = _inverse(2.0 * T_s + torque.dot(direction), SMALL * target)
+    x: Scalar = 0.0
+    turned = k
+    for _ in range(2):
+        x = _bounded(x + (target - T_s * (1.0 + 2.0 * x) - 0.5 * turned.dot(omega)) * gain)
+        turn = quat_exp(direction * x)
+        R = quat_wxyz_to_rotation(turn)
+        turned = R.transpose_apply(k)  # the robot stays and the world turns back: I_G is the same
+        omega = _solve(I_G, turned)
+    s = sqrt(1.0 + 2.0 * x)
+
+    # The base's velocity grows by that of its shape and of the whole, in axes of the robot before the turn.
+    # Only what changes passes through E, whose rounding would else scale the velocity at each step.
+    E, more = after.X[1].E, 2.0 * x / (1.0 + s)
+    spin = E.transpose_apply(Vector3(*v1[1][:3])) - after.omega
+    shift = after.omega.cross(p_G) - after.u
+    faster = omega - after.omega
+    moved = R.transpose_apply(v_G) - after.v_com
+    change = [*(E @ (spin * more + faster)), *(E @ (shift * more + moved - faster.cross(p_G)))]
+    base = [a + b for a, b in zip(v1[1], change, strict=True)]
+    missed_e = target - after.T
+    ledger.add("corrected_e", maximum(missed_e, -missed_e))
+    missed_k, missed_l = k - after.k, (v_G - after.v_com) * after.mass
+    ledger.add("corrected_k", sqrt(missed_k.dot(missed_k)))
+    ledger.add("corrected_l", sqrt(missed_l.dot(missed_l)))
+    place = [*quat_multiply(turn, q1[1][:4]), *(G - R @ p_G)]
+    return [[], place, *q1[2:]], [[], base, *([s * rate for rate in row] for row in v1[2:])]
+
+
+def inner(tree: Tree, q: Rows, v: Rows) -> Inner:
+    """The motion about the centre of mass, from axes that move with the base: a fast fall rounds nothing."""
+    X = tree.transforms(q)
+    at_rest: Rows = [[], [*v[1][:3], 0.0, 0.0, 0.0], *v[2:]]
+    V = body_velocities(tree, X, at_rest)
+    h, whole, p_G = centroidal_state(tree, at_base(tree, X), V)
+    u = h.lin * (1.0 / whole.m)
+    I_G = ldl(about_center(whole, p_G))
+    T = _kinetic(tree, V) - 0.5 * h.lin.dot(u)
+    v_G = u + X[1].E.transpose_apply(Vector3(*v[1][3:]))
+    return Inner(X, whole.m, p_G, u, v_G, h.ang, I_G, _solve(I_G, h.ang), T)
+
+
+def about_center(I: Any, p: Vector3) -> list[list[Scalar]]:
+    """Rotational inertia about the centre of mass p of a rigid inertia I given about the origin."""
+    xx, yy, zz, xy, xz, yz = I.Ibar
+    (x, y, z), (hx, hy, hz) = p, I.h
+    return [
+        [xx - (y * hy + z * hz), xy + x * hy, xz + x * hz],
+        [xy + x * hy, yy - (x * hx + z * hz), yz + y * hz],
+        [xz + x * hz, yz + y * hz, zz - (x * hx + y * hy)],
+    ]
+
+
+def kinetic(tree: Tree, X: Sequence[Any], v: Rows) -> Scalar:
+    """T [J]."""
+    return _kinetic(tree, body_velocities(tree, X, v))
+
+
+def _kinetic(tree: Tree, V: Sequence[Motion]) -> Scalar:
+    return 0.5 * sum((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
+
+
+def potential(tree: Tree, X: Sequence[Any]) -> Scalar:
+    """V [J], 0 where the centre of mass is at the world origin's height."""
+    _, h = composite_moment(tree, X)
+    return tree.a0.dot(h)
+
+
+def _solve(factor: Any, b: Vector3) -> Vector3:
+    return Vector3(*ldl_solve(factor, list(b)))
+
+
+def _inverse(slope: Scalar, noise: Scalar) -> Scalar:
+    """1 / slope, and 0 where slope is small beside noise."""
+    return 1.0 / (slope + noise * noise / (slope + TINY) + TINY)
+
+
+def _bounded(x: Scalar) -> Scalar:
+    return minimum(maximum(x, -LARGEST), LARGEST)

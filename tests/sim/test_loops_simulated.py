@@ -1,0 +1,289 @@
+"""Closed loops in simulations: they stay closed, keep energy and momentum, and move as other methods say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from loop_robots import parallelogram
+from scipy.integrate import solve_ivp
+from sim_models import ROBOTS, G, without_limits
+
+import robokit as rk
+from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.sim.closing import distances, gaps
+
+
+def four_bar(base: str = "fixed") -> rk.Robot:
+    return without_limits(rk.load_urdf(ROBOTS / "four_bar.urdf", base=base))
+
+
+def start(robot: rk.Robot, crank: float = 1.0) -> np.ndarray:
+    q = robot.neutral()
+    q[robot.joint("crank_joint").q_slice] = crank
+    return rk.close_loops(robot, q, keep=["crank_joint"])
+
+
+class OneCoordinate:
+    """The four-bar by its crank angle alone, planar: x to the right, z up, angles clockwise from z."""
+
+    CRANK, COUPLER, ROCKER, GROUND = 0.15, 0.39, 0.325, 0.485
+
+    def __init__(self, robot: rk.Robot) -> None:
+        links = [robot.link(name) for name in ("crank", "coupler", "rocker")]
+        self.bodies = [(x.mass, x.com[[0, 2]], x.inertia[1, 1]) for x in links]
+
+    def angles(self, crank):
+        """Of the three bodies' frames, against the pose of the file."""
+        tip = self.CRANK * np.array([np.sin(crank), np.cos(crank)])
+        d = np.array([self.GROUND, 0.0]) - tip
+        reach = np.sqrt(d @ d)
+        far = (self.COUPLER**2 + reach**2 - self.ROCKER**2) / (2.0 * self.COUPLER * reach)
+        to_ground = np.arctan(d[0] / d[1]) if d[1].real > 0 else np.arctan(d[0] / d[1]) + np.pi
+        coupler = to_ground - np.arccos(far)  # clockwise from z to the far pin
+        end = tip + self.COUPLER * np.array([np.sin(coupler), np.cos(coupler)])
+        e = end - np.array([self.GROUND, 0.0])
+        rocker = np.arctan(e[0] / e[1])
+        return crank, coupler - np.arctan2(0.36, 0.15), rocker - np.arctan2(-0.125, 0.3)
+
+    def places(self, crank):
+        """Centres of mass, and the angles."""
+        a = self.angles(crank)
+        turn = [np.array([[np.cos(x), np.sin(x)], [-np.sin(x), np.cos(x)]]) for x in a]
+        tip = self.CRANK * np.array([np.sin(crank), np.cos(crank)])
+        feet = [np.zeros(2), tip, np.array([self.GROUND, 0.0])]
+        return [p + R @ c for p, R, (_, c, _) in zip(feet, turn, self.bodies, strict=True)], a
+
+    def inertia(self, crank: float) -> float:
+        p, a = self.places(crank + 1e-30j)
+        return sum(
+            m * np.sum((x.imag / 1e-30) ** 2) + I * (w.imag / 1e-30) ** 2
+            for (m, _, I), x, w in zip(self.bodies, p, a, strict=True)
+        )
+
+    def rate(self, _t, state):
+        crank, speed = state
+        h = 1e-4
+        slope = (self.inertia(crank + h) - self.inertia(crank - h)) / (2.0 * h)
+        p, _ = self.places(crank + 1e-30j)
+        lift = sum(m * G * x[1].imag / 1e-30 for (m, _, _), x in zip(self.bodies, p, strict=True))
+        return [speed, -(0.5 * slope * speed**2 + lift) / self.inertia(crank)]
+
+
+@pytest.mark.parametrize(("integrator", "most", "energy"), [("rkmk4", 2e-6, 2e-8), ("euler", 2e-3, 1e-4)])
+def test_the_four_bar_swings_as_its_one_coordinate_says(integrator, most, energy):
+    robot = four_bar()
+    q = start(robot)
+    model = OneCoordinate(robot)
+    np.testing.assert_allclose(model.angles(q[0]), [q[0], q[0] + q[1], q[2]], atol=1e-12)
+    run = rk.simulate(robot, q, duration=5.0, dt=1e-3, integrator=integrator)
+    assert run.summary["loop_gap"] < 1e-12 and run.summary["loop_error"] < 1e-12
+    assert run.summary["energy_balance"] < energy
+    assert run.energy.kinetic.max() > 2.4
+    expected = solve_ivp(
+        model.rate, (0.0, 1.5), [q[0], 0.0], "DOP853", [0.5, 1.0, 1.5], rtol=1e-10, atol=1e-10
+    )
+    found = np.interp([0.5, 1.0, 1.5], run.t, run.q[:, 0])
+    np.testing.assert_allclose(found, expected.y[0], atol=most)
+    assert np.abs(expected.y[0] - q[0]).max() > 1.0
+
+
+def test_the_shipped_four_bar_comes_to_its_ledger_with_damping_and_friction():
+    robot = rk.load_urdf(ROBOTS / "four_bar.urdf")
+    run = rk.simulate(robot, start(robot), duration=3.0, dt=1e-3, record_every=10)
+    assert run.summary["loop_gap"] < 1e-12
+    assert run.energy.dissipated[-1] > 0.5
+    assert run.summary["energy_balance"] < 1e-6
+
+
+@pytest.mark.parametrize("integrator", ["rkmk4", "euler"])
+def test_loop_forces_are_those_of_statics(integrator):
+    # A beam on two cranks, its weight above the second, held by a torque on the first.
+    robot, angle = parallelogram(2), 0.4
+    torque = (2 * 1.0 * 0.25 + 2.0 * 0.5) * G * np.sin(angle)
+    run = rk.simulate(
+        robot,
+        [angle, -angle, angle],
+        duration=0.05,
+        dt=1e-3,
+        integrator=integrator,
+        controller=lambda t, q, v: [-torque, 0, 0],
+    )
+    assert np.abs(run.v).max() < 1e-12
+    down = 2.0 * G
+    along = -(0.25 * G * np.sin(angle) / 0.5 + down * np.sin(angle)) / np.cos(angle)
+    for wrench in run.loop_forces["loop1"]:
+        np.testing.assert_allclose(wrench, [0, 0, 0, along, 0, -down], atol=1e-9)
+
+
+def test_redundant_cranks_swing_as_one_pendulum():
+    robot, angle = parallelogram(4), 1.0
+    q = np.array([angle, -angle, *[angle] * 3])
+    run = rk.simulate(robot, q, duration=3.0, dt=1e-3, record_every=500)
+    inertia = 4 * (0.02 + 0.25**2) + 2.0 * 0.25
+    moment = (4 * 0.25 + 2.0 * 0.5) * G
+    expected = solve_ivp(
+        lambda t, x: [x[1], moment / inertia * np.sin(x[0])],
+        (0, 3),
+        [angle, 0],
+        "DOP853",
+        run.t,
+        rtol=1e-11,
+        atol=1e-11,
+    )
+    np.testing.assert_allclose(run.q[:, 0], expected.y[0], atol=1e-6)
+    np.testing.assert_allclose(run.q, np.outer(run.q[:, 0], [1, -1, 1, 1, 1]), atol=1e-12)
+    assert run.summary["loop_gap"] < 1e-12
+    assert max(np.abs(f).max() for f in run.loop_forces.values()) < 500.0
+
+
+def spatial_loop(kinds=("spherical", "universal"), base: str = "fixed") -> rk.Robot:
+    """The RSSR linkage: two cranks on skew axes, a coupler between ball joints, one of them a loop joint."""
+    b = ModelBuilder("rssr").link("ground", 5.0, (0, 0, 0), np.eye(3) * 0.2)
+    b.link("crank", 0.5, (0.1, 0, 0), np.diag([1e-4, 2e-3, 2e-3]))
+    b.joint("a", "continuous", "ground", "crank", axis=(0, 0, 1))
+    b.link("coupler", 0.8, (0, 0.25, 0), np.diag([5e-3, 1e-4, 5e-3]))
+    tip = Placement(position=np.array([0.2, 0, 0]))
+    b.joint("b", "spherical", "crank", "coupler", tip)
+    b.link("rocker", 0.7, (0, 0, 0.2), np.diag([5e-3, 5e-3, 1e-4]))
+    b.joint(
+        "c",
+        "continuous",
+        "ground",
+        "rocker",
+        Placement(position=np.array([0.2, 0.5, -0.4])),
+        axis=(0.6, 0.8, 0),
+    )
+    b.loop_joint(
+        "d",
+        "spherical",
+        "coupler",
+        "rocker",
+        Placement(position=np.array([0, 0.5, 0.0])),
+        Placement(position=np.array([0, 0, 0.4])),
+    )
+    return b.build(base)
+
+
+def test_a_spatial_loop_keeps_its_energy():
+    robot = spatial_loop()
+    run = rk.simulate(robot, v0=[2.0, 0, 0, 0, 1.0], duration=5.0, dt=1e-3)
+    assert run.summary["loop_gap"] < 1e-12
+    assert run.summary["energy_balance"] < 1e-7
+    assert np.ptp(run.energy.kinetic) > 1.0
+    assert run.summary["loop_start_velocity_change"] > 0.01
+
+
+@pytest.mark.parametrize("integrator", ["rkmk4", "midpoint", "euler"])
+def test_a_floating_linkage_keeps_its_momentum(integrator):
+    robot = spatial_loop(base="floating")
+    rng = np.random.default_rng(2)
+    v = rng.standard_normal(robot.nv)
+    run = rk.simulate(robot, v0=v, duration=2.0, dt=1e-3, gravity=(0, 0, 0), integrator=integrator)
+    np.testing.assert_allclose(run.momentum - run.momentum[0], 0.0, atol=1e-12)
+    assert run.summary["loop_gap"] < 1e-12
+    # The projection of momenta has little to do: the loops themselves make none.
+    assert run.summary["momentum_corrected_angular"] < 1e-3
+    assert run.summary["energy_balance"] < (1e-8 if integrator == "rkmk4" else 2e-4)
+
+
+def test_starts_that_do_not_close_are_closed_and_it_is_said():
+    robot = four_bar()
+    run = rk.simulate(robot, [0.5, 0.0, 0.0], [1.0, 0.0, 0.0], duration=0.01, dt=1e-3)
+    assert run.summary["loop_start_change"] == pytest.approx(np.abs(run.q[0] - [0.5, 0, 0]).max())
+    assert run.summary["loop_start_change"] > 0.05
+    assert run.summary["loop_start_velocity_change"] > 0.05
+    assert distances(robot, run.q[:1]).max() < 1e-12
+    assert any("loops" in line for line in run.report())
+    b = ModelBuilder.from_robot(robot)
+    b._loops["closing_joint"].successor_placement = Placement(position=np.array([3.0, 0.0, 0.0]))
+    with pytest.raises(rk.ShapeError, match=r"q0: loop joint 'closing_joint' cannot be closed"):
+        rk.simulate(b.build(), duration=0.01)
+    with pytest.raises(rk.ShapeError, match=r"q0\[0\]: loop joint 'closing_joint' cannot be closed"):
+        rk.rollout(b.build(), np.zeros((2, 3)), duration=0.01)
+
+
+@pytest.mark.parametrize(("dtype", "most", "gap"), [("float64", 1e-12, 1e-13), ("float32", 2e-3, 1e-6)])
+def test_rollouts_move_as_single_runs(dtype, most, gap):
+    robot = four_bar()
+    q = np.stack([start(robot, angle) for angle in (0.3, 1.0, -0.7, 2.0)])
+    rows = rk.rollout(robot, q, duration=0.5, dt=1e-3, dtype=dtype)
+    for k in range(4):
+        alone = rk.simulate(robot, q[k], duration=0.5, dt=1e-3)
+        np.testing.assert_allclose(rows.q[:, k], alone.q, atol=most)
+    assert distances(robot, rows.q[-1].astype(float)).max() < gap
+
+
+def gripper(base: str = "fixed") -> rk.Robot:
+    """Two fingers as Robotiq builds them: each a four-bar of knuckle, finger and inner knuckle."""
+    b = ModelBuilder("gripper").link("palm", 0.8, (0, 0, 0.03), np.eye(3) * 1e-3)
+
+    def rod(name, mass, com, size):
+        b.link(
+            name,
+            mass,
+            com,
+            mass / 12 * np.diag([size**2, size**2, 1e-4]),
+            collisions=(Shape(Box((0.01, 0.02, size)), Placement(position=np.array(com))),),
+        )
+
+    for side, s in (("left", 1.0), ("right", -1.0)):
+        at = [Placement(position=np.array(p)) for p in ([0.03 * s, 0, 0.055], [0.0127 * s, 0, 0.0614])]
+        rod(f"{side}_knuckle", 0.014, (0.016 * s, 0, -0.002), 0.03)
+        rod(f"{side}_inner", 0.022, (0.019 * s, 0, 0.022), 0.05)
+        rod(f"{side}_finger", 0.05, (0.005 * s, 0, 0.03), 0.06)
+        b.joint(
+            f"{side}_drive", "revolute", "palm", f"{side}_knuckle", at[0], (0, -s, 0), lower=-0.9, upper=0.9
+        )
+        b.joint(
+            f"{side}_swing", "revolute", "palm", f"{side}_inner", at[1], (0, -s, 0), lower=-1.5, upper=1.5
+        )
+        hang = Placement(position=np.array([0.0315 * s, 0, -0.0041]))
+        b.joint(f"{side}_tip", "continuous", f"{side}_knuckle", f"{side}_finger", hang, (0, -s, 0))
+        pin = np.array([(0.03 + 0.0315 + 0.0055) * s, 0, 0.055 - 0.0041 + 0.0475])
+        b.loop_joint(
+            f"{side}_loop",
+            "revolute",
+            f"{side}_finger",
+            f"{side}_inner",
+            Placement(position=np.array([0.0055 * s, 0, 0.0475])),
+            Placement(position=pin - np.array([0.0127 * s, 0, 0.0614])),
+            axis=(0, 1, 0),
+        )
+    return b.build(base)
+
+
+def test_a_torque_moves_the_fingers_of_a_gripper_as_their_loops_demand():
+    robot = gripper()
+    names = robot.joint_names
+    assert gaps(robot, robot.neutral()[None]).max() < 1e-12
+    drive = {name: k for k, name in enumerate(names)}
+
+    def close(t, q, v):
+        tau = np.zeros(6)
+        for side in ("left", "right"):
+            tau[drive[f"{side}_drive"]] = 0.02 - 0.01 * v[drive[f"{side}_drive"]]
+        return tau
+
+    run = rk.simulate(robot, duration=0.3, dt=1e-3, controller=close, gravity=(0, 0, 0))
+    assert run.summary["loop_gap"] < 1e-9
+    left, right = (run.q[:, drive[f"{side}_drive"]] for side in ("left", "right"))
+    np.testing.assert_allclose(left, right, atol=1e-9)
+    assert left[-1] > 0.3
+    # Where the knuckle is, everything else is: that of closing the loops with the knuckles held.
+    for q in run.q[::20]:
+        guess = rk.close_loops(robot, q, keep=["left_drive", "right_drive"])
+        np.testing.assert_allclose(guess, q, atol=1e-9)
+    swing = run.q[:, drive["left_swing"]]
+    assert swing[-1] > 0.3
+
+
+@pytest.mark.slow
+def test_a_gripper_falls_on_the_ground_and_its_loops_hold():
+    robot = gripper("floating")
+    q = rk.standing_configuration(robot, height=0.1, tilt=1.0)
+    run = rk.simulate(robot, q, duration=1.0, ground=True)
+    assert run.summary["loop_gap"] < 1e-6
+    weight = robot.total_mass * G
+    assert run.contact_force[-20:, 2].mean() == pytest.approx(weight, rel=0.05)
+    assert run.energy.kinetic[-1] < 1e-3
+    assert run.summary["energy_balance"] < 0.1 * run.summary["energy_exchanged"]
