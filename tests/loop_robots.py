@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
-from ladder import ALL_KINDS, inertia, rotation
+from ladder import ALL_KINDS, ROBOTS, inertia, rotation
 
 import robokit as rk
-from robokit.model import ModelBuilder, Placement
+from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.model.joints import JOINT_TABLE, JointModel
 from robokit.spatial import Vector3
 
@@ -64,3 +66,84 @@ def parallelogram(cranks: int = 3) -> rk.Robot:
 def jacobian(loops) -> np.ndarray:
     """K of all loops, (n_c, nv)."""
     return np.array([row for loop in loops for row in loop.jacobian()])
+
+
+def free_four_bar(base: str = "fixed") -> rk.Robot:
+    """The shipped four-bar without damping and friction."""
+    robot = rk.load_urdf(ROBOTS / "four_bar.urdf", base=base)
+    joints = tuple(dataclasses.replace(joint, damping=0.0, friction=0.0) for joint in robot.joints)
+    return dataclasses.replace(robot, joints=joints)
+
+
+def closed_four_bar(robot: rk.Robot, crank: float = 1.0) -> np.ndarray:
+    """Its configuration at a crank angle."""
+    q = robot.neutral()
+    q[robot.joint("crank_joint").q_slice] = crank
+    return rk.close_loops(robot, q, keep=["crank_joint"])
+
+
+def spatial_loop(base: str = "fixed") -> rk.Robot:
+    """The RSSR linkage: two cranks on skew axes, a coupler between ball joints, one of them a loop joint."""
+    b = ModelBuilder("rssr").link("ground", 5.0, (0, 0, 0), np.eye(3) * 0.2)
+    b.link("crank", 0.5, (0.1, 0, 0), np.diag([1e-4, 2e-3, 2e-3]))
+    b.joint("a", "continuous", "ground", "crank", axis=(0, 0, 1))
+    b.link("coupler", 0.8, (0, 0.25, 0), np.diag([5e-3, 1e-4, 5e-3]))
+    tip = Placement(position=np.array([0.2, 0, 0]))
+    b.joint("b", "spherical", "crank", "coupler", tip)
+    b.link("rocker", 0.7, (0, 0, 0.2), np.diag([5e-3, 5e-3, 1e-4]))
+    b.joint(
+        "c",
+        "continuous",
+        "ground",
+        "rocker",
+        Placement(position=np.array([0.2, 0.5, -0.4])),
+        axis=(0.6, 0.8, 0),
+    )
+    b.loop_joint(
+        "d",
+        "spherical",
+        "coupler",
+        "rocker",
+        Placement(position=np.array([0, 0.5, 0.0])),
+        Placement(position=np.array([0, 0, 0.4])),
+    )
+    return b.build(base)
+
+
+def gripper(base: str = "fixed") -> rk.Robot:
+    """Two fingers as Robotiq builds them: each a four-bar of knuckle, finger and inner knuckle."""
+    b = ModelBuilder("gripper").link("palm", 0.8, (0, 0, 0.03), np.eye(3) * 1e-3)
+
+    def rod(name, mass, com, size):
+        b.link(
+            name,
+            mass,
+            com,
+            mass / 12 * np.diag([size**2, size**2, 1e-4]),
+            collisions=(Shape(Box((0.01, 0.02, size)), Placement(position=np.array(com))),),
+        )
+
+    for side, s in (("left", 1.0), ("right", -1.0)):
+        at = [Placement(position=np.array(p)) for p in ([0.03 * s, 0, 0.055], [0.0127 * s, 0, 0.0614])]
+        rod(f"{side}_knuckle", 0.014, (0.016 * s, 0, -0.002), 0.03)
+        rod(f"{side}_inner", 0.022, (0.019 * s, 0, 0.022), 0.05)
+        rod(f"{side}_finger", 0.05, (0.005 * s, 0, 0.03), 0.06)
+        b.joint(
+            f"{side}_drive", "revolute", "palm", f"{side}_knuckle", at[0], (0, -s, 0), lower=-0.9, upper=0.9
+        )
+        b.joint(
+            f"{side}_swing", "revolute", "palm", f"{side}_inner", at[1], (0, -s, 0), lower=-1.5, upper=1.5
+        )
+        hang = Placement(position=np.array([0.0315 * s, 0, -0.0041]))
+        b.joint(f"{side}_tip", "continuous", f"{side}_knuckle", f"{side}_finger", hang, (0, -s, 0))
+        pin = np.array([(0.03 + 0.0315 + 0.0055) * s, 0, 0.055 - 0.0041 + 0.0475])
+        b.loop_joint(
+            f"{side}_loop",
+            "revolute",
+            f"{side}_finger",
+            f"{side}_inner",
+            Placement(position=np.array([0.0055 * s, 0, 0.0475])),
+            Placement(position=pin - np.array([0.0127 * s, 0, 0.0614])),
+            axis=(0, 1, 0),
+        )
+    return b.build(base)

@@ -123,15 +123,15 @@ def closed_loops(tree: Tree, models: Sequence[LoopModel], X) -> list[ClosedLoop]
 
 
 def loop_dynamics(
-    tree: Tree, models: Sequence[LoopModel], q, qd, tau, proximal: float = PROXIMAL
+    tree: Tree, models: Sequence[LoopModel], q, qd, tau, proximal: float = PROXIMAL, f_ext=None
 ) -> tuple[list[list], list, LoopSystem]:
     """Accelerations by joint [rad/s^2 | m/s^2], loop forces lambda by row, and the system they are of.
 
-    They hold delta'' = 0 for velocities that the loops allow.
+    They hold delta'' = 0 for velocities that the loops allow; f_ext as in the RNEA.
     """
     X = tree.transforms(q)
     factor = SparseFactor(tree, composite(tree, X, tree.I))
-    C = chain(*bias_forces(tree, q, qd))
+    C = chain(*bias_forces(tree, q, qd, f_ext))
     free = factor.solve([t - c for t, c in zip(chain(*tau), C, strict=True)])
     system = LoopSystem(factor, closed_loops(tree, models, X), proximal)
     product = (x for loop in system.loops for x in loop.velocity_product(qd))

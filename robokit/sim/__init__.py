@@ -29,6 +29,7 @@ solids          Solid: boxes, balls, cylinders, capsules and hulls at rest
 ground_inputs   a ground as a kernel takes it
 ground_gaps     how far points are from a ground
 actuators       Torque, PD, Velocity: what drives joints
+run_inputs      actuators and pushes as inputs of the steps
 driven_joints   actuators fitted to a robot and the steps of a run
 signals         targets that change with time, as tables
 keyframes       Keyframes: joint values at points in time
@@ -37,11 +38,14 @@ pushes          Push: forces from outside on links
 step/           one time step as a kernel
 """
 
+from robokit.sim.actuators import PD, Torque, Velocity
 from robokit.sim.closing import close_loops
 from robokit.sim.collide import CollisionPairs, collision_pairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.height_field import HeightField
+from robokit.sim.keyframes import Keyframes
+from robokit.sim.pushes import Push
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.simulator import simulate
 from robokit.sim.solids import Solid
@@ -49,15 +53,20 @@ from robokit.sim.standing import standing_configuration, standing_height
 from robokit.sim.trajectory import Contacts, Energy, Trajectory
 
 __all__ = [
+    "PD",
     "CollisionPairs",
     "ContactPoints",
     "Contacts",
     "Energy",
     "Ground",
     "HeightField",
+    "Keyframes",
+    "Push",
     "Rollout",
     "Solid",
+    "Torque",
     "Trajectory",
+    "Velocity",
     "close_loops",
     "collision_pairs",
     "contact_points",

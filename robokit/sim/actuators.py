@@ -27,7 +27,7 @@ Gains = float | Sequence[float] | Mapping[str, float] | np.ndarray
 ACCEPTED = "rk.Torque(...), rk.PD(...), rk.Velocity(...), or a list of these"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Actuator:
     """What all actuators share.
 
@@ -79,8 +79,7 @@ class Torque(Actuator):
 class PD(Actuator):
     """Position servo: kp (target - q) + kd (velocity - v) + feedforward.
 
-    The servo is part of the implicit step: no gain makes it unstable. Where kd < kp dt, the damping of the
-    step is kp dt.
+    The servo is part of the implicit step: no gain makes it unstable.
 
     Attributes:
         kp: stiffness [N m/rad | N/m].

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_array
-from robokit.dynamics import crba
 from robokit.errors import ShapeError, UnknownName, shown
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator, Torque
 from robokit.sim.signals import Layout, Signal
 from robokit.sim.step.drives import Drive
+from robokit.sim.step.effective_mass import effective_inertias
 
 TAPER = 0.1
 """Share of the largest speed over which the effort falls to zero."""
@@ -40,7 +40,13 @@ class DrivenJoints:
     """
 
     def __init__(
-        self, robot: Robot, actuators: Sequence[Actuator], dt: float, steps: int, q0: np.ndarray, rows: int
+        self,
+        robot: Robot,
+        actuators: Sequence[Actuator],
+        dt: float,
+        steps: int,
+        q0: np.ndarray,
+        rows: int | None,
     ) -> None:
         """Fit them.
 
@@ -50,7 +56,7 @@ class DrivenJoints:
             dt: step [s].
             steps: of the run.
             q0: configurations at the start, (B or 1, nq).
-            rows: B of a rollout, 1 in a simulation.
+            rows: B of a rollout, 1 in a simulation; None where nothing else says how many there are.
 
         Raises:
             UnknownName: no such joint.
@@ -61,9 +67,9 @@ class DrivenJoints:
         self.drives: list[Drive] = []
         self.rows: int | None = None
         self.armature: dict[str, float] = {}
-        self._numbers: list[np.ndarray] = []
+        self._numbers: list[Any] = []
         self._units: list[tuple[str, np.ndarray, np.ndarray, np.ndarray, dict[str, Signal]]] = []
-        """(kind, kp, b, largest speed, signals) of each actuator."""
+        """(kind, kp, factor of target velocities, largest speed, signals) of each actuator."""
         for k, actuator in enumerate(actuators):
             label = (
                 f"actuators[{k}]: {type(actuator).__name__}"
@@ -74,7 +80,6 @@ class DrivenJoints:
         for number, joint in enumerate(self.joints):
             if joint in self.joints[:number]:
                 raise ShapeError(f"actuators: joint {joint.name!r} is driven twice")
-        self._mass: np.ndarray | None = None
 
     def _add(self, label: str, actuator: Actuator, q0: np.ndarray) -> None:
         robot = self.robot
@@ -90,10 +95,14 @@ class DrivenJoints:
         armature = self._by_joint(*rotors)
         effort = self._limits(f"{label}(effort=...)", actuator.effort, joints, v_at, "effort")
         speed = self._limits(f"{label}(max_velocity=...)", actuator.max_velocity, joints, v_at, "velocity")
-        kp, kd = gains.get("kp", np.zeros(len(joints))), gains.get("kd", gains.get("gain"))
-        b = np.zeros(len(joints)) if kd is None else np.maximum(kd, kp * self.dt)
+        zeros = np.zeros(len(joints))
+        kp, kd = gains.get("kp", zeros), gains.get("kd", gains.get("gain", zeros))
+        mass = np.stack(
+            np.broadcast_arrays(*effective_inertias(robot, [(j.body, 0) for j in joints])), axis=-1
+        )
+        b, lag, follow = servo_numbers(kp, kd, mass, self.dt)
         for k, joint in enumerate(joints):
-            servo = bool((b[..., k] > 0.0).any())
+            servo = bool((follow[..., k] > 0.0).any())
             limits = [bool(np.isfinite(x[..., k]).any()) for x in (effort, speed)]
             self.drives.append(Drive(joint.body, servo, *limits))
             rotor = armature[..., k]
@@ -101,9 +110,11 @@ class DrivenJoints:
                 raise ShapeError(f"{label}(armature=...): expected one number a joint, got one a row")
             if rotor:
                 self.armature[joint.name] = float(rotor)
-            columns = [kp[..., k], (0.0 * kp if kd is None else kd)[..., k]]
-            columns += [np.minimum(x[..., k], ENDLESS) for x in (effort, speed)]
-            self._numbers.append(np.stack(np.broadcast_arrays(*columns), axis=-1))
+            limit, fastest = (np.minimum(x[..., k], ENDLESS) for x in (effort, speed))
+            own = {"kp": kp[..., k], "b": b[..., k], "lag": lag[..., k], "effort": limit, "speed": fastest}
+            own["mass"] = mass[..., k]
+            own["taper"] = limit / (TAPER * fastest) if limits[0] else mass[..., k] / UNLIMITED_TIME
+            self._numbers += [own[name] for name in self.drives[-1].parameters]
         self.joints += joints
 
         in_v, in_q = (
@@ -126,11 +137,11 @@ class DrivenJoints:
                 if position and getattr(actuator, name) is None:
                     continue  # the starts count their rows themselves
                 self._count(f"{label}({name}=...)", signals[name].rows)
-        self._units.append((kind, kp, b, speed, signals))
+        self._units.append((kind, kp, follow, speed, signals))
 
     def _count(self, what: str, rows: int | None) -> None:
         if rows is not None:
-            if self.rows not in (None, rows) or (self.count > 1 and rows != self.count):
+            if self.rows not in (None, rows) or self.count not in (None, rows):
                 raise ShapeError(f"{what}: expected {self.rows or self.count} rows, got {rows}")
             self.rows = rows
 
@@ -188,28 +199,7 @@ class DrivenJoints:
 
     def parameters(self) -> list[Any]:
         """The numbers of the drives in the order of ``Drive.parameters``, each () or (B,)."""
-        out: list[Any] = []
-        for k, drive in enumerate(self.drives):
-            kp, kd, effort, speed = np.moveaxis(self._numbers[k], -1, 0)
-            found = {"kp": kp, "kd": kd, "effort": effort, "speed": speed}
-            if "mass" in drive.parameters:
-                found["mass"] = self.masses()[..., k]
-            if drive.speed:
-                found["taper"] = effort / (TAPER * speed) if drive.effort else found["mass"] / UNLIMITED_TIME
-            out += [found[name] for name in drive.parameters]
-        return out
-
-    def masses(self) -> np.ndarray:
-        """Inertia that each drive moves in the neutral configuration, (n,) or (B, n): 1 / (H^-1)_kk."""
-        if self._mass is None:
-            robot = self.robot
-            q = robot.neutral()
-            if robot.samples is not None:
-                q = np.broadcast_to(q, (robot.samples, robot.nq))
-            H = crba(robot, q)
-            at = [joint.v_slice.start for joint in self.joints]
-            self._mass = 1.0 / np.diagonal(np.linalg.inv(H), axis1=-2, axis2=-1)[..., at]
-        return self._mass
+        return self._numbers
 
     @property
     def by_function(self) -> bool:
@@ -236,25 +226,34 @@ class DrivenJoints:
         return self.table(np.arange(max(1, self.steps) if moving else 1))
 
     def table(self, steps: np.ndarray, q: Any = None, v: Any = None) -> np.ndarray:
-        """u = kp q* + b v* + feedforward in these steps, (T or 1, B or 1, n)."""
+        """u = kp q* + (kd + extra) v* + feedforward in these steps, (T or 1, B or 1, n)."""
         parts = []
-        for kind, kp, b, speed, signals in self._units:
+        for kind, kp, follow, speed, signals in self._units:
             target = signals["target"]
             if kind == "Torque":
-                parts.append(target.at(steps, self.dt, 0.5, q, v))
+                parts.append(target.at(steps, self.dt, q, v))
                 continue
-            u = signals["feedforward"].at(steps, self.dt, 0.5, q, v)
+            u = signals["feedforward"].at(steps, self.dt, q, v)
             if kind == "PD":
-                rate = signals["velocity"].at(steps, self.dt, 1.0, q, v)
-                follow = target.rates(steps, self.dt)
-                if follow is not None and signals["velocity"].table is signals["velocity"].default:
-                    rate = follow
-                u = u + kp * target.at(steps, self.dt, 0.5, q, v)
+                rate = signals["velocity"].at(steps, self.dt, q, v)
+                curve = target.rates(steps, self.dt)
+                if curve is not None and signals["velocity"].table is signals["velocity"].default:
+                    rate = curve
+                u = u + kp * target.at(steps, self.dt, q, v)
             else:
-                rate = target.at(steps, self.dt, 1.0, q, v)
-            parts.append(u + b * np.clip(rate, -speed, speed))
+                rate = target.at(steps, self.dt, q, v)
+            parts.append(u + follow * np.clip(rate, -speed, speed))
         shape = np.broadcast_shapes(*(part.shape[:2] for part in parts))
         return np.concatenate([np.broadcast_to(p, (*shape, p.shape[2])) for p in parts], axis=2)
+
+
+def servo_numbers(kp: Any, kd: Any, mass: Any, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(b, lag, factor of target velocities) of robokit.sim.step.drives, from the gains and the inertia."""
+    z = np.maximum(dt * kd / mass, 1e-6)
+    alpha = -1.0 / np.expm1(-z) - 1.0 / z
+    R = kp * dt * dt / mass
+    extra = kp * dt * (2.0 * R / (1.0 + 2.0 * R))
+    return alpha * kd + extra, (1.0 - alpha) * kd, kd + extra + 0.0 * mass
 
 
 def _driven(label: str, robot: Robot, actuator: Actuator) -> list[Joint]:

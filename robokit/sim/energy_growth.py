@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import GRAVITY
-from robokit.sim.recorded import energies, heights
+from robokit.sim.ground_gaps import point_gaps
+from robokit.sim.recorded import energies
 from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 
@@ -61,9 +62,8 @@ def spring_energy(program: Program, q: np.ndarray) -> float:
     robot, points, ground = program.robot, program.points, program.ground
     held = 0.0
     if ground is not None and points is not None and len(points):
-        z = heights(robot, q.tolist(), points)
         k, _ = ground.gains(robot)
-        held += 0.5 * k * float(np.square(np.minimum(z - ground.height, 0.0)).sum())
+        held += 0.5 * k * float(np.square(np.minimum(point_gaps(robot, q, points, ground), 0.0)).sum())
     rows = robot.split_q(q.tolist())
     for row, stop in zip(rows, program.joints.stop, strict=True):
         if stop is not None:

@@ -23,8 +23,13 @@ def layouts(ground: Ground) -> tuple[Layout, ...]:
     return tuple(found)
 
 
-def numbers(ground: Ground) -> list[float]:
-    """The inputs of a kernel that stand for this ground's surfaces, in the order of the layouts."""
+def ground_numbers(ground: Ground) -> list[float]:
+    """The inputs of a kernel that stand for this ground: its height, or the numbers of its surfaces."""
+    return [ground.height] if ground.horizontal else surface_numbers(ground)
+
+
+def surface_numbers(ground: Ground) -> list[float]:
+    """Those of all surfaces, in the order of the layouts."""
     found: list[float] = []
     if ground.plane:
         found += plane_numbers(ground)

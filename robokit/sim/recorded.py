@@ -18,7 +18,7 @@ from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import ground_axes
+from robokit.sim.step.contact import Axes, ground_axes
 from robokit.sim.step.drift_kick_drift import kick
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.loop_wrenches import loop_wrenches
@@ -85,7 +85,13 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def contact_forces(
-    program: Program, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, carried: np.ndarray, dt: float
+    program: Program,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray | None,
+    carried: np.ndarray,
+    given: Sequence[np.ndarray],
+    dt: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """World positions [m] and forces [N] of the contact points in the step after each state, (T, K, 3)."""
     robot, points = program.robot, program.points
@@ -94,9 +100,9 @@ def contact_forces(
     parameters = [float(x) for x in program.parameters(dt)]
     order = points.order(tree.n)
 
-    def text(qs: Any, vs: Any, taus: Any, kept: Any) -> Sequence[Any]:
+    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows, speeds, efforts = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p = program.problem(parameters)
+        p = program.problem(parameters, inputs)
         qm, done = kick(p, rows, speeds, efforts, dt, Carried(program.layout, kept))
         X0, Xm = forward_kinematics(tree, rows), forward_kinematics(tree, qm)
         at: list[Any] = []
@@ -110,12 +116,18 @@ def contact_forces(
         return scalars
 
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    both = _blocks(text, 6 * K, q, v, zero, carried).reshape(len(q), K, 6)
+    both = _blocks(text, 6 * K, q, v, zero, carried, *given).reshape(len(q), K, 6)
     return both[..., :3], both[..., 3:]
 
 
 def loop_forces(
-    program: Program, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, carried: np.ndarray, dt: float
+    program: Program,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray | None,
+    carried: np.ndarray,
+    given: Sequence[np.ndarray],
+    dt: float,
 ) -> dict[str, np.ndarray]:
     """The wrench [N m; N] of each loop joint on its successor in the step after each state, (T, 6) by name.
 
@@ -126,14 +138,14 @@ def loop_forces(
         return {}
     parameters = [float(x) for x in program.parameters(dt)]
 
-    def text(qs: Any, vs: Any, taus: Any, kept: Any) -> Sequence[Any]:
+    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p = program.problem(parameters)
+        p = program.problem(parameters, inputs)
         found = loop_wrenches(program.method.step, p, *rows, dt, Carried(program.layout, kept))
         return [x for wrench in found for x in wrench]
 
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    both = _blocks(text, 6 * len(loops.models), q, v, zero, carried)
+    both = _blocks(text, 6 * len(loops.models), q, v, zero, carried, *given)
     return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}
 
 
@@ -147,10 +159,10 @@ def heights(robot: Robot, q: Sequence[float], points: ContactPoints) -> np.ndarr
 
 def row_heights(robot: Robot, q: np.ndarray, points: ContactPoints) -> np.ndarray:
     """The same for every row of q (B, nq), B up to BLOCK, of points of one sample or of B: (B, K) [m]."""
-    tree = robot.tree
+    tree, up = robot.tree, Vector3(0.0, 0.0, 1.0)
 
     def text(qs: Any) -> Sequence[Any]:
-        axes = ground_axes(tree, tree.transforms(robot.split_q(qs)), 0.0)
+        axes = ground_axes(tree, tree.transforms(robot.split_q(qs)), Axes.of_plane(up, 0.0))
         return [axes[i].n.dot(shape.at(axes[i].n)) + axes[i].z for i, shape in placed(points)]
 
     return _blocks(text, len(points), q)

@@ -46,6 +46,7 @@ class Batch:
         keep: slice,
         out: tuple[np.ndarray, np.ndarray] | None = None,
         carried: bool = False,
+        given: Sequence[np.ndarray] = (),
     ) -> None:
         self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
         rows, T, dtype = len(q), len(marks), program.dtype
@@ -65,15 +66,16 @@ class Batch:
         self.arrays = [
             *starts,
             np.zeros((1, 1, program.robot.nv), dtype) if tau is None else tau,
-            np.zeros((1, rows, ledger.SIZE), dtype),
+            np.zeros((1, rows, program.entries), dtype),
             first_carried(program, q, v).astype(dtype)[None],
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
+            *given,
         ]
         self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
         self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)
-        self.ledger, self.reached = np.zeros((rows, ledger.SIZE)), np.zeros(rows, int)
+        self.ledger, self.reached = np.zeros((rows, program.entries)), np.zeros(rows, int)
         self.failed_at = np.full(rows, -1)
-        self.entries = np.empty((T, rows, len(range(ledger.SIZE)[keep])))
+        self.entries = np.empty((T, rows, len(range(program.entries)[keep])))
         self.finished = 1
 
     def go(self, threads: int | None, progress: bool) -> bool:
@@ -126,7 +128,10 @@ class Batch:
         if self.marks[n - 1] < FEWEST_STEPS:
             return 0
         failed = self.failed_at >= 0
-        given = None if not self.arrays[2].any() else self.ledger[:, ledger.AT["work"]]
+        ground = self.program.ground
+        moves = ground is not None and ground.moves
+        driven = self.arrays[2].any() or len(self.arrays) > 6 or moves
+        given = self.ledger[:, ledger.AT["work"]] if driven else None
         rows, first = energy_failures(self.program, self.q[:n], self.v[:n], given, failed)
         for row, k in zip(rows, first, strict=True):
             self.failed_at[row] = self.marks[k]
@@ -141,15 +146,15 @@ class Batch:
         if k == 0:
             return found
         first, last = self.marks[k - 1], self.marks[k]
-        _, _, tau, entries, _, parameters = self.arrays
-        tau = tau[first:last] if len(tau) > 1 else tau
+        _, _, tau, entries, _, parameters, *given = self.arrays
+        tau, *given = (x[first:last] if len(x) > 1 else x for x in (tau, *given))
         kept = self.carried[k - 1 if len(self.carried) > 1 else 0][None]
         again = [
             self.q[k - 1][rows][None],
             self.v[k - 1][rows][None],
             *(
                 np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x)
-                for x in (tau, entries, kept, parameters)
+                for x in (tau, entries, kept, parameters, *given)
             ),
         ]
         again[3] = np.zeros_like(again[3])

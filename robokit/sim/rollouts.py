@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim.closing import closed_start
+from robokit.sim.actuators import Actuator, actuators_of
+from robokit.sim.closing import closed_start, distances
 from robokit.sim.ground import Ground
+from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_batch import Batch, check_room
 from robokit.sim.rollout_forces import controls
 from robokit.sim.run_arguments import (
@@ -23,12 +25,15 @@ from robokit.sim.run_arguments import (
     check_angles,
     check_quaternions,
     check_starts,
+    no_pushes,
     set_up,
     states,
 )
-from robokit.sim.run_results import Records, trajectory_of
+from robokit.sim.run_inputs import RunInputs
+from robokit.sim.run_results import Records, limited_times, trajectory_of
 from robokit.sim.run_warnings import warn_of_rows
 from robokit.sim.step import ledger
+from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
 
@@ -54,7 +59,8 @@ class Rollout:
             with ``out``.
         ground: the ground, or None.
         summary: figures of the run: rows, steps, steps_per_second (of all rows together),
-            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s], ...
+            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s],
+            loop_gap of the worst row at the end [m], ...
     """
 
     t: np.ndarray
@@ -69,6 +75,7 @@ class Rollout:
     summary: dict[str, Any] = field(default_factory=dict)
     program: Program | None = field(default=None, repr=False)
     marks: Sequence[int] = field(default=(), repr=False)
+    given: Sequence[np.ndarray] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         T, B, _ = self.q.shape
@@ -94,9 +101,11 @@ class Rollout:
             raise SimulationError(f"row {row} was not finite from the start")
         tau = None if self.tau is None else self.tau[:, [row] if self.tau.shape[1] > 1 else [0]]
         program = program.sample(row)
+        given = [np.ascontiguousarray(x[:, [row] if x.shape[1] > 1 else [0]]) for x in self.given]
         batch = Batch(
-            program, q[None], v[None], tau, self.summary["dt"], self.marks, slice(None), carried=True
-        )
+            program, q[None], v[None], tau, self.summary["dt"], self.marks, slice(None), carried=True,
+            given=given,
+        )  # fmt: skip
         batch.go(1, False)
         n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
         now, before = ((x.q[:n, r], x.v[:n, r]) for x, r in ((batch, 0), (self, row)))
@@ -108,7 +117,10 @@ class Rollout:
             list(x[:n, 0].astype(np.float64))
             for x in (batch.q, batch.v, batch.entries, np.array(batch.carried))
         )
-        records = Records(steps, qs, vs, entries, [held[min(k, len(held) - 1)] for k in steps], carried)
+        records = Records(
+            steps, qs, vs, entries, [held[min(k, len(held) - 1)] for k in steps], carried,
+            [[x[min(k, len(x) - 1), 0].astype(np.float64) for x in given] for k in steps],
+        )  # fmt: skip
         found = trajectory_of(program, self.summary["dt"], records)
         found.tau = None if tau is None else np.array(records.taus)
         return found
@@ -130,6 +142,8 @@ def rollout(
     *,
     steps: int | None = None,
     threads: int | None = None,
+    actuators: Actuator | Sequence[Actuator] | None = None,
+    pushes: Any = None,
     out: tuple[np.ndarray, np.ndarray] | None = None,
     dtype: Any = None,
 ) -> Rollout:
@@ -164,6 +178,9 @@ def rollout(
         progress: show a progress bar.
         steps: number of steps, instead of a duration.
         threads: number of threads; None chooses as many as make the rollout faster.
+        actuators: as in :func:`robokit.simulate`, with targets like ``tau`` or keyframes, but no functions;
+            gains and limits may be (B, n), one set a row.
+        pushes: as in :func:`robokit.simulate`, the same for all rows, or with wrenches (B, 3) or (B, 6).
         out: arrays (T, B, nq) and (T, B, nv) to record q and v in, T counting the recorded states.
         dtype: "float64" (None) or "float32": of states and computation. Single precision takes about 0.55 of
             the time. Free motion of a humanoid is then off by 1e-5 after 1000 steps. Contact multiplies
@@ -199,13 +216,24 @@ def rollout(
     own = [("robot", robot.samples)]
     if program.ground is not None:
         own.append(("Ground(friction=...)", program.ground.rows))
+    fitted = actuators_of(actuators), pushes_of(pushes)
+    own += [("pushes", push.rows) for push in fitted[1]]
     forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
     q, v, closing = closed_start(robot, q, v)
     if program.ground is not None and program.points is not None:
-        check_starts(robot, q, program.points, program.ground.height)
+        check_starts(robot, q, program.points, program.ground)
 
+    conserves = program.method.keeps_energy
+    base = forces is not None and floats(robot.tree) and not conserves and bool(forces[..., :6].any())
+    known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
+    inputs = RunInputs(robot, *fitted, setup.dt, total, q, known, base)
+    if inputs.outside and conserves:
+        raise no_pushes(program.name)
+    rows = inputs.rows or rows
+    program = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
+    given = inputs.tables(total, real)
     check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
     marks = [*range(0, total, setup.every), total]
     keep = FORCE if program.ground is not None else slice(0, 0)
@@ -213,7 +241,7 @@ def rollout(
         forces = _apart(forces, out)
     q, v = (np.broadcast_to(x, (rows, x.shape[1])) for x in (q, v))
     started = time.perf_counter()
-    batch = Batch(program, q, v, forces, setup.dt, marks, keep, out)
+    batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given)
     compiled = time.perf_counter()
     interrupted = batch.go(threads, progress)
     seconds = time.perf_counter() - compiled
@@ -251,7 +279,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
     failed = np.flatnonzero((batch.failed_at >= 0) & (batch.failed_at <= marks[-1]))
     found = Rollout(
         t, batch.q[:n], batch.v[:n], force, failed, batch.dt * batch.failed_at[failed], program.robot,
-        tau, program.ground, program=program, marks=marks,
+        tau, program.ground, program=program, marks=marks, given=batch.arrays[6:],
     )  # fmt: skip
     found.summary = {
         "robot": program.robot.name,
@@ -261,6 +289,13 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         "rows": len(batch.failed_at),
         "steps": marks[-1],
     }
+    if program.given.drives:
+        times = limited_times(program, batch.ledger)
+        found.summary["saturated"] = {
+            name: _finite(x / np.maximum(1, batch.reached), np.mean) / batch.dt for name, x in times.items()
+        }
+    if program.loops is not None:
+        found.summary["loop_gap"] = _finite(distances(program.robot, batch.q[n - 1].astype(float)), np.max)
     if program.points is not None:
         deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
         found.summary |= {

@@ -18,7 +18,8 @@ from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
-from robokit.sim.recorded import BLOCK, heights, row_heights
+from robokit.sim.ground_gaps import point_gaps, row_gaps
+from robokit.sim.recorded import BLOCK
 from robokit.sim.step.integrators import method
 from robokit.sim.step.joint_forces import joint_law
 from robokit.sim.step.step_kernel import Program
@@ -36,23 +37,27 @@ BURIED = 0.1
 """A start with a point deeper than this is a mistake [m]."""
 
 
-def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, height: float) -> None:
+def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> None:
     """Raise ShapeError for a start deep inside the ground, which would throw the robot away."""
     if not len(points):
         return
-    depth = height - heights(robot, q.tolist(), points)
+    depth = -point_gaps(robot, q, points, ground)
     k = int(depth.argmax())
     if depth[k] > BURIED:
+        above = "" if ground.horizontal else ", ground=ground"
         remedy = (
-            "start from rk.standing_configuration(robot)" if robot.base == "floating" else "start elsewhere"
+            f"start from rk.standing_configuration(robot{above})"
+            if robot.base == "floating"
+            else "start elsewhere"
         )
+        if ground.horizontal:
+            remedy += f", or lower it with Ground(height={ground.height - depth[k]:.3g})"
         raise ShapeError(
-            f"q0: a point of link {points.link[k]!r} starts {depth[k]:.3g} m below the ground; {remedy}, or "
-            f"lower it with Ground(height={height - depth[k]:.3g})"
+            f"q0: a point of link {points.link[k]!r} starts {depth[k]:.3g} m below the ground; {remedy}"
         )
 
 
-def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, height: float) -> None:
+def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> None:
     """The same for each row of q (B, nq); rows that are not finite are skipped."""
     if not len(points):
         return
@@ -60,16 +65,15 @@ def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, height: flo
         q = np.broadcast_to(q, (len(points.position), q.shape[1]))
     for start in range(0, len(q), BLOCK):
         some = q[start : start + BLOCK]
-        part = points
+        here = points
         if points.position.ndim == 3:
-            part = replace(points, position=points.position[start : start + BLOCK])
+            here = replace(points, position=points.position[start : start + BLOCK])
         with np.errstate(all="ignore"):
-            lowest = row_heights(robot, some, part)
-            deep = (height - lowest > BURIED) & np.isfinite(some).all(axis=1)[:, None]
+            deep = (-row_gaps(robot, some, here, ground) > BURIED) & np.isfinite(some).all(axis=1)[:, None]
         if deep.any():
             row = int(deep.any(axis=1).argmax())
             try:
-                check_start(robot, some[row], points.sample(start + row), height)
+                check_start(robot, some[row], points.sample(start + row), ground)
             except ShapeError as error:
                 raise ShapeError(str(error).replace("q0", f"q0[{start + row}]", 1)) from None
 
@@ -180,6 +184,13 @@ def set_up(
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
 
 
+def no_pushes(integrator: str) -> ShapeError:
+    """The error for forces from outside on a robot whose momentum is that of a throw."""
+    return ShapeError(
+        f"pushes: {integrator!r} keeps energy and momentum of passive motion; take 'rkmk4' or 'midpoint'"
+    )
+
+
 def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
     """The ground that was given, True for that of default values, or None."""
     if ground is None or ground is False:
@@ -187,8 +198,6 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
     surface = Ground() if ground is True else ground
     if not isinstance(surface, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
-    if not surface.horizontal:  # until the step knows surfaces
-        raise ShapeError("ground: only one horizontal plane at rest is simulated yet")
     if surface.rows is not None and not many:
         raise ShapeError(
             f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"

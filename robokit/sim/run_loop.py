@@ -15,8 +15,8 @@ from robokit.sim.default_step import default_step
 from robokit.sim.energy_growth import EnergyWatch
 from robokit.sim.recorded import first_carried
 from robokit.sim.run_arguments import numbers
+from robokit.sim.run_inputs import RunInputs
 from robokit.sim.run_results import Records, trajectory_of
-from robokit.sim.step import ledger
 from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
@@ -79,11 +79,15 @@ class Run:
         dt: float,
         every: int,
         controller: Controller | None,
+        inputs: RunInputs,
     ) -> None:
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
         self.kernel = program.kernel()
         self.parameters = program.parameters(dt)
-        self.state = (q, v, np.zeros(ledger.SIZE), first_carried(program, q[None], v[None])[0])
+        self.inputs, self.change = inputs, 0
+        self.given = [np.zeros(size) for _, size in program.given.inputs]
+        self.controlled = controller is not None or inputs.by_function
+        self.state = (q, v, np.zeros(program.entries), first_carried(program, q[None], v[None])[0])
         self.tau = np.zeros(program.robot.nv)
         self.records = Records()
         self.watch = EnergyWatch(program, q)
@@ -110,14 +114,13 @@ class Run:
     def _compile(self) -> None:
         """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
         self.kernel.iterate(*self._arguments(), steps=0)
-        if self.controller is not None or self.every < ITERATED:
+        if self.controlled or self.given or self.every < ITERATED:
             with np.errstate(all="ignore"), contextlib.suppress(ShapeError, ArithmeticError):
                 self.kernel(*self._arguments())
 
     def _take(self, steps: int, bar: Any) -> None:
         try:
-            if self.controller is not None:
-                self._control()
+            self._control()
             self._record()
             while self.done < steps and self.stop is None:
                 before, started = self.done, time.perf_counter()
@@ -137,26 +140,24 @@ class Run:
 
     def _arguments(self) -> tuple[np.ndarray, ...]:
         q, v, entries, carried = self.state
-        return q, v, self.tau, entries, carried, self.parameters
+        return q, v, self.tau, entries, carried, self.parameters, *self.given
 
     def _frame(self, steps: int) -> None:
         """Steps up to the next record."""
-        if self.controller is None:
-            done, state = self._free(steps)
-            self._accept(done, state, done == steps)
-        else:
-            for _ in range(steps):
-                self._accept(*self._free(1), True)
-                if self.stop is not None:
-                    return
-                try:
-                    self._control()
-                except Exception as failure:  # the user's code: whatever it is, keep what was computed
-                    reason = (
-                        f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
-                    )
-                    self.stop = Stop(self.now, reason, cause=failure)
-                    break
+        end = self.done + steps
+        while self.done < end and self.stop is None:
+            few = 1 if self.controlled else min(end, self.change) - self.done
+            done, state = self._free(few)
+            self._accept(done, state, done == few)
+            if self.stop is not None:
+                return
+            try:
+                self._control()
+            except Exception as failure:  # the user's code: whatever it is, keep what was computed
+                if not self.controlled:
+                    raise
+                reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
+                self.stop = Stop(self.now, reason, cause=failure)
         if self.stop is None or self.stop.cause is not None:
             self._record()
 
@@ -167,7 +168,9 @@ class Run:
         q, v, entries, carried = self.state
         for k in range(steps):
             try:
-                q, v, entries, carried = self.kernel(q, v, self.tau, entries, carried, self.parameters)
+                q, v, entries, carried = self.kernel(
+                    q, v, self.tau, entries, carried, self.parameters, *self.given
+                )
             except (ShapeError, ArithmeticError):  # not finite; plain floats overflow and divide by 0 instead
                 return max(0, k - 1), (q, v, entries, carried)
         return steps, (q, v, entries, carried)
@@ -186,15 +189,17 @@ class Run:
         return self.done * self.dt
 
     def _control(self) -> None:
-        """The controller's forces for the next step."""
+        """What is given to the next step: the controller's forces, targets of actuators, pushes."""
         q, v, *_ = self.state
-        assert self.controller is not None
-        tau = self.controller(self.now, q.copy(), v.copy())
-        self.tau = numbers("controller's tau", tau, len(self.tau))
+        if self.controller is not None:
+            tau = self.controller(self.now, q.copy(), v.copy())
+            self.tau = numbers("controller's tau", tau, len(self.tau))
+        if self.done >= self.change:
+            self.given, self.change = self.inputs.at(self.done, q, v)
 
     def _record(self) -> None:
         q, v, entries, carried = self.state
-        self.records.add(self.done, q, v, entries, self.tau, carried)
+        self.records.add(self.done, q, v, entries, self.tau, carried, self.given)
 
     # ---- reasons to stop -----------------------------------------------------------------------
 
@@ -229,7 +234,7 @@ class Run:
         shorter = f"try dt = {best if best < self.dt else self.dt / 4.0:g}"
         return (
             f"the time step is too long, or the controller too stiff for it; {shorter}"
-            if self.controller
+            if self.controlled
             else shorter
         )
 

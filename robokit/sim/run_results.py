@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,7 @@ class Records:
         entries: the ledger, (SIZE,).
         taus: joint forces of the next step, (nv,).
         carried: what that step is handed besides, (C,).
+        given: its inputs from actuators and pushes.
     """
 
     steps: list[int] = field(default_factory=list)
@@ -33,6 +35,7 @@ class Records:
     entries: list[np.ndarray] = field(default_factory=list)
     taus: list[np.ndarray] = field(default_factory=list)
     carried: list[np.ndarray] = field(default_factory=list)
+    given: list[Sequence[np.ndarray]] = field(default_factory=list)
 
     def add(
         self,
@@ -42,9 +45,10 @@ class Records:
         entries: np.ndarray,
         tau: np.ndarray,
         carried: np.ndarray,
+        given: Sequence[np.ndarray] = (),
     ) -> None:
         """Record a state."""
-        for rows, value in zip(self._lists(), (steps, q, v, entries, tau, carried), strict=True):
+        for rows, value in zip(self._lists(), (steps, q, v, entries, tau, carried, given), strict=True):
             rows.append(value)
 
     def cut(self, n: int | None = None) -> None:
@@ -54,7 +58,7 @@ class Records:
             del rows[n:]
 
     def _lists(self) -> tuple[list[Any], ...]:
-        return self.steps, self.q, self.v, self.entries, self.taus, self.carried
+        return self.steps, self.q, self.v, self.entries, self.taus, self.carried, self.given
 
 
 def trajectory_of(
@@ -80,9 +84,37 @@ def trajectory_of(
         found = Trajectory(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
             momentum, force, robot, ground=program.ground, program=program, carried=np.array(records.carried),
+            given=[np.array(x) for x in zip(*records.given, strict=True)],
+            actuator_force=actuator_forces(program, t, entries),
         )  # fmt: skip
         found.summary = _summary(program, dt, records.steps[-1], found, entries)
     return found
+
+
+def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.ndarray | None:
+    """Mean force of the actuators since the record before, by dof, (T, ..., nv); None where none are."""
+    given, robot = program.given, program.robot
+    if not given.drives:
+        return None
+    out = np.zeros((*entries.shape[:-1], robot.nv))
+    dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
+    first = ledger.SIZE + 6 * given.outside
+    with np.errstate(all="ignore"):
+        for k, drive in enumerate(given.drives):
+            sums = np.diff(entries[..., first + 2 * k], axis=0)
+            out[1:, ..., dofs[drive.body]] = sums / np.diff(t).reshape(-1, *[1] * (sums.ndim - 1))
+    return out
+
+
+def limited_times(program: Program, entries: np.ndarray) -> dict[str, np.ndarray]:
+    """Time that each actuator with a limit was at it [s], by joint, of entries (..., size)."""
+    names = {joint.body: joint.name for joint in program.robot.joints}
+    first = ledger.SIZE + 6 * program.given.outside + 1
+    return {
+        names[drive.body]: entries[..., first + 2 * k]
+        for k, drive in enumerate(program.given.drives)
+        if drive.effort or drive.speed
+    }
 
 
 def _summary(
@@ -105,12 +137,19 @@ def _summary(
         summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
     if robot.base == "floating":
         missing = found.momentum - found.momentum[0] - entries[:, ledger.IMPULSE]
+        if program.given.outside:
+            missing -= entries[:, ledger.SIZE : ledger.SIZE + 6]
         missing[:, 3:] -= found.t[:, None] * robot.total_mass * robot.gravity
         size = np.abs(missing).max(axis=0)
         summary["momentum_balance_angular"] = float(size[:3].max())
         summary["momentum_balance_linear"] = float(size[3:].max())
         summary["momentum_corrected_angular"] = float(last[ledger.AT["corrected_k"]])
         summary["momentum_corrected_linear"] = float(last[ledger.AT["corrected_l"]])
+    if program.given.drives:
+        shares = {
+            name: float(x) / (steps * dt) for name, x in limited_times(program, last).items() if x > 0.0
+        }
+        summary["saturated"] = dict(sorted(shares.items(), key=lambda item: -item[1]))
     if program.loops is not None:
         gap, tilt = distances(robot, found.q), gaps(robot, found.q)
         summary["loop_gap"], summary["loop_error"] = float(gap.max()), float(tilt.max())

@@ -22,20 +22,22 @@ class Layout:
         columns: their places in an array of all joints.
         size: of such an array: nv, or nq for positions.
         steps: of the run.
-        rows: of a rollout, 1 in a simulation.
+        rows: of a rollout, 1 in a simulation; None where nothing else says how many there are.
     """
 
     joints: tuple[str, ...]
     columns: Sequence[int]
     size: int
     steps: int
-    rows: int
+    rows: int | None
 
     @property
     def accepted(self) -> str:
         """The shapes that are taken, in words."""
-        n, T, B = len(self.joints), self.steps, self.rows
-        several = f", ({B}, {n})" if B > 1 else ""
+        n, T = len(self.joints), self.steps
+        B: Any = self.rows
+        several = f", ({B}, {n})" if B is not None and B > 1 else ""
+        B = "B" if B is None else B
         full = f" (or {self.size} for {n})" if self.size != n else ""
         return f"(), ({n},){several}, ({T}, {n}) or ({T}, {B}, {n}){full}"
 
@@ -91,18 +93,18 @@ class Signal:
         assert self.table is not None
         return 0 if len(self.table) == 1 else self.layout.steps
 
-    def at(self, steps: np.ndarray, dt: float, share: float, q: Any = None, v: Any = None) -> np.ndarray:
-        """The values in steps (T,), at a share of each step: (T or 1, B or 1, n)."""
+    def at(self, steps: np.ndarray, dt: float, q: Any = None, v: Any = None) -> np.ndarray:
+        """The values in the middle of steps (T,): (T or 1, B or 1, n)."""
         if self.keyframes is not None:
-            return self._curves((steps + share) * dt)[0]
+            return self._curves((steps + 0.5) * dt)[0]
         if self.function is not None:
             return self._rows(self.function(float(steps[0]) * dt, q.copy(), v.copy()), several=False)
         assert self.table is not None
         return self.table if len(self.table) == 1 else self.table[np.minimum(steps, len(self.table) - 1)]
 
     def rates(self, steps: np.ndarray, dt: float) -> np.ndarray | None:
-        """Rates of change at the ends of the steps; None for what is not keyframes."""
-        return None if self.keyframes is None else self._curves((steps + 1.0) * dt)[1]
+        """Rates of change in the middle of the steps; None for what is not keyframes."""
+        return None if self.keyframes is None else self._curves((steps + 0.5) * dt)[1]
 
     def _curves(self, t: np.ndarray) -> list[np.ndarray]:
         assert self.keyframes is not None
@@ -141,14 +143,14 @@ class Signal:
         if array.ndim == 1:
             return self._finite(array[None, None])
         if several and array.ndim == 2:
-            if len(array) == T == B and B > 1:
+            if B is not None and len(array) == T == B and B > 1:
                 raise ShapeError(
                     f"{self.name}: {shape} could be one row a state or one a step; give ({T}, 1, {n}) or "
                     f"(1, {B}, {n})"
                 )
             if len(array) in (T, B):
                 return self._finite(array[:, None] if len(array) == T else array[None])
-        if several and array.ndim == 3 and len(array) in (1, T) and array.shape[1] in (1, B):
+        if several and array.ndim == 3 and len(array) in (1, T) and (B is None or array.shape[1] in (1, B)):
             return self._finite(array)
         raise ShapeError(f"{self.name}: expected shape {accepted}, got {shape}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,22 @@ import numpy as np
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.closing import closed_start
 from robokit.sim.ground import Ground
-from robokit.sim.run_arguments import check_angles, check_quaternions, check_start, numbers, set_up
+from robokit.sim.pushes import pushes_of
+from robokit.sim.run_arguments import (
+    check_angles,
+    check_quaternions,
+    check_start,
+    no_pushes,
+    numbers,
+    set_up,
+)
+from robokit.sim.run_inputs import RunInputs
 from robokit.sim.run_loop import Controller, Run
 from robokit.sim.run_warnings import warn_of
+from robokit.sim.step.momentum_projection import floats
 from robokit.sim.trajectory import Trajectory
 
 
@@ -31,6 +43,8 @@ def simulate(
     record_every: int | None = None,
     joint_damping: float | None = None,
     progress: bool = False,
+    actuators: Actuator | Sequence[Actuator] | None = None,
+    pushes: Any = None,
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
@@ -47,7 +61,8 @@ def simulate(
         dt: time step [s]; with a ground at most 4 ms. None takes 1 ms, or less for a robot whose light links
             ask for it (``summary["dt"]``; see robokit.sim.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
-        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step.
+        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. On a base that floats they
+            are a force from outside.
         integrator: "rkmk4" (default without a ground), "energy_momentum", "midpoint", "euler" or "contact"
             (default with a ground); see robokit.sim.step.integrators.
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
@@ -56,6 +71,10 @@ def simulate(
         joint_damping: for joints whose description has none [N m s/rad | N s/m]; by default 0.1 with a
             ground and none without. ``summary["default_damping"]`` says what was used.
         progress: show a progress bar.
+        actuators: ``rk.Torque(...)``, ``rk.PD(...)``, ``rk.Velocity(...)``, or a list of these. Joint forces
+            of the controller on a driven joint are added to its actuator's, within its limits.
+        pushes: forces from outside: ``rk.Push(...)``, tuples (link, wrench, point, start, duration), or a
+            list of these.
 
     Returns:
         the trajectory.
@@ -64,7 +83,7 @@ def simulate(
         ShapeError: an argument of the wrong shape or content, a start deep inside the ground, or one
             whose loops cannot be closed.
         WrongType: robot is no Robot, or controller is not callable.
-        UnknownName: no such integrator, or a friction coefficient for a link that is not there.
+        UnknownName: no such integrator, or a joint or link that is not there.
         SingularInertia: a joint moves no inertia; the error names it.
         SimulationError: the state is no longer finite, the energy has grown without a cause (see
             robokit.sim.energy_growth), or the controller failed on the way. ``.trajectory`` holds what was
@@ -91,9 +110,18 @@ def simulate(
     setup = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
     program = setup.program
     if program.ground is not None and program.points is not None:
-        check_start(robot, q, program.points, program.ground.height)
+        check_start(robot, q, program.points, program.ground)
 
-    run = Run(program, q, v, setup.dt, setup.every, controller)
+    conserves = program.method.keeps_energy
+    base = controller is not None and floats(robot.tree) and not conserves
+    forces = actuators_of(actuators), pushes_of(pushes)
+    inputs = RunInputs(robot, *forces, setup.dt, setup.steps, q[None], 1, base)
+    if inputs.outside and conserves:
+        raise no_pushes(program.name)
+    if inputs.outside.rows is not None:
+        raise ShapeError("pushes: a simulation takes one wrench a push; rk.rollout takes one a row")
+    program = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
+    run = Run(program, q, v, setup.dt, setup.every, controller, inputs)
     run.go(setup.steps, progress)
     trajectory = run.trajectory()
     trajectory.summary |= setup.summary | closing

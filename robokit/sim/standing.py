@@ -10,10 +10,13 @@ import numpy as np
 
 from robokit.arguments import random_generator, real_array, real_number
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.errors import ShapeError
+from robokit.errors import ShapeError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.closing import closed
 from robokit.sim.contact_points import contact_points
+from robokit.sim.ground import Ground
+from robokit.sim.ground_gaps import lowering
 from robokit.sim.recorded import heights
 from robokit.sim.run_arguments import check_quaternions, numbers
 
@@ -21,14 +24,22 @@ SHAKE = 0.02
 """Standard deviation of the random change of every joint [rad | m] and of the tilt [rad]."""
 
 
-def standing_height(robot: Robot, q: Any = None, clearance: float = 0.0, ground_height: float = 0.0) -> float:
+def standing_height(
+    robot: Robot,
+    q: Any = None,
+    clearance: float = 0.0,
+    ground_height: float = 0.0,
+    ground: Ground | None = None,
+) -> float:
     """Height of a floating base at which the lowest contact point is ``clearance`` above the ground.
 
     Args:
         robot: a robot with a floating base.
         q: configuration, (nq,), of which the base's own height does not matter; neutral by default.
         clearance: gap under the lowest point [m].
-        ground_height: of the ground in the world [m].
+        ground_height: of a horizontal ground in the world [m].
+        ground: instead of a height: the ground, onto which the robot is lowered until its first point is
+            ``clearance`` away from it.
 
     Returns:
         z of the base in the world [m].
@@ -40,9 +51,16 @@ def standing_height(robot: Robot, q: Any = None, clearance: float = 0.0, ground_
     q = _start(robot, q)
     clearance = real_number("clearance", clearance)
     ground_height = real_number("ground_height", ground_height)
-    points = contact_points(robot)
+    if ground is not None and not isinstance(ground, Ground):
+        raise WrongType("ground", ground, "rk.Ground(...) or None")
+    if ground is not None and ground.horizontal:
+        ground_height = ground.height
+    flat = ground or Ground()
+    points = contact_points(robot, flat.max_points, flat.shape_error, flat.only_plane)
     if not len(points):
         return ground_height + clearance
+    if ground is not None and not ground.horizontal:
+        return float(q[6]) + lowering(robot, q, points, ground, clearance)
     lowest = float(heights(robot, q.tolist(), points).min())
     return float(q[6]) - lowest + clearance + ground_height
 
@@ -54,8 +72,9 @@ def standing_configuration(
     seed: int | None = None,
     q: Any = None,
     ground_height: float = 0.0,
+    ground: Ground | None = None,
 ) -> np.ndarray:
-    """A configuration above the ground, to be let go.
+    """A configuration above the ground, to be let go, with its loops closed.
 
     Args:
         robot: a robot with a floating base.
@@ -65,14 +84,16 @@ def standing_configuration(
         seed: seed of a small random change of joints and tilt, so that no two falls are alike; None for
             none.
         q: configuration to start from, (nq,); neutral by default.
-        ground_height: of the ground in the world [m].
+        ground_height: of a horizontal ground in the world [m].
+        ground: instead of a height: the ground, as in :func:`standing_height`.
 
     Returns:
         q, (nq,).
 
     Raises:
         WrongType: robot is no Robot.
-        ShapeError: a fixed base, or another argument of the wrong shape or content.
+        ShapeError: a fixed base, another argument of the wrong shape or content, or loops that cannot be
+            closed from q.
     """
     q = _start(robot, q)
     height = real_number("height", height)
@@ -86,6 +107,7 @@ def standing_configuration(
         if joint.q_slice.stop - joint.q_slice.start == 1:
             k = joint.q_slice.start
             q[k] = min(max(q[k], joint.lower), joint.upper)
+    q = closed(robot, q, "q")
     w, x, y, z = turn
     a, b, c, d = q[:4]
     q[:4] = (
@@ -95,7 +117,7 @@ def standing_configuration(
         w * d + x * c - y * b + z * a,
     )
     q[:4] /= np.linalg.norm(q[:4])
-    q[6] = standing_height(robot, q, height, ground_height)
+    q[6] = standing_height(robot, q, height, ground_height, ground)
     return q
 
 

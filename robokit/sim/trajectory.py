@@ -34,7 +34,7 @@ class Energy:
         potential: of gravity; zero with the centre of mass at the world origin's height.
         dissipated: taken so far by contacts, joint damping, joint friction and joint limits. What the
             ground's springs hold for a moment is part of it.
-        work: given so far by the controller.
+        work: given so far by the controller, actuators and pushes.
     """
 
     kinetic: np.ndarray
@@ -84,6 +84,8 @@ class Trajectory:
         robot: the robot; None where a loaded file names one that cannot be had.
         tau: (T, nv) controller's forces [N m | N] in the step after each state, or None.
         ground: the ground, or None.
+        actuator_force: (T, nv) forces of the actuators [N m | N], ``tau`` of the same joints included: the
+            mean over the time since the state recorded before; 0 at the start. None without actuators.
         summary: figures of the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
     """
 
@@ -99,6 +101,8 @@ class Trajectory:
     summary: dict[str, Any] = field(default_factory=dict)
     program: Program | None = field(default=None, repr=False)
     carried: np.ndarray | None = field(default=None, repr=False)
+    given: Sequence[np.ndarray] = field(default=(), repr=False)
+    actuator_force: np.ndarray | None = None
 
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
@@ -114,7 +118,7 @@ class Trajectory:
             return None
         assert self.carried is not None
         points, forces = contact_forces(
-            self.program, self.q, self.v, self.tau, self.carried, self.summary["dt"]
+            self.program, self.q, self.v, self.tau, self.carried, self.given, self.summary["dt"]
         )
         return Contacts(points, forces, self.program.points.link)
 
@@ -127,7 +131,9 @@ class Trajectory:
         """
         if self.program is None or self.carried is None:
             return {}
-        return loop_forces(self.program, self.q, self.v, self.tau, self.carried, self.summary["dt"])
+        return loop_forces(
+            self.program, self.q, self.v, self.tau, self.carried, self.given, self.summary["dt"]
+        )
 
     def report(self) -> list[str]:
         """The run in a few lines of text."""
@@ -161,6 +167,10 @@ class Trajectory:
                 "contact",
                 f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm",
             )
+        if s.get("saturated"):
+            shares = [f"{name} {share:.0%}" for name, share in list(s["saturated"].items())[:4]]
+            more = f" and {len(s['saturated']) - 4} more" if len(s["saturated"]) > 4 else ""
+            say("saturated", f"{', '.join(shares)}{more} of the time")
         if s.get("default_damping"):
             joints = f"{s.get('default_damping_joints', 0)} joints that have none"
             amount = s["default_damping"]
@@ -194,12 +204,16 @@ class Trajectory:
         if self.ground is not None:
             about["ground"], heights = saved_ground.record_ground(self.ground)
             arrays |= heights
-        if self.tau is not None:
-            arrays["tau"] = self.tau
+        for name in ("tau", "actuator_force"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
         contacts = self.contacts
         if contacts is not None:
             about["contact_links"] = list(contacts.links)
             arrays |= {"contact_points": contacts.points, "contact_forces": contacts.forces}
+        if self.loop_forces:
+            about["loop_joints"] = list(self.loop_forces)
+            arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
         if self.robot is not None:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
@@ -273,7 +287,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     """
     energy = Energy(**{f.name: arrays.pop(f"energy_{f.name}") for f in fields(Energy)})
     t, q, v, momentum, force = (arrays.pop(k) for k in ("t", "q", "v", "momentum", "contact_force"))
-    tau, heights = arrays.pop("tau", None), arrays.pop(saved_ground.HEIGHTS, None)
+    tau, driven, heights = (arrays.pop(k, None) for k in ("tau", "actuator_force", saved_ground.HEIGHTS))
     links = tuple(str(link) for link in about.get("contact_links", ()))
     T = len(t)
     shapes = [
@@ -284,10 +298,12 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         (force, (T, 3)),
     ]
     shapes += [(getattr(energy, f.name), (T,)) for f in fields(Energy)]
-    if tau is not None:
-        shapes.append((tau, v.shape))
+    shapes += [(x, v.shape) for x in (tau, driven) if x is not None]
     touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
     shapes += [(x, (T, len(links), 3)) for x in touching]
+    loops = tuple(str(name) for name in about.get("loop_joints", ()))
+    wrenches = arrays.pop("loop_forces", np.zeros((T, 0, 6)))
+    shapes.append((wrenches, (T, len(loops), 6)))
     if not T or q.ndim != 2 or v.ndim != 2 or len(touching) == 1 or arrays:
         raise ValueError("its arrays are not those of a trajectory")
     if any(x.shape != shape for x, shape in shapes):
@@ -295,7 +311,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     given, summary = about["robot"] or {}, about["summary"]
     summary.setdefault("robot", str(given.get("name", "?")))
     ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
-    found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary)
+    found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary, actuator_force=driven)
+    found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)
     found.report()  # raises for figures that are no numbers

@@ -107,3 +107,10 @@ def test_wrong_arguments_are_refused_in_words():
 def test_a_robot_without_loops_comes_back_as_it_is():
     robot = rk.load_urdf(ROBOTS / "double_pendulum.urdf")
     np.testing.assert_array_equal(rk.close_loops(robot, [0.3, 0.4]), [0.3, 0.4])
+
+
+def test_a_robot_stands_with_its_loops_closed():
+    robot = rk.load_urdf(ROBOTS / "four_bar.urdf", base="floating")
+    q = rk.standing_configuration(robot, seed=3)
+    assert distances(robot, q[None]).max() < 1e-12
+    assert np.abs(q[7:]).min() > 1e-4

@@ -87,14 +87,14 @@ def test_targets_by_step_and_row():
 
 def test_limits_are_those_of_the_description():
     drives = fit(m.humanoid(), PD(kp=1.0, kd=1.0))
-    names = ("kp", "kd", "effort", "speed", "taper", "mass")
+    names = ("kp", "b", "lag", "effort", "speed", "taper", "mass")
     assert drives.drives[0].parameters == names
-    numbers = dict(zip(names, drives.parameters()[:6], strict=True))
+    numbers = dict(zip(names, drives.parameters()[:7], strict=True))
     joint = drives.joints[0]
     assert (numbers["effort"], numbers["speed"]) == (joint.effort, joint.velocity)
     assert numbers["mass"] > 0.0
     free = fit(m.humanoid(), PD(kp=1.0, kd=1.0, effort=math.inf, max_velocity=math.inf))
-    assert free.drives[0].parameters == ("kp", "kd")
+    assert free.drives[0].parameters == ("kp", "b", "lag")
 
 
 # ---- keyframes -------------------------------------------------------------------------------------

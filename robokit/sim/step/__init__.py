@@ -10,9 +10,12 @@ implicit_sweep       the sweep that solves for velocities
 moving_axes          configurations moved along velocities, and the velocity products that go with it
 contact              the points of a body on the ground
 surfaces             what a point can touch: distance, normal, velocity
+ground_contacts      the points of all bodies on the ground
+uneven_contact       the points of a body on a ground of many surfaces
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints
 loop_impulses        what holds loop joints closed
+given                actuators and forces from outside, as a step takes them
 loop_wrenches        their forces, for what is reported
 drives               forces of actuators, within their limits
 outside              forces from outside: pushes, wrenches on the base

@@ -13,6 +13,7 @@ from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.momentum_projection import at_base, floats, keep_momentum
 from robokit.sim.step.moving_axes import Rows
+from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled
 from robokit.spatial import Force
 from robokit.spatial.scalars import Scalar, sqrt
@@ -42,33 +43,58 @@ def enter_joint_work(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: R
 def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
     """Enter what the ground does: the energy it takes, its impulse, the deepest point and the residual.
 
-    The change of 1/2 v^T H v is the force times the mean of the velocities before and after: exact.
+    The change of 1/2 v^T H v is the force times the mean of the velocities before and after: exact. What a
+    belt gives, the force times the velocity of its surface, is work; the ground takes the rest.
 
     Returns:
         the ground's impulse about the centre of mass, world axes [N m s; N s]; None where nothing can touch.
     """
     if not done.contacts:
         return None
-    total = [Force.zero() for _ in done.X]
+    gathered = [Force.zero() for _ in done.X]
     taken: Scalar = 0.0
+    given: Scalar = 0.0
     for acting in done.contacts:
         i, f = acting.body.i, acting.impulse
         taken = taken + (done.V_before[i] + done.V[i]).dot(f)
-        total[i] = total[i] + f
+        gathered[i] = gathered[i] + f
         for phi in acting.body.phi:
             ledger.largest("depth", -phi)
         for name in ("pressed", "pulled", "outside"):
             ledger.add(name, getattr(acting, name))
-    ledger.add("contact", -0.5 * taken)
-    here: list[Any] = at_base(tree, done.X) if floats(tree) else list(done.X)
+        given = given + acting.work
+    ledger.add("contact", given - 0.5 * taken)
+    ledger.add("work", given)
+    here = seen(tree, done.X)
     for i in tree.inward():
-        total[tree.parent[i]] = total[tree.parent[i]] + here[i].T @ total[i]
+        gathered[tree.parent[i]] = gathered[tree.parent[i]] + here[i].T @ gathered[i]
     m, h = composite_moment(tree, here)
-    impulse = about(total[0], h * (1.0 / m))
+    impulse = about(gathered[0], h * (1.0 / m))
     ledger.add_impulse(impulse)
     ledger.largest("residual", done.residual)
     ledger.add("residual_sum", done.residual)
     return impulse
+
+
+def enter_outside(p: Problem, ledger: Ledger, done: Settled, dt: Scalar) -> Force | None:
+    """Enter the forces from outside of a kick and return their impulse about the centre of mass.
+
+    The mean of the velocities before and after makes their work exact, as that of contacts.
+    """
+    if not p.given.layout.outside:
+        return None
+    V = [(a + b) * 0.5 for a, b in zip(done.V_before, done.V, strict=True)]
+    return p.given.enter_outside(ledger, p.tree, seen(p.tree, done.X), done.outside, V, dt)
+
+
+def seen(tree: Tree, X: Sequence[Any]) -> list[Any]:
+    """The transforms from world axes at the base of a robot that floats; else from the world."""
+    return at_base(tree, X) if floats(tree) else list(X)
+
+
+def total(a: Force | None, b: Force | None) -> Force | None:
+    """The sum of what there is."""
+    return b if a is None else a if b is None else a + b
 
 
 def keep(

@@ -27,6 +27,7 @@ from typing import Any
 from robokit.model.tree import Tree
 from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
+from robokit.sim.step.surfaces import Surface
 from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
@@ -42,11 +43,14 @@ class GroundLaw:
     """Constants of the contact law as scalars: plain numbers or inputs of a kernel.
 
     Attributes:
-        height: of the ground [m].
+        height: of a horizontal ground at rest [m].
         k, d: of a point [N/m], [N s/m].
         slip: speed below which friction fades out [m/s]; None where points have anchors.
         mu: friction coefficient of each touching body.
         mass: effective mass of each touching body [kg].
+        plane: normal in world axes, distance from the origin, and the motion of its surface or None, of a
+            plane that is not horizontal or moves.
+        surfaces: of a ground that has more than a plane.
     """
 
     height: Scalar
@@ -55,21 +59,36 @@ class GroundLaw:
     slip: Scalar | None
     mu: Sequence[Scalar]
     mass: Sequence[Scalar]
+    plane: tuple[Vector3, Scalar, Motion | None] | None = None
+    surfaces: Sequence[Surface] = ()
 
 
 @dataclass(frozen=True)
 class Axes:
-    """World axes and a height in a body's coordinates: normal, two tangents, height of the origin [m]."""
+    """A surface in a body's coordinates: normal, two tangents, height of the body's origin over it [m]."""
 
     n: Vector3
     along_x: Vector3
     along_y: Vector3
     z: Scalar
 
+    @staticmethod
+    def of_plane(n: Vector3, d: Scalar) -> Axes:
+        """Those of the plane n . x = d, in world axes: x and y, turned by the shortest way to n.
 
-def ground_axes(tree: Tree, X: Sequence[Transform | None], height: Scalar) -> list[Axes]:
-    """The ground's axes in the coordinates of the bodies 0..N."""
-    out = [Axes(Vector3(0.0, 0.0, 1.0), Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), -height)]
+        Source: J. Frisvad (2012) and T. Duff et al. (2017), orthonormal bases without branches.
+        """
+        s = where(n.z < 0.0, -1.0, 1.0)
+        a = -1.0 / (s + n.z)
+        b = n.x * n.y * a
+        return Axes(
+            n, Vector3(1.0 + s * n.x * n.x * a, s * b, -(s * n.x)), Vector3(b, s + n.y * n.y * a, -n.y), -d
+        )
+
+
+def ground_axes(tree: Tree, X: Sequence[Transform | None], world: Axes) -> list[Axes]:
+    """A plane's axes, given in those of the world, in the coordinates of the bodies 0..N."""
+    out = [world]
     for i in tree.outward():
         Xi, above = X[i], out[tree.parent[i]]
         assert Xi is not None
@@ -111,9 +130,10 @@ class BodyContact:
         law: GroundLaw,
         dt: Scalar,
         falling: Scalar,
+        motion: Motion | None = None,
     ) -> None:
         self.i, self.axes, self.mu, self.mass, self.law, self.dt = i, axes, mu, mass, law, dt
-        self.falling = falling
+        self.falling, self.motion = falling, motion
         self.kd = law.k * dt + law.d
         self.rho = law.k / self.kd
         self.k_t = law.k * TANGENTIAL
@@ -122,16 +142,39 @@ class BodyContact:
         n = axes.n
         self.p = [shape.at(n) for shape in points]
         self.phi = [n.dot(p) + axes.z for p in self.p]
-        self.reach = [where(phi > 0.0, phi / dt, self.rho * phi) for phi in self.phi]
+        self.reach = [self._reaching(phi) for phi in self.phi]
         self.anchors: list[tuple[Scalar, Scalar]] = []
+
+    def _reaching(self, phi: Scalar) -> Scalar:
+        return where(phi > 0.0, phi / self.dt, self.rho * phi)
+
+    # ---- of the surface under point m --------------------------------------------------------------
+
+    def frame(self, m: int) -> Axes:
+        """Its axes, body coordinates."""
+        return self.axes
+
+    def mu_at(self, m: int) -> Scalar:
+        """Its friction coefficient."""
+        return self.mu
+
+    def falling_at(self, m: int) -> Scalar:
+        """Speed that gravity adds towards it in a step [m/s]."""
+        return self.falling
+
+    def surface_velocity(self, m: int) -> Vector3 | None:
+        """Its velocity, body coordinates [m/s]; None for one at rest."""
+        return None if self.motion is None else self.motion.lin + self.motion.ang.cross(self.p[m])
+
+    # ---- points ------------------------------------------------------------------------------------
 
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
-        for at, phi, (ex, ey) in zip(self._speeds(V), self.phi, anchors, strict=True):
+        for m, (at, phi, (ex, ey)) in enumerate(zip(self._speeds(V), self.phi, anchors, strict=True)):
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
             N = maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0)
-            most = self.mu * N / self.k_t
+            most = self.mu_at(m) * N / self.k_t
             length = sqrt(ex * ex + ey * ey + 1e-30)
             keep = minimum(most / length, 1.0)
             self.anchors.append((ex * keep, ey * keep))
@@ -139,15 +182,19 @@ class BodyContact:
     def _speeds(self, V: Motion) -> list[Velocities]:
         """Of every point at the body's velocity V; x includes the bristle once there is one."""
         out = []
-        n, tx, ty = self.axes.n, self.axes.along_x, self.axes.along_y
-        for m, p in enumerate(self.p):
-            u = V.lin + V.ang.cross(p)
-            x, y = tx.dot(u), ty.dot(u)
+        for m, u in enumerate(self._over_ground(V)):
+            axes = self.frame(m)
+            x, y = axes.along_x.dot(u), axes.along_y.dot(u)
             if self.anchors:
                 ex, ey = self.anchors[m]
                 x, y = x + self.r * ex, y + self.r * ey
-            out.append(Velocities(n.dot(u), (x, y)))
+            out.append(Velocities(axes.n.dot(u), (x, y)))
         return out
+
+    def _over_ground(self, V: Motion) -> list[Vector3]:
+        """Velocity of every point over the surface, body coordinates."""
+        V = V if self.motion is None else V - self.motion
+        return [V.lin + V.ang.cross(p) for p in self.p]
 
     # ---- sweeps ------------------------------------------------------------------------------------
 
@@ -158,13 +205,16 @@ class BodyContact:
         body keeps where all its points brake it: that at V would be too large at an impact.
         """
         law, dt, speeds = self.law, self.dt, self._speeds(V)
-        self.on0 = [at.vn - self.falling + reach < 0.0 for at, reach in zip(speeds, self.reach, strict=True)]
+        self.on0 = [
+            at.vn - self.falling_at(m) + reach < 0.0
+            for m, (at, reach) in enumerate(zip(speeds, self.reach, strict=True))
+        ]
         self.w = [where(on, 1.0, 0.0) for on in self.on0]
         kept = self.mass / (self.mass + dt * self.kd * sum(self.w, 0.0))
         self.c = []
-        for at, phi, w in zip(speeds, self.phi, self.w, strict=True):
+        for m, (at, phi, w) in enumerate(zip(speeds, self.phi, self.w, strict=True)):
             N = w * maximum(-(law.k * phi + self.kd * maximum(kept * at.vn, at.vn)), 0.0)
-            self.c.append(self._damper(N, at.sliding))
+            self.c.append(self._damper(self.mu_at(m) * N, at.sliding))
 
     def look_again(self, V: Motion) -> None:
         """Points and dampers of the next sweep, from the iterate V.
@@ -178,15 +228,16 @@ class BodyContact:
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
             N = where(self.on0[m], maximum(-(law.k * phi + self.kd * at.vn), 0.0), 0.0)
             s = sqrt(at.sliding)
-            beyond = maximum(self.c[m] * s - dt * self.mu * N, 0.0) / self.mass
-            self.c[m] = self._damper(N, (s + beyond) * (s + beyond))
+            most = self.mu_at(m) * N
+            beyond = maximum(self.c[m] * s - dt * most, 0.0) / self.mass
+            self.c[m] = self._damper(most, (s + beyond) * (s + beyond))
 
-    def _damper(self, N: Scalar, square: Scalar) -> Scalar:
-        """dt times the damper that gives the friction mu N at a speed of that square, at most a bristle's."""
+    def _damper(self, friction: Scalar, square: Scalar) -> Scalar:
+        """dt times the damper that gives a friction at a speed of that square, at most a bristle's."""
         slip = self.law.slip
         if slip is not None:
-            return self.dt * self.mu * N / sqrt(square + slip * slip)
-        return self.dt * minimum(self.mu * N / sqrt(square + SLOWEST * SLOWEST), self.kd_t)
+            return self.dt * friction / sqrt(square + slip * slip)
+        return self.dt * minimum(friction / sqrt(square + SLOWEST * SLOWEST), self.kd_t)
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
@@ -196,11 +247,16 @@ class BodyContact:
             W = W + Moments.of(self.w[m], p)
             C = C + Moments.of(self.c[m], p)
             if self.anchors:
-                ex, ey = self.anchors[m]
-                f = (self.axes.along_x * ex + self.axes.along_y * ey) * (self.c[m] * self.r)
+                f = self._bent(m)
                 bent = bent + Force(p.cross(f), f)
         K = isotropic(C) + along(W * (self.dt * self.kd) - C, n)
-        return K, push(W, n, self.axes.z) * (self.dt * self.law.k) - bent
+        impulse = push(W, n, self.axes.z) * (self.dt * self.law.k) - bent
+        return K, impulse if self.motion is None else impulse + K @ self.motion
+
+    def _bent(self, m: int) -> Vector3:
+        """Impulse against the bristle of a point, body coordinates [N s]."""
+        (ex, ey), axes = self.anchors[m], self.frame(m)
+        return (axes.along_x * ex + axes.along_y * ey) * (self.c[m] * self.r)
 
     # ---- what acts ---------------------------------------------------------------------------------
 
@@ -212,7 +268,7 @@ class BodyContact:
             T = self.c[m] / self.dt
             pressed = maximum(N, 0.0)
             size = T * sqrt(at.sliding)
-            most = self.mu * pressed
+            most = self.mu_at(m) * pressed
             keep = where(size > most, most / maximum(size, 1e-300), 1.0)
             done.add(m, pressed, N, T * keep, T, at, size - size * keep)
         return done
@@ -226,6 +282,7 @@ class Acting:
         change: what acts less what the sweeps had.
         forces: of the points (along the normal, along x, along y) [N].
         pressed, pulled, outside: sums of the normal impulses, and of what was cut [N s].
+        work: of a surface that moves [J].
     """
 
     def __init__(self, body: BodyContact) -> None:
@@ -235,17 +292,21 @@ class Acting:
         self.pressed: Any = 0.0
         self.pulled: Any = 0.0
         self.outside: Any = 0.0
+        self.work: Any = 0.0
 
     def add(
         self, m: int, N: Scalar, had: Scalar, T: Scalar, had_T: Scalar, at: Velocities, cut: Scalar
     ) -> None:
         """Enter point m: N and T x act, where the sweeps had ``had`` and had_T x."""
-        axes, dt, p = self.body.axes, self.body.dt, self.body.p[m]
+        axes, dt, p = self.body.frame(m), self.body.dt, self.body.p[m]
         x, y = at.x
         self.forces.append((N, -T * x, -T * y))
         tangent = axes.along_x * x + axes.along_y * y
         f = (axes.n * N - tangent * T) * dt
         self.impulse = self.impulse + Force(p.cross(f), f)
+        u = self.body.surface_velocity(m)
+        if u is not None:
+            self.work = self.work + u.dot(f)
         f = (axes.n * (N - had) + tangent * (had_T - T)) * dt
         self.change = self.change + Force(p.cross(f), f)
         self.pressed = self.pressed + dt * N
@@ -254,5 +315,8 @@ class Acting:
 
     def point_forces(self) -> list[Vector3]:
         """Of every point, body coordinates [N]."""
-        axes = self.body.axes
-        return [axes.n * N + axes.along_x * x + axes.along_y * y for N, x, y in self.forces]
+        frames = [self.body.frame(m) for m in range(len(self.forces))]
+        return [
+            axes.n * N + axes.along_x * x + axes.along_y * y
+            for axes, (N, x, y) in zip(frames, self.forces, strict=True)
+        ]

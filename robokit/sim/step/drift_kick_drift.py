@@ -9,7 +9,7 @@ step unstable. A robot that floats keeps its momentum to rounding (momentum_proj
 
 from __future__ import annotations
 
-from robokit.sim.step.books import enter_contacts, enter_joint_work, half_way, keep
+from robokit.sim.step.books import enter_contacts, enter_joint_work, enter_outside, half_way, keep, total
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.loop_impulses import project
@@ -31,8 +31,9 @@ def drift_kick_drift(
     """One step."""
     qm, done = kick(p, q, v, tau, dt, carried)
     rub, stops = (list(rows) for rows in zip(*done.joint_force, strict=True))
-    enter_joint_work(ledger, half_way(done.before, done.y, dt), tau, rub, stops)
-    impulse = enter_contacts(ledger, p.tree, done)
+    enter_joint_work(ledger, half_way(done.before, done.y, dt), done.given, rub, stops)
+    p.given.enter_drives(ledger, done.given, done.limited, dt)
+    impulse = total(enter_contacts(ledger, p.tree, done), enter_outside(p, ledger, done, dt))
     q1, v1 = advance(p.tree, qm, done.y, 0.5 * dt)
     if p.loops is not None and done.loops is not None:
         q1, v1 = project(p.loops, p.tree, done.loops.factor, q1, v1)

@@ -1,11 +1,14 @@
 """Forces of actuators: on the diagonal of H, as damping is, and within their limits.
 
-    tau = u - kp q - b y + tau_given,     u = kp q* + b v* + feedforward,     b = max(kd, kp dt)
+    tau = u - kp q - lag v - b y + tau_given,     u = kp q* + (kd + extra) v* + feedforward
+    b = alpha kd + extra,     lag = (1 - alpha) kd,     alpha = 1 / (1 - e^-z) - 1 / z,     z = dt kd / m
+    extra = kp dt 2 R / (1 + 2 R),     R = kp dt^2 / m
 
-q is the configuration at mid step and y the velocity at the end of the step, so that no gain is too stiff.
-With b >= kp dt a joint of inertia m returns to its target at any kp: its characteristic polynomial
-z^2 - (1 + s - s R) z + s, where R = kp dt^2 / m and s = 1 / (1 + dt b / m), has its roots inside the unit
-circle for b > kp dt / 2.
+q is the configuration at mid step, v the velocity at the start and y that at the end of the step, m the
+inertia that the joint moves. For a joint alone and kp = 0 the law is exact: y = e^-z v. It is of second
+order, and no gain is too stiff: with A = 1 + dt b / m and c = 1 - dt lag / m, the roots of the
+characteristic polynomial z^2 - (1 + (c - R) / A) z + c / A of a step lie inside the unit circle if extra >=
+(1/2 - 2/R) kp dt. That holds up to an inertia eight times smaller than m.
 
 Limits: the effort may not exceed L, and beyond nine tenths of the largest speed it falls to zero,
 
@@ -46,7 +49,7 @@ class Drive:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the numbers that the joint takes."""
-        names: tuple[str, ...] = ("kp", "kd") if self.servo else ()
+        names: tuple[str, ...] = ("kp", "b", "lag") if self.servo else ()
         if self.effort:
             names += ("effort",)
         if self.speed:
@@ -59,7 +62,7 @@ class DriveNumbers:
     """The numbers of one driven joint, floats or scalars of a kernel.
 
     Attributes:
-        kp, kd: gains.
+        kp, b, lag: of the law above.
         effort: L [N m | N].
         speed: v_max [rad/s | m/s].
         taper: G, the slope at which the effort falls to zero [N m s/rad | N s/m].
@@ -67,7 +70,8 @@ class DriveNumbers:
     """
 
     kp: Scalar = 0.0
-    kd: Scalar = 0.0
+    b: Scalar = 0.0
+    lag: Scalar = 0.0
     effort: Scalar = 0.0
     speed: Scalar = 0.0
     taper: Scalar = 0.0
@@ -83,6 +87,7 @@ class DriveState:
         numbers: Sequence[DriveNumbers],
         u: Sequence[Scalar],
         q: Rows,
+        v: Rows,
         tau: Rows,
         dt: Scalar,
     ) -> None:
@@ -93,6 +98,7 @@ class DriveState:
             numbers: of each.
             u: of each, what does not depend on the state.
             q: configuration at mid step, by joint.
+            v: velocities at the start, by joint.
             tau: joint forces given besides, by joint; those of driven joints share their limits.
             dt: step [s].
         """
@@ -100,9 +106,10 @@ class DriveState:
         self.old: list[tuple[Scalar, Scalar]] | None = None
         self.b, self.command = [], []
         for drive, x, target in zip(drives, numbers, u, strict=True):
-            command = target + tau[drive.body][0]
-            self.b.append(maximum(x.kd, x.kp * dt) if drive.servo else 0.0)
-            self.command.append(command - x.kp * q[drive.body][0] if drive.servo else command)
+            i = drive.body
+            command = target + tau[i][0]
+            self.b.append(x.b if drive.servo else 0.0)
+            self.command.append(command - x.kp * q[i][0] - x.lag * v[i][0] if drive.servo else command)
         self.lines: list[tuple[Scalar, Scalar]] = []
         """(slope, force at rest) of each driven joint."""
         self.limited: list[Scalar] = []
@@ -164,6 +171,13 @@ class DriveState:
             flat = line >= n.effort
             top, rest, slope = minimum(line, n.effort), where(flat, n.effort, rest), where(flat, 0.0, slope)
         return where(fast, 0.0, top), where(fast, 0.0, rest), where(fast, 0.0, slope)
+
+    def slopes(self) -> list[list[Scalar]]:
+        """Of the law as it was linearised last, by joint and dof."""
+        out: list[list[Scalar]] = [[0.0] * len(row) for row in self.tau]
+        for drive, (slope, _) in zip(self.drives, self.lines, strict=True):
+            out[drive.body][0] = slope
+        return out
 
     def forces(self, x: Rows) -> list[list[Scalar]]:
         """The joint forces given and those of the actuators at x, by joint and dof."""

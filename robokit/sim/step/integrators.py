@@ -20,13 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from robokit.algorithms.aba import aba
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.loop_dynamics import LoopSystem, loop_dynamics
 from robokit.errors import UnknownName
 from robokit.model.tree import Tree
-from robokit.sim.step.books import along, enter_joint_work, half_way, keep, power
+from robokit.sim.step.books import along, enter_joint_work, half_way, keep, power, seen
+from robokit.sim.step.books import total as sum_of
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.energy_momentum import conserve
@@ -34,9 +36,10 @@ from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.loop_impulses import project
 from robokit.sim.step.moving_axes import Rows, advance, free_base
+from robokit.sim.step.outside import BodyForces, as_list
 from robokit.sim.step.problem import Problem, Step
 from robokit.sim.step.settle import settle
-from robokit.spatial import Motion, Vector3
+from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum
 
 
@@ -98,13 +101,14 @@ class Dynamics:
         self.tree, self.law = p.tree, p.loops
         self.loops: LoopSystem | None = None
 
-    def __call__(self, q: Rows, v: Rows, tau: Rows) -> Rows:
+    def __call__(self, q: Rows, v: Rows, tau: Rows, outside: BodyForces | None = None) -> Rows:
         """By joint."""
+        f_ext = None if outside is None else as_list(outside)
         if self.law is not None:
-            a, _, self.loops = loop_dynamics(self.tree, self.law.models, q, v, tau, self.law.proximal)
+            a, _, self.loops = loop_dynamics(self.tree, self.law.models, q, v, tau, self.law.proximal, f_ext)
             return a
         text = aba if self.tree.coupling is None else coupled_forward_dynamics
-        return [list(row) for row in text(self.tree, q, v, tau)]
+        return [list(row) for row in text(self.tree, q, v, tau, f_ext)]
 
     def close(self, q: Rows, v: Rows) -> tuple[Rows, Rows]:
         """The state at the step's end with its loops closed."""
@@ -113,9 +117,9 @@ class Dynamics:
         return project(self.law, self.tree, self.loops.factor, q, v)
 
 
-def acceleration(dynamics: Dynamics, q: Rows, v: Rows, tau: Rows) -> Rows:
+def acceleration(dynamics: Dynamics, q: Rows, v: Rows, tau: Rows, outside: BodyForces | None = None) -> Rows:
     """The base's linear acceleration as seen from axes that do not turn."""
-    a, tree = dynamics(q, v, tau), dynamics.tree
+    a, tree = dynamics(q, v, tau, outside), dynamics.tree
     for i in tree.outward():
         if free_base(tree, i):
             turning = Vector3(*v[i][:3]).cross(Vector3(*v[i][3:]))
@@ -134,14 +138,20 @@ def midpoint_step(
     The mid velocity lies a little beyond the middle: see :func:`beyond_the_middle`.
     """
     tree, dynamics = p.tree, Dynamics(p)
-    rub, stops = held_forces(p, q, v, tau, dt, carried)
-    total = along(along(tau, 1.0, rub), 1.0, stops)
+    given, rub, stops = held_forces(p, q, v, tau, dt, carried, ledger)
+    total = along(along(given, 1.0, rub), 1.0, stops)
     qm, vm = advance(tree, q, v, 0.5 * dt)
-    middle = along(vm, beyond_the_middle(tree, qm, vm, dt) * dt, acceleration(dynamics, qm, vm, total))
-    v1 = along(vm, dt, acceleration(dynamics, qm, middle, total))
+    outside, X = forces_outside(p, qm, tau)
+    share = beyond_the_middle(tree, qm, vm, dt)
+    middle = along(vm, share * dt, acceleration(dynamics, qm, vm, total, outside))
+    v1 = along(vm, dt, acceleration(dynamics, qm, middle, total, outside))
     q1, v1_turned = advance(tree, qm, v1, 0.5 * dt)
-    enter_joint_work(ledger, half_way(vm, v1, dt), tau, rub, stops)
-    return keep(ledger, tree, *dynamics.close(q1, v1_turned), dt, carried)
+    enter_joint_work(ledger, half_way(vm, v1, dt), given, rub, stops)
+    impulse = None
+    if outside is not None:
+        V = body_velocities(tree, X, half_way(vm, v1, 1.0))
+        impulse = p.given.enter_outside(ledger, tree, seen(tree, X), outside, V, dt)
+    return keep(ledger, tree, *dynamics.close(q1, v1_turned), dt, carried, impulse)
 
 
 def beyond_the_middle(tree: Tree, q: Rows, v: Rows, dt: Scalar) -> Scalar:
@@ -162,52 +172,72 @@ def rkmk_step(
     p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
     """The Runge-Kutta-Munthe-Kaas method of order 4, and the momentum of the start."""
-    q1, v1, _ = rkmk(RK4, p, q, v, tau, dt, ledger, carried)
-    return keep(ledger, p.tree, q1, v1, dt, carried)
+    q1, v1, _, impulse = rkmk(RK4, p, q, v, tau, dt, ledger, carried)
+    return keep(ledger, p.tree, q1, v1, dt, carried, impulse)
 
 
 def energy_momentum_step(
     p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
     """The same, and the energy of the start too."""
-    q1, v1, work = rkmk(RK4, p, q, v, tau, dt, ledger, carried)
+    q1, v1, work, _ = rkmk(RK4, p, q, v, tau, dt, ledger, carried)
     return conserve(p.tree, q, q1, v1, dt, work, ledger, carried)
 
 
 def rkmk(
     tableau: Tableau, p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
-) -> tuple[Rows, Rows, list[Scalar]]:
+) -> tuple[Rows, Rows, list[Scalar], Force | None]:
     """q = q exp(theta), with theta and v by a Runge-Kutta method in the joints' Lie algebras.
 
     Returns:
-        the state by joint after the step, and the work of the joints' forces by joint [J].
+        the state by joint after the step, the work of the joints' forces by joint [J], and the impulse from
+        outside about the centre of mass [N m s; N s], None where there is none.
     """
     tree, dynamics = p.tree, Dynamics(p)
-    rub, stops = held_forces(p, q, v, tau, dt, carried)
-    total = along(along(tau, 1.0, rub), 1.0, stops)
+    given, rub, stops = held_forces(p, q, v, tau, dt, carried, ledger)
+    total = along(along(given, 1.0, rub), 1.0, stops)
     rates: list[Rows] = []
     accelerations: list[Rows] = []
-    for row in tableau.a:
+    impulse = None
+    for row, weight in zip(tableau.a, tableau.b, strict=True):
         theta, vs = _sum(dt, row, rates, v, zero=True), _sum(dt, row, accelerations, v)
         qs = [
             tree.joint[i].integrate(q[i], theta[i]) if i and rates else q[i]  # type: ignore[union-attr]
             for i in range(tree.n + 1)
         ]
-        accelerations.append(dynamics(qs, vs, total))
+        outside, X = forces_outside(p, qs, tau)
+        if outside is not None:
+            V = body_velocities(tree, X, vs)
+            share = p.given.enter_outside(ledger, tree, seen(tree, X), outside, V, weight * dt)
+            impulse = sum_of(impulse, share)
+        accelerations.append(dynamics(qs, vs, total, outside))
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
-    enter_joint_work(ledger, theta, tau, rub, stops)
-    return *dynamics.close(q1, v1), [power(f, s) for f, s in zip(total, theta, strict=True)]
+    enter_joint_work(ledger, theta, given, rub, stops)
+    work = [power(f, s) for f, s in zip(total, theta, strict=True)]
+    return *dynamics.close(q1, v1), work, impulse
 
 
-def held_forces(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, Rows]:
-    """(damping and friction, stops) that an implicit first-order step would apply, by joint."""
-    if not p.joints.active:
+def held_forces(
+    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried, ledger: Ledger | None = None
+) -> tuple[Rows, Rows, Rows]:
+    """(given and of actuators, damping and friction, stops) that an implicit step would apply, by joint."""
+    if not p.joints.active and not p.given.layout.drives:
         zero = [[0.0] * len(row) for row in v]
-        return zero, zero
-    done = settle(replace(p, ground=None), q, v, tau, dt, carried)
-    return [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]
+        return p.given.joint_forces(tau), zero, zero
+    done = settle(replace(p, ground=None), q, v, tau, dt, carried, 0.5 * dt)
+    if ledger is not None:
+        p.given.enter_drives(ledger, done.given, done.limited, dt)
+    return done.given, [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]
+
+
+def forces_outside(p: Problem, q: Rows, tau: Rows) -> tuple[BodyForces | None, Sequence[Any]]:
+    """(forces from outside by body, transforms) in the configuration q; (None, ()) where there are none."""
+    if not p.given.layout.outside:
+        return None, ()
+    X = p.tree.transforms(q)
+    return p.given.outside(p.tree, X, tau), X
 
 
 def _sum(dt: Scalar, weights: Sequence[float], stages: list[Rows], v: Rows, zero: bool = False) -> Rows:

@@ -47,6 +47,10 @@ class Ledger:
         """Add to a sum."""
         self.entries[AT[name]] = self.entries[AT[name]] + amount
 
+    def add_more(self, k: int, amount: Scalar) -> None:
+        """Add to the sum k of those that only this program has (given.py)."""
+        self.entries[SIZE + k] = self.entries[SIZE + k] + amount
+
     def add_impulse(self, f: Force) -> None:
         """Add an impulse of the ground."""
         for k, amount in enumerate(f, IMPULSE.start):

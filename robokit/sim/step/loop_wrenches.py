@@ -6,8 +6,9 @@ from robokit.algorithms.loop_dynamics import loop_dynamics
 from robokit.sim.step.books import along
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import drift_kick_drift, kick
-from robokit.sim.step.integrators import held_forces
+from robokit.sim.step.integrators import forces_outside, held_forces
 from robokit.sim.step.moving_axes import Rows
+from robokit.sim.step.outside import as_list
 from robokit.sim.step.problem import Problem, Step
 from robokit.spatial import Force
 from robokit.spatial.scalars import Scalar
@@ -27,9 +28,11 @@ def loop_wrenches(
         assert done.loops is not None
         loops, forces = done.loops.loops, [x * (1.0 / dt) for x in done.loops.impulses]
     else:
-        rub, stops = held_forces(p, q, v, tau, dt, carried)
-        total = along(along(tau, 1.0, rub), 1.0, stops)
-        _, forces, system = loop_dynamics(p.tree, p.loops.models, q, v, total, p.loops.proximal)
+        given, rub, stops = held_forces(p, q, v, tau, dt, carried)
+        total = along(along(given, 1.0, rub), 1.0, stops)
+        outside, _ = forces_outside(p, q, tau)
+        f_ext = None if outside is None else as_list(outside)
+        _, forces, system = loop_dynamics(p.tree, p.loops.models, q, v, total, p.loops.proximal, f_ext)
         loops = [*system.loops]
     rest = iter(forces)
     return [loop.wrench([next(rest) for _ in loop.rows]) for loop in loops]

@@ -81,8 +81,6 @@ def about_center(tree: Tree, X: Sequence[Any], forces: BodyForces) -> Force:
     return about(total[0], h * (1.0 / m))
 
 
-def as_list(tree: Tree, forces: BodyForces) -> list[Force] | None:
-    """As algorithms take f_ext: a force for each body, None where there is none at all."""
-    if all(f is None for f in forces):
-        return None
+def as_list(forces: BodyForces) -> list[Force]:
+    """As algorithms take f_ext: a force for each body."""
     return [Force.zero() if f is None else f for f in forces]

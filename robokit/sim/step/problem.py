@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from robokit.model.tree import Tree
 from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import GroundLaw
+from robokit.sim.step.given import Given
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.loop_impulses import LoopLaw
@@ -27,6 +28,7 @@ class Problem:
         ground: the contact law, or None.
         sweeps: of the contact step.
         loops: the loop joints, or None.
+        given: actuators and forces from outside.
     """
 
     tree: Tree
@@ -35,6 +37,7 @@ class Problem:
     ground: GroundLaw | None = None
     sweeps: int = 2
     loops: LoopLaw | None = None
+    given: Given = field(default_factory=Given)
 
 
 Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows, Rows]]

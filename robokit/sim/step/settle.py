@@ -22,11 +22,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import Acting, BodyContact, ground_axes
+from robokit.sim.step.contact import Acting, BodyContact
+from robokit.sim.step.ground_contacts import on_ground
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
+from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Force, Motion, Transform
 from robokit.spatial.scalars import Scalar, maximum, sqrt
@@ -42,6 +44,9 @@ class Settled:
         V_before, V: the same of the bodies, body coordinates.
         contacts: what acts on each touching body.
         joint_force: (damping and friction, limits) of each joint, by dof [N m | N].
+        given: the other joint forces, those of actuators among them, by joint [N m | N].
+        limited: 1.0 for each actuator at a limit, else 0.0.
+        outside: forces from outside, by body.
         residual: largest change of a touching body's velocity in the last sweep [m/s].
         loops: what holds the loop joints closed, or None.
     """
@@ -53,18 +58,33 @@ class Settled:
     V: list[Motion]
     contacts: list[Acting]
     joint_force: list[tuple[list[Scalar], list[Scalar]]]
+    given: Rows
+    limited: Sequence[Scalar]
+    outside: BodyForces
     residual: Scalar
     loops: LoopKick | None
 
 
-def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> Settled:
-    """Velocities at the end of a kick at the pose q, from v before it."""
+def settle(
+    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried, ahead: Scalar | None = None
+) -> Settled:
+    """Velocities at the end of a kick at the pose q, from v before it.
+
+    Args:
+        p: the robot and all that acts on it.
+        q, v, tau: state and joint forces, by joint.
+        dt: step [s].
+        carried: what the step before has handed on.
+        ahead: time from q to the middle of the step, where actuators measure [s]; None for 0.
+    """
     tree = p.tree
     X = tree.transforms(q)
     V_before = body_velocities(tree, X, v)
     P = [tree.I[i] @ V_before[i] for i in range(tree.n + 1)]
     contacts = touching_bodies(p, X, V_before, dt, carried)
     state = JointState(tree, p.joints, q, v, dt, carried)
+    drive = p.given.drive(q, v, tau, dt, ahead)
+    outside = p.given.outside(tree, X, tau)
     loops = None if p.loops is None else LoopKick(p.loops, tree, X)
 
     def solve(K: Any, b: Any, T: Any, tau: Any, v: Rows | None) -> tuple[Rows, list[Motion]]:
@@ -83,10 +103,13 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
             (body.look_again if k else body.foresee)(V[i])
             K[i], impulse = body.linear()
             T[i] = T[i] + impulse
+        for i, f in enumerate(outside):
+            if f is not None:
+                T[i] = T[i] + f * dt
         b, rest = state.linearise(y)
-        tau_now = [[s + t for s, t in zip(r, row, strict=True)] for r, row in zip(rest, tau, strict=True)]
+        slopes, given = drive.linearise(y)
         before = V
-        y, V = solve(K, b, T, tau_now, v)
+        y, V = solve(K, _sum(b, slopes), T, _sum(rest, given), v)
 
     residual: Scalar = 0.0
     for body in contacts:
@@ -98,12 +121,14 @@ def settle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
         for done in acting:
             cut[done.body.i] = done.change
         b, rest = state.keep(y)
+        b = _sum(b, drive.slopes())
         change_y, change_V = solve([None] * (tree.n + 1), b, cut, rest, None)
         y = [[s + t for s, t in zip(a, c, strict=True)] for a, c in zip(y, change_y, strict=True)]
         V = [a + c for a, c in zip(V, change_V, strict=True)]
     return Settled(
-        X, v, [list(row) for row in y], V_before, V, acting, state.forces(y), sqrt(residual), loops
-    )
+        X, v, [list(row) for row in y], V_before, V, acting, state.forces(y),
+        drive.forces(y), drive.limited, outside, sqrt(residual), loops,
+    )  # fmt: skip
 
 
 def touching_bodies(
@@ -112,12 +137,11 @@ def touching_bodies(
     """The bodies with contact points, their bristles bent by the last step."""
     if p.ground is None:
         return []
-    axes = ground_axes(p.tree, X, p.ground.height)
-    falling = max(p.tree.a0.z, 0.0) * dt
     bodies = [i for i in p.tree.outward() if p.points[i]]
-    out, at = [], 0
-    for i, mu, mass in zip(bodies, p.ground.mu, p.ground.mass, strict=True):
-        body = BodyContact(i, p.points[i], axes[i], mu, mass, p.ground, dt, falling)
+    out: list[BodyContact] = []
+    at = 0
+    for body in on_ground(p.tree, X, bodies, p.points, p.ground, dt):
+        i = body.i
         if p.ground.slip is None:
             n = len(p.points[i])
             body.hold(V[i], carried.anchors[at : at + n])
@@ -125,6 +149,10 @@ def touching_bodies(
             at += n
         out.append(body)
     return out
+
+
+def _sum(a: Rows, b: Rows) -> Rows:
+    return [[s + t for s, t in zip(x, y, strict=True)] for x, y in zip(a, b, strict=True)]
 
 
 def _mean(a: Rows, b: Rows) -> Rows:

@@ -20,15 +20,18 @@ from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.ground import Ground
+from robokit.sim.ground_inputs import ground_numbers, layouts
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
 from robokit.sim.step.contact import GroundLaw
 from robokit.sim.step.effective_mass import effective_masses
+from robokit.sim.step.given import NOTHING, GivenLayout
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.problem import Problem
+from robokit.sim.step.surfaces import read_ground
 
 
 @dataclass
@@ -43,6 +46,8 @@ class Program:
         ground: the ground, or None.
         sweeps: of the contact step.
         dtype: of the numbers that the kernel computes with, "float64" or "float32".
+        given: actuators and forces from outside.
+        given_numbers: their parameters, floats or (B,).
         points: contact points, or None without a ground.
         by_body: the same by body.
         loops: the loop joints, or None.
@@ -58,6 +63,8 @@ class Program:
     ground: Ground | None
     sweeps: int
     dtype: str = "float64"
+    given: GivenLayout = NOTHING
+    given_numbers: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         n = self.robot.nbodies
@@ -89,7 +96,7 @@ class Program:
     def parameters(self, dt: float) -> np.ndarray:
         """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
 
-        They are dt; height, k, d, slip and friction by body of the ground; and where inertias are an input,
+        They are dt; surfaces, k, d, slip and friction by body of the ground; and where inertias are an input,
         the gains of the stops, the corners of inertias' boxes and the inertial parameters.
         """
         numbers: list[Any] = [dt]
@@ -99,11 +106,12 @@ class Program:
             first = {int(i): link for i, link in zip(bodies, links, strict=True)}
             mu = [self.ground.coefficient(first[i]) for i in self.touching]
             slip = [] if self.ground.slip is None else [self.ground.slip]
-            numbers += [self.ground.height, k, d, *slip, *mu]
+            numbers += [*ground_numbers(self.ground), k, d, *slip, *mu]
             if self.open:
                 numbers += self.masses
         if self.open:
             numbers += self.joints.gains
+        numbers += self.given_numbers
         parts = [np.stack(np.broadcast_arrays(*numbers), axis=-1)]
         if not self.open:
             return parts[0]
@@ -116,32 +124,42 @@ class Program:
         rows = [np.broadcast_to(part, (*samples, part.shape[-1])) for part in parts]
         return np.concatenate(rows, axis=-1, dtype=float)
 
-    def problem(self, parameters: Sequence[Any]) -> Problem:
-        """The step's problem for these parameters, plain numbers or scalars of a kernel."""
+    @property
+    def entries(self) -> int:
+        """Size of the ledger."""
+        return ledger.SIZE + self.given.entries
+
+    def problem(self, parameters: Sequence[Any], inputs: Sequence[Any] = ()) -> Problem:
+        """The step's problem for these parameters and inputs, plain numbers or scalars of a kernel."""
         rest = iter(parameters[1:])
         law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
         if self.ground is not None:
-            height, k, d = islice(rest, 3)
+            height, plane, surfaces = read_ground(self.ground, rest)
+            k, d = islice(rest, 2)
             slip = None if self.ground.slip is None else next(rest)
             mu, masses = list(islice(rest, len(self.touching))), self.masses
             if self.open:
                 masses = list(islice(rest, len(self.touching)))
-            law = GroundLaw(height, k, d, slip, mu, masses)
+            law = GroundLaw(height, k, d, slip, mu, masses, plane, surfaces)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
+        given = self.given.problem(list(islice(rest, len(self.given_numbers))), inputs)
+        if self.open:
             points = [list(row) for row in points]
             for i, place in self.corners:
                 x, y, z = islice(rest, 3)
                 points[i][place] = Ball((x, y, z))
             tree = replace(tree, I=inertias(list(rest)))
-        return Problem(tree, joints, points, law, self.sweeps, self.loops)
+        return Problem(tree, joints, points, law, self.sweeps, self.loops, given)
 
-    def text(self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any) -> list[list[Any]]:
+    def text(
+        self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any, *inputs: Any
+    ) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
         robot = self.robot
         sums, kept = ledger.Ledger(entries), Carried(self.layout, carried)
         q1, v1 = self.method.step(
-            self.problem(parameters),
+            self.problem(parameters, inputs),
             robot.split_q(q),
             robot.split_v(v),
             robot.split_tau(tau),
@@ -154,9 +172,13 @@ class Program:
     def kernel(self) -> Kernel:
         """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
         robot, kernels = self.robot, self.robot.kernels
+        described: tuple[Any, ...]
         stuck = self.ground is None or self.ground.slip is None
         loops = [model.key for model in self.loops.models] if self.loops else None
-        described = (self.name, self.sweeps, self.joints, self.by_body, self.ground is None, stuck, loops)
+        uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
+        law = (self.ground is None, stuck, uneven, loops)
+        described = (self.name, self.sweeps, self.joints, self.by_body, *law)
+        described += (self.given,) if self.given.inputs or self.given.base else ()
         key, text = robot.fingerprint, self.text
         if self.open:
             bare = self._bare()
@@ -172,14 +194,15 @@ class Program:
                     ("q", robot.nq),
                     ("v", robot.nv),
                     ("tau", robot.nv),
-                    ("ledger", ledger.SIZE),
+                    ("ledger", self.entries),
                     ("carried", self.layout.size),
                     ("parameters", self.parameters(1.0).shape[-1]),
+                    *self.given.inputs,
                 ],
                 outputs=[
                     ("q_next", (robot.nq,)),
                     ("v_next", (robot.nv,)),
-                    ("ledger_next", (ledger.SIZE,)),
+                    ("ledger_next", (self.entries,)),
                     ("carried_next", (self.layout.size,)),
                 ],
                 text=text,
@@ -195,7 +218,9 @@ class Program:
         robot = self.robot if self.robot.samples is None else self.robot.sample(k)
         gains = [gain[k] if np.ndim(gain) else gain for gain in self.joints.gains]
         ground = self.ground and self.ground.row(k)
-        return replace(self, robot=robot, joints=self.joints.with_gains(gains), ground=ground)
+        given = [x[k] if np.ndim(x) else x for x in self.given_numbers]
+        joints = self.joints.with_gains(gains)
+        return replace(self, robot=robot, joints=joints, ground=ground, given_numbers=given)
 
     def _bare(self) -> Program:
         """The same step without the inertias and all that depends on them: these are inputs of the kernel."""

@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from robokit.sim.ground import Ground
+from robokit.sim.ground_inputs import Layout, layouts
 from robokit.spatial import Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 TINY = 1e-30
 """Added under roots, so that a point in the middle of a ball has a direction."""
-
-Layout = tuple[str, bool, int]
-"""(kind, whether it has a friction coefficient of its own, planes of a hull or 1 for a moving plane)."""
 
 
 @dataclass
@@ -175,6 +174,17 @@ def placed(inner: Surface, R: Matrix3 | None, p: Vector3) -> Surface:
 
 # ---- from layout and numbers -------------------------------------------------------------------------
 
+Plane = tuple[Vector3, Scalar, Motion | None]
+
+
+def read_ground(ground: Ground, numbers: Iterator[Scalar]) -> tuple[Scalar, Plane | None, list[Surface]]:
+    """(height of a horizontal plane at rest, any other plane, surfaces of any other ground)."""
+    if ground.horizontal:
+        return next(numbers), None, []
+    if ground.only_plane:
+        return 0.0, plane_numbers(int(ground.moves), numbers), []
+    return 0.0, None, surfaces(layouts(ground), numbers)
+
 
 def surfaces(layouts: Sequence[Layout], numbers: Iterator[Scalar]) -> list[Surface]:
     """Surfaces of these layouts; takes as many numbers as they need."""
@@ -201,7 +211,7 @@ def _surface(layout: Layout, numbers: Iterator[Scalar]) -> Surface:
     return rubbed
 
 
-def plane_numbers(moving: int, numbers: Iterator[Scalar]) -> tuple[Vector3, Scalar, Motion | None]:
+def plane_numbers(moving: int, numbers: Iterator[Scalar]) -> Plane:
     """Normal, distance from the origin, and the motion of its surface if it has one."""
     n, d = _vector(numbers), next(numbers)
     return n, d, Motion(_vector(numbers), _vector(numbers)) if moving else None

@@ -1,0 +1,137 @@
+"""What is given to a step from without: actuators, pushes, and a wrench on a floating base.
+
+The kernel of a step has an input more for each of the first two that there is. Where nothing is given it is
+the kernel of a robot that only falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from robokit.model.tree import Tree
+from robokit.sim.step.drives import Drive, DriveNumbers, DriveState
+from robokit.sim.step.ledger import Ledger
+from robokit.sim.step.moving_axes import Rows
+from robokit.sim.step.outside import BodyForces, Place, about_center, body_forces, power
+from robokit.spatial import Force, Motion
+from robokit.spatial.scalars import Scalar
+
+
+@dataclass(frozen=True)
+class GivenLayout:
+    """What a step is given, without the numbers.
+
+    Attributes:
+        drives: the driven joints.
+        places: (body, whether the wrench is about the world's origin) of each place of pushes.
+        base: whether the first six joint forces are a wrench from outside on a base that floats.
+    """
+
+    drives: tuple[Drive, ...] = ()
+    places: tuple[tuple[int, bool], ...] = ()
+    base: bool = False
+
+    @property
+    def inputs(self) -> list[tuple[str, int]]:
+        """(name, size) of the inputs of the kernel."""
+        found = [("drives", len(self.drives)), ("pushes", 6 * len(self.places))]
+        return [(name, size) for name, size in found if size]
+
+    @property
+    def entries(self) -> int:
+        """Entries of the ledger besides those that every step has.
+
+        They are the impulse from outside about the centre of mass, world axes [N m s; N s], and for each
+        drive the sum of its force times dt [N m s | N s] and the time at a limit [s].
+        """
+        return 6 * self.outside + 2 * len(self.drives)
+
+    @property
+    def outside(self) -> bool:
+        """Whether there are forces from outside."""
+        return bool(self.places) or self.base
+
+    def problem(self, numbers: Sequence[Scalar], inputs: Sequence[Sequence[Scalar]]) -> Given:
+        """What is given in a step.
+
+        Args:
+            numbers: the parameters of the drives, then three coordinates for each point of a body.
+            inputs: as :attr:`inputs`.
+        """
+        rest, values = iter(numbers), iter(inputs)
+        drives = [
+            DriveNumbers(**dict(zip(d.parameters, islice(rest, len(d.parameters)), strict=True)))
+            for d in self.drives
+        ]
+        places: list[Place] = [
+            (body, None if world else (next(rest), next(rest), next(rest))) for body, world in self.places
+        ]
+        u = next(values) if self.drives else ()
+        wrenches = next(values) if self.places else ()
+        return Given(self, drives, u, places, wrenches)
+
+
+NOTHING = GivenLayout()
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is given in a step, with its numbers as plain numbers or scalars of a kernel."""
+
+    layout: GivenLayout = NOTHING
+    numbers: Sequence[DriveNumbers] = ()
+    u: Sequence[Scalar] = ()
+    places: Sequence[Place] = ()
+    wrenches: Sequence[Scalar] = ()
+
+    def joint_forces(self, tau: Rows) -> Rows:
+        """The joint forces without those that come from outside."""
+        return [tau[0], [0.0] * 6, *tau[2:]] if self.layout.base else tau
+
+    def drive(self, q: Rows, v: Rows, tau: Rows, dt: Scalar, ahead: Scalar) -> DriveState:
+        """The actuators in a step, at the configuration q moved along v for the time ahead."""
+        at: list[Any] = [()] * len(q)
+        for drive in self.layout.drives:
+            i = drive.body
+            at[i] = [q[i][0] if ahead is None else q[i][0] + ahead * v[i][0]]
+        return DriveState(self.layout.drives, self.numbers, self.u, at, v, self.joint_forces(tau), dt)
+
+    def outside(self, tree: Tree, X: Sequence[Any], tau: Rows) -> BodyForces:
+        """The forces from outside in a configuration with the transforms X, by body."""
+        if not self.layout.outside:
+            return [None] * (tree.n + 1)
+        return body_forces(tree, X, self.places, self.wrenches, tau[1] if self.layout.base else ())
+
+    def enter_drives(self, ledger: Ledger, forces: Rows, limited: Sequence[Scalar], dt: Scalar) -> None:
+        """Enter the forces of the actuators and the time that they were limited."""
+        at = 6 * self.layout.outside
+        for k, (drive, share) in enumerate(zip(self.layout.drives, limited, strict=True)):
+            ledger.add_more(at + 2 * k, dt * forces[drive.body][0])
+            ledger.add_more(at + 2 * k + 1, dt * share)
+
+    def enter_outside(
+        self, ledger: Ledger, tree: Tree, X: Sequence[Any], f: BodyForces, V: Sequence[Motion], dt: Scalar
+    ) -> Force | None:
+        """Enter what the forces from outside do in the time dt on bodies that move at V.
+
+        Args:
+            ledger: of the step.
+            tree: the tree.
+            X: transforms of a robot seen from its base, or from the world.
+            f: the forces, by body.
+            V: velocities of the bodies.
+            dt: time [s].
+
+        Returns:
+            their impulse about the centre of mass, world axes [N m s; N s]; None where there are none.
+        """
+        if not self.layout.outside:
+            return None
+        ledger.add("work", dt * power(f, V))
+        impulse = about_center(tree, X, f) * dt
+        for k, x in enumerate(impulse):
+            ledger.add_more(k, x)
+        return impulse

@@ -1,0 +1,191 @@
+"""Actuators in simulations and rollouts."""
+
+import math
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+
+INERTIA = 1.0 * 0.5**2 + 0.01
+METHODS = ["euler", "midpoint", "rkmk4"]
+
+
+def light(inertia=1e-3, **joint):
+    """A link of 1 g m^2 about its hinge."""
+    builder = rk.ModelBuilder("light")
+    builder.link("base")
+    builder.link("rotor", mass=0.01, inertia=np.eye(3) * inertia)
+    builder.joint("hinge", "continuous", "base", "rotor", axis=(0, 0, 1), **joint)
+    return builder.build("fixed")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_pd_is_the_damped_oscillator(name):
+    kp, kd, goal = 20.0, 1.0, 0.7
+    rate = kd / (2 * INERTIA)
+    w = math.sqrt(kp / INERTIA - rate**2)
+    arm = m.pendulum(kind="continuous")
+    errors = []
+    for dt in (2e-3, 1e-3):
+        run = rk.simulate(
+            arm, duration=1.0, dt=dt, integrator=name, gravity=(0, 0, 0), record_every=5,
+            actuators=rk.PD(kp=kp, kd=kd, target=goal),
+        )  # fmt: skip
+        t = run.t
+        exact = goal - goal * np.exp(-rate * t) * (np.cos(w * t) + rate / w * np.sin(w * t))
+        errors.append(np.abs(run.q[:, 0] - exact).max())
+        assert run.summary["energy_balance"] < 1e-12
+    assert errors[0] < 2e-5 and errors[1] < 0.3 * errors[0], "of second order"
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("gains", [(0.0, 3.0), (1e6, 0.0), (1e6, 3.0), (0.0, 1e6)])
+def test_stiff_gains_on_a_light_link_are_stable(name, gains):
+    kp, kd = gains
+    run = rk.simulate(light(), [0.1], [1.0], 0.2, 1e-3, integrator=name, actuators=rk.PD(kp, kd, target=0.0))
+    assert np.abs(run.q).max() < 0.11
+    assert abs(run.v[-1, 0]) < 1e-12
+
+
+def test_a_limit_is_held_exactly_and_said():
+    servo = rk.PD(kp=100.0, kd=10.0, target=1.0, effort=0.5)
+    run = rk.simulate(light(0.1), duration=1.0, actuators=servo, record_every=1)
+    full = np.count_nonzero(run.actuator_force[1:, 0] == 0.5)
+    assert full > 100
+    assert np.abs(run.actuator_force).max() <= 0.5 * (1 + 1e-12)
+    assert run.v[full // 2, 0] == pytest.approx(0.5 / 0.1 * run.t[full // 2], rel=1e-9)
+    assert 0.0 < run.summary["saturated"]["hinge"] <= 1.0
+    assert any("saturated" in line and "hinge" in line for line in run.report())
+
+
+def test_limits_of_the_description_hold_and_can_be_lifted():
+    arm = light(0.1, effort=0.5, velocity=2.0)
+    run = rk.simulate(arm, duration=1.0, actuators=rk.Torque(target=3.0), record_every=1)
+    assert run.actuator_force.max() == pytest.approx(0.5, rel=1e-12)
+    assert 1.95 < run.v.max() < 2.0
+    free = rk.Torque(target=3.0, effort=math.inf, max_velocity=math.inf)
+    assert rk.simulate(arm, duration=0.5, actuators=free).v[-1, 0] == pytest.approx(15.0)
+    with pytest.warns(UserWarning, match="limits the effort to 0"):
+        rk.simulate(light(effort=0.0), duration=0.01, actuators=rk.Torque(target=1.0))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_velocity_servo_reaches_its_speed(name):
+    run = rk.simulate(light(), duration=0.2, integrator=name, actuators=rk.Velocity(gain=0.05, target=4.0))
+    assert run.v[:, 0] == pytest.approx(4.0 * (1.0 - np.exp(-50.0 * run.t)), abs=1e-6)
+    assert run.energy.work[-1] == pytest.approx(run.energy.kinetic[-1], rel=1e-9)
+
+
+def test_feedforward_and_controller_share_a_joint():
+    """Gravity held by the feedforward, the rest by the servo; the controller's force is added."""
+    robot = m.double_pendulum()
+    goal = np.array([0.4, -0.3])
+    servo = rk.PD(kp=40.0, kd=8.0, target=goal, feedforward=rk.gravity_forces(robot, goal), effort=math.inf)
+    run = rk.simulate(robot, duration=4.0, actuators=servo)
+    assert run.q[-1] == pytest.approx(goal, abs=1e-4)
+    bare = rk.PD(kp=40.0, kd=8.0, target=goal, effort=math.inf)
+    same = rk.simulate(
+        robot, duration=4.0, actuators=bare, controller=lambda t, q, v: rk.gravity_forces(robot, goal)
+    )
+    assert same.q == pytest.approx(run.q, abs=1e-9)
+
+
+@pytest.mark.parametrize("form", ["by step", "keyframes", "function"])
+def test_targets_that_move(form):
+    """A servo follows a ramp: with keyframes at no lag, for their velocity is known; else late by kd / kp."""
+    steps, dt, kp, kd = 400, 1e-3, 400.0, 8.0
+    middle = (np.arange(steps) + 0.5) * dt
+    target = {
+        "by step": middle[:, None],
+        "keyframes": rk.Keyframes([0.0, 1.0], ["hinge"], [[0.0], [1.0]], curve="linear"),
+        "function": lambda t, q, v: {"hinge": t + 0.5 * dt},
+    }[form]
+    run = rk.simulate(light(), duration=steps * dt, actuators=rk.PD(kp, kd, target=target))
+    late = 0.0 if form == "keyframes" else kd / kp
+    assert run.q[-1, 0] == pytest.approx(run.t[-1] - late, abs=1e-3)
+
+
+def test_a_target_function_that_fails_keeps_what_was_computed():
+    def target(t, q, v):
+        if t > 0.01:
+            raise ValueError("no more")
+        return 0.0
+
+    with pytest.raises(rk.SimulationError, match="no more") as caught:
+        rk.simulate(light(), duration=0.1, actuators=rk.PD(1.0, target=target))
+    assert 0.01 <= caught.value.trajectory.t[-1] < 0.02
+
+
+def test_rollouts_move_as_simulations():
+    robot, rng = m.double_pendulum(), np.random.default_rng(0)
+    q0 = rng.normal(size=(3, 2))
+    target = rng.normal(size=(3, 2))
+    kp = np.array([[30.0, 10.0], [60.0, 20.0], [90.0, 30.0]])
+    many = rk.rollout(
+        robot, q0, duration=0.2, actuators=rk.PD(kp=kp, kd=2.0, target=target[None], effort=5.0)
+    )
+    for k in range(3):
+        one = rk.simulate(
+            robot, q0[k], duration=0.2, actuators=rk.PD(kp=kp[k], kd=2.0, target=target[k], effort=5.0)
+        )
+        assert many.q[:, k] == pytest.approx(one.q, abs=1e-12)
+        row = many.trajectory(k)
+        assert row.actuator_force == pytest.approx(one.actuator_force, abs=1e-9)
+        assert row.summary["saturated"] == pytest.approx(one.summary["saturated"], abs=1e-9)
+    assert set(many.summary["saturated"]) == set(robot.joint_names)
+    held = rk.rollout(robot, q0, steps=200, dt=1e-3, actuators=rk.PD(kp=1e5, kd=1e3, effort=math.inf))
+    assert held.q[-1] == pytest.approx(q0, abs=1e-3), "each row holds its own start"
+
+
+def test_a_driven_joint_of_a_coupled_robot():
+    """The servo of a leader moves its followers."""
+    builder = rk.ModelBuilder("pair")
+    builder.link("base")
+    for name in ("a", "b"):
+        builder.link(name, mass=1.0, com=(0, 0, -0.1), inertia=np.eye(3) * 0.01)
+    builder.joint("lead", "continuous", "base", "a", axis=(0, 1, 0))
+    builder.joint("follow", "continuous", "base", "b", axis=(0, 1, 0), mimic=rk.Mimic("lead", multiplier=2.0))
+    from robokit.model import couple
+
+    robot = couple(builder.build("fixed"))
+    run = rk.simulate(
+        robot, duration=2.0, gravity=(0, 0, 0), integrator="euler", actuators=rk.PD(20.0, 4.0, target=0.5)
+    )
+    assert run.q[-1] == pytest.approx([0.5], abs=1e-3)
+    assert run.summary["energy_balance"] < 1e-12
+
+
+def test_save_and_load_keep_the_actuators_forces(tmp_path):
+    run = rk.simulate(light(), duration=0.02, actuators=rk.Torque(target=0.01))
+    again = rk.Trajectory.load(run.save(tmp_path / "run.npz"))
+    assert np.array_equal(again.actuator_force, run.actuator_force)
+
+
+def test_nothing_given_is_the_same_kernel():
+    from robokit.sim.run_arguments import set_up
+
+    program = set_up(m.box(), 1.0, None, True, None, None, None).program
+    assert [name for name, _ in program.kernel().signature.inputs][-1] == "parameters"
+    assert program.given.inputs == [] and program.given.entries == 0
+
+
+@pytest.mark.parametrize(
+    "actuators, error, words",
+    [
+        (rk.PD(kp={"hing": 1.0}), rk.UnknownName, "did you mean 'hinge'"),
+        (rk.PD(kp=1.0, target=[1.0, 2.0]), rk.ShapeError, "target"),
+        ("servo", rk.WrongType, "actuators"),
+        ([rk.Torque(), rk.Velocity()], rk.ShapeError, "driven twice"),
+    ],
+)
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout])
+def test_refused(run, actuators, error, words):
+    with pytest.raises(error, match=words):
+        run(light(), duration=0.01, actuators=actuators)
+
+
+def test_rollouts_take_no_functions():
+    with pytest.raises(rk.ShapeError, match="no functions"):
+        rk.rollout(light(), duration=0.01, actuators=rk.PD(1.0, target=lambda t, q, v: q))
