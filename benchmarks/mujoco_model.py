@@ -12,7 +12,7 @@ from robokit.model import Box, Cylinder, Mesh, Sphere
 
 def model_without_shapes(robot: rk.Robot) -> Any:
     """mujoco.MjModel of the tree and its inertias alone."""
-    return _spec(robot).compile()
+    return tree_spec(robot).compile()
 
 
 def model_on_a_plane(robot: rk.Robot, timestep: float, damping: dict[str, float]) -> Any:
@@ -27,7 +27,7 @@ def model_on_a_plane(robot: rk.Robot, timestep: float, damping: dict[str, float]
     """
     import mujoco
 
-    spec = _spec(robot, damping)
+    spec = tree_spec(robot, damping)
     spec.option.timestep = timestep
     spec.worldbody.add_geom(
         type=mujoco.mjtGeom.mjGEOM_PLANE,
@@ -76,7 +76,8 @@ def _quat(R: np.ndarray) -> np.ndarray:
     return quat
 
 
-def _spec(robot: rk.Robot, damping: dict[str, float] | None = None) -> Any:
+def tree_spec(robot: rk.Robot, damping: dict[str, float] | None = None) -> Any:
+    """mujoco.MjSpec of the bodies and joints; with ``damping``, also with the joints' limits."""
     import mujoco
 
     spec = mujoco.MjSpec()

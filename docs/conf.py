@@ -21,6 +21,7 @@ extensions = [
     "from_the_package",
     "machine_code",
     "measured",
+    "fidelity_tables",
 ]
 exclude_patterns = ["_build"]
 default_role = "code"

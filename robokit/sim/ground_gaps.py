@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.contact_shapes import Ball
 from robokit.sim.ground import Ground
-from robokit.sim.ground_inputs import layouts, surface_numbers
+from robokit.sim.ground_inputs import ground_tables, layouts, surface_numbers
 from robokit.sim.recorded import heights, placed, row_heights
 from robokit.sim.solids import Hull
 from robokit.sim.step.surfaces import Surface, deepest, surfaces
@@ -24,13 +25,14 @@ CLOSE = 1e-10
 
 def ground_surfaces(ground: Ground) -> list[Surface]:
     """The surfaces of a ground as functions of a point."""
-    return surfaces(layouts(ground), iter(surface_numbers(ground)))
+    tables = [table for _, table in ground_tables(ground)]
+    return surfaces(layouts(ground), iter(surface_numbers(ground)), tables)
 
 
 def gaps(ground: Ground, x: Any, radius: Any = 0.0) -> np.ndarray:
     """Distance of balls of some radius about points x (..., 3) from the ground, below 0 inside [m]."""
     point = Vector3(*np.moveaxis(np.asarray(x, dtype=float), -1, 0))
-    return np.asarray(deepest(ground_surfaces(ground), point, 0.0).phi - radius)
+    return np.asarray(deepest(ground_surfaces(ground), point, radius, 0.0).phi - radius)
 
 
 def point_gaps(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> np.ndarray:
@@ -56,10 +58,11 @@ def _gaps(
     found = []
     for i, shape in placed(points):
         center, radius = shape.reach()
-        touch = deepest(over, X0[i].point(Vector3(*center)) + up, 0.0)
+        touch = deepest(over, X0[i].point(Vector3(*center)) + up, radius, 0.0)
         phi = touch.phi - radius
         if not isinstance(shape, Ball):
-            phi = deepest(over, X0[i].point(shape.at(X0[i].E @ touch.n)) + up, 0.0).phi
+            p = X0[i].point(shape.at(X0[i].E @ touch.n)) + up
+            phi = deepest(over, p, 0.0, 0.0).phi
         found.append(np.broadcast_to(phi, np.shape(q)[1:]))
     return np.array(found, dtype=float).reshape(len(points), *np.shape(q)[1:])
 
@@ -98,6 +101,12 @@ def _extent(ground: Ground, x: np.ndarray, away: np.ndarray) -> tuple[np.ndarray
         level = ground.height - (n[0] * x[:, 0] + n[1] * x[:, 1]) / n[2]
         low.append(level - away / n[2])
         high.append(level + away / n[2])
+    if ground.terrain is not None:
+        z, field = ground.terrain.heights, ground.terrain
+        steep = [float(np.abs(np.diff(z, axis=k)).max()) / field.cell[k] for k in (0, 1)]
+        far = away * math.sqrt(1.0 + steep[0] ** 2 + steep[1] ** 2)
+        low.append(z.min() + field.origin[2] - far)
+        high.append(z.max() + field.origin[2] + far)
     for solid in ground.shapes:
         shape = solid.geometry
         if isinstance(shape, Hull):

@@ -14,6 +14,7 @@ from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.loop_impulses import LoopLaw
 from robokit.sim.step.moving_axes import Rows
+from robokit.sim.step.pair_contact import PairLaw
 from robokit.spatial.scalars import Scalar
 
 
@@ -29,6 +30,7 @@ class Problem:
         sweeps: of the contact step.
         loops: the loop joints, or None.
         given: actuators and forces from outside.
+        pairs: bodies that may touch each other, or None.
     """
 
     tree: Tree
@@ -38,6 +40,7 @@ class Problem:
     sweeps: int = 2
     loops: LoopLaw | None = None
     given: Given = field(default_factory=Given)
+    pairs: PairLaw | None = None
 
 
 Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows, Rows]]

@@ -50,12 +50,12 @@ class UnevenContact(BodyContact):
         for shape in points:
             place, r = shape.reach()
             at = Vector3(*place)
-            touch = deepest(law.surfaces, pose.point(at), mu)
+            touch = deepest(law.surfaces, pose.point(at), r, mu)
             p = shape.at(pose.E @ touch.n)
             if isinstance(shape, Ball):
                 phi = touch.phi - r
             else:  # seen from there, a surface that is not flat looks different than from the centre
-                touch = deepest(law.surfaces, pose.point(p), mu)
+                touch = deepest(law.surfaces, pose.point(p), 0.0, mu)
                 phi = touch.phi
             axes = Axes.of_plane(touch.n, 0.0)
             axes = Axes(pose.E @ axes.n, pose.E @ axes.along_x, pose.E @ axes.along_y, 0.0)

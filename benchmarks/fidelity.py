@@ -1,0 +1,140 @@
+"""Is a fall true? Every physical case: what is wanted, robokit, MuJoCo; figures, JSON and pictures.
+
+python benchmarks/fidelity.py                   all cases, about a quarter of an hour
+python benchmarks/fidelity.py --quick           a look, in a minute or two
+python benchmarks/fidelity.py --case slope rotor
+python benchmarks/fidelity.py --case spun_drops --json -
+python benchmarks/fidelity.py --manual          writes what the manual's page shows
+
+The figures are robokit's of the package that Python finds first (PYTHONPATH). Ctrl-C keeps what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import importlib
+import json
+import re
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from fidelity_cases import peer, pictures
+from fidelity_cases.table import CASES, Look, NotYet
+from measure import ROOT, commit, machine
+
+TOPICS = ("rest", "sliding", "turning", "rolling", "impacts", "forces", "meshes", "falls", "books", "joints",
+          "speed")  # fmt: skip
+"""Files of the cases, in the order of the page."""
+
+PLACE = ROOT / "benchmarks" / "fidelity.json"
+
+
+def load_cases() -> None:
+    """Register all cases."""
+    for topic in TOPICS:
+        importlib.import_module(f"fidelity_cases.{topic}")
+
+
+def one(name: str, look: Look, debug: bool) -> dict[str, Any]:
+    """Run a case; what it cannot do is said in its entry."""
+    case, started = CASES[name], time.perf_counter()
+    entry: dict[str, Any] = {
+        "topic": case.topic,
+        "title": case.title,
+        "about": case.about,
+        "quick": look.quick,
+    }
+    try:
+        entry |= case.run(look).as_dict()
+    except NotYet as missing:
+        entry["missing"] = str(missing)
+    except KeyboardInterrupt:
+        raise
+    except Exception as problem:
+        if debug:
+            traceback.print_exc()
+        entry["failed"] = f"{type(problem).__name__}: {problem}"
+    entry |= {"commit": commit(), "date": datetime.date.today().isoformat()}
+    entry["seconds"] = round(time.perf_counter() - started, 1)
+    return entry
+
+
+def lines(entry: dict[str, Any]) -> list[str]:
+    """A case as text."""
+    out = [f"\n{entry['title']}  ({entry['seconds']} s)"]
+    for key in ("missing", "failed"):
+        if key in entry:
+            out.append(f"  {key}: {entry[key]}")
+    if entry.get("figures"):
+        out.append(f"  {'':<62}{'wanted':>10}{'robokit':>11}{'':<7}{'MuJoCo':>10}{'stiff':>10}  unit")
+    for f in entry.get("figures", ()):
+        wanted = " ".join(
+            f"{sign}{x:g}" for sign, x in (("≥", f["least"]), ("≤", f["most"])) if x is not None
+        )
+        ours, theirs, stiff = (_number(f[k]) for k in ("robokit", "mujoco", "stiff"))
+        verdict = {None: "", True: " ok", False: " MISS"}[f["met"]]
+        out.append(f"  {f['what']:<62}{wanted:>10}{ours:>11}{verdict:<7}{theirs:>10}{stiff:>10}  {f['unit']}")
+    return out + [f"  {note}" for note in entry.get("notes", ())]
+
+
+def _number(x: Any) -> str:
+    return "" if x is None else x if isinstance(x, str) else f"{x:.3g}"
+
+
+def main() -> None:
+    """Measure, print, write."""
+    load_cases()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--case", nargs="+", metavar="NAME", help="some of " + ", ".join(CASES))
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs")
+    parser.add_argument("--no-mujoco", action="store_true", help="robokit alone")
+    parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" prints only it')
+    parser.add_argument("--manual", action="store_true", help="write what the manual's page shows")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks of cases that fail")
+    arguments = parser.parse_args()
+    for unknown in set(arguments.case or ()) - set(CASES):
+        parser.error(f"{unknown!r} is not among {', '.join(CASES)}")
+    look = Look(arguments.quick, peer.there() and not arguments.no_mujoco)
+    alone = arguments.json == "-"
+    found: dict[str, Any] = {"machine": machine(), "cases": {}}
+    with contextlib.redirect_stdout(sys.stderr) if alone else contextlib.nullcontext():
+        print(f"{found['machine']}; commit {commit()}")
+        try:
+            for name in arguments.case or CASES:
+                found["cases"][name] = one(name, look, arguments.debug)
+                print("\n".join(lines(found["cases"][name])), flush=True)
+        except KeyboardInterrupt:
+            print("\ninterrupted; what was measured is kept")
+    _write(found, arguments.json, arguments.manual)
+
+
+def text(found: dict[str, Any]) -> str:
+    """JSON with each list of numbers in one line."""
+    numbers = re.compile(r"\[\s+(-?[\d.e+-]+(?:,\s+-?[\d.e+-]+)*)\s+\]")
+    return numbers.sub(lambda m: f"[{' '.join(m[1].split())}]", json.dumps(found, indent=1)) + "\n"
+
+
+def _write(found: dict[str, Any], json_to: str | None, manual: bool) -> None:
+    if json_to == "-":
+        print(text(found), end="")
+    elif json_to:
+        Path(json_to).write_text(text(found))
+    if not manual:
+        return
+    if PLACE.exists():  # cases that were not run stay
+        kept = json.loads(PLACE.read_text())["cases"]
+        found["cases"] = {k: v for k, v in (kept | found["cases"]).items() if k in CASES}
+        found["cases"] = {k: found["cases"][k] for k in CASES if k in found["cases"]}
+    PLACE.write_text(text(found))
+    pictures.write(found, lambda name: ROOT / "docs" / "_static" / f"fidelity_{name}.svg")
+
+
+if __name__ == "__main__":
+    main()

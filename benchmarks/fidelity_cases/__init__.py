@@ -1,0 +1,17 @@
+"""The cases of benchmarks/fidelity.py.
+
+table.py        what a case is, and what it finds
+scenes.py       small robots, and robokit's ways to move them
+peer.py         the same robots in MuJoCo, on the same points
+rest.py         a box on a slope, an arm held by friction, fallen robots
+sliding.py      stopping distance, and the start of sliding
+turning.py      a gimballed rotor, drops of spun robots
+rolling.py      cylinders that roll
+impacts.py      balls of two sizes, restitution, two carts
+forces.py       contact forces: pull, friction cone, their sum
+meshes.py       the deepest vertex of the meshes of fallen robots
+falls.py        random falls: convergence in dt, falls beside MuJoCo
+books.py        the ledger: free flight, falls, momentum with pushes, energy_momentum
+joints.py       PD control, the four-bar
+speed.py        speed at equal error, operations of a step
+"""

@@ -1,0 +1,61 @@
+"""How deep the true shapes of a fallen robot lie, beside what is said of its contact points."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import robokit as rk
+from fidelity_cases import scenes as s
+from fidelity_cases.table import Found, Look, case
+from robokit.meshes.hull import hull_corners
+from robokit.model import Cylinder, Mesh
+from robokit.sim.contact_points import primitive_points
+
+ROBOTS = ("g1", "talos", "anymal", "go2", "icub")
+
+
+@case("deepest", "Shapes", "The deepest vertex of the meshes of robots at rest")
+def deepest(look: Look) -> Found:
+    """Robots fall from 2 cm and lie after 4 s, at 1 ms. All corners of the hulls of their meshes, their
+    boxes, balls and the rims of their cylinders are looked at. Counted is how much deeper the deepest of
+    them lies than the deepest contact point.
+    """
+    found = Found()
+    for name in ROBOTS[: look.some(len(ROBOTS), 2)]:
+        robot = s.load(f"example-robot-data:{name}")
+        q0 = rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=0)
+        t = s.fall(robot, q0, duration=4.0, ground=s.ground(), record_every=500)
+        with s.quiet():
+            said = -float(t.contacts.points[-1, :, 2].min())
+        true, link = depth(robot, t.q[-1])
+        found.add(f"{name}: true depth less that of the points ({link})", "mm", 1e3 * (true - said), most=1.0)
+        found.add(f"{name}: true depth", "mm", 1e3 * true)
+        found.add(f"{name}: deepest point of the summary", "mm", 1e3 * t.summary["deepest_penetration"])
+        found.add(f"{name}: contact points", "", t.summary["contact_points"])
+    return found
+
+
+def depth(robot: rk.Robot, q: np.ndarray) -> tuple[float, str]:
+    """Depth of the deepest point of the collision shapes under z = 0 [m], and its link."""
+    poses = rk.forward_kinematics(robot, q)
+    best = (-math.inf, "")
+    for link in robot.links:
+        for shape in link.collisions if link.body else ():
+            R, p = poses[link.name]
+            at = shape.placement
+            best = max(best, (-_lowest(shape.geometry, R @ at.rotation, R @ at.position + p), link.name))
+    return best
+
+
+def _lowest(geometry, R: np.ndarray, p: np.ndarray) -> float:
+    """z of the lowest point of a shape, in the world."""
+    if isinstance(geometry, Mesh):
+        return float((hull_corners(geometry) @ R.T + p)[:, 2].min())
+    if isinstance(geometry, Cylinder):
+        return float(
+            p[2] - abs(R[2, 2]) * 0.5 * geometry.length - math.hypot(R[2, 0], R[2, 1]) * geometry.radius
+        )
+    points, radius = primitive_points(geometry)
+    return float((points @ R.T + p)[:, 2].min() - radius)

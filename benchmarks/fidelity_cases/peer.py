@@ -1,0 +1,142 @@
+"""The same robots in MuJoCo, on the same contact points.
+
+Each contact point of robokit is a small ball (or a ball of its radius) on a plane; limits and damping of the
+joints are the same, self-collision is off, and ``compiler.degree`` too, so that limits are in radians.
+"stiff" has contacts with a time constant of 2 ms, the least that 1 ms allows (solref), elliptic cones and
+impratio 100, which MuJoCo's manual recommends against slip.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mujoco_model import _geometry, _quat, tree_spec
+
+import robokit as rk
+from robokit.interop import MujocoAdapter
+from robokit.sim.contact_points import contact_points
+
+SMALL = 1e-3
+"""Radius of the ball that stands for a point [m]; the plane lies that much lower."""
+
+
+STIFF = 2e-3
+"""Time constant of stiff contacts [s]; at least two steps."""
+
+
+def there() -> bool:
+    """Whether MuJoCo is installed."""
+    try:
+        import mujoco  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class Peer:
+    """A robot in MuJoCo: set a state, step, look."""
+
+    def __init__(
+        self,
+        robot: rk.Robot,
+        dt: float,
+        stiff: bool = False,
+        friction: float | None = 0.8,
+        shapes: bool = False,
+        joint_friction: bool = False,
+        bounce: float | None = None,
+        max_points: int = 96,
+    ) -> None:
+        import mujoco
+
+        damping = {j.name: j.damping for j in robot.joints}
+        spec = tree_spec(robot, damping)
+        spec.option.timestep = dt
+        sliding = [0.8 if friction is None else friction, 0.005, 0.0001]
+        how: dict[str, Any] = {"friction": sliding}
+        if stiff:
+            spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+            spec.option.impratio = 100.0
+            how["solref"] = [max(STIFF, 2.0 * dt), 1.0]
+        if bounce is not None:
+            how["solref"] = [-1e5, -bounce]
+        if friction is not None:
+            self._ground(spec, robot, how, shapes, max_points)
+        if joint_friction:
+            ours = {j.name: j.friction for j in robot.joints}
+            for joint in spec.joints:
+                joint.frictionloss = ours.get(joint.name, 0.0)
+        self.mujoco, self.model = mujoco, spec.compile()
+        self.data, self.to = mujoco.MjData(self.model), MujocoAdapter(robot, self.model)
+
+    def _ground(self, spec: Any, robot: rk.Robot, how: dict[str, Any], shapes: bool, most: int) -> None:
+        geom = self_mujoco().mjtGeom
+        low = 0.0 if shapes else -SMALL
+        plane = {"type": geom.mjGEOM_PLANE, "size": [0, 0, 1], "pos": [0, 0, low]}
+        spec.worldbody.add_geom(**plane, contype=1, conaffinity=2, **how)
+        bodies = {body.name: body for body in spec.bodies}
+        if shapes:
+            pairs = [(link, shape) for link in robot.links for shape in link.collisions]
+            for k, (link, shape) in enumerate(pairs):
+                at = link.placement @ shape.placement
+                bodies[robot.body_name(link.body)].add_geom(
+                    pos=at.position, quat=_quat(at.rotation), contype=2, conaffinity=1, mass=0, **how,
+                    **_geometry(spec, shape.geometry, f"mesh{k}"),
+                )  # fmt: skip
+            return
+        points = contact_points(robot, most)
+        for i, p, r in zip(points.body, points.position, points.radius, strict=True):
+            bodies[robot.body_name(int(i))].add_geom(
+                type=geom.mjGEOM_SPHERE, size=[float(r) + SMALL, 0, 0], pos=p, contype=2, conaffinity=1,
+                mass=0, **how,
+            )  # fmt: skip
+
+    def start(self, q: Any, v: Any = None) -> None:
+        """Set the state."""
+        self.mujoco.mj_resetData(self.model, self.data)
+        q = np.asarray(q, float)
+        v = np.zeros(self.to.robot.nv) if v is None else np.asarray(v, float)
+        self.data.qpos[:], self.data.qvel[:] = self.to.q(q), self.to.v(q, v)
+
+    def step(self, n: int = 1) -> None:
+        """Take steps."""
+        self.mujoco.mj_step(self.model, self.data, nstep=n)
+
+    @property
+    def q(self) -> np.ndarray:
+        """robokit's q."""
+        return self.to.q_back(self.data.qpos)
+
+    @property
+    def v(self) -> np.ndarray:
+        """robokit's v."""
+        return self.to.v_back(self.q, self.data.qvel)
+
+    def states(self, steps: int, every: int) -> tuple[np.ndarray, np.ndarray]:
+        """q and v now and after each ``every`` steps."""
+        q, v = [self.q], [self.v]
+        for _ in range(steps // every):
+            self.step(every)
+            q.append(self.q)
+            v.append(self.v)
+        return np.array(q), np.array(v)
+
+    @property
+    def warned(self) -> bool:
+        """Whether MuJoCo met a bad state, which it resets."""
+        return any(w.number for w in self.data.warning)
+
+
+def self_mujoco() -> Any:
+    """The module."""
+    import mujoco
+
+    return mujoco
+
+
+def both(look: Any, run: Any) -> dict[str, float | None]:
+    """run(stiff) of MuJoCo at its defaults and stiff, as arguments of a figure; nothing without MuJoCo."""
+    if not look.peer:
+        return {}
+    return {"mujoco": run(False), "stiff": run(True)}

@@ -1,0 +1,128 @@
+"""Rest is rest: a box on a slope, an arm held by friction, robots that have fallen."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import robokit as rk
+from fidelity_cases import scenes as s
+from fidelity_cases.peer import Peer, both
+from fidelity_cases.table import Found, Look, NotYet, case
+
+MU = 0.8
+
+
+@case("slope", "Rest", "A box at 95 % of its friction cone, 60 s")
+def slope(look: Look) -> Found:
+    """A box of 2 kg on a slope whose tangent is 0.95 of the friction coefficient, 0.8, at 1 ms. It settles
+    for 1 s; counted is how far its centre moves in the next 60 s.
+    """
+    found = Found()
+    robot, seconds = s.box(), look.some(60, 10)
+    q0 = s.at_height(robot, 0.05)
+    lines = {}
+    for share in (0.95, 0.5):
+        tilt = s.tilted(share * MU)
+        t = s.fall(robot, q0, duration=1.0 + seconds, ground=s.ground(friction=MU), gravity=tilt)
+        start = int(np.searchsorted(t.t, 1.0))
+        x = np.linalg.norm(t.q[:, 4:7] - t.q[start, 4:7], axis=1)
+
+        def theirs(stiff: bool, tilt: Any = tilt, share: float = share) -> float:
+            peer = Peer(robot.with_gravity(tilt), 1e-3, stiff, MU)
+            peer.start(q0)
+            q, _ = peer.states(1000 * (1 + seconds), 100)
+            moved = np.linalg.norm(q[10:, 4:7] - q[10, 4:7], axis=1)
+            if share > 0.9:
+                lines["MuJoCo, stiff" if stiff else "MuJoCo"] = 0.1 * np.arange(len(moved)), 1e3 * moved
+            return 1e6 * moved[-1]
+
+        them = both(look, theirs)
+        found.add(f"motion in {seconds} s at {share:.0%} of the cone", "µm", 1e6 * x[-1], **them, most=1.0)
+        if share > 0.9:
+            lines["robokit"] = t.t[start:] - 1.0, 1e3 * x[start:]
+    found.plot("slope", "Creep at 95 % of the cone", "s", "mm", lines)
+    return found
+
+
+@case("held_arm", "Rest", "An arm held by the dry friction of its joints, 60 s")
+def held_arm(look: Look) -> Found:
+    """robokit's arm, its joints bent. The dry friction of each joint is 1.05 times the torque of gravity on
+    it (at least 0.1 N m), at 1 ms. Counted is the largest angle by which a joint moves in 60 s after the
+    first.
+    """
+    robot = rk.load_urdf(rk.find_robot("arm"))
+    q0 = np.array(
+        [0.4 * j.lower + 0.6 * j.upper if np.isfinite(j.upper - j.lower) else 0.5 for j in robot.joints]
+    )
+    torque = np.abs(rk.rnea(robot, q0, np.zeros(robot.nv), np.zeros(robot.nv)))
+    joints = [
+        s.replace(j, friction=float(max(1.05 * x, 0.1))) for j, x in zip(robot.joints, torque, strict=True)
+    ]
+    robot = s.replace(robot, joints=tuple(joints))
+    found, seconds = Found(), look.some(60, 10)
+    t = s.fall(robot, q0, duration=1.0 + seconds, ground=s.ground(height=-5.0), record_every=100)
+    moved = np.abs(t.q[10:] - t.q[10]).max(axis=1)
+
+    def theirs(stiff: bool) -> float:
+        peer = Peer(s.with_damping(robot), 1e-3, stiff, None, joint_friction=True)
+        peer.start(q0)
+        q, _ = peer.states(1000 * (1 + seconds), 100)
+        return float(np.abs(q[10:] - q[10]).max())
+
+    found.add(
+        f"largest motion of a joint in {seconds} s", "rad", moved.max(), **both(look, theirs), most=1e-4
+    )
+    found.add("the same in the first second", "rad", np.abs(t.q[:11] - t.q[0]).max())
+    return found
+
+
+@case("fallen", "Rest", "Fallen robots between 10 and 30 s")
+def fallen(look: Look) -> Found:
+    """Robots fall from 2 cm, leaning 4 degrees, at 1 ms. Counted is the largest distance of any body's frame
+    from its place at 10 s, until 30 s: the worst of three falls.
+    """
+    found, lines = Found(), {}
+    end = look.some(30, 14)
+    for label, name in (("humanoid", "humanoid"), ("G1", s.G1)):
+        robot = s.load(name)
+        worst, speed, theirs = 0.0, 0.0, {False: 0.0, True: 0.0}
+        for seed in range(look.some(3, 1)):
+            q0 = rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=seed)
+            t = s.fall(robot, q0, duration=float(end), ground=s.ground(), record_every=100)
+            moved = _moved(robot, t.q)
+            worst, speed = max(worst, moved.max()), max(speed, np.abs(t.v[100:]).max())
+            if seed == 0:
+                lines[f"{label}, robokit"] = t.t[101:], 1e3 * np.maximum(moved[1:], 1e-15)
+            for stiff in (False, True) if look.peer and seed == 0 else ():
+                peer = Peer(s.same_joints(robot), 1e-3, stiff)
+                peer.start(q0)
+                away = _moved(robot, peer.states(1000 * end, 100)[0])
+                theirs[stiff] = max(theirs[stiff], away.max())
+                if not stiff:
+                    lines[f"{label}, MuJoCo"] = t.t[101:], 1e3 * np.maximum(away[1:], 1e-15)
+        them = {"mujoco": 1e3 * theirs[False], "stiff": 1e3 * theirs[True]} if look.peer else {}
+        found.add(f"{label}: largest motion from 10 to {end} s", "mm", 1e3 * worst, **them, most=0.1)
+        found.add(f"{label}: largest speed after 10 s", "rad/s, m/s", speed)
+    found.plot("fallen", "Distance from the place at 10 s", "s", "mm", lines, log="y")
+    if look.peer:
+        found.notes.append("MuJoCo: the first of the falls only.")
+    return found
+
+
+def _moved(robot: rk.Robot, q: np.ndarray) -> np.ndarray:
+    """Largest distance of a body's frame from its place at 10 s, states 0.1 s apart [m]."""
+    if len(q) <= 100:
+        return np.array([np.nan])
+    places = rk.forward_kinematics(robot, q[100:]).position
+    return np.linalg.norm(places - places[:1], axis=-1).max(axis=1)
+
+
+@case("stand", "Rest", "A humanoid that stands")
+def stand(look: Look) -> Found:
+    """The humanoid under PD control of its joints stands for 10 s."""
+    if not s.knows("actuators"):
+        raise NotYet("simulate(actuators=) is not there")
+    raise NotYet("to be written with the example")

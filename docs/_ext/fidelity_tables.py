@@ -1,0 +1,107 @@
+"""What benchmarks/fidelity.py found: `.. fidelity-summary::`; the cases of a topic: `.. fidelity:: Rest`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from generated import ROOT, Generated, table
+from sphinx.application import Sphinx
+
+PLACE = ROOT / "benchmarks" / "fidelity.json"
+MARK = {True: "yes", False: "**no**", None: ""}
+
+
+def number(x: Any) -> str:
+    """A measured figure, None as nothing."""
+    if x is None or isinstance(x, str):
+        return x or ""
+    return f"{x:,.0f}" if abs(x) >= 1e3 and abs(x) < 1e7 else f"{x:.3g}"
+
+
+def wanted(figure: dict[str, Any]) -> str:
+    """What is wanted, as text."""
+    least, most = figure["least"], figure["most"]
+    if least is not None and most is not None:
+        return f"{number(least)} to {number(most)}"
+    return f"≥ {number(least)}" if least is not None else f"≤ {number(most)}" if most is not None else ""
+
+
+def figures(entry: dict[str, Any]) -> list[str]:
+    """The table of a case; columns that would be empty are left out."""
+    rows = entry.get("figures") or []
+    columns = {"wanted": wanted, "robokit": None, "met": None, "mujoco": None, "stiff": None}
+    heads = {"met": "met", "mujoco": "MuJoCo", "stiff": "MuJoCo, stiff"}
+    cells: dict[str, list[str]] = {}
+    for key, text in columns.items():
+        if key == "met":
+            cells[key] = [MARK[row["met"]] for row in rows]
+        else:
+            cells[key] = [text(row) if text else number(row[key]) for row in rows]
+    shown = [key for key in columns if any(cells[key])]
+    if not shown:
+        return []
+    body = [
+        [f"{row['what']}" + (f" [{row['unit']}]" if row["unit"] else ""), *(cells[key][k] for key in shown)]
+        for k, row in enumerate(rows)
+    ]
+    return table(("", *(heads.get(key, key) for key in shown)), body)
+
+
+def verdict(entry: dict[str, Any]) -> tuple[str, str]:
+    """In a word, and how many figures are as wanted."""
+    if "missing" in entry:
+        return "not yet possible", entry["missing"]
+    if "failed" in entry:
+        return "failed", entry["failed"]
+    met = [row["met"] for row in entry["figures"] if row["met"] is not None]
+    if not met:
+        return "", "measured, nothing wanted"
+    return "holds" if all(met) else "**misses**", f"{sum(met)} of {len(met)}"
+
+
+class Summary(Generated):
+    """All cases, each in a line."""
+
+    def rest(self) -> list[str]:
+        """Who measured, and the table."""
+        found = json.loads(self.reads(PLACE).read_text(encoding="utf-8"))
+        rows = [[entry["title"], *verdict(entry), name] for name, entry in found["cases"].items()]
+        when = sorted({(entry["date"], entry["commit"]) for entry in found["cases"].values()})
+        made = f"{found['machine']}; " + "; ".join(f"commit {commit}, {date}" for date, commit in when) + "."
+        return [made, "", *table(("case", "", "figures as wanted", "``--case``"), rows)]
+
+
+class Topic(Generated):
+    """The cases of one topic: what they are, their figures and pictures."""
+
+    required_arguments = 1
+
+    def rest(self) -> list[str]:
+        """The lines."""
+        found = json.loads(self.reads(PLACE).read_text(encoding="utf-8"))
+        lines: list[str] = []
+        for name, entry in found["cases"].items():
+            if entry["topic"] != self.arguments[0]:
+                continue
+            lines += [f".. rubric:: {entry['title']}", "", f"{entry['about']} (``--case {name}``)", ""]
+            if entry.get("quick"):
+                lines += ["*A quick look: fewer and shorter runs.*", ""]
+            for key, words in (("missing", "Not yet possible"), ("failed", "Failed")):
+                if key in entry:
+                    lines += [f"**{words}**: {entry[key]}.", ""]
+            lines += figures(entry)
+            for plot in entry.get("plots", ()):
+                picture = f"fidelity_{plot['name']}.svg"
+                if (ROOT / "docs" / "_static" / picture).exists():
+                    lines += [f".. image:: /_static/{picture}", f"   :alt: {plot['title']}", ""]
+            for note in entry.get("notes", ()):
+                lines += [note, ""]
+        return lines
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_directive("fidelity-summary", Summary)
+    app.add_directive("fidelity", Topic)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,66 @@
+"""benchmarks/fidelity.py and the manual's page: the cases are those of the file, and they run."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def fidelity(monkeypatch):
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    module = importlib.import_module("fidelity")
+    module.load_cases()
+    yield module
+    for name in set(sys.modules) - before:
+        if name.startswith("fidelity") or name in ("measure", "models", "mujoco_model"):
+            sys.modules.pop(name)
+
+
+def test_the_page_shows_the_cases_that_there_are(fidelity):
+    found = json.loads((ROOT / "benchmarks" / "fidelity.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "fidelity.rst").read_text(encoding="utf-8")
+    assert list(found["cases"]) == list(fidelity.CASES), "python benchmarks/fidelity.py --manual"
+    topics = {case.topic for case in fidelity.CASES.values()}
+    assert set(re.findall(r"^\.\. fidelity:: (.+)$", page, re.M)) == topics
+    for name, case in fidelity.CASES.items():
+        entry = found["cases"][name]
+        assert (entry["title"], entry["topic"]) == (case.title, case.topic), name
+        for plot in entry.get("plots", ()):
+            assert (ROOT / "docs" / "_static" / f"fidelity_{plot['name']}.svg").exists(), plot["name"]
+    assert "failed" not in {key for entry in found["cases"].values() for key in entry}
+
+
+@pytest.mark.parametrize("name", ["stopping", "rotor"])
+def test_a_case_runs(fidelity, name):
+    entry = fidelity.one(name, fidelity.Look(quick=True, peer=False), True)
+    assert entry["figures"] and not {"failed", "missing"} & set(entry)
+    assert all(figure["robokit"] is not None for figure in entry["figures"])
+    assert any("robokit" in line for line in fidelity.lines(entry))
+
+
+def test_a_case_that_fails_says_so(fidelity, monkeypatch):
+    def broken(look):
+        raise ValueError("no such robot")
+
+    case = fidelity.CASES["slope"]
+    monkeypatch.setitem(fidelity.CASES, "slope", type(case)("slope", case.topic, case.title, "", broken))
+    entry = fidelity.one("slope", fidelity.Look(), False)
+    assert entry["failed"] == "ValueError: no such robot"
+    assert "failed: ValueError" in "\n".join(fidelity.lines(entry))
+
+
+@pytest.mark.slow
+@pytest.mark.parity
+def test_every_case_runs(fidelity):
+    for name in fidelity.CASES:
+        if name not in ("convergence", "beside", "speed", "deepest"):
+            assert "failed" not in fidelity.one(name, fidelity.Look(quick=True), True), name
