@@ -317,6 +317,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
         found.summary |= {
             "contact_points": len(program.points),
+            "shape_error": program.points.error,
             "deepest_penetration": _finite(deep, np.max),
             "contact_residual_mean": _finite(change / np.maximum(1, batch.reached), np.mean),
         }
