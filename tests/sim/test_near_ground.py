@@ -9,6 +9,7 @@ import numpy as np
 import robokit as rk
 from robokit.engine import Kernel
 from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.sim.contact_shapes import Ball
 from robokit.sim.step import settle
 from robokit.sim.step.near_ground import box_around, lowest, near_ground
 from robokit.spatial import Motion, Vector3
@@ -21,7 +22,7 @@ def test_the_lowest_corner_and_the_fastest_point_bound_all_points():
         n = rng.standard_normal(3)
         n /= np.linalg.norm(n)
         w, u, z = rng.standard_normal(3), rng.standard_normal(3), rng.uniform(-1.0, 1.0)
-        box = box_around([(tuple(x), radius) for x, radius in zip(p.tolist(), r.tolist(), strict=True)])
+        box = box_around([Ball(tuple(x), radius) for x, radius in zip(p.tolist(), r.tolist(), strict=True)])
         height, speed = lowest(box, Vector3(*n), z, Motion(Vector3(*w), Vector3(*u)))
         assert height <= (p @ n + z - r).min() + 1e-12
         assert speed >= np.abs((u + np.cross(w, p - r[:, None] * n)) @ n).max() - 1e-12
@@ -30,7 +31,7 @@ def test_the_lowest_corner_and_the_fastest_point_bound_all_points():
 def test_near_is_what_the_fastest_body_could_throw_at_the_ground():
     law = SimpleNamespace(surfaces=[])
     axes = SimpleNamespace(n=Vector3(0.0, 0.0, 1.0), z=0.101)
-    cube = [((x, y, z), 0.0) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)]
+    cube = [Ball((x, y, z)) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)]
 
     def near(*speeds):  # bodies 1 mm over the ground
         bodies = [

@@ -7,11 +7,13 @@ first sweep a point of a body that is not near cannot be on.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.sim.step.contact import Acting, BodyContact, BodyPoint
+from robokit.sim.contact_shapes import ContactShape
+from robokit.sim.step.contact import Acting, BodyContact
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, guard, maximum, minimum
 
@@ -31,19 +33,19 @@ class Box:
 
     center: Vector3
     half: tuple[Scalar, Scalar, Scalar]
-    margin: float
+    margin: Scalar
 
 
-def box_around(points: Sequence[tuple[Sequence[Scalar], float]]) -> Box:
-    """The box around spheres, given by centres and radii."""
+def box_around(shapes: Sequence[ContactShape]) -> Box:
+    """The box around the centres of what can touch, with the largest radius as a margin."""
+    reaches = [shape.reach() for shape in shapes]
     center, half = [], []
-    for axis in zip(*(p for p, _ in points), strict=True):
-        low = high = axis[0]
-        for x in axis[1:]:
-            low, high = minimum(low, x), maximum(high, x)
+    for axis in zip(*(place for place, _ in reaches), strict=True):
+        low, high = functools.reduce(minimum, axis), functools.reduce(maximum, axis)
         center.append((low + high) * 0.5)
         half.append((high - low) * 0.5)
-    return Box(Vector3(*center), (half[0], half[1], half[2]), max(r for _, r in points))
+    margin = functools.reduce(maximum, [radius for _, radius in reaches])
+    return Box(Vector3(*center), (half[0], half[1], half[2]), margin)
 
 
 def lowest(box: Box, n: Vector3, z: Scalar, V: Motion) -> tuple[Scalar, Scalar]:
@@ -57,19 +59,19 @@ def lowest(box: Box, n: Vector3, z: Scalar, V: Motion) -> tuple[Scalar, Scalar]:
     """
     # A point at c + x is x . n higher than c, and x . (n x omega) faster.
     lower = sum((abs(k) * h for k, h in zip(n, box.half, strict=True)), box.margin)
-    faster = sum((abs(k) * h for k, h in zip(n.cross(V.ang), box.half, strict=True)), 0.0)
+    faster = sum((abs(k) * (h + box.margin) for k, h in zip(n.cross(V.ang), box.half, strict=True)), 0.0)
     speed = abs(n.dot(V.lin + V.ang.cross(box.center))) + faster
     return n.dot(box.center) + z - lower, speed
 
 
 def near_ground(
-    contacts: Sequence[BodyContact], points: Sequence[Sequence[BodyPoint]], V: Sequence[Motion], dt: Scalar
+    contacts: Sequence[BodyContact], points: Sequence[Sequence[ContactShape]], V: Sequence[Motion], dt: Scalar
 ) -> list[Any]:
     """Which of these bodies could touch: conditions; all of them on a ground that is not one plane.
 
     Args:
         contacts: of the bodies.
-        points: of all bodies 0..N.
+        points: what can touch of all bodies 0..N.
         V: their velocities, body coordinates.
         dt: step [s].
     """
@@ -106,8 +108,8 @@ def linear(near: Any, body: BodyContact) -> tuple[ArticulatedInertia, Force]:
 def act(near: Any, body: BodyContact, V: Motion) -> Acting:
     """:meth:`BodyContact.act`; 0 for a body that is not near, its depth too."""
     done = body.act(V)
-    flat = _if(near, [*done.impulse, *done.change, *(x for force in done.forces for x in force)])
-    done.impulse, done.change, rest = _force(flat[:6]), _force(flat[6:12]), flat[12:]
+    flat = _if(near, [*done.impulse, *(x for force in done.forces for x in force)])
+    done.impulse, rest = _force(flat[:6]), flat[6:]
     done.forces = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
     sums = _if(near, [done.pressed, done.pulled, done.outside, done.work, done.depth])
     done.pressed, done.pulled, done.outside, done.work, done.depth = sums
