@@ -89,7 +89,7 @@ def settle(
 
     def solve(K: Any, b: Any, T: Any, tau: Any, v: Rows | None) -> tuple[Rows, list[Motion]]:
         """With the loops' impulses; v is None for a change of y."""
-        sweep = ImplicitSweep(tree, X, K, b, dt, factor=loops is None)
+        sweep = ImplicitSweep(tree, X, K, b, dt)
         return sweep.solve(T, tau) if loops is None else loops.solve(sweep, T, tau, v)
 
     y, V = v, V_before
