@@ -20,6 +20,7 @@ from scipy.spatial.transform import Rotation
 import robokit as rk
 from robokit.sim.contact_points import contact_points
 from robokit.sim.step.joint_forces import STUCK, JointLaw
+from robokit.spatial import Vector3
 
 UP = np.array([0.0, 0.0, 1.0])
 ALONG = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -89,9 +90,10 @@ class DenseStep:
         dense = Dense(self.robot, self.q, v)
         self.at, self.J = np.zeros((len(points), 3)), np.zeros((len(points), 3, self.robot.nv))
         self.body = points.body
-        for m, (name, p, r) in enumerate(zip(points.link, points.position, points.radius, strict=True)):
+        for m, (name, shape) in enumerate(zip(points.link, points.shape, strict=True)):
             P, T = self.robot.link(name).placement, dense.T[name]
-            x = T[:3, :3] @ (P.rotation.T @ (p - P.position)) + T[:3, 3] - r * UP
+            p = np.array([*shape.at(Vector3(*(P.rotation @ T[2, :3])))])
+            x = T[:3, :3] @ (P.rotation.T @ (p - P.position)) + T[:3, 3]
             self.at[m] = x
             self.J[m] = np.hstack([-skew(x), np.eye(3)]) @ dense.J[name]
         self.phi = self.at[:, 2] - self.ground.height

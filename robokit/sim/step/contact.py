@@ -25,13 +25,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.model.tree import Tree
+from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
 from robokit.sim.step.surfaces import Surface
 from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
-
-BodyPoint = tuple[tuple[float, float, float], float]
-"""Position in body coordinates [m] and radius [m]."""
 
 TANGENTIAL = 1.0
 """Stiffness of a bristle over that of the ground."""
@@ -125,7 +123,7 @@ class BodyContact:
     def __init__(
         self,
         i: int,
-        points: Sequence[BodyPoint],
+        points: Sequence[ContactShape],
         axes: Axes,
         mu: Scalar,
         mass: Scalar,
@@ -142,9 +140,8 @@ class BodyContact:
         self.kd_t = self.k_t * dt + law.d * TANGENTIAL**0.5
         self.r = self.k_t / self.kd_t
         n = axes.n
-        # The point of a sphere that would touch first lies under its centre.
-        self.p = [Vector3(*p) - n * r if r else Vector3(*p) for p, r in points]
-        self.phi = [n.dot(Vector3(*p)) + (axes.z - r) for p, r in points]
+        self.p = [shape.at(n) for shape in points]
+        self.phi = [n.dot(p) + axes.z for p in self.p]
         self.reach = [self._reaching(phi) for phi in self.phi]
         self.anchors: list[tuple[Scalar, Scalar]] = []
 

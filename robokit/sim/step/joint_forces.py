@@ -363,6 +363,21 @@ class JointState:
         ]
         return slopes, change
 
+    def hold(self, x: Rows) -> list[list[Scalar]]:
+        """Dry friction stays as it is at x from now on.
+
+        Returns:
+            slopes of what is left, by joint and dof.
+        """
+        for i in range(self.tree.n + 1):
+            for k, s in enumerate(x[i]):
+                c = self.rub[i][k]
+                if not is_zero(c):
+                    moving = self._bristle(i, k, s)[0] if (i, k) in self.wound else s
+                    self.held[i][k] = self.held[i][k] - c * moving
+                    self.rub[i][k] = 0.0
+        return self._law()[0]
+
     def _total(self, x: Rows) -> list[list[Scalar]]:
         return [[a + b for a, b in zip(rub, stops, strict=True)] for rub, stops in self.forces(x)]
 

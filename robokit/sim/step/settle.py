@@ -29,6 +29,7 @@ from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
 from robokit.sim.step.outside import BodyForces
+from robokit.sim.step.pair_impulses import Kicked, Met, meet
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Force, Motion, Transform
 from robokit.spatial.scalars import Scalar, maximum, sqrt
@@ -49,6 +50,7 @@ class Settled:
         outside: forces from outside, by body.
         residual: largest change of a touching body's velocity in the last sweep [m/s].
         loops: what holds the loop joints closed, or None.
+        met: what acts between bodies, or None.
     """
 
     X: Sequence[Transform | None]
@@ -63,6 +65,7 @@ class Settled:
     outside: BodyForces
     residual: Scalar
     loops: LoopKick | None
+    met: Met | None = None
 
 
 def settle(
@@ -125,9 +128,13 @@ def settle(
         change_y, change_V = solve([None] * (tree.n + 1), b, cut, rest, None)
         y = [[s + t for s, t in zip(a, c, strict=True)] for a, c in zip(y, change_y, strict=True)]
         V = [a + c for a, c in zip(V, change_V, strict=True)]
+    met = None
+    if p.pairs is not None:
+        kicked = Kicked(tree, X, V_before, _sum(state.hold(y), drive.slopes()), dt, acting, loops)
+        y, V, met = meet(p.pairs, kicked, y, V)
     return Settled(
         X, v, [list(row) for row in y], V_before, V, acting, state.forces(y),
-        drive.forces(y), drive.limited, outside, sqrt(residual), loops,
+        drive.forces(y), drive.limited, outside, sqrt(residual), loops, met,
     )  # fmt: skip
 
 
