@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from robokit.model.tree import Tree
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Acting, BodyContact
 from robokit.sim.step.ground_contacts import on_ground
@@ -91,6 +92,7 @@ def settle(
     contacts = touching_bodies(p, X, V_before, dt, carried)
     state = JointState(tree, p.joints, q, v, dt, carried)
     drive = p.given.drive(q, v, tau, dt, ahead)
+    spin = rotor_momenta(tree, v, dt)
     outside = p.given.outside(tree, X, tau)
     loops = None if p.loops is None else LoopKick(p.loops, tree, X)
 
@@ -116,7 +118,7 @@ def settle(
         slopes, given = drive.linearise(y)
         before, V_last = y, V
         sweep = ImplicitSweep(tree, X, K, _sum(b, slopes), dt)
-        forces = _sum(rest, given)
+        forces = _sum(_sum(rest, given), spin)
         y, V = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
         w, W = _mean(v, y), _mean_motions(V_before, V)
         if k:
@@ -155,6 +157,16 @@ def touching_bodies(
             at += n
         out.append(body)
     return out
+
+
+def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:
+    """What the rotors' momenta before a kick add to the joint forces that act during it, by joint."""
+    if not tree.armature:
+        return [[0.0] * len(row) for row in v]
+    return [
+        [a * s * (1.0 / dt) if a else 0.0 for a, s in zip(row, rates, strict=True)]
+        for row, rates in zip(tree.armature, v, strict=True)
+    ]
 
 
 def _sum(a: Rows, b: Rows) -> Rows:
