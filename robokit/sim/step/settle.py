@@ -118,7 +118,7 @@ def settle(
         b, rest = state.linearise(y, last=k == p.sweeps - 1)
         slopes, given = drive.linearise(y)
         before, V_last = y, V
-        sweep = ImplicitSweep(tree, X, K, _sum(b, slopes), dt, factor=loops is None)
+        sweep = ImplicitSweep(tree, X, K, _sum(b, slopes), dt)
         forces = _sum(_sum(rest, given), spin)
         y, V = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
         w, W = _mean(v, y), _mean_motions(V_before, V)
