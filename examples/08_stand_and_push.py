@@ -6,9 +6,9 @@ Each joint has a position servo that holds the start, within the limits of effor
     push = rk.Push("chest", (200.0, 0, 0), (0, 0, 0.2), start=10.0, duration=0.2)
     rk.simulate(robot, q0, duration=13.0, ground=True, actuators=stand, pushes=push)
 
-The servo is part of the implicit step, so that the gains may be as large as they are. Nothing balances the robot: it
-stands for as long as its weight is above its feet. The push gives it 40 N s. It tips over its toes and falls, as stiff
-as a statue: the servos hold the joints until the floor bends them.
+The servo is part of the implicit step, so that the gains may be as large as they are. Nothing balances the
+robot: it stands for as long as its weight is above its feet. The push gives it 40 N s. It tips over its toes
+and falls as stiff as a statue.
 
     trajectory.actuator_force         forces of the motors [N m], means between the recorded states
     trajectory.summary["saturated"]   share of the time that each was at a limit
