@@ -58,7 +58,7 @@ class Ground:
     sink: float = 1e-3
     time: float = 0.02
     slip: float | None = None
-    sweeps: int = 2
+    sweeps: int = 3
     shape_error: float = 1e-3
     max_points: int | None = None
     tilt: float | None = None
