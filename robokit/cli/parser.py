@@ -121,6 +121,20 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="M",
         help="of the lowest point; default: %(default)s m",
     )
+    sub.add_argument(
+        "--ground-tilt", type=_number, default=0.0, metavar="DEG", help="the ground descends towards +x"
+    )
+    sub.add_argument("--terrain", metavar="FILE", help="picture of a height field: white is high")
+    sub.add_argument(
+        "--terrain-size",
+        type=_positive,
+        default=10.0,
+        metavar="M",
+        help="longer side; default: %(default)g m",
+    )
+    sub.add_argument(
+        "--terrain-height", type=_positive, default=0.5, metavar="M", help="of white; default: %(default)g m"
+    )
     add_base(sub, "floating")
     add_mimic(sub)
     add_run(sub, 4.0, "fall.html")

@@ -19,6 +19,9 @@ from robokit.errors import RobokitError
 MOST_STEPS = 100_000_000
 """Largest number of steps: an hour of computing. More than that is a typing error."""
 
+STEEPEST = 89.0
+"""Tilt of the ground [degrees]."""
+
 LONGEST = 100_000.0
 """Longest simulation without --dt [s]."""
 
@@ -31,11 +34,31 @@ def fall(arguments: argparse.Namespace) -> int:
         raise RobokitError(
             "a robot with a fixed base does not fall: leave out --base fixed, or take robokit simulate"
         )
+    ground = _ground(arguments)
     robot = load(arguments.robot, arguments.base, arguments.mimic)
     q0 = rk.standing_configuration(
-        robot, height=arguments.height, tilt=math.radians(arguments.tilt), seed=arguments.seed
+        robot, height=arguments.height, tilt=math.radians(arguments.tilt), seed=arguments.seed, ground=ground
     )
-    return _simulate_and_show(arguments, robot, q0, rk.Ground())
+    return _simulate_and_show(arguments, robot, q0, ground)
+
+
+def _ground(arguments: argparse.Namespace) -> Any:
+    """The ground of a fall."""
+    import robokit as rk
+
+    if arguments.terrain is None:
+        if not abs(arguments.ground_tilt) <= STEEPEST:
+            raise RobokitError(
+                f"--ground-tilt {arguments.ground_tilt:g}: take an angle from {-STEEPEST:g} to {STEEPEST:g}"
+            )
+        return rk.Ground(tilt=math.radians(arguments.ground_tilt) or None)
+    if arguments.ground_tilt:
+        raise RobokitError("--ground-tilt and --terrain: take one of them")
+    longer, high = arguments.terrain_size, arguments.terrain_height
+    try:
+        return rk.Ground(terrain=rk.HeightField.from_picture(arguments.terrain, longer, high=high))
+    except rk.ShapeError as error:
+        raise RobokitError(str(error).replace("path: ", "--terrain ", 1)) from error
 
 
 def simulate(arguments: argparse.Namespace) -> int:

@@ -8,18 +8,24 @@ import numpy as np
 
 from robokit.sim.ground import Ground
 
-Layout = tuple[str, bool, int]
-"""(kind, whether it has a friction coefficient of its own, planes of a hull or 1 for a moving plane)."""
+Layout = tuple[str, bool, tuple[int, ...]]
+"""(kind, whether it has a friction coefficient of its own, sizes).
+
+The sizes are the planes of a hull, 1 for a moving plane, and the shape of a height field.
+"""
 
 
 def layouts(ground: Ground) -> tuple[Layout, ...]:
     """What a kernel for this ground is built for."""
     found: list[Layout] = []
     if ground.plane:
-        found.append(("plane", False, int(ground.moves)))
+        found.append(("plane", False, (int(ground.moves),)))
+    if ground.terrain is not None:
+        field = ground.terrain
+        found.append(("field", field.friction is not None, field.heights.shape))
     for solid in ground.shapes:
         size = len(solid.geometry.planes) if solid.kind == "hull" else 0
-        found.append((solid.kind, solid.friction is not None, size))
+        found.append((solid.kind, solid.friction is not None, (size,)))
     return tuple(found)
 
 
@@ -33,6 +39,10 @@ def surface_numbers(ground: Ground) -> list[float]:
     found: list[float] = []
     if ground.plane:
         found += plane_numbers(ground)
+    field = ground.terrain
+    if field is not None:
+        found += [] if field.friction is None else [field.friction]
+        found += [*field.origin, *(1.0 / length for length in field.cell)]
     for solid in ground.shapes:
         shape: Any = solid.geometry
         found += [] if solid.friction is None else [solid.friction]
@@ -48,6 +58,11 @@ def surface_numbers(ground: Ground) -> list[float]:
         else:
             found += [shape.radius, 0.5 * shape.length]
     return found
+
+
+def ground_tables(ground: Ground) -> list[tuple[str, np.ndarray]]:
+    """The tables of a kernel for this ground: the heights of a field."""
+    return [] if ground.terrain is None else [("heights", ground.terrain.heights.ravel())]
 
 
 def plane_numbers(ground: Ground) -> list[float]:

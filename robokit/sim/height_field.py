@@ -79,7 +79,7 @@ class HeightField:
     @staticmethod
     def from_picture(
         path: str | os.PathLike[str],
-        size: Sequence[float] = (10.0, 10.0),
+        size: float | Sequence[float] = 10.0,
         low: float = 0.0,
         high: float = 1.0,
         origin: Sequence[float] | None = None,
@@ -91,7 +91,8 @@ class HeightField:
 
         Args:
             path: a PNG, JPEG, BMP, TGA, GIF, WebP or TIFF file; of 16 bits a pixel, all count.
-            size: lengths along x and y from the first to the last pixel [m].
+            size: lengths along x and y from the first to the last pixel [m], or the longer one, for square
+                pixels.
             low, high: heights of black and white [m].
             origin: (x, y) or (x, y, z) of the lower left pixel [m]; None puts the middle of the picture over
                 the world's origin.
@@ -102,9 +103,9 @@ class HeightField:
         """
         path = path_argument("path", path)
         low, high = real_number("low", low), real_number("high", high)
-        lengths = real_array("size", size, "(2,)")
-        if lengths.shape != (2,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
-            raise ShapeError(f"size: expected two lengths > 0, got {shown(size)}")
+        lengths = real_array("size", size, "() or (2,)")
+        if lengths.shape not in ((), (2,)) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
+            raise ShapeError(f"size: expected one or two lengths > 0, got {shown(size)}")
         try:
             grey = _grey(path)
         except (OSError, ValueError, SyntaxError) as error:
@@ -115,8 +116,9 @@ class HeightField:
                 f"2 x 2 and at most {MOST_HEIGHTS:,} in all"
             )
         heights = low + (high - low) * grey[::-1].T
-        cell = lengths / (np.array(heights.shape) - 1)
-        middle = (-0.5 * float(lengths[0]), -0.5 * float(lengths[1]))
+        cells = np.array(heights.shape) - 1
+        cell = lengths / (cells if lengths.ndim else cells.max())
+        middle = (-0.5 * cells * cell).tolist()
         return HeightField(heights, cell, middle if origin is None else origin, friction)
 
 

@@ -70,6 +70,7 @@ class Batch:
             first_carried(program, q, v).astype(dtype)[None],
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
             *given,
+            *(table[None, None] for table in program.tables()),
         ]
         self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
         self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)

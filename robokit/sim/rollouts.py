@@ -16,6 +16,7 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.closing import closed_start, distances
+from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_batch import Batch, check_room
@@ -146,6 +147,7 @@ def rollout(
     pushes: Any = None,
     out: tuple[np.ndarray, np.ndarray] | None = None,
     dtype: Any = None,
+    self_collision: CollisionPairs | bool | None = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -187,6 +189,7 @@ def rollout(
             rounding: after 200 steps of a fall half the rows are off by less than 2e-5, one in a hundred by
             1e-3 or more. After 1000 steps single falls differ; their mean and spread are the same. The base's
             position is rounded to 6e-8 of its distance from the world's origin.
+        self_collision: as in :func:`robokit.simulate`.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
@@ -210,7 +213,17 @@ def rollout(
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     setup = set_up(
-        robot, duration, dt, ground, integrator, record_every, joint_damping, steps, real, many=True
+        robot,
+        duration,
+        dt,
+        ground,
+        integrator,
+        record_every,
+        joint_damping,
+        steps,
+        real,
+        many=True,
+        self_collision=self_collision,
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]
@@ -300,6 +313,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
         found.summary |= {
             "contact_points": len(program.points),
+            "shape_error": program.points.error,
             "deepest_penetration": _finite(deep, np.max),
             "contact_residual_mean": _finite(change / np.maximum(1, batch.reached), np.mean),
         }

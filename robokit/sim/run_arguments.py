@@ -15,6 +15,7 @@ from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.singular import check_inertia
 from robokit.errors import ShapeError, shown
 from robokit.model.robot import Robot
+from robokit.sim.collide import CollisionPairs, collision_pairs
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
@@ -149,6 +150,7 @@ def set_up(
     steps: int | None = None,
     dtype: str = "float64",
     many: bool = False,
+    self_collision: Any = False,
 ) -> Setup:
     """Check the arguments that simulate and rollout share, and make the step of them.
 
@@ -158,7 +160,8 @@ def set_up(
     if record_every is not None:
         record_every = whole_number("record_every", record_every, 1)
     surface = _surface(robot, ground, many)
-    name, row = method(integrator, surface is not None)
+    pairs = _pairs(robot, self_collision, surface)
+    name, row = method(integrator, surface is not None or pairs is not None)
     chosen = dt is None
     dt = default_step(robot, row.order) if chosen else real_number("dt", dt, above=0.0)
     if steps is None and not duration / dt <= MOST_STEPS:
@@ -173,8 +176,13 @@ def set_up(
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
-    program = Program(robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype)
-    summary: dict[str, Any] = {"dt_chosen": chosen}
+    program = Program(
+        robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype, pairs=pairs
+    )
+    summary: dict[str, Any] = {
+        "dt_chosen": chosen,
+        "self_collision_pairs": 0 if pairs is None else len(pairs),
+    }
     if defaulted:
         summary |= {
             "default_damping": "inertia" if damping is None else damping,
@@ -189,6 +197,21 @@ def no_pushes(integrator: str) -> ShapeError:
     return ShapeError(
         f"pushes: {integrator!r} keeps energy and momentum of passive motion; take 'rkmk4' or 'midpoint'"
     )
+
+
+def _pairs(robot: Robot, given: Any, surface: Ground | None) -> CollisionPairs | None:
+    """The pairs of bodies that are kept apart, or None."""
+    if given is None:
+        given = False
+    if isinstance(given, CollisionPairs):
+        if given.names != tuple(robot.tree.name):
+            raise ShapeError(f"self_collision: these are pairs of {given.robot!r}, not of {robot.name!r}")
+    elif not isinstance(given, bool):
+        raise ShapeError(
+            f"self_collision: expected True, False, None or rk.collision_pairs(robot), got {shown(given)}"
+        )
+    pairs = collision_pairs(robot) if given is True else given
+    return pairs if isinstance(pairs, CollisionPairs) and len(pairs) else None
 
 
 def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:

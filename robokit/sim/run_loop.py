@@ -83,7 +83,7 @@ class Run:
     ) -> None:
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
         self.kernel = program.kernel()
-        self.parameters = program.parameters(dt)
+        self.parameters, self.tables = program.parameters(dt), program.tables()
         self.inputs, self.change = inputs, 0
         self.given = [np.zeros(size) for _, size in program.given.inputs]
         self.controlled = controller is not None or inputs.by_function
@@ -140,7 +140,7 @@ class Run:
 
     def _arguments(self) -> tuple[np.ndarray, ...]:
         q, v, entries, carried = self.state
-        return q, v, self.tau, entries, carried, self.parameters, *self.given
+        return q, v, self.tau, entries, carried, self.parameters, *self.given, *self.tables
 
     def _frame(self, steps: int) -> None:
         """Steps up to the next record."""
@@ -169,7 +169,7 @@ class Run:
         for k in range(steps):
             try:
                 q, v, entries, carried = self.kernel(
-                    q, v, self.tau, entries, carried, self.parameters, *self.given
+                    q, v, self.tau, entries, carried, self.parameters, *self.given, *self.tables
                 )
             except (ShapeError, ArithmeticError):  # not finite; plain floats overflow and divide by 0 instead
                 return max(0, k - 1), (q, v, entries, carried)

@@ -13,6 +13,7 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.closing import closed_start
+from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.pushes import pushes_of
 from robokit.sim.run_arguments import (
@@ -45,6 +46,7 @@ def simulate(
     progress: bool = False,
     actuators: Actuator | Sequence[Actuator] | None = None,
     pushes: Any = None,
+    self_collision: CollisionPairs | bool | None = None,
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
@@ -75,6 +77,9 @@ def simulate(
             of the controller on a driven joint are added to its actuator's, within its limits.
         pushes: forces from outside: ``rk.Push(...)``, tuples (link, wrench, point, start, duration), or a
             list of these.
+        self_collision: whether bodies of the robot keep each other apart: True for the pairs of
+            ``rk.collision_pairs(robot)``, or such pairs after an edit. ``summary["self_collision_pairs"]``
+            says how many act. Bodies are capsules for this.
 
     Returns:
         the trajectory.
@@ -107,7 +112,9 @@ def simulate(
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
     q, v, closing = closed_start(robot, q, v)
-    setup = set_up(robot, duration, dt, ground, integrator, record_every, joint_damping)
+    setup = set_up(
+        robot, duration, dt, ground, integrator, record_every, joint_damping, self_collision=self_collision
+    )
     program = setup.program
     if program.ground is not None and program.points is not None:
         check_start(robot, q, program.points, program.ground)

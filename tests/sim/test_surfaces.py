@@ -28,7 +28,7 @@ SOLIDS = {
 
 def touch(ground: rk.Ground, x: np.ndarray):
     """phi (n,), normals (n, 3) and friction at points (n, 3)."""
-    found = deepest(ground_surfaces(ground), Vector3(*x.T), 0.8)
+    found = deepest(ground_surfaces(ground), Vector3(*x.T), 0.0, 0.8)
     n = np.stack([np.broadcast_to(c, len(x)) for c in found.n], axis=1)
     return np.broadcast_to(found.phi, len(x)), n, found
 

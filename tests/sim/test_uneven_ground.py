@@ -10,7 +10,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, Cylinder, Placement, Sphere
-from robokit.sim.ground_gaps import point_gaps
+from robokit.sim.ground_gaps import gaps, point_gaps
 
 SLOPE = math.radians(35.0)
 DOWN = np.array([math.cos(SLOPE), 0.0, -math.sin(SLOPE)])
@@ -164,12 +164,81 @@ def test_a_box_rests_on_a_box_and_a_box_on_a_ball_falls_off():
     assert run.contact_force[-1, 2] == pytest.approx(m.G, rel=1e-6)
 
 
+def bowl(R: float = 3.0, cell: float = 0.05) -> rk.Ground:
+    """A hollow sphere as a height field."""
+    x = np.arange(-1.5, 1.5 + cell / 2, cell)
+    return rk.Ground(
+        terrain=rk.HeightField(R - np.sqrt(R * R - x[:, None] ** 2 - x**2), cell=cell, origin=(-1.5, -1.5))
+    )
+
+
+def test_a_ball_over_a_bowl_has_the_distance_of_its_radius_from_it():
+    R, ground = 3.0, bowl()
+    x = np.random.default_rng(0).uniform(-1.0, 1.0, (100, 3))
+    x[:, 2] = R - np.sqrt(R * R - x[:, 0] ** 2 - x[:, 1] ** 2) + 0.11
+    expected = R - np.linalg.norm(x - [0, 0, R], axis=1)
+    # Between its heights the field is a chord: at most cell^2 / 4 R below a sphere.
+    np.testing.assert_allclose(gaps(ground, x, 0.1) + 0.1, expected, atol=0.05**2 / (4 * R) + 1e-4)
+
+
+def test_a_ball_rolls_in_a_bowl_with_the_period_of_the_pendulum():
+    """A ball that rolls has 7/5 of its mass: omega^2 = g / (7/5 (R - r)), longer by theta^2 / 16."""
+    robot, q, ground, R = m.ball(), m.ball().neutral(), bowl(), 3.0
+    q[4] = 0.5
+    q = rk.standing_configuration(robot, q=q, ground=ground)
+    run = rk.simulate(robot, q, duration=4.2, ground=ground)
+    x = run.q[:, 4]
+    zeros = run.t[np.flatnonzero(np.diff(np.sign(x)))]
+    theta = math.asin(0.5 / (R - 0.1))
+    period = 2 * math.pi * math.sqrt(1.4 * (R - 0.1) / m.G) * (1 + theta**2 / 16)
+    assert 2.0 * np.diff(zeros)[0] == pytest.approx(period, rel=5e-3)
+    assert np.abs(run.q[:, 5]).max() < 1e-4 and 0.48 < x[-100:].max() < 0.5
+    assert run.summary["energy_balance"] < 1e-9
+
+
+def test_a_field_of_a_plane_is_the_plane_and_is_level_beyond_its_edge():
+    x = np.linspace(-2.0, 2.0, 41)
+    field = rk.HeightField(np.outer(-0.2 * x, np.ones(30)), (0.1, 0.2), (-2.0, -2.9, 0.3))
+    q = m.box().neutral()
+    q[:4], q[6] = (math.cos(0.3), 0.6 * math.sin(0.3), 0.8 * math.sin(0.3), 0.0), 0.7
+    ground = rk.Ground(terrain=field)
+    on_field = rk.simulate(m.box(), q, duration=0.5, ground=ground)
+    on_plane = rk.simulate(m.box(), q, duration=0.5, ground=rk.Ground(height=0.3, tilt=math.atan(0.2)))
+    np.testing.assert_allclose(on_field.q, on_plane.q, atol=1e-12)
+    assert gaps(ground, [9.0, 0.0, 1.0]) == pytest.approx(1.0 - (0.3 - 0.4))
+    assert gaps(ground, [0.0, 99.0, 1.3]) == pytest.approx(math.cos(math.atan(0.2)))
+    many = rk.rollout(m.box(), np.stack([q] * 3), steps=500, ground=ground)
+    np.testing.assert_allclose(many.q[:, 1], on_field.q, atol=1e-12)
+    single = rk.rollout(m.box(), np.stack([q] * 3), steps=500, ground=ground, dtype="float32")
+    np.testing.assert_allclose(single.q[:, 1], on_field.q, atol=1e-4)
+
+
+def test_a_field_of_a_picture_has_its_heights(tmp_path):
+    from PIL import Image
+
+    pixels = np.array([[0, 51, 255], [102, 0, 0]], np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "hills.png")
+    field = rk.HeightField.from_picture(tmp_path / "hills.png", (4.0, 1.0), 1.0, 2.0)
+    np.testing.assert_allclose(field.heights, 1.0 + np.array([[0.4, 0.0], [0.0, 0.2], [0.0, 1.0]]))
+    assert field.cell == (2.0, 1.0) and field.origin == (-2.0, -0.5, 0.0)
+    assert gaps(rk.Ground(terrain=field), [2.0, 0.5, 2.5]) == pytest.approx(0.5 / math.sqrt(1 + 0.4**2 + 1))
+    deep = np.array([[0, 65535], [13107, 0]], np.uint16)
+    Image.fromarray(deep).save(tmp_path / "deep.png")
+    field = rk.HeightField.from_picture(tmp_path / "deep.png", 3.0)
+    np.testing.assert_allclose(field.heights, [[0.2, 0.0], [0.0, 1.0]])
+    assert field.cell == (3.0, 3.0)
+    (tmp_path / "none.png").write_bytes(b"no picture")
+    with pytest.raises(rk.ShapeError, match="no picture of heights"):
+        rk.HeightField.from_picture(tmp_path / "none.png")
+
+
 def test_standing_is_on_the_highest_ground_under_the_robot():
     robot = m.quadruped()
     step = rk.Solid(Box((0.3, 0.3, 0.1)), (0.2, 0.1, 0.05))
     for ground in (
         rk.Ground(shapes=[step]),
         rk.Ground(tilt=0.3, height=0.4),
+        bowl(),
         rk.Ground(shapes=[rk.Solid(Sphere(0.2), (0.2, 0.1, 0.0))], height=-1.0),
     ):
         q = rk.standing_configuration(robot, height=0.01, seed=1, ground=ground)
@@ -224,3 +293,5 @@ def test_a_saved_trajectory_has_its_ground(tmp_path):
     again = rk.Trajectory.load(run.save(tmp_path / "motion.npz"))
     assert again.ground == ground
     assert again.ground != rk.Ground()
+    run.ground = rk.Ground(terrain=rk.HeightField([[0.0, 1.0], [2.0, 4.0]], 0.3, (1, 2, 3), friction=0.1))
+    assert rk.Trajectory.load(run.save(tmp_path / "motion.npz")).ground == run.ground

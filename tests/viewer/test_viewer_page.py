@@ -184,3 +184,22 @@ def test_importing_the_viewer_is_light():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
+
+
+def test_the_ground_is_drawn_as_it_is(shapes):
+    motion = made_up_motion(pendulum(shapes=shapes), duration=0.2)
+    field = rk.HeightField([[0.0, 0.1], [0.2, 0.3], [0.0, 0.0]], cell=0.5)
+    solids = [
+        rk.Solid(Box((1.0, 2.0, 3.0)), (0.0, 0.0, 1.0), rgba=(1.0, 0.0, 0.0, 1.0)),
+        rk.Solid(np.eye(4)[:, :3]),
+    ]
+    motion.ground = rk.Ground(height=0.2, tilt=0.3, shapes=solids, terrain=field, plane=True)
+    data = data_of(page_html(motion))
+    ground, shown = data["ground"], [data["geometries"][node["geometry"]] for node in data["ground"]["nodes"]]
+    assert ground["plane"] and ground["height"] == 0.2
+    np.testing.assert_allclose(ground["normal"], [np.sin(0.3), 0.0, np.cos(0.3)])
+    assert [shape["type"] for shape in shown] == ["mesh", "box", "mesh"]
+    # Four triangles of the field over 1 m by 0.5 m, and the four of the tetrahedron.
+    assert [len(base64.b64decode(shown[k]["faces"])) // 6 for k in (0, 2)] == [4, 4]
+    assert shown[0]["low"] == [0.0, 0.0, 0.0] and ground["nodes"][1]["rgba"] == [1.0, 0.0, 0.0, 1.0]
+    assert {node["role"] for node in data["nodes"]} & {"ground"} == set()

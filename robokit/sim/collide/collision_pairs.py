@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import whole_number
+from robokit.arguments import real_number, whole_number
 from robokit.dynamics import forward_kinematics
-from robokit.errors import ModelError, UnknownName, shown
+from robokit.errors import ModelError, ShapeError, UnknownName, shown
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.collide.body_capsules import LinkCapsule, body_capsules, link_balls, shapes_of
 from robokit.sim.collide.capsule_distance import nearest_points
@@ -50,6 +50,8 @@ class CollisionPairs:
         slack: {pair: overlap of its capsules that is not felt [m]}.
         samples: random configurations that were looked at.
         body_of: {link name: number of its body}.
+        friction: Coulomb coefficient between bodies.
+        restitution: speed after an impact over that before, 0 to 1.
     """
 
     robot: str
@@ -60,6 +62,13 @@ class CollisionPairs:
     slack: dict[tuple[int, int], float]
     samples: int
     body_of: dict[str, int]
+    friction: float = 0.5
+    restitution: float = 0.0
+
+    def __post_init__(self) -> None:
+        real_number("CollisionPairs(friction=...)", self.friction, least=0.0)
+        if real_number("CollisionPairs(restitution=...)", self.restitution, least=0.0) > 1.0:
+            raise ShapeError(f"CollisionPairs(restitution=...): expected 0 to 1, got {self.restitution}")
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -115,6 +124,14 @@ class CollisionPairs:
         if pair not in self.bodies:
             raise ModelError(f"{first!r} and {second!r} are no pair of {self!r}")
         return replace(self, bodies=tuple(p for p in self.bodies if p != pair))
+
+    def with_law(self, friction: float | None = None, restitution: float | None = None) -> CollisionPairs:
+        """The same pairs with another friction or restitution; None leaves it."""
+        return replace(
+            self,
+            friction=self.friction if friction is None else friction,
+            restitution=self.restitution if restitution is None else restitution,
+        )
 
     def _body(self, link: Any) -> int:
         if link not in self.body_of:

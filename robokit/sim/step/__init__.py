@@ -19,6 +19,10 @@ given                actuators and forces from outside, as a step takes them
 loop_wrenches        their forces, for what is reported
 drives               forces of actuators, within their limits
 outside              forces from outside: pushes, wrenches on the base
+pair_shapes          what a step knows of the pairs of bodies that may touch
+nearest_pairs        which bodies touch or are about to
+pair_contact         the law of one contact between two bodies
+pair_impulses        impulses between bodies, equal and opposite
 momentum_projection  momentum kept to rounding
 energy_momentum      energy, momentum and the path of the centre of mass kept to rounding
 books                what a step enters into the ledger, and the momentum that it keeps

@@ -76,6 +76,18 @@ def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
     return impulse
 
 
+def enter_meetings(ledger: Ledger, done: Settled) -> None:
+    """Enter what bodies do to each other: the energy that it takes, and the deepest overlap."""
+    if done.met is None:
+        return
+    taken: Scalar = 0.0
+    for i, f in done.met.impulse.items():
+        if i:
+            taken = taken + (done.V_before[i] + done.V[i]).dot(f)
+    ledger.add("collision", -0.5 * taken)
+    ledger.largest("overlap", done.met.overlap)
+
+
 def enter_outside(p: Problem, ledger: Ledger, done: Settled, dt: Scalar) -> Force | None:
     """Enter the forces from outside of a kick and return their impulse about the centre of mass.
 

@@ -9,7 +9,15 @@ step unstable. A robot that floats keeps its momentum to rounding (momentum_proj
 
 from __future__ import annotations
 
-from robokit.sim.step.books import enter_contacts, enter_joint_work, enter_outside, half_way, keep, total
+from robokit.sim.step.books import (
+    enter_contacts,
+    enter_joint_work,
+    enter_meetings,
+    enter_outside,
+    half_way,
+    keep,
+    total,
+)
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.loop_impulses import project
@@ -34,6 +42,7 @@ def drift_kick_drift(
     enter_joint_work(ledger, half_way(done.before, done.y, dt), done.given, rub, stops)
     p.given.enter_drives(ledger, done.given, done.limited, dt)
     impulse = total(enter_contacts(ledger, p.tree, done), enter_outside(p, ledger, done, dt))
+    enter_meetings(ledger, done)
     q1, v1 = advance(p.tree, qm, done.y, 0.5 * dt)
     if p.loops is not None and done.loops is not None:
         q1, v1 = project(p.loops, p.tree, done.loops.factor, q1, v1)

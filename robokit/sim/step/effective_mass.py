@@ -36,6 +36,14 @@ def effective_masses(robot: Robot, bodies: Sequence[int]) -> list[Any]:
     return found
 
 
+def mobilities(robot: Robot, bodies: Sequence[int]) -> list[Any]:
+    """1 / effective mass of each body [1/kg], 0 of body 0."""
+    moving = tuple(i for i in bodies if i)
+    masses = robot.derived.get(("effective masses", moving), lambda: effective_masses(robot, moving))
+    found = dict(zip(moving, masses, strict=True))
+    return [1.0 / found[i] if i else 0.0 for i in bodies]
+
+
 def effective_inertias(robot: Robot, dofs: Sequence[tuple[int, int]]) -> list[Any]:
     """1 / (H^-1)_jj of the given (joint, dof of the joint) [kg m^2 | kg]; floats, or (B,) for samples."""
     tau: list[list[Any]] = _nothing(robot)

@@ -226,7 +226,7 @@ def held_forces(
     if not p.joints.active and not p.given.layout.drives:
         zero = [[0.0] * len(row) for row in v]
         return p.given.joint_forces(tau), zero, zero
-    done = settle(replace(p, ground=None), q, v, tau, dt, carried, 0.5 * dt)
+    done = settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
     if ledger is not None:
         p.given.enter_drives(ledger, done.given, done.limited, dt)
     return done.given, [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]

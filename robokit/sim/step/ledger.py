@@ -24,12 +24,14 @@ SLOTS = (
     "corrected_k",  # sum of the angular momentum that steps missed and the projection gave back [N m s]
     "corrected_l",  # the same of the linear momentum [N s]
     "corrected_e",  # the same of the energy, of the method that keeps it [J]
+    "collision",  # energy taken by contacts between bodies [J]
+    "overlap",  # deepest overlap of two bodies so far [m]
     "pressed",  # sum of the points' normal impulses [N s]
-    "pulled",  # sum of the impulses that pulled in the last sweep, and were cut [N s]
-    "outside",  # sum of the tangential impulses that left Coulomb's cone there, and were cut [N s]
+    "pulled",  # sum of the points' impulses that pull [N s]
+    "outside",  # sum of what of the tangential impulses lies outside Coulomb's cone [N s]
 )
 
-DISSIPATED = ("contact", "friction", "stops")
+DISSIPATED = ("contact", "friction", "stops", "collision")
 """Entries that add up to the dissipated energy."""
 
 SIZE = len(SLOTS)

@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from robokit.model.tree import Tree
+from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import BodyPoint, GroundLaw
+from robokit.sim.step.contact import GroundLaw
 from robokit.sim.step.given import Given
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.loop_impulses import LoopLaw
 from robokit.sim.step.moving_axes import Rows
+from robokit.sim.step.pair_contact import PairLaw
 from robokit.spatial.scalars import Scalar
 
 
@@ -28,15 +30,17 @@ class Problem:
         sweeps: of the contact step.
         loops: the loop joints, or None.
         given: actuators and forces from outside.
+        pairs: bodies that may touch each other, or None.
     """
 
     tree: Tree
     joints: JointLaw
-    points: Sequence[Sequence[BodyPoint]] = ()
+    points: Sequence[Sequence[ContactShape]] = ()
     ground: GroundLaw | None = None
     sweeps: int = 2
     loops: LoopLaw | None = None
     given: Given = field(default_factory=Given)
+    pairs: PairLaw | None = None
 
 
 Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows, Rows]]

@@ -17,18 +17,22 @@ from robokit.engine import Kernel
 from robokit.model.inertial_parameters import inertias
 from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
+from robokit.sim.collide import CollisionPairs
 from robokit.sim.contact_points import ContactPoints, contact_points
+from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.ground import Ground
-from robokit.sim.ground_inputs import ground_numbers, layouts
+from robokit.sim.ground_inputs import ground_numbers, ground_tables, layouts
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
-from robokit.sim.step.contact import BodyPoint, GroundLaw
-from robokit.sim.step.effective_mass import effective_masses
+from robokit.sim.step.contact import GroundLaw
+from robokit.sim.step.effective_mass import effective_masses, mobilities
 from robokit.sim.step.given import NOTHING, GivenLayout
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
+from robokit.sim.step.pair_contact import PairLaw
+from robokit.sim.step.pair_shapes import pair_shapes
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.surfaces import read_ground
 
@@ -47,6 +51,7 @@ class Program:
         dtype: of the numbers that the kernel computes with, "float64" or "float32".
         given: actuators and forces from outside.
         given_numbers: their parameters, floats or (B,).
+        pairs: bodies that may touch each other, or None.
         points: contact points, or None without a ground.
         by_body: the same by body.
         loops: the loop joints, or None.
@@ -64,16 +69,19 @@ class Program:
     dtype: str = "float64"
     given: GivenLayout = NOTHING
     given_numbers: Sequence[Any] = ()
+    pairs: CollisionPairs | None = None
 
     def __post_init__(self) -> None:
         n = self.robot.nbodies
         self.open = self.robot.parameters is not None
         self.points: ContactPoints | None = None
-        self.by_body: list[list[BodyPoint]] = [[] for _ in range(n + 1)]
+        self.by_body: list[list[ContactShape]] = [[] for _ in range(n + 1)]
         self.corners: list[tuple[int, int]] = []
         """(body, place in its list) of the points that move with the inertia."""
         if self.ground is not None:
-            self.points = contact_points(self.robot, self.ground.max_points)
+            self.points = contact_points(
+                self.robot, self.ground.max_points, self.ground.shape_error, self.ground.only_plane
+            )
             self.by_body = self.points.by_body(n)
             flags = [self.points.of_inertia[self.points.body == i] for i in range(n + 1)]
             self.corners = [(i, int(k)) for i, row in enumerate(flags) for k in np.flatnonzero(row)]
@@ -81,6 +89,7 @@ class Program:
         self.masses: list[Any] = self.robot.derived.get(
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
+        self.shapes = None if self.pairs is None else pair_shapes(self.robot, self.pairs)
         stuck = self.ground is not None and self.ground.slip is None
         anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
         models = loop_models(self.robot)
@@ -106,6 +115,12 @@ class Program:
             numbers += [*ground_numbers(self.ground), k, d, *slip, *mu]
             if self.open:
                 numbers += self.masses
+        if self.pairs is not None and self.shapes is not None:
+            numbers += [
+                self.pairs.friction,
+                self.pairs.restitution,
+                *mobilities(self.robot, self.shapes.bodies),
+            ]
         if self.open:
             numbers += self.joints.gains
         numbers += self.given_numbers
@@ -126,18 +141,29 @@ class Program:
         """Size of the ledger."""
         return ledger.SIZE + self.given.entries
 
-    def problem(self, parameters: Sequence[Any], inputs: Sequence[Any] = ()) -> Problem:
-        """The step's problem for these parameters and inputs, plain numbers or scalars of a kernel."""
+    def problem(self, parameters: Sequence[Any], more: Sequence[Any] = ()) -> Problem:
+        """The step's problem, of plain numbers or scalars of a kernel.
+
+        Args:
+            parameters: as of :meth:`parameters`.
+            more: inputs from outside, and the tables of :meth:`tables`, which may be left out.
+        """
+        n = len(self.given.inputs)
+        inputs, tables = more[:n], more[n:] or self.tables()
         rest = iter(parameters[1:])
         law, tree, joints, points = None, self.robot.tree, self.joints, self.by_body
         if self.ground is not None:
-            height, plane, surfaces = read_ground(self.ground, rest)
+            height, plane, surfaces = read_ground(self.ground, rest, tables)
             k, d = islice(rest, 2)
             slip = None if self.ground.slip is None else next(rest)
             mu, masses = list(islice(rest, len(self.touching))), self.masses
             if self.open:
                 masses = list(islice(rest, len(self.touching)))
             law = GroundLaw(height, k, d, slip, mu, masses, plane, surfaces)
+        pairs = None
+        if self.shapes is not None:
+            friction, restitution, *mobility = islice(rest, 2 + len(self.shapes.bodies))
+            pairs = PairLaw(self.shapes, mobility, friction, restitution)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
         given = self.given.problem(list(islice(rest, len(self.given_numbers))), inputs)
@@ -145,18 +171,18 @@ class Program:
             points = [list(row) for row in points]
             for i, place in self.corners:
                 x, y, z = islice(rest, 3)
-                points[i][place] = ((x, y, z), 0.0)
+                points[i][place] = Ball((x, y, z))
             tree = replace(tree, I=inertias(list(rest)))
-        return Problem(tree, joints, points, law, self.sweeps, self.loops, given)
+        return Problem(tree, joints, points, law, self.sweeps, self.loops, given, pairs)
 
     def text(
-        self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any, *inputs: Any
+        self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any, *more: Any
     ) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
         robot = self.robot
         sums, kept = ledger.Ledger(entries), Carried(self.layout, carried)
         q1, v1 = self.method.step(
-            self.problem(parameters, inputs),
+            self.problem(parameters, more),
             robot.split_q(q),
             robot.split_v(v),
             robot.split_tau(tau),
@@ -173,7 +199,7 @@ class Program:
         stuck = self.ground is None or self.ground.slip is None
         loops = [model.key for model in self.loops.models] if self.loops else None
         uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
-        law = (self.ground is None, stuck, uneven, loops)
+        law = (self.ground is None, stuck, uneven, loops, self.shapes)
         described = (self.name, self.sweeps, self.joints, self.by_body, *law)
         described += (self.given,) if self.given.inputs or self.given.base else ()
         key, text = robot.fingerprint, self.text
@@ -206,9 +232,17 @@ class Program:
                 key=key,
                 feedback={"q_next": "q", "v_next": "v", "ledger_next": "ledger", "carried_next": "carried"},
                 dtype=self.dtype,
+                tables=[(name, len(table)) for name, table in self._named_tables()],
             )
             kernels.setdefault(name, built)
         return kernels[name]
+
+    def tables(self) -> list[np.ndarray]:
+        """What the kernel is given besides, (n,) each and of its dtype: the heights of a ground."""
+        return [np.ascontiguousarray(table, self.dtype) for _, table in self._named_tables()]
+
+    def _named_tables(self) -> list[tuple[str, np.ndarray]]:
+        return [] if self.ground is None else ground_tables(self.ground)
 
     def sample(self, k: int) -> Program:
         """The same step for row k alone: its sample of the robot and its ground."""
@@ -227,5 +261,5 @@ class Program:
         bare.masses = [0.0] * len(self.masses)
         bare.by_body = [list(row) for row in self.by_body]
         for i, place in self.corners:
-            bare.by_body[i][place] = ((0.0, 0.0, 0.0), 0.0)
+            bare.by_body[i][place] = Ball((0.0, 0.0, 0.0))
         return bare

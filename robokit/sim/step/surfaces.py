@@ -6,7 +6,10 @@
     capsule        to the nearest point of its axis, less r                everywhere
     box, cylinder  outside to the nearest point, inside to the nearest face    everywhere
     hull           largest of n . x - d over its planes                    inside, and outside over a face
-    height field   (z - h(x, y)) n_z                                       on the surface; near it to order 2
+    height field   (z - h(x, y)) n_z                                       on the surface
+
+A ball over a height field is measured at the foot of its middle, so that its distance is right to the second
+order of its radius times the field's curvature.
 
 Of several surfaces a point touches the one with the smallest phi. A surface is described by a layout, which a
 kernel is built for, and by numbers, which are its inputs.
@@ -24,7 +27,7 @@ from typing import Any
 from robokit.sim.ground import Ground
 from robokit.sim.ground_inputs import Layout, layouts
 from robokit.spatial import Matrix3, Motion, Vector3
-from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, floor, is_zero, lookup, maximum, minimum, sqrt, where
 
 TINY = 1e-30
 """Added under roots, so that a point in the middle of a ball has a direction."""
@@ -47,7 +50,8 @@ class Touch:
     mu: Scalar | None = None
 
 
-Surface = Callable[[Vector3], Touch]
+Surface = Callable[[Vector3, Scalar], Touch]
+"""(point, radius of the ball about it, which only a height field asks for) -> what is there."""
 
 
 def chosen(condition: Any, a: Vector3, b: Vector3) -> Vector3:
@@ -55,11 +59,11 @@ def chosen(condition: Any, a: Vector3, b: Vector3) -> Vector3:
     return Vector3(*(where(condition, x, y) for x, y in zip(a, b, strict=True)))
 
 
-def deepest(surfaces: Sequence[Surface], x: Vector3, mu: Scalar) -> Touch:
-    """The surface that lies deepest over a point x; ``mu`` is the friction of those that have none."""
+def deepest(surfaces: Sequence[Surface], x: Vector3, r: Scalar, mu: Scalar) -> Touch:
+    """The surface that lies deepest over a ball about x; ``mu`` is the friction of those that have none."""
     best: Touch | None = None
     for surface in surfaces:
-        touch = surface(x)
+        touch = surface(x, r)
         touch.mu = mu if touch.mu is None else touch.mu
         if best is None:
             best = touch
@@ -77,28 +81,28 @@ def deepest(surfaces: Sequence[Surface], x: Vector3, mu: Scalar) -> Touch:
 def plane(n: Vector3, d: Scalar, motion: Motion | None = None) -> Surface:
     """All points with n . x < d; its surface moves as a body of this motion about the world's origin."""
 
-    def at(x: Vector3) -> Touch:
+    def at(x: Vector3, r: Scalar) -> Touch:
         return Touch(n.dot(x) - d, n, None if motion is None else motion.lin + motion.ang.cross(x))
 
     return at
 
 
-def sphere(r: Scalar) -> Surface:
+def sphere(radius: Scalar) -> Surface:
     """A ball about the origin."""
 
-    def at(x: Vector3) -> Touch:
+    def at(x: Vector3, r: Scalar) -> Touch:
         away = sqrt(x.dot(x) + TINY)
-        return Touch(away - r, x * (1.0 / away))
+        return Touch(away - radius, x * (1.0 / away))
 
     return at
 
 
-def capsule(r: Scalar, half: Scalar) -> Surface:
-    """All points within r of the axis from (0, 0, -half) to (0, 0, half)."""
-    ball = sphere(r)
+def capsule(radius: Scalar, half: Scalar) -> Surface:
+    """All points within a radius of the axis from (0, 0, -half) to (0, 0, half)."""
+    ball = sphere(radius)
 
-    def at(x: Vector3) -> Touch:
-        return ball(Vector3(x.x, x.y, x.z - maximum(minimum(x.z, half), -half)))
+    def at(x: Vector3, r: Scalar) -> Touch:
+        return ball(Vector3(x.x, x.y, x.z - maximum(minimum(x.z, half), -half)), r)
 
     return at
 
@@ -106,7 +110,7 @@ def capsule(r: Scalar, half: Scalar) -> Surface:
 def box(half: Vector3) -> Surface:
     """All points with |x| < half, coordinate by coordinate."""
 
-    def at(x: Vector3) -> Touch:
+    def at(x: Vector3, r: Scalar) -> Touch:
         sign = Vector3(*(where(s < 0.0, -1.0, 1.0) for s in x))
         a = Vector3(*(s * t - h for s, t, h in zip(x, sign, half, strict=True)))
         beyond = Vector3(*(maximum(s, 0.0) for s in a))
@@ -125,13 +129,13 @@ def box(half: Vector3) -> Surface:
     return at
 
 
-def cylinder(r: Scalar, half: Scalar) -> Surface:
-    """All points within r of the z axis and half of the plane z = 0."""
+def cylinder(radius: Scalar, half: Scalar) -> Surface:
+    """All points within a radius of the z axis and half of the plane z = 0."""
 
-    def at(x: Vector3) -> Touch:
+    def at(x: Vector3, r: Scalar) -> Touch:
         rho = sqrt(x.x * x.x + x.y * x.y + TINY)
         sign = where(x.z < 0.0, -1.0, 1.0)
-        a, b = rho - r, x.z * sign - half
+        a, b = rho - radius, x.z * sign - half
         out_a, out_b = maximum(a, 0.0), maximum(b, 0.0)
         square = out_a * out_a + out_b * out_b
         outside = square > 0.0
@@ -147,7 +151,7 @@ def cylinder(r: Scalar, half: Scalar) -> Surface:
 def hull(planes: Sequence[tuple[Vector3, Scalar]]) -> Surface:
     """All points below these planes (n, d): n . x < d."""
 
-    def at(x: Vector3) -> Touch:
+    def at(x: Vector3, r: Scalar) -> Touch:
         phi: Scalar = None
         n = Vector3.zero()
         for m, d in planes:
@@ -159,14 +163,56 @@ def hull(planes: Sequence[tuple[Vector3, Scalar]]) -> Surface:
     return at
 
 
+def height_field(
+    heights: Any, shape: tuple[int, int], origin: Vector3, per_cell: tuple[Scalar, Scalar]
+) -> Surface:
+    """All points below heights on a grid, bilinear between them, level beyond the grid.
+
+    Args:
+        heights: a table of nx ny heights, y running first [m].
+        shape: (nx, ny).
+        origin: of the grid; its z is added to all heights [m].
+        per_cell: inverse distances of neighbours along x and y [1/m].
+    """
+
+    def under(x: Scalar, y: Scalar) -> tuple[Scalar, Vector3]:
+        places, shares, inside = [], [], []
+        for s, first, scale, n in zip((x, y), origin, per_cell, shape, strict=False):
+            u = (s - first) * scale
+            kept = maximum(minimum(u, float(n - 1)), 0.0)
+            place = minimum(floor(kept), float(n - 2))
+            places.append(place)
+            shares.append(kept - place)
+            inside.append(where((u < 0.0) | (u > float(n - 1)), 0.0, scale))
+        k, (s, t) = places[0] * float(shape[1]) + places[1], shares
+        a, b = lookup(heights, k), lookup(heights, k + 1.0)
+        c, d = lookup(heights, k + float(shape[1])), lookup(heights, k + float(shape[1] + 1))
+        near, far = a + t * (b - a), c + t * (d - c)
+        along_x = (far - near) * inside[0]
+        along_y = (b - a + s * (d - c - b + a)) * inside[1]
+        up = 1.0 / sqrt(1.0 + along_x * along_x + along_y * along_y)
+        return near + s * (far - near) + origin.z, Vector3(-(along_x * up), -(along_y * up), up)
+
+    def at(x: Vector3, r: Scalar) -> Touch:
+        h, n = under(x.x, x.y)
+        phi = (x.z - h) * n.z
+        if is_zero(r):
+            return Touch(phi, n)
+        foot = x - n * phi
+        h, n = under(foot.x, foot.y)
+        return Touch(n.dot(x - Vector3(foot.x, foot.y, h)), n)
+
+    return at
+
+
 def placed(inner: Surface, R: Matrix3 | None, p: Vector3) -> Surface:
     """A surface at another place: p is its origin, R its axes in the world (None: the world's own)."""
 
-    def at(x: Vector3) -> Touch:
+    def at(x: Vector3, r: Scalar) -> Touch:
         local = x - p
         if R is None:
-            return inner(local)
-        touch = inner(R.transpose_apply(local))
+            return inner(local, r)
+        touch = inner(R.transpose_apply(local), r)
         return Touch(touch.phi, R @ touch.n)
 
     return at
@@ -177,34 +223,38 @@ def placed(inner: Surface, R: Matrix3 | None, p: Vector3) -> Surface:
 Plane = tuple[Vector3, Scalar, Motion | None]
 
 
-def read_ground(ground: Ground, numbers: Iterator[Scalar]) -> tuple[Scalar, Plane | None, list[Surface]]:
+def read_ground(
+    ground: Ground, numbers: Iterator[Scalar], tables: Sequence[Any]
+) -> tuple[Scalar, Plane | None, list[Surface]]:
     """(height of a horizontal plane at rest, any other plane, surfaces of any other ground)."""
     if ground.horizontal:
         return next(numbers), None, []
     if ground.only_plane:
         return 0.0, plane_numbers(int(ground.moves), numbers), []
-    return 0.0, None, surfaces(layouts(ground), numbers)
+    return 0.0, None, surfaces(layouts(ground), numbers, tables)
 
 
-def surfaces(layouts: Sequence[Layout], numbers: Iterator[Scalar]) -> list[Surface]:
-    """Surfaces of these layouts; takes as many numbers as they need."""
-    return [_surface(layout, numbers) for layout in layouts]
+def surfaces(layouts: Sequence[Layout], numbers: Iterator[Scalar], tables: Sequence[Any]) -> list[Surface]:
+    """Surfaces of these layouts; takes as many numbers as they need, and the table of a height field."""
+    return [_surface(layout, numbers, tables) for layout in layouts]
 
 
-def _surface(layout: Layout, numbers: Iterator[Scalar]) -> Surface:
+def _surface(layout: Layout, numbers: Iterator[Scalar], tables: Sequence[Any]) -> Surface:
     kind, own_friction, size = layout
     mu = next(numbers) if own_friction else None
     if kind == "plane":
-        found = plane(*plane_numbers(size, numbers))
+        found = plane(*plane_numbers(size[0], numbers))
+    elif kind == "field":
+        found = height_field(tables[0], (size[0], size[1]), _vector(numbers), (next(numbers), next(numbers)))
     else:
         p = _vector(numbers)
         R = None if kind == "sphere" else Matrix3([list(islice(numbers, 3)) for _ in range(3)])
-        found = placed(_solid(kind, size, numbers), R, p)
+        found = placed(_solid(kind, size[0], numbers), R, p)
     if mu is None:
         return found
 
-    def rubbed(x: Vector3) -> Touch:
-        touch = found(x)
+    def rubbed(x: Vector3, r: Scalar) -> Touch:
+        touch = found(x, r)
         touch.mu = mu
         return touch
 

@@ -1,0 +1,184 @@
+"""Bodies of a robot that touch: momentum, energy, restitution; falls in which nothing folds into itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.model import Capsule, ModelBuilder, Placement, Shape, Sphere
+from robokit.sim.collide.collision_pairs import Gaps
+from robokit.sim.step.carried import Carried
+from robokit.sim.step.integrators import METHODS
+from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.momentum_projection import centroidal_state
+from robokit.sim.step.pair_impulses import conjugate_gradients
+from robokit.sim.step.settle import settle
+from robokit.sim.step.step_kernel import Program
+from robokit.spatial import Vector3
+
+MASSES = (1.0, 2.0)
+
+
+def _sliders() -> rk.Robot:
+    """Two balls on one rail, 0.5 m apart."""
+    builder = ModelBuilder("sliders")
+    builder.link("rail")
+    for k, mass in enumerate(MASSES):
+        ball = (Shape(Sphere(0.1)),)
+        builder.link(f"ball{k}", mass=mass, inertia=np.eye(3) * 0.01, collisions=ball)
+        place = Placement(position=np.array([0.5 * k, 0, 0]))
+        builder.joint(f"slide{k}", "prismatic", "rail", f"ball{k}", place, axis=(1, 0, 0))
+    return builder.build("fixed")
+
+
+def _rods() -> rk.Robot:
+    """Three floating rods on ball joints: they tumble and hit each other."""
+    builder = ModelBuilder("rods")
+    rod = (Shape(Capsule(0.03, 0.4), Placement(position=np.array([0, 0, -0.3]))),)
+    builder.link("hub", mass=1.0, inertia=np.eye(3) * 0.01, collisions=(Shape(Sphere(0.05)),))
+    for k in range(3):
+        inertia = np.diag([0.01, 0.011, 0.001])
+        builder.link(f"rod{k}", mass=0.5 + 0.3 * k, com=(0, 0, -0.3), inertia=inertia, collisions=rod)
+        place = Placement(position=0.1 * np.array([np.cos(2.1 * k), np.sin(2.1 * k), 0.0]))
+        builder.joint(f"ball{k}", "spherical", "hub", f"rod{k}", place)
+    return builder.build("floating")
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize("dt", [2.5e-4, 1e-3, 4e-3])
+def test_balls_driven_at_each_other_bounce_by_their_restitution(restitution, dt):
+    robot = _sliders()
+    pairs = rk.collision_pairs(robot).with_law(restitution=restitution)
+    v0 = np.array([1.0, -0.5])
+    run = rk.simulate(robot, v0=v0, duration=0.4, dt=dt, self_collision=pairs, gravity=(0, 0, 0))
+    v = run.v[-1]
+    assert v @ MASSES == pytest.approx(v0 @ MASSES, abs=1e-13)
+    assert (v[1] - v[0]) / 1.5 == pytest.approx(restitution, abs=0.005)
+    gap = 0.3 + run.q[:, 1] - run.q[:, 0]
+    assert -1e-5 < gap.min() < 1.5 * dt
+    lost = 0.5 * np.array(MASSES) @ (v0**2 - v**2)
+    assert run.summary["dissipated_by_collision"] == pytest.approx(lost, rel=1e-12)
+    assert run.summary["self_collision_pairs"] == 1
+
+
+def test_rods_that_tumble_keep_their_momentum_and_gain_no_energy():
+    robot = _rods()
+    pairs = rk.collision_pairs(robot)
+    hits = 0
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        v0 = np.concatenate([rng.normal(size=6), 6.0 * rng.normal(size=9)])
+        run = rk.simulate(
+            robot, v0=v0, duration=1.0, gravity=(0, 0, 0), self_collision=pairs, integrator="contact"
+        )
+        size = np.abs(run.momentum[0]).max()
+        assert np.abs(run.momentum - run.momentum[0]).max() < 1e-11 * size
+        kinetic = run.energy.kinetic
+        assert np.diff(kinetic).max() < 1e-3 * kinetic[0]
+        hits += run.summary["dissipated_by_collision"] > 0.01 * kinetic[0]
+        gaps = Gaps(robot, pairs.capsules, run.q)
+        for i, j in pairs.bodies:
+            assert min(gaps.nearest(i, j, row) for row in range(0, len(run.t), 5)) > -2e-3
+    assert hits >= 1, "they do not meet: the test tests nothing"
+
+
+def test_a_kick_with_contacts_between_bodies_has_the_momentum_of_one_without():
+    robot = _rods()
+    pairs, rng = rk.collision_pairs(robot), np.random.default_rng(0)
+    law, _ = joint_law(robot, 0.0)
+    program = Program(robot, "contact", METHODS["contact"], law, None, 2, "float64", pairs)
+    problem = program.problem(program.parameters(1e-3).tolist())
+    met = 0
+    for _ in range(60):
+        q = robot.split_q(robot.random_configuration(rng).tolist())
+        v = robot.split_v((3.0 * rng.normal(size=robot.nv)).tolist())
+        tau = robot.split_v([0.0] * robot.nv)
+        with_pairs, without = (
+            settle(p, q, v, tau, 1e-3, Carried(program.layout, [0.0] * program.layout.size))
+            for p in (problem, replace(problem, pairs=None))
+        )
+        h, h0 = (
+            np.array([*centroidal_state(robot.tree, done.X, done.V)[0]]) for done in (with_pairs, without)
+        )
+        changed = np.abs(np.concatenate(with_pairs.y) - np.concatenate(without.y)).max()
+        met += changed > 0.1
+        assert np.abs(h - h0).max() < 1e-13 * (1.0 + changed) * np.abs(h0).max()
+        energy = [
+            sum(0.5 * V.dot(I @ V) for V, I in zip(d.V, robot.tree.I, strict=True))
+            for d in (with_pairs, without)
+        ]
+        assert energy[0] <= energy[1] * (1.0 + 1e-3)  # overlaps are led apart at 0.3 m/s
+    assert met > 3, "they do not meet: the test tests nothing"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_humanoid_does_not_fold_into_itself(seed):
+    robot = m.humanoid()
+    pairs = rk.collision_pairs(robot)
+    q0 = rk.standing_configuration(robot, 0.3, 0.3, seed)
+    deepest = []
+    for self_collision in (False, True):
+        run = rk.simulate(robot, q0, duration=2.5, dt=1e-3, ground=True, self_collision=self_collision)
+        gaps = Gaps(robot, pairs.capsules, run.q)
+        rows = np.arange(len(run.t))
+        of = gaps.of
+        worst = min(gaps.gap(k, n, rows).min() for i, j in pairs.bodies for k in of[i] for n in of[j])
+        deepest.append(-worst)
+        assert run.summary["energy_balance"] < 2e-3 * run.summary["energy_exchanged"]
+    assert deepest[0] > 0.03
+    assert deepest[1] < 0.003
+
+
+def test_conjugate_gradients_solve_a_contact_in_as_many_steps_as_it_has_gains():
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(6, 6))
+    W = A @ A.T / 6
+
+    class One:
+        def __init__(self, first, n, g, c):
+            self.first, self.K = first, c * np.eye(3) + (g - c) * np.outer(n, n)
+
+        def slope(self, u):
+            return Vector3(*(self.K @ list(u)))
+
+    def response(f):
+        u = W @ np.array([x for v in f for x in v])
+        return [Vector3(*u[:3]), Vector3(*u[3:])]
+
+    n = [x / np.linalg.norm(x) for x in rng.normal(size=(2, 3))]
+    contacts = [One(Vector3(*rng.normal(size=3)), n[k], 300.0, 2.0) for k in range(2)]
+    K = np.zeros((6, 6))
+    K[:3, :3], K[3:, 3:] = contacts[0].K, contacts[1].K
+    first = np.array([x for c in contacts for x in c.first])
+    exact = np.linalg.solve(np.eye(6) + K @ W, first)
+    error = []
+    for iterations in (1, 3, 6):
+        f = np.array([x for v in conjugate_gradients(contacts, response, iterations) for x in v])
+        error.append(np.abs(f - exact).max() / np.abs(exact).max())
+        assert f @ W @ f / 2 - f @ W @ exact <= 0.0  # the part of the impulse that acts takes energy
+    assert error[-1] < 1e-6
+
+
+@pytest.mark.parametrize("given", ["yes", 1, {"head": "hand"}])
+def test_self_collision_is_refused_in_words(given):
+    with pytest.raises(rk.ShapeError, match="self_collision: expected True, False, None or"):
+        rk.simulate(_sliders(), self_collision=given)
+
+
+def test_pairs_of_another_robot_are_refused():
+    with pytest.raises(rk.ShapeError, match="not of 'sliders'"):
+        rk.simulate(_sliders(), self_collision=rk.collision_pairs(_rods()))
+
+
+def test_rollouts_move_as_single_runs_do():
+    robot = _rods()
+    rng = np.random.default_rng(0)
+    v0 = np.concatenate([rng.normal(size=(5, 6)), 6.0 * rng.normal(size=(5, 9))], axis=1)
+    options = {"duration": 0.3, "dt": 1e-3, "self_collision": True, "gravity": (0, 0, 0)}
+    many = rk.rollout(robot, v0=v0, **options)
+    one = rk.simulate(robot, v0=v0[3], **options)
+    assert np.abs(many.q[-1, 3] - one.q[-1]).max() < 1e-6
+    assert many.summary["self_collision_pairs"] == len(rk.collision_pairs(robot))
