@@ -192,13 +192,6 @@ def set_up(
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
 
 
-def no_pushes(integrator: str) -> ShapeError:
-    """The error for forces from outside on a robot whose momentum is that of a throw."""
-    return ShapeError(
-        f"pushes: {integrator!r} keeps energy and momentum of passive motion; take 'rkmk4' or 'midpoint'"
-    )
-
-
 def _pairs(robot: Robot, given: Any, surface: Ground | None) -> CollisionPairs | None:
     """The pairs of bodies that are kept apart, or None."""
     if given is None:

@@ -143,11 +143,6 @@ def test_a_box_on_the_ground_slides_when_pushed_enough():
     assert slides.contact_force[-1, 2] == pytest.approx(98.1, rel=1e-2)
 
 
-def test_passive_motion_alone_takes_no_pushes():
-    with pytest.raises(rk.ShapeError, match="keeps energy and momentum"):
-        rk.simulate(m.box(), duration=0.01, integrator="energy_momentum", pushes=("box", (1, 0, 0)))
-
-
 @pytest.mark.parametrize(
     "pushes, words",
     [

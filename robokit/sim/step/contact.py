@@ -118,6 +118,7 @@ class BodyContact:
         p: positions, body coordinates [m].
         phi: heights over the ground [m].
         anchors: bristles at the step's end (they do not move in it) [m]; empty without.
+        near: whether any point could be on (near_ground.py).
     """
 
     def __init__(
@@ -144,6 +145,7 @@ class BodyContact:
         self.phi = [n.dot(p) + axes.z for p in self.p]
         self.reach = [self._reaching(phi) for phi in self.phi]
         self.anchors: list[tuple[Scalar, Scalar]] = []
+        self.near: Any = True
 
     def _reaching(self, phi: Scalar) -> Scalar:
         return where(phi > 0.0, phi / self.dt, self.rho * phi)
@@ -287,6 +289,7 @@ class Acting:
         pulled: sum of those that pull [N s].
         outside: sum of what of the tangential ones lies outside Coulomb's cone [N s].
         work: of a surface that moves [J].
+        depth: of the deepest point [m].
     """
 
     def __init__(self, body: BodyContact) -> None:
@@ -297,6 +300,7 @@ class Acting:
         self.pulled: Any = 0.0
         self.outside: Any = 0.0
         self.work: Any = 0.0
+        self.depth: Any = 0.0
 
     def add(self, m: int, N: Scalar, T: Scalar, at: Velocities) -> None:
         """Enter point m: N along the normal, -T x along the ground."""
@@ -313,6 +317,7 @@ class Acting:
         self.pulled = self.pulled + dt * (pressed - N)
         excess = T * sqrt(at.sliding) - self.body.mu_at(m) * pressed
         self.outside = self.outside + dt * maximum(excess, 0.0)
+        self.depth = maximum(self.depth, -self.body.phi[m])
 
     def point_forces(self) -> list[Vector3]:
         """Of every point, body coordinates [N]."""

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from robokit.model.tree import Tree
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Acting, BodyContact
 from robokit.sim.step.ground_contacts import on_ground
@@ -32,6 +33,7 @@ from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
+from robokit.sim.step.near_ground import act, bend, linear, near_ground
 from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.pair_impulses import Kicked, Met, meet
 from robokit.sim.step.problem import Problem
@@ -91,6 +93,7 @@ def settle(
     contacts = touching_bodies(p, X, V_before, dt, carried)
     state = JointState(tree, p.joints, q, v, dt, carried)
     drive = p.given.drive(q, v, tau, dt, ahead)
+    spin = rotor_momenta(tree, v, dt)
     outside = p.given.outside(tree, X, tau)
     loops = None if p.loops is None else LoopKick(p.loops, tree, X)
 
@@ -107,7 +110,7 @@ def settle(
                 body.look_again(V[i])
             else:
                 body.release(V[i])
-            K[i], impulse = body.linear()
+            K[i], impulse = linear(body.near, body)
             T[i] = T[i] + impulse
         for i, f in enumerate(outside):
             if f is not None:
@@ -115,8 +118,8 @@ def settle(
         b, rest = state.linearise(y, last=k == p.sweeps - 1)
         slopes, given = drive.linearise(y)
         before, V_last = y, V
-        sweep = ImplicitSweep(tree, X, K, _sum(b, slopes), dt, factor=loops is None)
-        forces = _sum(rest, given)
+        sweep = ImplicitSweep(tree, X, K, _sum(b, slopes), dt)
+        forces = _sum(_sum(rest, given), spin)
         y, V = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
         w, W = _mean(v, y), _mean_motions(V_before, V)
         if k:
@@ -126,7 +129,7 @@ def settle(
     for body in contacts:
         change = (V[body.i] - V_last[body.i]).lin
         residual = maximum(residual, change.dot(change))
-    acting = [body.act(V[body.i]) for body in contacts]
+    acting = [act(body.near, body, V[body.i]) for body in contacts]
     met = None
     if p.pairs is not None:
         kicked = Kicked(tree, X, V_before, _sum(state.hold(y), drive.slopes()), dt, acting, loops)
@@ -144,17 +147,26 @@ def touching_bodies(
     if p.ground is None:
         return []
     bodies = [i for i in p.tree.outward() if p.points[i]]
-    out: list[BodyContact] = []
     at = 0
-    for body in on_ground(p.tree, X, bodies, p.points, p.ground, dt):
-        i = body.i
+    contacts = list(on_ground(p.tree, X, bodies, p.points, p.ground, dt))
+    for body, near in zip(contacts, near_ground(contacts, p.points, V, dt), strict=True):
+        i, body.near = body.i, near
         if p.ground.slip is None:
             n = len(p.points[i])
-            body.hold(V[i], carried.anchors[at : at + n])
+            bend(near, body, V[i], carried.anchors[at : at + n])
             carried.anchors[at : at + n] = body.anchors
             at += n
-        out.append(body)
-    return out
+    return contacts
+
+
+def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:
+    """What the rotors' momenta before a kick add to the joint forces that act during it, by joint."""
+    if not tree.armature:
+        return [[0.0] * len(row) for row in v]
+    return [
+        [a * s * (1.0 / dt) if a else 0.0 for a, s in zip(row, rates, strict=True)]
+        for row, rates in zip(tree.armature, v, strict=True)
+    ]
 
 
 def _sum(a: Rows, b: Rows) -> Rows:
