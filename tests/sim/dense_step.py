@@ -65,7 +65,7 @@ class DenseStep:
     ) -> None:
         self.robot, self.dt, self.law, self.ground, self.mass = robot, dt, law, ground, mass
         self.q, self.v = drift(q, v, 0.5 * dt)
-        self.k, self.d = ground.gains(robot)
+        self.k, self.d = ground.gains(robot, 1.0)
         links = contact_points(robot, ground.max_points).link
         self.mu = np.array([ground.coefficient(link) for link in links])
         self._points(self.v, e)
