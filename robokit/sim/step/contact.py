@@ -169,6 +169,7 @@ class BodyContact:
         self.load = [-(self.law.k * phi) for phi in self.phi]
         self.damp = [self.kd for _ in self.phi]
         self.back: list[Scalar] = [0.0 for _ in self.phi]
+        self.hardest = [self.kd_t for _ in self.phi]
 
     def _bounce(self, m: int, vn: Scalar) -> None:
         """A point that arrives fast leaves at the speed that its restitution says: N = damp (back - vn)."""
@@ -178,6 +179,7 @@ class BodyContact:
         self.load[m] = where(fast, damp * back, self.load[m])
         self.damp[m] = where(fast, damp, self.damp[m])
         self.lift[m] = where(fast, -back, self.lift[m])
+        self.hardest[m] = where(fast, damp, self.hardest[m])
 
     # ---- of the surface under point m --------------------------------------------------------------
 
@@ -204,7 +206,8 @@ class BodyContact:
         for m, (at, phi, (ex, ey)) in enumerate(zip(self._speeds(V), self.phi, anchors, strict=True)):
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
-            N = maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0)
+            # Over the ground there is nothing to hold on to, however fast the point comes.
+            N = where(phi < 0.0, maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0), 0.0)
             most = self.mu_at(m) * N / self.k_t
             length = sqrt(ex * ex + ey * ey + 1e-30)
             keep = minimum(most / length, 1.0)
@@ -251,7 +254,7 @@ class BodyContact:
         for m, (at, w, back) in enumerate(zip(speeds, self.w, self.back, strict=True)):
             after = maximum(kept * at.vn + (1.0 - kept) * back, at.vn)
             self.N.append(w * maximum(self._normal(m, after), 0.0))
-            self.c.append(self._damper(self.mu_at(m) * self.N[m], at.sliding))
+            self.c.append(self._damper(m, self.mu_at(m) * self.N[m], at.sliding))
         self._resist_turning(V)
 
     def look_again(self, V: Motion) -> None:
@@ -303,14 +306,14 @@ class BodyContact:
         """The damper of a point that slides, at the speed that its body gains by what friction lacks."""
         s, most = sqrt(at.sliding), self.mu_at(m) * N
         s = s + maximum(self.c[m] * s - self.dt * most, 0.0) / self.mass
-        return self._damper(most, s * s)
+        return self._damper(m, most, s * s)
 
-    def _damper(self, friction: Scalar, square: Scalar) -> Scalar:
+    def _damper(self, m: int, friction: Scalar, square: Scalar) -> Scalar:
         """dt times the damper that gives a friction at a speed of that square, at most a bristle's."""
         slip = self.law.slip
         if slip is not None:
             return self.dt * friction / sqrt(square + slip * slip)
-        return self.dt * minimum(friction / sqrt(square + SLOWEST * SLOWEST), self.kd_t)
+        return self.dt * minimum(friction / sqrt(square + SLOWEST * SLOWEST), self.hardest[m])
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
