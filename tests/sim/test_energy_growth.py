@@ -32,8 +32,8 @@ def test_a_chain_that_explodes_is_stopped_early():
 
 
 @cache
-def _links(count=40):
-    """A floating chain of so many links of 50 mm, which is enough for an explosion at 4 ms."""
+def _links(count=20):
+    """A floating chain of so many links of 50 mm."""
     builder = ModelBuilder("links")
     inertia = np.diag([1.2e-5, 1.2e-5, 5e-6])
     for k in range(count):
@@ -48,21 +48,23 @@ def _links(count=40):
 
 
 def test_rows_that_explode_are_marked_from_where_simulate_stops():
+    """A chain whose links are flung about at 14 rad/s is too wild for 4 ms, from most starts."""
     chain = _links()
     q = rk.standing_configuration(chain, height=0.1, tilt=0.2, seed=1)
-    v = np.zeros((3, chain.nv))
-    v[1, 5] = 0.01
+    v = np.zeros((5, chain.nv))
+    v[:, 6:] = 14.0 * np.random.default_rng(0).normal(size=(5, chain.nv - 6))
     run = {"duration": 1.0, "dt": 4e-3, "ground": rk.Ground()}
-    with pytest.raises(rk.SimulationError) as caught:
-        rk.simulate(chain, q, v[1], **run)
+    with pytest.raises(rk.SimulationError, match="the energy has grown") as caught:
+        rk.simulate(chain, q, v[4], **run)
     with pytest.warns(UserWarning, match="no longer finite or have energy without a cause, row"):
         found = rk.rollout(chain, q, v, **run)
-    assert found.failed.tolist() == [0, 1, 2] and found.summary["rows_of_excess_energy"] == 3
+    assert found.failed.tolist() == [1, 2, 4] and found.summary["rows_of_excess_energy"] == 3
     stopped = caught.value.trajectory.summary["stopped"]["time"]
-    assert found.failed_time[1] == pytest.approx(stopped, abs=0.01)
-    for k in range(3):
+    assert found.failed_time[2] == pytest.approx(stopped, abs=0.01)
+    assert np.isfinite(found.q[:, [0, 3]]).all()
+    for k, time in zip(found.failed, found.failed_time, strict=True):
         row = found.trajectory(k)
-        assert np.isfinite(row.energy.total).all() and row.t[-1] < found.failed_time[k]
+        assert np.isfinite(row.energy.total).all() and row.t[-1] < time
         assert np.isnan(found.q[len(row) :, k]).all() and np.isnan(found.v[len(row) :, k]).all()
 
 
@@ -151,10 +153,11 @@ def test_the_default_step_is_a_millisecond_for_all_robots_but_the_chain():
     for name in ("humanoid", "quadruped", "arm", "double_pendulum", "four_bar"):
         for base in ("fixed", "floating"):
             robot = rk.load_urdf(rk.find_robot(name), base=base)
-            assert 5.0 < turning_rate(robot) < 0.5 * FASTEST
-            assert default_step(robot, 1) == default_step(robot, 4) == LONGEST
+            assert 5.0 < turning_rate(robot) < 0.25 * FASTEST
+            assert default_step(robot, True) == default_step(robot, False) == LONGEST
     chain, _ = _chain()
-    assert default_step(chain, 1) == LONGEST / 16 and default_step(chain, 4) == LONGEST
+    assert default_step(chain, True) == LONGEST / 16 and default_step(chain, False) == LONGEST
+    assert default_step(_links(), True) == LONGEST
 
 
 def test_the_turning_rate_scales_like_a_fall():
