@@ -52,7 +52,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "pushes",
         ),
         ("keyframes", "step"),
-        ("signals",),
+        ("joint_values", "signals"),
         ("driven_joints", "recorded"),
         ("ground_gaps",),
         ("energy_growth", "run_arguments", "trajectory"),

@@ -36,10 +36,16 @@ def aba(tree: Tree, q, qd, tau, f_ext=None) -> list:
     for i in tree.inward():
         p, S = tree.parent[i], tree.joint[i].S
         U[i] = S.of(IA[i])
-        D[i] = ldl([S.T @ column for column in U[i]])
+        rows = [S.T @ column for column in U[i]]
+        rotors = tree.armature[i] if tree.armature else ()
+        for k, rotor in enumerate(rotors):
+            rows[k][k] = rows[k][k] + rotor
+        D[i] = ldl(rows)
         u[i] = [t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
         if p != 0:
-            Ia = without_joint(IA[i], U[i], D[i]).without(S.axes)
+            Ia = without_joint(IA[i], U[i], D[i])
+            if not any(rotors):
+                Ia = Ia.without(S.axes)
             pa = pA[i] + Ia @ c[i] + combine(U[i], ldl_solve(D[i], u[i]))
             IA[p] = IA[p] + X[i].T @ Ia @ X[i]
             pA[p] = pA[p] + X[i].T @ pa

@@ -22,7 +22,10 @@ def composite(tree: Tree, X, I) -> list[list]:
     for i, Ic in composite_inertias(tree, X, I):
         S = tree.joint[i].S
         F = S.of(Ic)
-        _put(H, tree, i, i, [S.T @ column for column in F])
+        block = [S.T @ column for column in F]
+        for k, rotor in enumerate(tree.armature[i] if tree.armature else ()):
+            block[k][k] = block[k][k] + rotor
+        _put(H, tree, i, i, block)
         j = i
         while tree.parent[j] != 0:
             F = [X[j].T @ column for column in F]

@@ -20,7 +20,17 @@ def kinetic_energy(tree: Tree, q, qd):
     for i in tree.outward():
         v.append(tree.X(i, q[i]) @ v[tree.parent[i]] + tree.joint[i].S * qd[i])
         T = T + 0.5 * v[i].dot(tree.I[i] @ v[i])
-    return T
+    return T + rotor_energy(tree, qd)
+
+
+def rotor_energy(tree: Tree, qd):
+    """Kinetic energy of the joints' rotors [J]."""
+    squares = [
+        a * s * s
+        for row, rates in zip(tree.armature, qd, strict=False)
+        for a, s in zip(row, rates, strict=True)
+    ]
+    return 0.5 * sum(squares, 0.0)
 
 
 def potential_energy(tree: Tree, q):

@@ -1,6 +1,6 @@
 """Forward dynamics with closed loops: constraint forces through the sparse factor of H.
 
-    [H  -K^T] [qdd   ]   [tau - C ]        H = L^T D L,  Y = L^-T K^T
+    [H  -K^T] [qdd   ]   [tau - C ]        H = L^T D L,  Y = L^-T K^T  (sparse_factors.py)
     [K   0  ] [lambda] = [-K' qd  ]        A = K H^-1 K^T = Y^T D^-1 Y
 
 Loops may be redundant: a planar four-bar with a hinge in each corner has two loop constraints that matter
@@ -13,19 +13,18 @@ is least in S. What no lambda can meet grows only by b / (e S) an iteration and 
 
 Source: RBDA section 8.5, Y and the elimination of redundant constraints (there by rank, here proximal);
 the iteration, R. T. Rockafellar, "Monotone operators and the proximal point algorithm" (1976).
-Cost: O(n d^2 + n_c n d + n_c^2 n + n_c^3), n_c rows of constraints.
+Cost: O(n + n_c^2 d + n_c^3), n_c rows of constraints on branches of depth d.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
-from robokit.algorithms.bias import bias_forces
-from robokit.algorithms.coupling import reduced_force, reduced_matrix
-from robokit.algorithms.crba import composite
+from robokit.algorithms.aba import aba
+from robokit.algorithms.coupling import coupled_forward_dynamics
+from robokit.algorithms.crba import crba
 from robokit.algorithms.loop_constraints import ClosedLoop
-from robokit.algorithms.ltdl import ltdl, ltdl_solve, solve_transposed, solve_unit
+from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
 from robokit.model.loop_models import LoopModel
 from robokit.model.tree import Tree
 from robokit.spatial.linear import ldl, ldl_solve
@@ -41,44 +40,22 @@ RADIUS = 1.0
 """Angles count as much as lengths on this radius [m], where only lengths or only angles move."""
 
 
-class SparseFactor:
-    """H = L^T D L, with joints that follow others taken out."""
-
-    def __init__(self, tree: Tree, H: Sequence[Sequence[Scalar]]) -> None:
-        self.tree = tree
-        self.parent = tree.dof_parent if tree.coupling is None else tree.coupling.dof_parent
-        self.L, self.D = ltdl(self.parent, H if tree.coupling is None else reduced_matrix(tree, H))
-
-    def solve(self, b: Sequence[Scalar]) -> list[list[Scalar]]:
-        """H^-1 b by joint."""
-        return self._by_joint(ltdl_solve(self.parent, self.L, self.D, reduced_force(self.tree, b)))
-
-    def half(self, b: Sequence[Scalar]) -> list[Scalar]:
-        """L^-T b."""
-        return solve_transposed(self.parent, self.L, reduced_force(self.tree, b))
-
-    def other_half(self, y: Sequence[Scalar]) -> list[list[Scalar]]:
-        """L^-1 D^-1 y by joint."""
-        scaled = [yi / d for yi, d in zip(y, self.D, strict=True)]
-        return self._by_joint(solve_unit(self.parent, self.L, scaled))
-
-    def _by_joint(self, x: Sequence[Scalar]) -> list[list[Scalar]]:
-        full = x if self.tree.coupling is None else self.tree.coupling.full_v(x)
-        return [list(row) for row in self.tree.split_v(full)]
-
-
 class LoopSystem:
     """The constraints of all loops in one configuration, and the mobility A that a factor of H gives them."""
 
-    def __init__(self, factor: SparseFactor, loops: Sequence[ClosedLoop], proximal: float = PROXIMAL) -> None:
+    def __init__(
+        self,
+        factor: SparseFactor | ArticulatedFactor,
+        loops: Sequence[ClosedLoop],
+        proximal: float = PROXIMAL,
+    ) -> None:
         self.factor, self.loops = factor, loops
         self.Y = [factor.half(row) for loop in loops for row in loop.jacobian()]
-        Z = [[y / d for y, d in zip(row, factor.D, strict=True)] for row in self.Y]
         n = len(self.Y)
         self.A: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
         for i in range(n):
             for j in range(i + 1):
-                self.A[i][j] = self.A[j][i] = _dot(self.Y[i], Z[j])
+                self.A[i][j] = self.A[j][i] = factor.product(self.Y[i], self.Y[j])
         self.S = [proximal * s for s in self._scale()]
         damped = [[a + self.S[i] if i == j else a for j, a in enumerate(row)] for i, row in enumerate(self.A)]
         self.damped = ldl(damped)
@@ -105,16 +82,11 @@ class LoopSystem:
 
     def motion(self, forces: Sequence[Scalar]) -> list[list[Scalar]]:
         """H^-1 K^T lambda by joint."""
-        columns = zip(*self.Y, strict=True)
-        return self.factor.other_half([_dot(column, forces) for column in columns])
+        return self.factor.motion(self.Y, forces)
 
     def rates(self, v: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """K v, for velocities by joint."""
         return [x for loop in self.loops for x in loop.rates(v)]
-
-
-def _dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
-    return sum((a * b for a, b in zip(x, y, strict=True)), 0.0)
 
 
 def closed_loops(tree: Tree, models: Sequence[LoopModel], X) -> list[ClosedLoop]:
@@ -130,9 +102,11 @@ def loop_dynamics(
     They hold delta'' = 0 for velocities that the loops allow; f_ext as in the RNEA.
     """
     X = tree.transforms(q)
-    factor = SparseFactor(tree, composite(tree, X, tree.I))
-    C = chain(*bias_forces(tree, q, qd, f_ext))
-    free = factor.solve([t - c for t, c in zip(chain(*tau), C, strict=True)])
+    factor: Factor
+    if tree.coupling is None:
+        free, factor = aba(tree, q, qd, tau), ArticulatedFactor.of(tree, X)
+    else:
+        free, factor = coupled_forward_dynamics(tree, q, qd, tau), SparseFactor(tree, crba(tree, q))
     system = LoopSystem(factor, closed_loops(tree, models, X), proximal)
     product = (x for loop in system.loops for x in loop.velocity_product(qd))
     forces = system.forces([-a - b for a, b in zip(system.rates(free), product, strict=True)])

@@ -14,5 +14,6 @@ collada_text       COLLADA: its text and lists of numbers
 thin               fewer triangles, for display
 hull               the corners of the convex hull, for contact
 hull_error         fewer corners of a hull, to a stated error
+hull_circles       circles among the corners of a hull
 face_planes        planes of a convex hull, few of them with a stated error
 """

@@ -258,6 +258,8 @@ class Robot(Configurations):
         parts: list[Any] = [t.parent, t.gravity]
         if t.coupling is not None:
             parts.append((t.coupling.q_from, t.coupling.v_from))
+        if t.armature:
+            parts.append(t.armature)
         for joint, X in zip(t.joint[1:], t.XT[1:], strict=True):
             parts.append((joint.kind.name, tuple(joint.axis), joint.pitch, X.E.rows, tuple(X.r)))
         for link in self.links:

@@ -55,6 +55,8 @@ class Tree:
         I: rigid inertia of body i in body-i coordinates.
         gravity: acceleration of free fall in world axes [m/s^2].
         coupling: joints that follow others; the recursions do not look at it.
+        armature: inertia of each joint's rotor as the joint feels it, by dof [kg m^2 | kg]; empty for none.
+            It adds to the diagonal of H in what a simulation needs: crba, aba and the kinetic energy.
     """
 
     parent: tuple[int, ...]
@@ -65,6 +67,7 @@ class Tree:
     gravity: tuple[float, float, float] = GRAVITY
     name: tuple[str, ...] = field(default=())
     coupling: Coupling | None = None
+    armature: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.parent or self.parent[0] != -1:

@@ -9,16 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from robokit import disk_cache as cache
+from robokit.meshes.hull_circles import circles
 from robokit.meshes.hull_error import error_of, solid_hull, thinned
 from robokit.model.parts import Link
 from robokit.sim.contact_patches import MOST, patches
-from robokit.sim.contact_shapes import Ball, ContactShape, Lowest, Rim
+from robokit.sim.contact_shapes import Ball, ContactShape, Lowest, Point, Rim, cylinder_points
 
-SAMPLES = 48
+SAMPLES = 96
 """Points of a circle that stand for it where corners beside it are thinned."""
 
 BLEND = 0.25
 """Height over the lowest corner up to which others count, relative to the error."""
+
+ON_IT = 1e-9
+"""Points this deep inside a hull, relative to its size, lie on it."""
 
 
 @dataclass
@@ -33,6 +37,13 @@ class BodySurface:
     exact: list[tuple[Link, ContactShape]]
     hulls: list[tuple[Link, np.ndarray]]
 
+    def with_rims(self, error: float) -> BodySurface:
+        """The same with the circles of hulls as exact shapes besides the corners."""
+        exact = list(self.exact)
+        for link, corners in self.hulls:
+            exact += [(link, rim) for rim in rims_of(corners, error)]
+        return BodySurface(exact, self.hulls)
+
     def on_the_hull(self) -> BodySurface:
         """The same without shapes inside the hull of all: they cannot be the lowest."""
         if len(self.exact) < 2 and not self.hulls:
@@ -43,9 +54,13 @@ class BodySurface:
         hull = solid_hull(np.concatenate([*own, *(corners for _, corners in self.hulls)]))
         if hull is None:
             return self
-        ends = np.cumsum([len(points) for points in own])
-        found = set(np.searchsorted(ends, hull.vertices, side="right").tolist())
-        return BodySurface([item for k, item in enumerate(self.exact) if k in found], self.hulls)
+        size = float(np.ptp(hull.points, axis=0).max())
+        kept: list[tuple[Link, ContactShape]] = []
+        for item, points in zip(self.exact, own, strict=True):
+            depth = -(points @ hull.equations[:, :3].T + hull.equations[:, 3]).max()
+            if depth <= ON_IT * size and all(item[1] != shape for _, shape in kept):
+                kept.append(item)
+        return BodySurface(kept, self.hulls)
 
     def points(self, error: float) -> Iterator[tuple[Link, np.ndarray, float]]:
         """(link, its corners that are kept, their radius) for a plane, within ``error`` [m].
@@ -86,6 +101,7 @@ def shapes_of(
             touch together share a point.
         most: points of the hulls of a link at most.
     """
+    surface = surface.with_rims(error)
     if plane:
         surface = surface.on_the_hull()
     found = list(surface.exact)
@@ -98,6 +114,50 @@ def shapes_of(
                 shape = Lowest(places, radius, BLEND * error)
             found.append((link, shape))
     return found
+
+
+def rims_of(corners: np.ndarray, error: float) -> list[Rim]:
+    """Points on the circles of a hull: of each the lowest, and at flat ends more to stand on."""
+
+    def made() -> list[np.ndarray]:
+        rows = [[*c.center, *c.axis, c.radius, c.flat] for c in circles(corners, error)]
+        return [np.array(rows, dtype=float).reshape(-1, 8)]
+
+    (rows,) = cache.arrays("circles of a hull", ("circles", corners.tobytes(), error), made)
+    found: list[Rim] = []
+    flat: list[np.ndarray] = []
+    for row in rows:
+        other = next((k for k, x in enumerate(flat) if _pair(x, row, error)), None) if row[7] else None
+        if row[7] and other is None:
+            flat.append(row)
+        elif other is not None:
+            center, axis, radius, length = _cylinder(flat.pop(other), row)
+            found += cylinder_points(center, axis, radius, length)
+        else:
+            found.append(Rim(_tuple(row[:3]), _tuple(row[3:6]), float(row[6])))
+    for row in flat:
+        for turn in (0.0, 0.5 * math.pi, math.pi, 1.5 * math.pi):
+            found.append(Rim(_tuple(row[:3]), _tuple(row[3:6]), float(row[6]), turn))
+    return found
+
+
+def _pair(a: np.ndarray, b: np.ndarray, error: float) -> bool:
+    """Whether two circles are the ends of one cylinder."""
+    off = b[:3] - a[:3]
+    across = off - (off @ a[3:6]) * a[3:6]
+    apart = float(np.linalg.norm(across)) + abs(float(a[6] - b[6]))
+    return bool(abs(abs(a[3:6] @ b[3:6]) - 1.0) < 1e-6 and apart <= 0.1 * error)
+
+
+def _cylinder(a: np.ndarray, b: np.ndarray) -> tuple[Point, Point, float, float]:
+    """Centre, axis, radius and length of the cylinder between two circles."""
+    length = float(abs((b[:3] - a[:3]) @ a[3:6]))
+    return _tuple(0.5 * (a[:3] + b[:3])), _tuple(a[3:6]), float(max(a[6], b[6])), length
+
+
+def _tuple(x: np.ndarray) -> Point:
+    a, b, c = x.tolist()
+    return a, b, c
 
 
 def _samples(exact: list[tuple[Link, ContactShape]]) -> list[np.ndarray]:

@@ -4,10 +4,12 @@
     sphere      1, its centre, with its radius
     capsule     2, the ends of its axis, with its radius
     box         8, its corners
-    cylinder    16, eight on each rim
-    mesh        at most 32 corners of its convex hull
+    cylinder    5 that move: the lowest of each rim, and three more of the lower rim to stand on
+    mesh        at most 6 that move, each the lowest of some corners of its convex hull; a
+                polygon of many corners, as a wheel's, has a cylinder's points instead
 
-The points of cylinders and meshes are thinned to max_points in all; those farthest apart stay.
+A mesh's hull is thinned until it is within shape_error of the true one, in every direction. Shapes of one
+body are seen together: what is inside the hull of the others has no points.
 
 If no link has a collision shape, the visual shapes are used. If no link has a shape at all, or the meshes of
 a link cannot be read, the points are the eight corners of the box that has the link's mass and inertia.
@@ -15,7 +17,6 @@ a link cannot be read, the points are the eight corners of the box that has the 
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass, replace
 
@@ -27,9 +28,16 @@ from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from robokit.model.inertia_box import box_edges
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
+from robokit.sim.body_surface import BodySurface, shapes_of
+from robokit.sim.contact_patches import MOST
+from robokit.sim.contact_shapes import Ball, ContactShape, Rim, cylinder_points
 
-RIM = 8
-MOST, LEAST = 32, 2
+LEAST = 2
+"""Points that the hulls of a link have at least, whatever max_points is."""
+
+SHAPE_ERROR = 1e-3
+"""Largest error of a thinned hull by default [m]."""
+
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 
 
@@ -39,11 +47,14 @@ class ContactPoints:
 
     Attributes:
         body: (K,) number of the body.
-        position: (K, 3) in body coordinates [m]; (B, K, 3) for a robot with samples, where some point is
-            a corner of the box of an inertia.
-        radius: (K,) [m]; a sphere's point is its centre.
+        position: (K, 3) in body coordinates [m]: of a ball its centre, else the centre of a ball around all
+            places of the point; (B, K, 3) for a robot with samples, where some point is a corner of the box
+            of an inertia.
+        radius: (K,) of balls and corners [m], else 0.
         link: K link names.
         of_inertia: (K,) whether it is a corner of the box of an inertia, so that another inertia moves it.
+        shape: K shapes, in body coordinates; ``shape[k].at(n)`` is the point for the ground's normal n.
+        error: largest difference of the surface from the true shapes in any direction [m].
     """
 
     body: np.ndarray
@@ -51,35 +62,50 @@ class ContactPoints:
     radius: np.ndarray
     link: tuple[str, ...]
     of_inertia: np.ndarray
+    shape: tuple[ContactShape, ...]
+    error: float = 0.0
 
     def __len__(self) -> int:
         return len(self.body)
 
-    def by_body(self, n: int) -> list[list[tuple[tuple[float, float, float], float]]]:
-        """(position, radius) of the points of each body 0..n, of the first sample where there are some."""
-        rows: list[list[tuple[tuple[float, float, float], float]]] = [[] for _ in range(n + 1)]
-        for i, p, r in zip(self.body, self.sample(0).position, self.radius, strict=True):
-            rows[i].append(((float(p[0]), float(p[1]), float(p[2])), float(r)))
+    def by_body(self, n: int) -> list[list[ContactShape]]:
+        """Shapes of the points of each body 0..n, of the first sample where there are some."""
+        rows: list[list[ContactShape]] = [[] for _ in range(n + 1)]
+        for k, i in enumerate(self.body):
+            rows[i].append(self.shape[k])
         return rows
 
     def sample(self, k: int) -> ContactPoints:
         """The points of sample k."""
-        return self if self.position.ndim == 2 else replace(self, position=self.position[k])
+        if self.position.ndim == 2:
+            return self
+        position = self.position[k]
+        shape = [
+            Ball(tuple(p.tolist())) if moves else s
+            for p, s, moves in zip(position, self.shape, self.of_inertia, strict=True)
+        ]
+        return replace(self, position=position, shape=tuple(shape))
 
     def order(self, n: int) -> list[int]:
         """Numbers of the points, body by body."""
         return [k for i in range(n + 1) for k in np.flatnonzero(self.body == i).tolist()]
 
 
-def contact_points(robot: Robot, max_points: int = 96) -> ContactPoints:
+def contact_points(
+    robot: Robot, max_points: int | None = None, shape_error: float = SHAPE_ERROR, plane: bool = True
+) -> ContactPoints:
     """The robot's contact points, computed once.
 
     Points of links that do not move (body 0) are left out.
 
     Args:
         robot: the robot.
-        max_points: what spheres, capsules and boxes leave of them is spread over cylinders and meshes,
-            at least 2 to each.
+        max_points: what spheres, capsules, boxes and cylinders leave of them is spread over meshes, at least
+            2 to each link; None for no limit. The error of the surface does not depend on it: with fewer
+            points, more corners share one.
+        shape_error: of a mesh's hull, in any direction [m].
+        plane: whether the ground is a plane. If not, each corner is a point of its own, and shapes inside
+            the hull of their body stay, for they may touch where the ground is not flat.
 
     Raises:
         ModelError: a link that touches with the box of its inertia has no mass in some samples.
@@ -87,26 +113,26 @@ def contact_points(robot: Robot, max_points: int = 96) -> ContactPoints:
     Warns:
         UserWarning: meshes that cannot be read, once for the robot; their links touch with other shapes.
     """
-    return robot.derived.get(("contact points", max_points), lambda: _contact_points(robot, max_points))
+    key = ("contact points", max_points, shape_error, plane)
+    return robot.derived.get(key, lambda: _contact_points(robot, max_points, shape_error, plane))
 
 
-def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
+def _contact_points(robot: Robot, max_points: int | None, shape_error: float, plane: bool) -> ContactPoints:
     links = [link for link in robot.links if link.body > 0]
     source = next((s for s in ("collisions", "visuals") if any(getattr(k, s) for k in links)), None)
-    fixed: list[tuple[Link, np.ndarray, float]] = []
-    boxes: dict[int, Link] = {}
-    hulls: list[tuple[Link, np.ndarray]] = []
+    surfaces: dict[int, BodySurface] = {}
+    boxes: list[Link] = []
     unread: list[tuple[Link, Exception]] = []
     for link in links:
         parts = _split(link, getattr(link, source), unread) if source else None
         if parts is None:
             if _has_mass(link):
-                boxes[len(fixed)] = link
-                fixed += [(link, corner, 0.0) for corner in CORNERS]
+                boxes.append(link)
             continue
-        whole, thinned = parts
-        fixed += [(link, p, r) for p, r in whole]
-        hulls += [(link, corners) for corners in thinned]
+        P = link.placement
+        surface = surfaces.setdefault(link.body, BodySurface([], []))
+        surface.exact += [(link, shape.moved(P)) for shape in parts[0]]
+        surface.hulls += [(link, corners @ P.rotation.T + P.position) for corners in parts[1]]
     if unread:
         first, error = unread[0]
         others = len({link.name for link, _ in unread}) - 1
@@ -116,36 +142,48 @@ def _contact_points(robot: Robot, max_points: int) -> ContactPoints:
             "or its inertia's box",
             stacklevel=5,  # the caller of contact_points
         )
-    for (link, corners), chosen in zip(
-        hulls, _spread([c for _, c in hulls], max_points - len(fixed)), strict=True
-    ):
-        fixed += [(link, corners[k], 0.0) for k in chosen]
-    place = [link.placement for link, _, _ in fixed]
-    position = [P.rotation @ p + P.position for P, (_, p, _) in zip(place, fixed, strict=True)]
-    at = np.array(position, dtype=float).reshape(-1, 3)
-    of_inertia = np.zeros(len(fixed), bool)
+    found: list[tuple[Link, ContactShape]] = []
+    for most in range(MOST, LEAST - 1, -1):
+        found = [x for s in surfaces.values() for x in shapes_of(s, shape_error, plane, most)]
+        if max_points is None or len(found) + len(CORNERS) * len(boxes) <= max_points:
+            break
+    return _with_boxes(robot, found, boxes, shape_error if any(s.hulls for s in surfaces.values()) else 0.0)
+
+
+def _with_boxes(
+    robot: Robot, found: list[tuple[Link, ContactShape]], boxes: list[Link], error: float
+) -> ContactPoints:
+    """The points found, and the corners of the boxes of inertias."""
+    K = len(found)
+    reach = [shape.reach()[0] for _, shape in found]
+    at = np.array([*reach, *([[0.0] * 3] * (len(CORNERS) * len(boxes)))], dtype=float).reshape(-1, 3)
     if boxes and robot.samples is not None:
         at = np.tile(at, (robot.samples, 1, 1))
-    for k, link in boxes.items():
-        of_inertia[k : k + len(CORNERS)] = True
-        at[..., k : k + len(CORNERS), :] = _inertia_corners(link)
+    for k, link in enumerate(boxes):
+        start = K + len(CORNERS) * k
+        at[..., start : start + len(CORNERS), :] = _inertia_corners(link)
+    first = at if at.ndim == 2 else at[0]
+    shapes = [shape for _, shape in found] + [Ball(tuple(p)) for p in first[K:].tolist()]
+    of = [link for link, _ in found] + [link for link in boxes for _ in CORNERS]
     return ContactPoints(
-        np.array([link.body for link, _, _ in fixed], dtype=int),
+        np.array([link.body for link in of], dtype=int),
         at,
-        np.array([r for _, _, r in fixed], dtype=float),
-        tuple(link.name for link, _, _ in fixed),
-        of_inertia,
+        np.array([s.radius if isinstance(s, Ball) else 0.0 for s in shapes], dtype=float),
+        tuple(link.name for link in of),
+        np.arange(len(of)) >= K,
+        tuple(shapes),
+        error,
     )
 
 
 def _split(
     link: Link, shapes: tuple[Shape, ...], unread: list[tuple[Link, Exception]]
-) -> tuple[list[tuple[np.ndarray, float]], list[np.ndarray]] | None:
-    """Points that all stay, and corners of cylinders and meshes that may be thinned, in the link frame.
+) -> tuple[list[Ball | Rim], list[np.ndarray]] | None:
+    """Shapes that are what they are, and corners of meshes' hulls, in the link frame.
 
     Meshes that cannot be read are added to ``unread``. None if no other shape is left.
     """
-    points: list[tuple[np.ndarray, float]] = []
+    points: list[Ball | Rim] = []
     hulls: list[np.ndarray] = []
     missing = False
     for shape in shapes:
@@ -159,12 +197,7 @@ def _split(
             else:
                 hulls.append(corners @ P.rotation.T + P.position)
         else:
-            local, radius = primitive_points(shape.geometry)
-            local = local @ P.rotation.T + P.position
-            if isinstance(shape.geometry, Cylinder):
-                hulls.append(local)
-            else:
-                points += [(p, radius) for p in local]
+            points += [point.moved(P) for point in primitive_points(shape.geometry)]
     if missing and not points and not hulls:
         others = link.visuals if shapes is not link.visuals else ()
         simple = tuple(s for s in others if not isinstance(s.geometry, Mesh))
@@ -172,19 +205,15 @@ def _split(
     return points, hulls
 
 
-def primitive_points(shape: Box | Sphere | Cylinder | Capsule) -> tuple[np.ndarray, float]:
-    """(K, 3) points in the shape's frame [m], and their radius [m]."""
+def primitive_points(shape: Box | Sphere | Cylinder | Capsule) -> list[Ball | Rim]:
+    """Contact points in the shape's frame."""
     if isinstance(shape, Sphere):
-        return np.zeros((1, 3)), shape.radius
+        return [Ball((0.0, 0.0, 0.0), shape.radius)]
     if isinstance(shape, Capsule):
-        h = 0.5 * shape.length
-        return np.array([[0.0, 0.0, -h], [0.0, 0.0, h]]), shape.radius
+        return [Ball((0.0, 0.0, h * shape.length), shape.radius) for h in (-0.5, 0.5)]
     if isinstance(shape, Box):
-        return 0.5 * CORNERS * np.array(shape.size), 0.0
-    turns = 2.0 * math.pi / RIM * np.arange(RIM)
-    rim = shape.radius * np.stack([np.cos(turns), np.sin(turns), np.zeros(RIM)], axis=1)
-    end = np.array([0.0, 0.0, 0.5 * shape.length])
-    return np.concatenate([rim - end, rim + end]), 0.0
+        return [Ball(tuple(corner)) for corner in (0.5 * CORNERS * np.array(shape.size)).tolist()]
+    return list(cylinder_points((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), shape.radius, shape.length))
 
 
 def _has_mass(link: Link) -> bool:
@@ -212,27 +241,3 @@ def _inertia_corners(link: Link) -> np.ndarray:
 def _turned(R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """R p for points (..., 3)."""
     return R[..., 0] * p[..., :1] + R[..., 1] * p[..., 1:2] + R[..., 2] * p[..., 2:]
-
-
-def _spread(hulls: list[np.ndarray], budget: int) -> list[list[int]]:
-    """Farthest-point sampling of several hulls at once: the next point goes where the largest gap is."""
-    chosen: list[list[int]] = []
-    gaps: list[np.ndarray] = []
-    for corners in hulls:
-        first = int(np.argmax(((corners - corners.mean(axis=0)) ** 2).sum(axis=1)))
-        chosen.append([first])
-        gaps.append(np.linalg.norm(corners - corners[first], axis=1))
-    spent = len(hulls)
-    while True:
-        open_hulls = [
-            k
-            for k, row in enumerate(chosen)
-            if len(row) < MOST and gaps[k].max() > 0.0 and (spent < budget or len(row) < LEAST)
-        ]
-        if not open_hulls:
-            return chosen
-        k = max(open_hulls, key=lambda k: (len(chosen[k]) < LEAST, gaps[k].max()))
-        new = int(np.argmax(gaps[k]))
-        chosen[k].append(new)
-        spent += 1
-        gaps[k] = np.minimum(gaps[k], np.linalg.norm(hulls[k] - hulls[k][new], axis=1))

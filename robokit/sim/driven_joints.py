@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array
-from robokit.errors import ShapeError, UnknownName, shown
+from robokit.errors import ShapeError
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, Torque
+from robokit.sim.actuators import Actuator
+from robokit.sim.joint_values import by_joint, driven, label_of
 from robokit.sim.signals import Layout, Signal
 from robokit.sim.step.drives import Drive
 from robokit.sim.step.effective_mass import effective_inertias
@@ -35,7 +35,6 @@ class DrivenJoints:
         joints: the joints.
         drives: what the step's text depends on.
         rows: B where gains or targets differ from row to row of a rollout, else None.
-        armature: {joint name: rotor inertia}, those above 0.
         by_function: whether a target is a function of the state.
     """
 
@@ -66,35 +65,27 @@ class DrivenJoints:
         self.joints: list[Joint] = []
         self.drives: list[Drive] = []
         self.rows: int | None = None
-        self.armature: dict[str, float] = {}
         self._numbers: list[Any] = []
         self._units: list[tuple[str, np.ndarray, np.ndarray, np.ndarray, dict[str, Signal]]] = []
         """(kind, kp, factor of target velocities, largest speed, signals) of each actuator."""
         for k, actuator in enumerate(actuators):
-            label = (
-                f"actuators[{k}]: {type(actuator).__name__}"
-                if len(actuators) > 1
-                else type(actuator).__name__
-            )
-            self._add(label, actuator, q0)
+            self._add(label_of(actuators, k), actuator, q0)
         for number, joint in enumerate(self.joints):
             if joint in self.joints[:number]:
                 raise ShapeError(f"actuators: joint {joint.name!r} is driven twice")
 
     def _add(self, label: str, actuator: Actuator, q0: np.ndarray) -> None:
         robot = self.robot
-        joints = _driven(label, robot, actuator)
+        joints = driven(label, robot, actuator)
         names = tuple(joint.name for joint in joints)
         v_at = [joint.v_slice.start for joint in joints]
         q_at = [joint.q_slice.start for joint in joints]
         gains = {
-            name: self._by_joint(f"{label}({name}=...)", getattr(actuator, name), names, v_at)
+            name: self._by_joint(f"{label}({name}=...)", getattr(actuator, name), joints)
             for name in actuator.gains
         }
-        rotors = f"{label}(armature=...)", actuator.armature, names, v_at, [0.0] * len(names)
-        armature = self._by_joint(*rotors)
-        effort = self._limits(f"{label}(effort=...)", actuator.effort, joints, v_at, "effort")
-        speed = self._limits(f"{label}(max_velocity=...)", actuator.max_velocity, joints, v_at, "velocity")
+        effort = self._limits(f"{label}(effort=...)", actuator.effort, joints, "effort")
+        speed = self._limits(f"{label}(max_velocity=...)", actuator.max_velocity, joints, "velocity")
         zeros = np.zeros(len(joints))
         kp, kd = gains.get("kp", zeros), gains.get("kd", gains.get("gain", zeros))
         mass = np.stack(
@@ -105,11 +96,6 @@ class DrivenJoints:
             servo = bool((follow[..., k] > 0.0).any())
             limits = [bool(np.isfinite(x[..., k]).any()) for x in (effort, speed)]
             self.drives.append(Drive(joint.body, servo, *limits))
-            rotor = armature[..., k]
-            if rotor.ndim:
-                raise ShapeError(f"{label}(armature=...): expected one number a joint, got one a row")
-            if rotor:
-                self.armature[joint.name] = float(rotor)
             limit, fastest = (np.minimum(x[..., k], ENDLESS) for x in (effort, speed))
             own = {"kp": kp[..., k], "b": b[..., k], "lag": lag[..., k], "effort": limit, "speed": fastest}
             own["mass"] = mass[..., k]
@@ -146,43 +132,17 @@ class DrivenJoints:
             self.rows = rows
 
     def _by_joint(
-        self,
-        what: str,
-        value: Any,
-        names: tuple[str, ...],
-        at: list[int],
-        default: Sequence[float] | None = None,
+        self, what: str, value: Any, joints: Sequence[Joint], default: Sequence[float] | None = None
     ) -> np.ndarray:
-        """Gains or limits of the driven joints, (n,) or (B, n); a mapping may leave out defaults."""
-        n = len(names)
-        if isinstance(value, Mapping):
-            for name in value:
-                if name not in names:
-                    raise UnknownName("driven joint", name, names, f"({what})")
-            given = dict(zip(names, default, strict=True)) if default is not None else {}
-            given |= value
-            for name in names:
-                if name not in given:
-                    raise ShapeError(f"{what}: joint {name!r} is driven and has no value")
-            value = [given[name] for name in names]
-        array = real_array(what, value, f"(), ({n},) or (B, {n})")
-        if array.ndim == 0:
-            return np.full(n, float(array))
-        if array.shape[-1] == self.robot.nv != n:
-            array = array[..., at]
-        if array.ndim > 2 or array.shape[-1] != n:
-            raise ShapeError(f"{what}: expected shape (), ({n},) or (B, {n}), got {np.shape(value)}")
+        array = by_joint(what, value, joints, self.robot.nv, default)
         self._count(what, len(array) if array.ndim == 2 else None)
         return array
 
-    def _limits(
-        self, what: str, value: Any, joints: Sequence[Joint], at: list[int], attribute: str
-    ) -> np.ndarray:
+    def _limits(self, what: str, value: Any, joints: Sequence[Joint], attribute: str) -> np.ndarray:
         """Limits (n,) or (B, n), inf for none; those of the description where none are given."""
-        names = tuple(joint.name for joint in joints)
         found = [getattr(joint, attribute) or math.inf for joint in joints]
         if value is not None:
-            return self._by_joint(what, value, names, at, found)
+            return self._by_joint(what, value, joints, found)
         zero = [joint.name for joint in joints if not getattr(joint, attribute)]
         if zero:
             warnings.warn(
@@ -254,34 +214,3 @@ def servo_numbers(kp: Any, kd: Any, mass: Any, dt: float) -> tuple[np.ndarray, n
     R = kp * dt * dt / mass
     extra = kp * dt * (2.0 * R / (1.0 + 2.0 * R))
     return alpha * kd + extra, (1.0 - alpha) * kd, kd + extra + 0.0 * mass
-
-
-def _driven(label: str, robot: Robot, actuator: Actuator) -> list[Joint]:
-    """The joints of an actuator: those named, those that its gains name, or all that can be driven."""
-    named = next((g for name in actuator.gains if isinstance(g := getattr(actuator, name), Mapping)), None)
-    names = actuator.joints if actuator.joints is not None else named
-    if names is None and isinstance(actuator, Torque) and isinstance(actuator.target, Mapping):
-        names = actuator.target
-    if names is None:
-        found = [j for j in robot.joints if _can_be_driven(robot, j)]
-        if not found:
-            raise ShapeError(f"{label}: robot {robot.name!r} has no joint of one degree of freedom")
-        return found
-    known = [joint.name for joint in robot.joints]
-    out = []
-    for name in names:
-        if name not in known:
-            raise UnknownName("joint that can be driven", name, known, f"in robot {robot.name!r} ({label})")
-        joint = robot.joint(name)
-        if not _can_be_driven(robot, joint):
-            raise ShapeError(
-                f"{label}: joint {shown(name)} is {joint.kind}; actuators drive joints of one degree of "
-                "freedom, a controller or tau= the others"
-            )
-        out.append(joint)
-    return out
-
-
-def _can_be_driven(robot: Robot, joint: Joint) -> bool:
-    kind = robot.tree.joint[joint.body].kind
-    return kind.nv == 1 and kind.nq == 1

@@ -40,7 +40,10 @@ class Ground:
         slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
             it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
         sweeps: solves of a time step, 1 to 50. 1 takes half the time, for dt <= 1 ms.
-        max_points: contact points of a robot; meshes and cylinders share what other shapes leave.
+        shape_error: largest difference of the surface that touches from the hulls of the meshes, in any
+            direction [m].
+        max_points: contact points of a robot; meshes share what other shapes leave. None for as many as
+            hold every face, at most six a mesh. The shape's error does not depend on it.
         tilt: angle by which the plane descends towards +x [rad].
         normal: of the plane, upward, of any length; instead of a tilt.
         velocity: of a belt: the surface of the plane moves along itself, the plane stays, (3,) [m/s].
@@ -55,8 +58,9 @@ class Ground:
     sink: float = 1e-3
     time: float = 0.02
     slip: float | None = None
-    sweeps: int = 2
-    max_points: int = 96
+    sweeps: int = 3
+    shape_error: float = 1e-3
+    max_points: int | None = None
     tilt: float | None = None
     normal: Sequence[float] | None = None
     velocity: Sequence[float] = (0.0, 0.0, 0.0)
@@ -70,13 +74,14 @@ class Ground:
         mu = {link: _plain(x) for link, x in mu.items()} if isinstance(mu, Mapping) else _plain(mu)
         object.__setattr__(self, "friction", mu)
         self.rows  # noqa: B018  (raises where there are several)
-        for name in ("sink", "time"):
+        for name in ("sink", "time", "shape_error"):
             real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
         real_number("Ground(height=...)", self.height)
         if self.slip is not None:
             real_number("Ground(slip=...)", self.slip, above=0.0)
         whole_number("Ground(sweeps=...)", self.sweeps, 1, MAX_SWEEPS)
-        whole_number("Ground(max_points=...)", self.max_points, 1)
+        if self.max_points is not None:
+            whole_number("Ground(max_points=...)", self.max_points, 1)
         self._check_surfaces()
 
     def _check_surfaces(self) -> None:

@@ -11,9 +11,10 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
+from robokit.sim.contact_shapes import Ball
 from robokit.sim.ground import Ground
 from robokit.sim.ground_inputs import ground_tables, layouts, surface_numbers
-from robokit.sim.recorded import heights, row_heights
+from robokit.sim.recorded import heights, placed, row_heights
 from robokit.sim.solids import Hull
 from robokit.sim.step.surfaces import Surface, deepest, surfaces
 from robokit.spatial import Vector3
@@ -37,23 +38,33 @@ def gaps(ground: Ground, x: Any, radius: Any = 0.0) -> np.ndarray:
 def point_gaps(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> np.ndarray:
     """The same of the contact points in the configuration q (nq,), (K,) [m]."""
     if ground.horizontal:
-        return heights(robot, q.tolist(), points.body, points.position) - points.radius - ground.height
-    return gaps(ground, _places(robot, q, points), points.radius)
+        return heights(robot, q.tolist(), points) - ground.height
+    return _gaps(robot, q, points, ground_surfaces(ground))
 
 
 def row_gaps(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> np.ndarray:
     """The same for every row of q (B, nq), of points (K, 3) or (B, K, 3): (B, K) [m]."""
     if ground.horizontal:
-        return row_heights(robot, q, points.body, points.position) - points.radius - ground.height
-    return gaps(ground, np.moveaxis(_places(robot, q.T, points), -1, 0), points.radius)
+        return row_heights(robot, q, points) - ground.height
+    return np.moveaxis(_gaps(robot, q.T, points, ground_surfaces(ground)), 0, -1)
 
 
-def _places(robot: Robot, q: np.ndarray, points: ContactPoints) -> np.ndarray:
-    """World positions of the contact points, (K, 3) [m]; (K, 3, B) where the rows of q are arrays (B,)."""
+def _gaps(
+    robot: Robot, q: np.ndarray, points: ContactPoints, over: list[Surface], lift: float = 0.0
+) -> np.ndarray:
+    """Distances of the contact points of a robot lifted by so much, (K,); (K, B) for rows of q (B,) [m]."""
     X0 = forward_kinematics(robot.tree, robot.split_q(list(q)))
-    local = [Vector3(*points.position[..., k, :].T) for k in range(len(points))]
-    rows = [np.broadcast_arrays(*X0[i].point(p)) for i, p in zip(points.body, local, strict=True)]
-    return np.array(rows, dtype=float).reshape(len(points), 3, *np.shape(q)[1:])
+    up = Vector3(0.0, 0.0, lift)
+    found = []
+    for i, shape in placed(points):
+        center, radius = shape.reach()
+        touch = deepest(over, X0[i].point(Vector3(*center)) + up, radius, 0.0)
+        phi = touch.phi - radius
+        if not isinstance(shape, Ball):
+            p = X0[i].point(shape.at(X0[i].E @ touch.n)) + up
+            phi = deepest(over, p, 0.0, 0.0).phi
+        found.append(np.broadcast_to(phi, np.shape(q)[1:]))
+    return np.array(found, dtype=float).reshape(len(points), *np.shape(q)[1:])
 
 
 def lowering(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground, clearance: float) -> float:
@@ -64,12 +75,16 @@ def lowering(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground,
     Raises:
         ShapeError: there is nothing under the robot.
     """
-    x, r = _places(robot, q, points), points.radius
+    X0 = forward_kinematics(robot.tree, robot.split_q(list(q)))
+    balls = [(i, shape.reach()) for i, shape in placed(points)]
+    x = np.array([[*X0[i].point(Vector3(*center))] for i, (center, _) in balls], dtype=float)
+    r = np.array([radius for _, (_, radius) in balls])
+    over = ground_surfaces(ground)
     low, high = _extent(ground, x, r + clearance)
     shift, lowest = float(np.max(high - x[:, 2])), float(np.min(low - x[:, 2]))
     for _ in range(1000):
         # No point meets the ground before it has gone its distance from it.
-        step = float(gaps(ground, x + np.array([0.0, 0.0, shift]), r).min()) - clearance
+        step = float(_gaps(robot, q, points, over, shift).min()) - clearance
         shift -= step
         if step < CLOSE:
             return shift

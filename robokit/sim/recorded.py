@@ -15,6 +15,8 @@ from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
+from robokit.sim.contact_points import ContactPoints
+from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Axes, ground_axes
 from robokit.sim.step.drift_kick_drift import kick
@@ -147,19 +149,29 @@ def loop_forces(
     return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}
 
 
-def heights(robot: Robot, q: Sequence[float], body: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """Height over the world origin of points given in body coordinates, (K,) [m]; (B, K) of (B, K, 3)."""
+def heights(robot: Robot, q: Sequence[float], points: ContactPoints) -> np.ndarray:
+    """Height of the contact points over the world origin, (K,) [m]; (B, K) for a robot with samples."""
     X0 = forward_kinematics(robot.tree, robot.split_q(list(q)))
-    z = [X0[i].point(Vector3(*position[..., k, :].T)).z for k, i in enumerate(body)]
-    return np.stack(z, axis=-1) if z else np.zeros(0)
+    up = Vector3(0.0, 0.0, 1.0)
+    z = [X0[i].point(shape.at(X0[i].E @ up)).z for i, shape in placed(points)]
+    return np.stack(np.broadcast_arrays(*z), axis=-1) if z else np.zeros(0)
 
 
-def row_heights(robot: Robot, q: np.ndarray, body: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """The same for every row of q (B, nq), B up to BLOCK, of points (K, 3) or (B, K, 3): (B, K) [m]."""
+def row_heights(robot: Robot, q: np.ndarray, points: ContactPoints) -> np.ndarray:
+    """The same for every row of q (B, nq), B up to BLOCK, of points of one sample or of B: (B, K) [m]."""
     tree, up = robot.tree, Vector3(0.0, 0.0, 1.0)
 
     def text(qs: Any) -> Sequence[Any]:
         axes = ground_axes(tree, tree.transforms(robot.split_q(qs)), Axes.of_plane(up, 0.0))
-        return [axes[i].n.dot(Vector3(*position[..., k, :].T)) + axes[i].z for k, i in enumerate(body)]
+        return [axes[i].n.dot(shape.at(axes[i].n)) + axes[i].z for i, shape in placed(points)]
 
-    return _blocks(text, len(body), q)
+    return _blocks(text, len(points), q)
+
+
+def placed(points: ContactPoints) -> list[tuple[int, ContactShape]]:
+    """(body, shape) of every point; where there are samples, their positions are arrays, (B,) each."""
+    shapes = [
+        Ball(tuple(points.position[..., k, :].T)) if moves and points.position.ndim == 3 else shape
+        for k, (shape, moves) in enumerate(zip(points.shape, points.of_inertia, strict=True))
+    ]
+    return list(zip(points.body.tolist(), shapes, strict=True))

@@ -18,6 +18,7 @@ from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.closing import closed_start, distances
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
+from robokit.sim.joint_values import with_rotors
 from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_batch import Batch, check_room
 from robokit.sim.rollout_forces import controls
@@ -124,6 +125,7 @@ class Rollout:
         )  # fmt: skip
         found = trajectory_of(program, self.summary["dt"], records)
         found.tau = None if tau is None else np.array(records.taus)
+        found.robot = self.robot if self.robot.samples is None else program.robot
         return found
 
 
@@ -212,8 +214,10 @@ def rollout(
     threads = None if threads is None else whole_number("threads", threads, 1)
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
+    fitted = actuators_of(actuators), pushes_of(pushes)
+    moving = with_rotors(robot, fitted[0])
     setup = set_up(
-        robot,
+        moving,
         duration,
         dt,
         ground,
@@ -229,7 +233,6 @@ def rollout(
     own = [("robot", robot.samples)]
     if program.ground is not None:
         own.append(("Ground(friction=...)", program.ground.rows))
-    fitted = actuators_of(actuators), pushes_of(pushes)
     own += [("pushes", push.rows) for push in fitted[1]]
     forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions("q0", robot, q)
@@ -241,7 +244,7 @@ def rollout(
     conserves = program.method.keeps_energy
     base = forces is not None and floats(robot.tree) and not conserves and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
-    inputs = RunInputs(robot, *fitted, setup.dt, total, q, known, base)
+    inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base)
     if inputs.outside and conserves:
         raise no_pushes(program.name)
     rows = inputs.rows or rows
@@ -260,6 +263,7 @@ def rollout(
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
     found = _collect(batch, forces)
+    found.robot = robot
     found.summary |= (
         setup.summary
         | closing
@@ -313,6 +317,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
         found.summary |= {
             "contact_points": len(program.points),
+            "shape_error": program.points.error,
             "deepest_penetration": _finite(deep, np.max),
             "contact_residual_mean": _finite(change / np.maximum(1, batch.reached), np.mean),
         }

@@ -155,6 +155,7 @@ def _summary(
         summary["loop_gap"], summary["loop_error"] = float(gap.max()), float(tilt.max())
     if program.points is not None:
         summary["contact_points"] = len(program.points)
+        summary["shape_error"] = program.points.error
         summary["deepest_penetration"] = float(last[ledger.AT["depth"]])
         pressed = max(float(last[ledger.AT["pressed"]]), 1e-300)
         for name in ("pulled", "outside"):

@@ -15,6 +15,7 @@ from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.closing import closed_start
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
+from robokit.sim.joint_values import with_rotors
 from robokit.sim.pushes import pushes_of
 from robokit.sim.run_arguments import (
     check_angles,
@@ -112,8 +113,10 @@ def simulate(
     check_quaternions("q0", robot, q)
     check_angles("q0", robot, q)
     q, v, closing = closed_start(robot, q, v)
+    drives = actuators_of(actuators)
+    moving = with_rotors(robot, drives)
     setup = set_up(
-        robot, duration, dt, ground, integrator, record_every, joint_damping, self_collision=self_collision
+        moving, duration, dt, ground, integrator, record_every, joint_damping, self_collision=self_collision
     )
     program = setup.program
     if program.ground is not None and program.points is not None:
@@ -121,8 +124,7 @@ def simulate(
 
     conserves = program.method.keeps_energy
     base = controller is not None and floats(robot.tree) and not conserves
-    forces = actuators_of(actuators), pushes_of(pushes)
-    inputs = RunInputs(robot, *forces, setup.dt, setup.steps, q[None], 1, base)
+    inputs = RunInputs(moving, drives, pushes_of(pushes), setup.dt, setup.steps, q[None], 1, base)
     if inputs.outside and conserves:
         raise no_pushes(program.name)
     if inputs.outside.rows is not None:
@@ -131,6 +133,7 @@ def simulate(
     run = Run(program, q, v, setup.dt, setup.every, controller, inputs)
     run.go(setup.steps, progress)
     trajectory = run.trajectory()
+    trajectory.robot = robot
     trajectory.summary |= setup.summary | closing
     if run.stop is not None:
         raise SimulationError(str(run.stop), trajectory) from run.stop.cause

@@ -51,16 +51,17 @@ def standing_height(
     q = _start(robot, q)
     clearance = real_number("clearance", clearance)
     ground_height = real_number("ground_height", ground_height)
-    points = contact_points(robot)
     if ground is not None and not isinstance(ground, Ground):
         raise WrongType("ground", ground, "rk.Ground(...) or None")
     if ground is not None and ground.horizontal:
         ground_height = ground.height
+    flat = ground or Ground()
+    points = contact_points(robot, flat.max_points, flat.shape_error, flat.only_plane)
     if not len(points):
         return ground_height + clearance
     if ground is not None and not ground.horizontal:
         return float(q[6]) + lowering(robot, q, points, ground, clearance)
-    lowest = float((heights(robot, q.tolist(), points.body, points.position) - points.radius).min())
+    lowest = float(heights(robot, q.tolist(), points).min())
     return float(q[6]) - lowest + clearance + ground_height
 
 

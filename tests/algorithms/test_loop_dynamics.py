@@ -10,6 +10,7 @@ from loop_robots import KINDS, closed_at, jacobian, parallelogram, two_arms
 
 import robokit as rk
 from robokit.algorithms.loop_dynamics import loop_dynamics
+from robokit.algorithms.sparse_factors import ArticulatedFactor, SparseFactor
 from robokit.model import ModelBuilder, couple
 from robokit.model.joints import JOINT_TABLE
 from robokit.model.loop_models import loop_models
@@ -38,6 +39,22 @@ def test_accelerations_and_forces_solve_the_dense_system(kind):
     expected = np.linalg.solve(KKT, np.r_[tau - dense.C - dense.G, -product])
     assert relative(a, expected[: robot.nv]) < 1e-9
     assert relative(forces, expected[robot.nv :]) < 1e-9
+
+
+def test_both_factors_halve_and_move_as_the_inverse_mass_matrix():
+    rng = np.random.default_rng(9)
+    robot = two_arms("fixed")
+    tree, q = robot.tree, robot.random_configuration(rng)
+    rows = robot.split_q(q.tolist())
+    H = rk.crba(robot, q)
+    B = np.zeros((3, robot.nv))
+    B[0], B[1, 9:12], B[2, -1] = rng.standard_normal(robot.nv), 1.0, 2.0
+    for factor in (SparseFactor(tree, H.tolist()), ArticulatedFactor.of(tree, tree.transforms(rows))):
+        halves = [factor.half(b) for b in B.tolist()]
+        A = np.array([[factor.product(a, b) for b in halves] for a in halves])
+        np.testing.assert_allclose(A, B @ np.linalg.solve(H, B.T), rtol=1e-9)
+        moved = robot.join_v(factor.motion(halves, [0.5, -2.0, 1.0]))
+        assert relative(moved, np.linalg.solve(H, np.array([0.5, -2.0, 1.0]) @ B)) < 1e-11
 
 
 def test_loop_forces_make_no_momentum():

@@ -5,8 +5,6 @@ each sweep solves
 
     (H + sum J_p^T (w dt kd n n^T + c (1 - n n^T)) J_p + dt b) y
         = H v - dt (C + G) + sum J_p^T (-w dt k phi n - c r e) + dt tau
-
-and what is then cut from the forces of points and joints is solved for once more.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from scipy.spatial.transform import Rotation
 import robokit as rk
 from robokit.sim.contact_points import contact_points
 from robokit.sim.step.joint_forces import STUCK, JointLaw
+from robokit.spatial import Vector3
 
 UP = np.array([0.0, 0.0, 1.0])
 ALONG = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -44,9 +43,10 @@ class DenseStep:
     """One step of a floating robot on the ground.
 
     Attributes:
-        y: velocities after the kick; ``swept`` before forces were cut.
+        y: velocities after the kick.
+        w_last: velocities at which the last sweep took the velocity products.
         force: of the points, (K, 3) in world axes [N].
-        cut: whether a force of a point was cut.
+        released: whether a point was let go in the last sweep.
     """
 
     def __init__(
@@ -70,28 +70,30 @@ class DenseStep:
         self.mu = np.array([ground.coefficient(link) for link in links])
         self._points(self.v, e)
         self.wound = {at: np.clip(x + dt * self.v[at], -STUCK, STUCK) for at, x in wound.items()}
-        y = self.v
+        ys = [self.v]
+        self.released = False
         for k in range(sweeps):
-            w = self.v if k == 0 else 0.5 * (self.v + y)
+            w = self.v if k == 0 else 0.5 * (self.v + np.mean(ys[1:][-2:], axis=0))
             dense = Dense(robot, self.q, w)
             b = dense.H @ self.v + dt * (tau - dense.C - dense.G)
             b += dt * dense.H[:, 3:6] @ np.cross(w[:3], w[3:6])  # as seen from axes that do not turn
             A = dense.H.copy()
-            self._contacts(A, b, y, first=k == 0)
-            self._joints(A, b, y, first=k == 0)
-            y = np.linalg.solve(A, b)
-        self.H = dense.H
-        self.swept = y
-        self.y = y + self._cut(y)
+            rule = "foresee" if k == 0 else "release" if k == sweeps - 1 else "look again"
+            self._contacts(A, b, ys[-1], rule)
+            self._joints(A, b, ys[-1], rule)
+            ys.append(np.linalg.solve(A, b))
+        self.H, self.y, self.w_last = dense.H, ys[-1], w
+        self._act()
 
     def _points(self, v, e) -> None:
         points = contact_points(self.robot, self.ground.max_points)
         dense = Dense(self.robot, self.q, v)
         self.at, self.J = np.zeros((len(points), 3)), np.zeros((len(points), 3, self.robot.nv))
         self.body = points.body
-        for m, (name, p, r) in enumerate(zip(points.link, points.position, points.radius, strict=True)):
+        for m, (name, shape) in enumerate(zip(points.link, points.shape, strict=True)):
             P, T = self.robot.link(name).placement, dense.T[name]
-            x = T[:3, :3] @ (P.rotation.T @ (p - P.position)) + T[:3, 3] - r * UP
+            p = np.array([*shape.at(Vector3(*(P.rotation @ T[2, :3])))])
+            x = T[:3, :3] @ (P.rotation.T @ (p - P.position)) + T[:3, 3]
             self.at[m] = x
             self.J[m] = np.hstack([-skew(x), np.eye(3)]) @ dense.J[name]
         self.phi = self.at[:, 2] - self.ground.height
@@ -103,22 +105,28 @@ class DenseStep:
         kd = self.k * self.dt + self.d
         self.reach = np.where(self.phi > 0.0, self.phi / self.dt, self.phi * self.k / kd)
 
-    def _contacts(self, A, b, y, first: bool) -> None:
+    def _contacts(self, A, b, y, rule: str) -> None:
         dt, k, kd, phi = self.dt, self.k, self.k * self.dt + self.d, self.phi
         u = self.J @ y
         vn, x = u[:, 2], u @ ALONG.T + k / kd * self.e
         s = np.linalg.norm(x, axis=1)
         mass = np.array([self.mass[i] for i in self.body])
-        if first:
+        if rule == "foresee":
             self.on0 = vn - 9.81 * dt + self.reach < 0.0
             self.w = self.on0.astype(float)
             count = np.array([self.on0[self.body == i].sum() for i in self.body])
             kept = mass / (mass + dt * kd * count)
             N = self.on0 * np.maximum(0.0, -k * phi - kd * np.maximum(kept * vn, vn))
         else:
-            on1 = vn + np.where(self.on0, k / kd * phi, self.reach) < 0.0
-            self.w = 0.5 * (self.w + on1)
-            N = self.on0 * np.maximum(0.0, -k * phi - kd * vn)
+            pushes = -k * phi - kd * vn
+            if rule == "release":
+                self.released = self.released or bool(np.any((self.w > 0.0) & (pushes <= 0.0)))
+                self.w = self.w * (pushes > 0.0)
+                N = self.w * pushes
+            else:
+                on1 = vn + np.where(self.on0, k / kd * phi, self.reach) < 0.0
+                self.w = 0.5 * (self.w + on1)
+                N = self.on0 * np.maximum(0.0, pushes)
             s = s + np.maximum(0.0, self.c * s - dt * self.mu * N) / mass
         self.c = dt * np.minimum(kd, self.mu * N / np.maximum(s, 1e-30))
         for m, J in enumerate(self.J):
@@ -136,9 +144,9 @@ class DenseStep:
         stop, angle = self.law.stop[i], self.q[self.robot.joints[i - 1].q_slice.start]
         return ((1.0, angle - stop.lower), (-1.0, stop.upper - angle))
 
-    def _joints(self, A, b, y, first: bool) -> None:
+    def _joints(self, A, b, y, rule: str) -> None:
         """Adds the linear law of the joints, and keeps it: tau = rest - slope qd."""
-        dt, nv = self.dt, self.robot.nv
+        dt, nv, first = self.dt, self.robot.nv, rule == "foresee"
         old = np.zeros(nv) if first else self.rub
         self.rub, self.slope, self.rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.stops = {} if first else self.stops
@@ -157,6 +165,9 @@ class DenseStep:
                     if first:
                         w = float(side * y[j] + reach < 0.0)
                         self.stops[i, side] = (w, w)
+                    elif rule == "release":
+                        w, first_w = self.stops[i, side]
+                        self.stops[i, side] = (w * (-stop.k * gap - kd * side * y[j] > 0.0), first_w)
                     else:
                         w, first_w = self.stops[i, side]
                         on = side * y[j] + (gap * stop.k / kd if first_w else reach) < 0.0
@@ -167,38 +178,12 @@ class DenseStep:
         A += dt * np.diag(self.slope + self.rub)
         b += dt * self.rest
 
-    def _cut(self, y) -> np.ndarray:
-        """The change of y by what is cut from the forces."""
+    def _act(self) -> None:
         dt, kd = self.dt, self.k * self.dt + self.d
-        u = self.J @ y
-        had = np.zeros((len(self.J), 3))
-        had[:, :2] = -self.c[:, None] / dt * (u @ ALONG.T + self.k / kd * self.e)
-        had[:, 2] = -self.w * (self.k * self.phi + kd * u[:, 2])
-        self.force = had.copy()
-        self.force[:, 2] = np.maximum(0.0, had[:, 2])
-        size = np.linalg.norm(had[:, :2], axis=1)
-        self.force[:, :2] *= np.minimum(1.0, self.mu * self.force[:, 2] / np.maximum(size, 1e-30))[:, None]
-        self.cut = np.abs(self.force - had).max() > 0.0
-        b = dt * np.einsum("mkv,mk->v", self.J, self.force - had)
-        slope = np.zeros(len(y))
-        for i, j, damping, f, stop in self._dofs():
-            slope[j] += damping
-            if f is not None:
-                force = self.rub[j] * (y[j] + f.k / (f.k * dt + f.d) * self.wound[j])
-                if abs(force) > f.most:
-                    b[j] += dt * (force - math.copysign(f.most, force))
-                else:
-                    slope[j] += self.rub[j]
-            if stop is not None:
-                kd = stop.k * dt + stop.d
-                for side, gap in self._gaps(i):
-                    w = self.stops[i, side][0]
-                    N = -w * (stop.k * gap + kd * side * y[j])
-                    if N < 0.0:
-                        b[j] -= dt * side * N
-                    else:
-                        slope[j] += w * kd
-        return np.linalg.solve(self.H + dt * np.diag(slope), b)
+        u = self.J @ self.y
+        self.force = np.zeros((len(self.J), 3))
+        self.force[:, :2] = -self.c[:, None] / dt * (u @ ALONG.T + self.k / kd * self.e)
+        self.force[:, 2] = -self.w * (self.k * self.phi + kd * u[:, 2])
 
     @property
     def q_next(self) -> np.ndarray:

@@ -189,3 +189,75 @@ def test_refused(run, actuators, error, words):
 def test_rollouts_take_no_functions():
     with pytest.raises(rk.ShapeError, match="no functions"):
         rk.rollout(light(), duration=0.01, actuators=rk.PD(1.0, target=lambda t, q, v: q))
+
+
+@pytest.mark.parametrize("name", [*METHODS, "energy_momentum"])
+def test_a_rotor_is_inertia_of_its_joint(name):
+    """tau / (I + armature), and its kinetic energy is in the ledger."""
+    servo = rk.Torque(target=0.3, armature={"hinge": 0.2})
+    run = rk.simulate(light(0.1), duration=0.5, integrator=name, actuators=servo)
+    assert run.v[-1, 0] == pytest.approx(0.3 / 0.3 * 0.5, rel=1e-9)
+    assert run.energy.kinetic[-1] == pytest.approx(0.5 * 0.3 * 0.5**2, rel=1e-9)
+    assert run.summary["energy_balance"] < 1e-12
+
+
+def test_rotors_in_the_equations_of_motion():
+    """aba solves (H + rotors) a = tau - C, and passive motion keeps the energy with that of the rotors."""
+    from robokit.algorithms.aba import aba
+    from robokit.sim.joint_values import with_rotors
+
+    robot = m.double_pendulum()
+    rotors = np.array([0.7, 0.2])
+    geared = with_rotors(robot, [rk.Torque(armature=rotors)])
+    rng = np.random.default_rng(0)
+    q, v, tau = rng.normal(size=(3, 2))
+    rows = robot.split_q(q.tolist()), robot.split_v(v.tolist()), robot.split_tau(tau.tolist())
+    found = np.concatenate([row for row in aba(geared.tree, *rows) if len(row)])
+    H = rk.crba(robot, q) + np.diag(rotors)
+    assert found == pytest.approx(np.linalg.solve(H, tau - rk.bias_forces(robot, q, v)), rel=1e-12)
+    assert rk.crba(geared, q) == pytest.approx(H, rel=1e-14)
+    assert rk.kinetic_energy(geared, q, v) == pytest.approx(0.5 * v @ H @ v, rel=1e-14)
+    free = m.without_limits(robot)
+    run = rk.simulate(free, q, v, duration=1.0, actuators=rk.Torque(armature=rotors))
+    assert np.ptp(run.energy.mechanical) < 1e-7
+    assert run.robot is free
+    many = rk.rollout(free, q, v, duration=1.0, actuators=rk.Torque(armature=rotors))
+    assert many.q[:, 0] == pytest.approx(run.q, abs=1e-11)
+    slow = rk.simulate(free, q, v, duration=1.0, integrator="euler", actuators=rk.Torque(armature=rotors))
+    assert slow.q == pytest.approx(run.q, abs=1e-4)
+
+
+def test_rotors_leave_the_momentum_of_a_robot_that_floats():
+    robot = m.free_chain()
+    v = np.random.default_rng(1).normal(size=robot.nv)
+    for name in ("rkmk4", "euler"):
+        run = rk.simulate(
+            robot, None, v, duration=0.1, gravity=(0, 0, 0), integrator=name,
+            actuators=rk.Torque(joints=["hinge"], armature=0.5),
+        )  # fmt: skip
+        assert np.ptp(run.momentum, axis=0).max() < 1e-12
+        assert run.summary["momentum_corrected_angular"] < (1e-9 if name == "rkmk4" else 1e-3)
+        assert run.summary["energy_balance"] < (1e-9 if name == "rkmk4" else 1e-3)
+
+
+def test_inertias_as_inputs_and_single_precision():
+    """Rows of samples move as their samples do; single precision as double, to rounding."""
+    robot = m.double_pendulum()
+    parameters = robot.inertial_parameters[None] * np.array([1.0, 1.5, 2.0])[:, None, None]
+    samples = robot.with_inertias(parameters)
+    servo = rk.PD(kp=60.0, kd=6.0, target=[0.5, -0.4], effort=8.0)
+    many = rk.rollout(samples, duration=0.2, actuators=servo)
+    for k in range(3):
+        one = rk.simulate(samples.sample(k), duration=0.2, actuators=servo)
+        assert many.q[:, k] == pytest.approx(one.q, abs=1e-11)
+    short = rk.rollout(robot, duration=0.2, actuators=servo, dtype="float32")
+    assert short.q[:, 0] == pytest.approx(many.q[:, 0], abs=1e-4)
+
+
+def test_limits_of_several_joints_are_kept_nearly_always():
+    """A joint may exceed its limit only in a step in which others reach theirs; the mean of 5 ms does not."""
+    robot = m.double_pendulum()
+    servo = rk.PD(kp=500.0, kd=10.0, target=[1.0, -1.0], effort=[6.0, 2.0])
+    run = rk.simulate(robot, duration=1.0, integrator="euler", actuators=servo, record_every=1)
+    beyond = np.abs(run.actuator_force) / [6.0, 2.0]
+    assert np.mean(beyond > 1.0 + 1e-9) < 0.01 and beyond.max() < 1.1

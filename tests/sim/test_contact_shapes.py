@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from robokit.meshes.hull_circles import circles
 from robokit.meshes.hull_error import error_of, thinned
 from robokit.model import ModelBuilder, Placement
 from robokit.sim.body_surface import BodySurface, shapes_of
@@ -185,3 +186,45 @@ def test_what_is_inside_the_other_shapes_of_its_body_has_no_points():
     surface = BodySurface([*outer, *inner, *out], [(link, 0.9 * BOX)])
     assert [shape for _, shape in shapes_of(surface, 1e-3, True)] == [s for _, s in outer + out]
     assert len(shapes_of(surface, 1e-3, False)) == len(outer + inner + out)
+
+
+def _polygon(sides, radius, z):
+    turns = 2.0 * math.pi / sides * np.arange(sides)
+    return np.stack([radius * np.cos(turns), radius * np.sin(turns), np.full(sides, z)], axis=1)
+
+
+def test_a_disc_of_64_segments_is_a_cylinder():
+    link = ModelBuilder("r").link("a", mass=1.0, inertia=np.eye(3)).build("floating").links[0]
+    disc = np.concatenate([_polygon(64, 0.1, -0.02), _polygon(64, 0.1, 0.02)])
+    turn = np.array([[0.0, -0.6, 0.8], [1.0, 0.0, 0.0], [0.0, 0.8, 0.6]])
+    for corners in (disc, disc @ turn.T + np.array([1.0, 2.0, 3.0])):
+        shapes = [shape for _, shape in shapes_of(BodySurface([], [(link, corners)]), 1e-3, True)]
+        assert len(shapes) == 5 and all(isinstance(shape, Rim) for shape in shapes)
+        for n in _directions(100):
+            low = (corners @ n).min()
+            assert low - 0.1 * (1 - math.cos(math.pi / 64)) - 1e-7 <= _low(shapes, n) <= low + 1e-6
+
+
+def test_cones_and_rounded_discs_have_their_circles_and_boxes_none():
+    cone = np.concatenate([_polygon(40, 0.1, 0.0), [[0.0, 0.0, 0.2]]])
+    (base,) = circles(cone, 1e-3)
+    assert base.flat and base.radius == pytest.approx(0.1) and abs(base.axis[2]) == pytest.approx(1.0)
+    turns = np.linspace(-math.pi / 2, math.pi / 2, 25)
+    tyre = np.concatenate([_polygon(64, 0.1 + 0.02 * math.cos(t), 0.02 * math.sin(t)) for t in turns])
+    found = circles(tyre, 1e-3)
+    assert [c.flat for c in found].count(True) == 2 and 4 <= len(found) < 15
+    assert circles(BOX, 1e-3) == [] and circles(_ellipsoid(), 1e-3) == []
+    assert circles(_polygon(11, 0.1, 0.0), 1e-3) == []
+    oval = np.concatenate([_polygon(64, 0.1, z) for z in (-0.02, 0.02)]) * [1.0, 0.9, 1.0]
+    assert circles(oval, 1e-3) == []
+
+
+def test_what_is_left_beside_the_circles_of_a_hull_is_kept():
+    link = ModelBuilder("r").link("a", mass=1.0, inertia=np.eye(3)).build("floating").links[0]
+    handle = np.array([[0.15, y, z] for y in (-0.01, 0.01) for z in (-0.01, 0.01)])
+    pan = np.concatenate([_polygon(64, 0.1, -0.02), _polygon(64, 0.12, 0.02), handle])
+    shapes = [shape for _, shape in shapes_of(BodySurface([], [(link, pan)]), 1e-3, True)]
+    assert sum(isinstance(shape, Rim) for shape in shapes) == 8
+    n = _directions(500)
+    off = np.array([_low(shapes, x) for x in n]) - (pan @ n.T).min(axis=0)
+    assert np.abs(off).max() <= 1e-3

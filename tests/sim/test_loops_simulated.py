@@ -73,7 +73,10 @@ def expected_swing(model: OneCoordinate, crank: float) -> np.ndarray:
     return solve_ivp(model.rate, (0.0, 1.5), [crank, 0.0], "DOP853", times, rtol=1e-9, atol=1e-9).y[0]
 
 
-@pytest.mark.parametrize(("integrator", "most", "energy"), [("rkmk4", 2e-6, 2e-8), ("euler", 2e-3, 1e-4)])
+@pytest.mark.parametrize(
+    ("integrator", "most", "energy"),
+    [("rkmk4", 2e-6, 2e-8), ("euler", 2e-3, 1e-4), ("energy_momentum", 2e-6, 1e-13)],
+)
 def test_the_four_bar_swings_as_its_one_coordinate_says(integrator, most, energy):
     robot, model = free_four_bar(), one_coordinate()
     q = closed_four_bar(robot)

@@ -30,18 +30,19 @@ def _robot(**link):
 
 
 @pytest.mark.parametrize(
-    ("shape", "count", "radius", "lowest"),
+    ("shape", "count", "lowest", "sideways"),
     [
-        (Sphere(0.3), 1, 0.3, -0.3),
-        (Capsule(0.1, 0.5), 2, 0.1, -0.35),
-        (Box((0.2, 0.4, 0.6)), 8, 0.0, -0.3),
-        (Cylinder(0.2, 0.5), 16, 0.0, -0.25),
+        (Sphere(0.3), 1, -0.3, -0.3),
+        (Capsule(0.1, 0.5), 2, -0.35, -0.1),
+        (Box((0.2, 0.4, 0.6)), 8, -0.3, -0.1),
+        (Cylinder(0.2, 0.5), 5, -0.25, -0.2),
     ],
 )
-def test_primitives(shape, count, radius, lowest):
-    points, r = primitive_points(shape)
-    assert points.shape == (count, 3) and r == radius
-    assert points[:, 2].min() - r == pytest.approx(lowest)
+def test_primitives(shape, count, lowest, sideways):
+    points = primitive_points(shape)
+    assert len(points) == count
+    assert min(p.at(Vector3(0.0, 0.0, 1.0)).z for p in points) == pytest.approx(lowest)
+    assert min(p.at(Vector3(1.0, 0.0, 0.0)).x for p in points) == pytest.approx(sideways)
 
 
 def test_placement_of_shape_and_link():
@@ -79,12 +80,18 @@ def test_mesh_hull_is_thinned_and_missing_mesh_falls_back(tmp_path):
     path = tmp_path / "s.stl"
     trimesh.creation.icosphere(subdivisions=3, radius=0.5).export(path)
     mesh = Mesh("s.stl", (2.0, 1.0, 1.0), path)
-    points = contact_points(_robot(collisions=(Shape(mesh),)))
-    assert len(points) == 32
-    assert np.linalg.norm(points.position / [2, 1, 1], axis=1) == pytest.approx(np.full(32, 0.5), abs=1e-6)
-    assert np.abs(points.position).max(axis=0) == pytest.approx([1.0, 0.5, 0.5], rel=0.15)
-    few = contact_points(_robot(collisions=(Shape(mesh), Shape(mesh))), max_points=10)
-    assert len(few) == 10
+    points = contact_points(_robot(collisions=(Shape(mesh),)), shape_error=5e-3)
+    corners = np.concatenate([shape.corners for shape in points.shape])
+    assert len(points) <= 6 and 32 < len(corners) < 500 and points.error == 5e-3
+    assert np.linalg.norm(corners / [2, 1, 1], axis=1) == pytest.approx(np.full(len(corners), 0.5), abs=1e-6)
+    true = trimesh.load(path).vertices * [2.0, 1.0, 1.0]
+    for n in np.random.default_rng(0).normal(size=(200, 3)):
+        up = Vector3(*(n / np.linalg.norm(n)))
+        low = min(up.dot(shape.at(up)) for shape in points.shape)
+        assert low == pytest.approx((true @ [*up]).min(), abs=5e-3)
+    coarse = contact_points(_robot(collisions=(Shape(mesh),)), shape_error=4e-2)
+    assert sum(len(shape.corners) for shape in coarse.shape) < len(corners) / 4
+    assert len(contact_points(_robot(collisions=(Shape(mesh),)), None, 5e-3, plane=False)) == len(corners)
     missing = (Shape(Mesh("gone.stl")),)
     with pytest.warns(UserWarning, match="'a'"):
         box = contact_points(_robot(collisions=missing))
@@ -95,10 +102,21 @@ def test_mesh_hull_is_thinned_and_missing_mesh_falls_back(tmp_path):
         ]
 
 
+def test_fewer_points_hold_the_same_corners(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    path = tmp_path / "b.stl"
+    trimesh.creation.box((0.2, 0.3, 0.4)).export(path)
+    robot = _robot(collisions=(Shape(Mesh("b.stl", path=path)),))
+    for most, count in ((None, 4), (3, 3), (1, 2)):
+        points = contact_points(robot, most)
+        assert len(points) == count and sum(len(shape.corners) for shape in points.shape) == 8
+
+
 def test_collada_meshes_touch_where_they_are_seen(tmp_path):
     # In millimetres: the unit counts, for contact as for the picture.
     (tmp_path / "t.dae").write_text(TETRAHEDRON_DAE)
     points = contact_points(_robot(collisions=(Shape(Mesh("t.dae", (2.0, 1.0, 1.0), tmp_path / "t.dae")),)))
+    assert len(points) == 4
     assert np.array(sorted(points.position.tolist())) == pytest.approx(
         np.array([[0.0, 0, 0], [0, 0, 0.1], [0, 0.1, 0], [0.2, 0, 0]])
     )

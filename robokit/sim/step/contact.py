@@ -9,9 +9,9 @@ e is the point's anchor: how far a bristle between point and ground is bent, at 
 sticks is held by a spring and does not creep. Without anchors friction fades below the speed ``slip``:
 t = -mu N u_t / sqrt(u_t^2 + slip^2).
 
-Each sweep solves with both linearised at the last iterate: a point is on or off, and friction is a
-damper c. Where the last iterate pulls or leaves Coulomb's cone, the force that acts is cut to what is allowed
-(:meth:`BodyContact.act`).
+Each sweep solves with both linearised at the last iterate: a point is on or off, and friction is a damper c.
+The forces that act are those of the last sweep; what of them pulls or lies outside Coulomb's cone is a
+share of a hundredth or less, and is entered into the ledger.
 
 Source: 7-contact of this project's notes; linearised friction as in iteratively re-weighted least squares,
 bristles as in P. Dahl (1968) and S. Cundall and O. Strack (1979).
@@ -25,13 +25,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.model.tree import Tree
+from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
 from robokit.sim.step.surfaces import Surface
 from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
-
-BodyPoint = tuple[tuple[float, float, float], float]
-"""Position in body coordinates [m] and radius [m]."""
 
 TANGENTIAL = 1.0
 """Stiffness of a bristle over that of the ground."""
@@ -125,7 +123,7 @@ class BodyContact:
     def __init__(
         self,
         i: int,
-        points: Sequence[BodyPoint],
+        points: Sequence[ContactShape],
         axes: Axes,
         mu: Scalar,
         mass: Scalar,
@@ -142,9 +140,8 @@ class BodyContact:
         self.kd_t = self.k_t * dt + law.d * TANGENTIAL**0.5
         self.r = self.k_t / self.kd_t
         n = axes.n
-        # The point of a sphere that would touch first lies under its centre.
-        self.p = [Vector3(*p) - n * r if r else Vector3(*p) for p, r in points]
-        self.phi = [n.dot(Vector3(*p)) + (axes.z - r) for p, r in points]
+        self.p = [shape.at(n) for shape in points]
+        self.phi = [n.dot(p) + axes.z for p in self.p]
         self.reach = [self._reaching(phi) for phi in self.phi]
         self.anchors: list[tuple[Scalar, Scalar]] = []
 
@@ -220,20 +217,27 @@ class BodyContact:
             self.c.append(self._damper(self.mu_at(m) * N, at.sliding))
 
     def look_again(self, V: Motion) -> None:
-        """Points and dampers of the next sweep, from the iterate V.
-
-        A point that ought to slide is foreseen at the speed that its body gains by what friction cannot hold.
-        """
-        law, dt = self.law, self.dt
+        """Points and dampers of a sweep in between, from the iterate V."""
+        law = self.law
         for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
             on = at.vn + where(self.on0[m], self.rho * phi, self.reach[m]) < 0.0
             # Half of the old set stays: a set that is re-evaluated sharply flips in 2-cycles.
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
             N = where(self.on0[m], maximum(-(law.k * phi + self.kd * at.vn), 0.0), 0.0)
-            s = sqrt(at.sliding)
-            most = self.mu_at(m) * N
-            beyond = maximum(self.c[m] * s - dt * most, 0.0) / self.mass
-            self.c[m] = self._damper(most, (s + beyond) * (s + beyond))
+            self.c[m] = self._slide(m, at, N)
+
+    def release(self, V: Motion) -> None:
+        """Points and dampers of the last sweep: what pulls at the iterate V is let go."""
+        for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
+            N = -(self.law.k * phi + self.kd * at.vn)
+            self.w[m] = where(N > 0.0, self.w[m], 0.0)
+            self.c[m] = self._slide(m, at, self.w[m] * N)
+
+    def _slide(self, m: int, at: Velocities, N: Scalar) -> Scalar:
+        """The damper of a point that slides, at the speed that its body gains by what friction lacks."""
+        s, most = sqrt(at.sliding), self.mu_at(m) * N
+        s = s + maximum(self.c[m] * s - self.dt * most, 0.0) / self.mass
+        return self._damper(most, s * s)
 
     def _damper(self, friction: Scalar, square: Scalar) -> Scalar:
         """dt times the damper that gives a friction at a speed of that square, at most a bristle's."""
@@ -264,16 +268,12 @@ class BodyContact:
     # ---- what acts ---------------------------------------------------------------------------------
 
     def act(self, V: Motion) -> Acting:
-        """The forces at the velocity V that the sweeps found, cut to what a ground can do."""
+        """The forces at the velocity V that the sweeps found."""
         done = Acting(self)
         for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
             N = -self.w[m] * (self.law.k * phi + self.kd * at.vn)
             T = self.c[m] / self.dt
-            pressed = maximum(N, 0.0)
-            size = T * sqrt(at.sliding)
-            most = self.mu_at(m) * pressed
-            keep = where(size > most, most / maximum(size, 1e-300), 1.0)
-            done.add(m, pressed, N, T * keep, T, at, size - size * keep)
+            done.add(m, N, T, at)
         return done
 
 
@@ -282,39 +282,37 @@ class Acting:
 
     Attributes:
         impulse: what acts, body coordinates [N m s; N s].
-        change: what acts less what the sweeps had.
         forces: of the points (along the normal, along x, along y) [N].
-        pressed, pulled, outside: sums of the normal impulses, and of what was cut [N s].
+        pressed: sum of the normal impulses [N s].
+        pulled: sum of those that pull [N s].
+        outside: sum of what of the tangential ones lies outside Coulomb's cone [N s].
         work: of a surface that moves [J].
     """
 
     def __init__(self, body: BodyContact) -> None:
         self.body = body
-        self.impulse, self.change = Force.zero(), Force.zero()
+        self.impulse = Force.zero()
         self.forces: list[tuple[Scalar, Scalar, Scalar]] = []
         self.pressed: Any = 0.0
         self.pulled: Any = 0.0
         self.outside: Any = 0.0
         self.work: Any = 0.0
 
-    def add(
-        self, m: int, N: Scalar, had: Scalar, T: Scalar, had_T: Scalar, at: Velocities, cut: Scalar
-    ) -> None:
-        """Enter point m: N and T x act, where the sweeps had ``had`` and had_T x."""
+    def add(self, m: int, N: Scalar, T: Scalar, at: Velocities) -> None:
+        """Enter point m: N along the normal, -T x along the ground."""
         axes, dt, p = self.body.frame(m), self.body.dt, self.body.p[m]
         x, y = at.x
         self.forces.append((N, -T * x, -T * y))
-        tangent = axes.along_x * x + axes.along_y * y
-        f = (axes.n * N - tangent * T) * dt
+        f = (axes.n * N - (axes.along_x * x + axes.along_y * y) * T) * dt
         self.impulse = self.impulse + Force(p.cross(f), f)
         u = self.body.surface_velocity(m)
         if u is not None:
             self.work = self.work + u.dot(f)
-        f = (axes.n * (N - had) + tangent * (had_T - T)) * dt
-        self.change = self.change + Force(p.cross(f), f)
-        self.pressed = self.pressed + dt * N
-        self.pulled = self.pulled + dt * (N - had)
-        self.outside = self.outside + dt * cut
+        pressed = maximum(N, 0.0)
+        self.pressed = self.pressed + dt * pressed
+        self.pulled = self.pulled + dt * (pressed - N)
+        excess = T * sqrt(at.sliding) - self.body.mu_at(m) * pressed
+        self.outside = self.outside + dt * maximum(excess, 0.0)
 
     def point_forces(self) -> list[Vector3]:
         """Of every point, body coordinates [N]."""

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.algorithms.center_of_mass import composite_moment
+from robokit.algorithms.energy import rotor_energy
 from robokit.model.tree import Tree
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.implicit_sweep import body_velocities
@@ -178,7 +179,7 @@ def inner(tree: Tree, q: Rows, v: Rows) -> Inner:
     h, whole, p_G = centroidal_state(tree, at_base(tree, X), V)
     u = h.lin * (1.0 / whole.m)
     I_G = ldl(about_center(whole, p_G))
-    T = _kinetic(tree, V) - 0.5 * h.lin.dot(u)
+    T = _kinetic(tree, V) + rotor_energy(tree, v) - 0.5 * h.lin.dot(u)
     v_G = u + X[1].E.transpose_apply(Vector3(*v[1][3:]))
     return Inner(X, whole.m, p_G, u, v_G, h.ang, I_G, _solve(I_G, h.ang), T)
 
@@ -196,7 +197,7 @@ def about_center(I: Any, p: Vector3) -> list[list[Scalar]]:
 
 def kinetic(tree: Tree, X: Sequence[Any], v: Rows) -> Scalar:
     """T [J]."""
-    return _kinetic(tree, body_velocities(tree, X, v))
+    return _kinetic(tree, body_velocities(tree, X, v)) + rotor_energy(tree, v)
 
 
 def _kinetic(tree: Tree, V: Sequence[Motion]) -> Scalar:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from robokit.model.tree import Tree
-from robokit.sim.step.contact import Axes, BodyContact, BodyPoint, GroundLaw, ground_axes
+from robokit.sim.contact_shapes import ContactShape
+from robokit.sim.step.contact import Axes, BodyContact, GroundLaw, ground_axes
 from robokit.sim.step.uneven_contact import UnevenContact
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum
@@ -15,7 +16,7 @@ def on_ground(
     tree: Tree,
     X: Sequence[Transform | None],
     bodies: Sequence[int],
-    points: Sequence[Sequence[BodyPoint]],
+    points: Sequence[Sequence[ContactShape]],
     law: GroundLaw,
     dt: Scalar,
 ) -> Iterator[BodyContact]:

@@ -44,11 +44,9 @@ class ImplicitSweep:
         K: Sequence[ArticulatedInertia | None],
         b: Rows,
         dt: Scalar,
-        factor: bool = True,
     ) -> None:
-        """Factor false leaves the matrix to be asked for with :meth:`dense`."""
         N = tree.n + 1
-        self.tree, self.X, self.b, self.dt = tree, X, b, dt
+        self.tree, self.X, self.dt = tree, X, dt
         self.IA: list[Any] = [None] * N
         self.U: list[Any] = [None] * N
         self.D: list[Any] = [None] * N
@@ -58,10 +56,7 @@ class ImplicitSweep:
             if Ki is not None:
                 self.IA[i] = self.IA[i] + Ki
         self.H: list[list[Scalar]] | None = None
-        if factor and tree.coupling is None:
-            self._factor(b)
-        elif factor:  # coupled joints
-            self.H = self.dense()
+        (self._factor if tree.coupling is None else self._dense)(b)
 
     def _factor(self, b: Rows) -> None:
         tree, IA = self.tree, self.IA
@@ -69,35 +64,26 @@ class ImplicitSweep:
             p, S, X = tree.parent[i], tree.joint[i].S, self.X[i]  # type: ignore[union-attr]
             U = self.U[i] = S.of(IA[i])
             rows = [S.T @ column for column in U]
+            rotors = tree.armature[i] if tree.armature else ()
             for k, bk in enumerate(b[i]):
                 rows[k][k] = rows[k][k] + self.dt * bk
+            for k, rotor in enumerate(rotors):
+                rows[k][k] = rows[k][k] + rotor
             D = self.D[i] = ldl(rows)
             if p != 0:
                 Ia = without_joint(IA[i], U, D)
-                if all(is_zero(bk) for bk in b[i]):
+                if all(is_zero(bk) for bk in b[i]) and not any(rotors):
                     Ia = Ia.without(S.axes)
                 IA[p] = IA[p] + X.T @ Ia @ X  # type: ignore[union-attr]
 
-    def dense(self) -> list[list[Scalar]]:
-        """The matrix itself: the composite matrix of the inertias I + K, with dt b."""
+    def _dense(self, b: Rows) -> None:
+        """For coupled joints: the composite matrix of the inertias I + K."""
         H = composite(self.tree, self.X, [None, *self.IA[1:]])
         for i in self.tree.outward():
             at = self.tree.v_slice[i].start
-            for k, bk in enumerate(self.b[i]):
+            for k, bk in enumerate(b[i]):
                 H[at + k][at + k] = H[at + k][at + k] + self.dt * bk
-        return H
-
-    def right_side(self, T: Sequence[Force], tau: Rows) -> list[Scalar]:
-        """J^T T + dt tau by dof."""
-        tree, f = self.tree, list(T)
-        right = [self.dt * t for row in tau for t in row]
-        for i in tree.inward():
-            p, at = tree.parent[i], tree.v_slice[i].start
-            for k, force in enumerate(tree.joint[i].S.T @ f[i]):  # type: ignore[union-attr]
-                right[at + k] = right[at + k] + force
-            if p != 0:
-                f[p] = f[p] + self.X[i].T @ f[i]  # type: ignore[union-attr]
-        return right
+        self.H = H
 
     def solve(self, T: Sequence[Force], tau: Rows) -> tuple[list[list[Scalar]], list[Motion]]:
         """y by joint and by body.
@@ -107,10 +93,8 @@ class ImplicitSweep:
             tau: forces of the joints, by joint.
         """
         tree, X, U, D = self.tree, self.X, self.U, self.D
-        y: list[list[Scalar]]
         if self.H is not None:
-            y = [list(row) for row in coupled_solve(tree, self.H, self.right_side(T, tau))]
-            return y, body_velocities(tree, X, y)
+            return self._solve_dense(self.H, T, tau)
         pA: list[Any] = [-f for f in T]
         u: list[Any] = [None] * (tree.n + 1)
         for i in tree.inward():
@@ -118,7 +102,7 @@ class ImplicitSweep:
             u[i] = [self.dt * t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
             if p != 0:
                 pA[p] = pA[p] + X[i].T @ (pA[i] + combine(U[i], ldl_solve(D[i], u[i])))  # type: ignore[union-attr]
-        y = [[]]
+        y: list[list[Scalar]] = [[]]
         V = [Motion.zero()]
         for i in tree.outward():
             above = X[i] @ V[tree.parent[i]]  # type: ignore[operator]
@@ -126,3 +110,17 @@ class ImplicitSweep:
             y.append(ldl_solve(D[i], right))
             V.append(above + tree.joint[i].S * y[i])  # type: ignore[union-attr]
         return y, V
+
+    def _solve_dense(
+        self, H: list[list[Scalar]], T: Sequence[Force], tau: Rows
+    ) -> tuple[list[list[Scalar]], list[Motion]]:
+        tree, f = self.tree, list(T)
+        right = [self.dt * t for row in tau for t in row]
+        for i in tree.inward():
+            p, at = tree.parent[i], tree.v_slice[i].start
+            for k, force in enumerate(tree.joint[i].S.T @ f[i]):  # type: ignore[union-attr]
+                right[at + k] = right[at + k] + force
+            if p != 0:
+                f[p] = f[p] + self.X[i].T @ f[i]  # type: ignore[union-attr]
+        y = [list(row) for row in coupled_solve(tree, H, right)]
+        return y, body_velocities(tree, self.X, y)

@@ -29,7 +29,7 @@ from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, sqrt, whe
 DAMPING_TIME = 1.0
 """Time in which damping that is assumed stops a joint that nothing else moves [s]."""
 
-STUCK = 2e-5
+STUCK = 5e-6
 """Angle or distance that a bristle of dry friction is wound before the joint slides [rad | m]."""
 
 FADE = 1e-3
@@ -258,8 +258,8 @@ class JointState:
         if math.isfinite(stop.upper):
             yield stop.upper - q, -1.0
 
-    def linearise(self, x: Rows) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-        """Active stops and friction dampers from the iterate x.
+    def linearise(self, x: Rows, last: bool) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+        """Active stops and friction dampers from the iterate x; in the last sweep, no stop that pulls.
 
         Returns:
             slope b and force at rest of the linearised law, tau = force - b qd, by joint and dof.
@@ -271,12 +271,12 @@ class JointState:
         old = self.rub
         self.rub = []
         for i in range(self.tree.n + 1):
-            self._stops(i, x[i][0] if len(x[i]) else 0.0, first)
+            self._stops(i, x[i][0] if len(x[i]) else 0.0, first, last)
             self.rub.append([self._damper(i, k, s, old[i][k] if old else None) for k, s in enumerate(x[i])])
         self.held = [[0.0] * len(row) for row in self.rub]
         return self._law()
 
-    def _stops(self, i: int, qd: Scalar, first: bool) -> None:
+    def _stops(self, i: int, qd: Scalar, first: bool, last: bool) -> None:
         """The rules of a contact point, in one dimension."""
         stop = self.law.stop[i]
         for m, (phi, sign) in enumerate(self._gaps(i)):
@@ -286,6 +286,9 @@ class JointState:
             if first:
                 self.on0[i].append(sign * qd + far < 0.0)
                 self.w[i].append(where(self.on0[i][m], 1.0, 0.0))
+            elif last:
+                N = -(stop.k * phi + (stop.k * self.dt + stop.d) * (sign * qd))
+                self.w[i][m] = where(N > 0.0, self.w[i][m], 0.0)
             else:
                 on = sign * qd + where(self.on0[i][m], rho * phi, far) < 0.0
                 self.w[i][m] = 0.5 * (self.w[i][m] + where(on, 1.0, 0.0))
@@ -335,34 +338,6 @@ class JointState:
             rest.append(force)
         return slopes, rest
 
-    def keep(self, x: Rows) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-        """Cut the law to what a joint can do: friction beyond its most at x stays there, no stop pulls.
-
-        Returns:
-            slopes of what is left, and the change of the forces at x, by joint and dof.
-        """
-        before = self._total(x)
-        for i in range(self.tree.n + 1):
-            stop = self.law.stop[i]
-            for m, (phi, sign) in enumerate(self._gaps(i)):
-                assert stop is not None
-                N = -(stop.k * phi + (stop.k * self.dt + stop.d) * (sign * x[i][0]))
-                self.w[i][m] = where(N > 0.0, self.w[i][m], 0.0)
-            for k, s in enumerate(x[i]):
-                f = self.law.friction[i][k]
-                if f is None or (i, k) not in self.wound:
-                    continue
-                force = self.rub[i][k] * self._bristle(i, k, s)[0]
-                beyond = maximum(force, -force) > f.most
-                self.held[i][k] = where(beyond, where(force > 0.0, -f.most, f.most), 0.0)
-                self.rub[i][k] = where(beyond, 0.0, self.rub[i][k])
-        slopes, _ = self._law()
-        change = [
-            [a - b for a, b in zip(now, old, strict=True)]
-            for now, old in zip(self._total(x), before, strict=True)
-        ]
-        return slopes, change
-
     def hold(self, x: Rows) -> list[list[Scalar]]:
         """Dry friction stays as it is at x from now on.
 
@@ -377,9 +352,6 @@ class JointState:
                     self.held[i][k] = self.held[i][k] - c * moving
                     self.rub[i][k] = 0.0
         return self._law()[0]
-
-    def _total(self, x: Rows) -> list[list[Scalar]]:
-        return [[a + b for a, b in zip(rub, stops, strict=True)] for rub, stops in self.forces(x)]
 
     def forces(self, x: Rows) -> list[tuple[list[Scalar], list[Scalar]]]:
         """(damping and friction, stops) of the linearised law at x, by joint and dof."""

@@ -27,8 +27,8 @@ SLOTS = (
     "collision",  # energy taken by contacts between bodies [J]
     "overlap",  # deepest overlap of two bodies so far [m]
     "pressed",  # sum of the points' normal impulses [N s]
-    "pulled",  # sum of the impulses that pulled in the last sweep, and were cut [N s]
-    "outside",  # sum of the tangential impulses that left Coulomb's cone there, and were cut [N s]
+    "pulled",  # sum of the points' impulses that pull [N s]
+    "outside",  # sum of what of the tangential impulses lies outside Coulomb's cone [N s]
 )
 
 DISSIPATED = ("contact", "friction", "stops", "collision")

@@ -23,7 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, SparseFactor, add, closed_loops
+from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, add, closed_loops
+from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
 from robokit.model.loop_models import LoopModel
 from robokit.model.tree import Tree
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
@@ -50,7 +51,7 @@ class LoopLaw:
     models: tuple[LoopModel, ...]
     proximal: float = PROXIMAL
 
-    def system(self, tree: Tree, factor: SparseFactor, X: Sequence[Any]) -> LoopSystem:
+    def system(self, tree: Tree, factor: Factor, X: Sequence[Any]) -> LoopSystem:
         """The constraints at the transforms X."""
         return LoopSystem(factor, closed_loops(tree, self.models, X), self.proximal)
 
@@ -63,7 +64,7 @@ class LoopKick:
         factor: of the last solve.
     """
 
-    factor: SparseFactor
+    factor: Factor
 
     def __init__(self, law: LoopLaw, tree: Tree, X: Sequence[Any]) -> None:
         self.law, self.tree, self.X = law, tree, X
@@ -84,9 +85,12 @@ class LoopKick:
         Returns:
             y by joint and by body.
         """
-        self.factor = SparseFactor(self.tree, sweep.dense())
+        y, _ = sweep.solve(T, tau)
+        if sweep.H is None:
+            self.factor = ArticulatedFactor(self.tree, self.X, sweep.U, sweep.D)
+        else:  # coupled joints
+            self.factor = SparseFactor(self.tree, sweep.H)
         system = LoopSystem(self.factor, self.loops, self.law.proximal)
-        y = self.factor.solve(sweep.right_side(T, tau))
         impulses = system.forces([-a for a in system.rates(y if v is None else add(v, y))])
         y = add(y, system.motion(impulses))
         before = [0.0] * len(impulses) if v is not None else self.impulses
@@ -94,7 +98,7 @@ class LoopKick:
         return y, body_velocities(self.tree, self.X, y)
 
 
-def project(law: LoopLaw, tree: Tree, factor: SparseFactor, q: Rows, v: Rows) -> tuple[Rows, Rows]:
+def project(law: LoopLaw, tree: Tree, factor: Factor, q: Rows, v: Rows) -> tuple[Rows, Rows]:
     """The state with its loops closed and its velocities such that they stay so.
 
     Args:

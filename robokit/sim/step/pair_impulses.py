@@ -126,7 +126,7 @@ def _solve(
     for acting in ground:
         i = acting.body.i
         K[i] = _sum_along(gains[i], acting.body)
-    sweep = ImplicitSweep(tree, kicked.X, K, kicked.b, dt, factor=kicked.loops is None)
+    sweep = ImplicitSweep(tree, kicked.X, K, kicked.b, dt)
     nothing = [[0.0] * (s.stop - s.start) for s in tree.v_slice]
 
     def respond(f: list[Vector3]) -> tuple[Rows, list[Motion], list[Vector3]]:

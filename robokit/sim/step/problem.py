@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from robokit.model.tree import Tree
+from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import BodyPoint, GroundLaw
+from robokit.sim.step.contact import GroundLaw
 from robokit.sim.step.given import Given
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.ledger import Ledger
@@ -34,7 +35,7 @@ class Problem:
 
     tree: Tree
     joints: JointLaw
-    points: Sequence[Sequence[BodyPoint]] = ()
+    points: Sequence[Sequence[ContactShape]] = ()
     ground: GroundLaw | None = None
     sweeps: int = 2
     loops: LoopLaw | None = None

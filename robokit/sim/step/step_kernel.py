@@ -19,11 +19,12 @@ from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.contact_points import ContactPoints, contact_points
+from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.ground import Ground
 from robokit.sim.ground_inputs import ground_numbers, ground_tables, layouts
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
-from robokit.sim.step.contact import BodyPoint, GroundLaw
+from robokit.sim.step.contact import GroundLaw
 from robokit.sim.step.effective_mass import effective_masses, mobilities
 from robokit.sim.step.given import NOTHING, GivenLayout
 from robokit.sim.step.integrators import Method
@@ -74,11 +75,13 @@ class Program:
         n = self.robot.nbodies
         self.open = self.robot.parameters is not None
         self.points: ContactPoints | None = None
-        self.by_body: list[list[BodyPoint]] = [[] for _ in range(n + 1)]
+        self.by_body: list[list[ContactShape]] = [[] for _ in range(n + 1)]
         self.corners: list[tuple[int, int]] = []
         """(body, place in its list) of the points that move with the inertia."""
         if self.ground is not None:
-            self.points = contact_points(self.robot, self.ground.max_points)
+            self.points = contact_points(
+                self.robot, self.ground.max_points, self.ground.shape_error, self.ground.only_plane
+            )
             self.by_body = self.points.by_body(n)
             flags = [self.points.of_inertia[self.points.body == i] for i in range(n + 1)]
             self.corners = [(i, int(k)) for i, row in enumerate(flags) for k in np.flatnonzero(row)]
@@ -168,7 +171,7 @@ class Program:
             points = [list(row) for row in points]
             for i, place in self.corners:
                 x, y, z = islice(rest, 3)
-                points[i][place] = ((x, y, z), 0.0)
+                points[i][place] = Ball((x, y, z))
             tree = replace(tree, I=inertias(list(rest)))
         return Problem(tree, joints, points, law, self.sweeps, self.loops, given, pairs)
 
@@ -258,5 +261,5 @@ class Program:
         bare.masses = [0.0] * len(self.masses)
         bare.by_body = [list(row) for row in self.by_body]
         for i, place in self.corners:
-            bare.by_body[i][place] = ((0.0, 0.0, 0.0), 0.0)
+            bare.by_body[i][place] = Ball((0.0, 0.0, 0.0))
         return bare

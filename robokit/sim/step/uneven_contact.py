@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from robokit.sim.step.contact import Axes, BodyContact, BodyPoint, GroundLaw
+from robokit.sim.contact_shapes import Ball, ContactShape
+from robokit.sim.step.contact import Axes, BodyContact, GroundLaw
 from robokit.sim.step.point_moments import Moments, isotropic
 from robokit.sim.step.surfaces import deepest
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Transform, Vector3
@@ -33,7 +34,7 @@ class UnevenContact(BodyContact):
     def __init__(
         self,
         i: int,
-        points: Sequence[BodyPoint],
+        points: Sequence[ContactShape],
         pose: Transform,
         mu: Scalar,
         mass: Scalar,
@@ -46,17 +47,24 @@ class UnevenContact(BodyContact):
         self.frictions: list[Scalar] = []
         self.moved: list[Vector3 | None] = []
         self.fall: list[Scalar] = []
-        for place, r in points:
+        for shape in points:
+            place, r = shape.reach()
             at = Vector3(*place)
             touch = deepest(law.surfaces, pose.point(at), r, mu)
+            p = shape.at(pose.E @ touch.n)
+            if isinstance(shape, Ball):
+                phi = touch.phi - r
+            else:  # seen from there, a surface that is not flat looks different than from the centre
+                touch = deepest(law.surfaces, pose.point(p), 0.0, mu)
+                phi = touch.phi
             axes = Axes.of_plane(touch.n, 0.0)
             axes = Axes(pose.E @ axes.n, pose.E @ axes.along_x, pose.E @ axes.along_y, 0.0)
             self.frames.append(axes)
             self.frictions.append(touch.mu)
             self.moved.append(None if touch.u is None else pose.E @ touch.u)
             self.fall.append(maximum(a0.dot(touch.n), 0.0) * dt)
-            self.p.append(at - axes.n * r if r else at)
-            self.phi.append(touch.phi - r)
+            self.p.append(p)
+            self.phi.append(phi)
         self.reach = [self._reaching(phi) for phi in self.phi]
 
     def frame(self, m: int) -> Axes:
