@@ -45,13 +45,13 @@ class PairLaw:
         shapes: of the bodies, and their pairs.
         mobility: 1 / effective mass of each body in pairs [1/kg]; 0 for one that does not move.
         friction: Coulomb coefficient.
-        restitution: separation speed over that of the approach.
+        restitution: separation speed over that of the approach; None for 0.
     """
 
     shapes: PairShapes
     mobility: Sequence[Scalar]
     friction: Scalar
-    restitution: Scalar
+    restitution: Scalar | None
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,14 @@ class PairContact:
         """Velocity of i's point less that of j's, world axes."""
         return self.sides[0].velocity(V) - self.sides[1].velocity(V)
 
-    def start(self, law: PairLaw, before: Vector3, u: Vector3, dt: Scalar) -> None:
+    def start(self, law: PairLaw, before: Vector3 | None, u: Vector3, dt: Scalar) -> None:
         """Gains of the contact from its relative velocities before the step and now."""
         phi, n = self.near.phi, self.n
         aim = where(phi > 0.0, -phi / dt, minimum(-phi / RETURN_TIME, FASTEST_RETURN))
-        bounce = -law.restitution * n.dot(before)
-        self.aim = where(bounce > SLOWEST_BOUNCE, maximum(aim, bounce), aim)
+        if law.restitution is not None and before is not None:
+            bounce = -law.restitution * n.dot(before)
+            aim = where(bounce > SLOWEST_BOUNCE, maximum(aim, bounce), aim)
+        self.aim = aim
         un = n.dot(u)
         self.on = (un * dt + phi < 0.0) & (un < self.aim)
         mass = 1.0 / maximum(self.mobility, 1e-9)
