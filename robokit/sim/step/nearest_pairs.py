@@ -119,7 +119,7 @@ class Vicinity:
             self.near.append([d.dot(d) < r * r for d, r in zip(self.apart[-1], limits, strict=True)])
 
     def deepest(self) -> list[Nearest]:
-        """At most SLOTS pairs, the deepest of different groups first; those that are not near are left out."""
+        """At most SLOTS pairs, the deepest of different groups first; without those that are not near."""
         shapes, slots = self.shapes, [Nearest.none()] * min(SLOTS, len(self.shapes.groups))
         starts = [self.by_body[b].out(a) for b, a, _, _ in shapes.capsules]
         along = [None if end is None else self.by_body[b].turned(a, end) for b, a, end, _ in shapes.capsules]

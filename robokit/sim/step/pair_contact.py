@@ -5,7 +5,7 @@
 u is the velocity of one body's point less that of the other's. b is the relative speed that the normal part
 aims at: -phi / dt for bodies that are still apart, a slow separation for those that overlap, -restitution
 times the speed before for those that meet. g is so much larger than the bodies' effective mass that they do
-so to a few thousandths. c is the damper that gives the friction expected.
+so to a few thousandths. c is the damper that gives the friction of the normal part alone.
 
 Which two bodies of the robot these are is known when the step runs; weights 0 or 1 choose their poses and
 velocities among all bodies in pairs.
@@ -105,12 +105,15 @@ class PairContact:
         self.on = (un * dt + phi < 0.0) & (un < self.aim)
         mass = 1.0 / maximum(self.mobility, 1e-9)
         self.g = where(self.on, RIGID * mass, 0.0)
-        push = mass * (self.aim - un)
-        t = u - n * un
-        c = law.friction * push / sqrt(t.dot(t) + FADE * FADE)
-        self.c = where(self.on, minimum(c, self.g), 0.0)
-        self.mu, self.u = law.friction, t + n * un
-        self.first = n * (self.g * (self.aim - un)) - t * self.c
+        self.mu, self.u, self.c = law.friction, u, 0.0
+        self.first = n * (self.g * (self.aim - un))
+
+    def rub(self, f: Vector3) -> None:
+        """Friction, where the normal parts alone ask for the impulse f."""
+        t = self.u - self.n * self.n.dot(self.u)
+        c = self.mu * maximum(self.n.dot(f), 0.0) / sqrt(t.dot(t) + FADE * FADE)
+        self.c = minimum(c, self.g)
+        self.first = self.first - t * self.c
 
     def slope(self, u: Vector3) -> Vector3:
         """K u."""

@@ -13,7 +13,7 @@ or leave Coulomb's cone are cut, and of what is left, the part acts that takes m
 body acts on the other: the momentum of the robot stays.
 
 Source: conjugate gradients, Hestenes and Stiefel (1952); matrix-free, with the articulated-body sweep as W.
-Cost: ITERATIONS + 1 solves of the tree, nothing where no pair is near.
+Cost: ITERATIONS + 2 solves of the tree, nothing where no pair is near.
 """
 
 from __future__ import annotations
@@ -141,6 +141,8 @@ def _solve(
         moved = [dV[b] for b in bodies]
         return dy, dV, [contact.relative(moved) for contact in contacts]
 
+    for contact, x in zip(contacts, conjugate_gradients(contacts, lambda f: respond(f)[2], 1), strict=True):
+        contact.rub(x)
     f = conjugate_gradients(contacts, lambda f: respond(f)[2])
     f = [contact.cut(x) for contact, x in zip(contacts, f, strict=True)]
     dy, dV, moved = respond(f)
@@ -250,9 +252,9 @@ def _ratio(a: Scalar, b: Scalar) -> Scalar:
 
 def any_of(truths: Sequence[Any]) -> Any:
     """Whether any of them holds."""
-    found = truths[0]
-    for truth in truths[1:]:
-        found = found | truth
+    found: Any = False
+    for truth in truths:
+        found = truth | found
     return found
 
 
