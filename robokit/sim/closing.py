@@ -34,6 +34,9 @@ STEPS = 100
 LONGEST = 0.3
 """Longest step of a joint [rad | m]: a longer one may jump to another way of closing the loop."""
 
+ROUNDED = 1e-10
+"""A loop that is open by less, and does not close further, is closed but for rounding [rad | m]."""
+
 LEAST = 1e-14
 """Steps shorter than this change nothing [rad | m]."""
 
@@ -89,6 +92,16 @@ def closed(robot: Robot, q: np.ndarray, what: str, keep: Sequence[int] = ()) -> 
         _check(robot, found, what if q.ndim == 1 else None, what, np.flatnonzero(good))
     rows[good] = found
     return rows.reshape(q.shape)
+
+
+def those_that_close(robot: Robot, q: np.ndarray, steps: int = 30) -> np.ndarray:
+    """The rows of q (B, nq) whose loops can be closed in so many steps, closed; q itself where none can."""
+    if not loop_models(robot):
+        return q
+    with np.errstate(all="ignore"):
+        found = _solve(robot, q.astype(float), (), steps)
+        good = gaps(robot, found).max(axis=1) <= CLOSED
+    return found[good] if good.any() else q
 
 
 def closed_start(
@@ -164,14 +177,14 @@ def _bounds(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     return place, dof, lower, np.array([joint.upper for joint in limited], float)
 
 
-def _solve(robot: Robot, q: np.ndarray, keep: Sequence[int]) -> np.ndarray:
+def _solve(robot: Robot, q: np.ndarray, keep: Sequence[int], steps: int = STEPS) -> np.ndarray:
     place, dof, lower, upper = _bounds(robot)
     mu = np.full(len(q), 1e-6)
     delta, K = _constraints(robot, q)
     K[..., list(keep)] = 0.0
     size = np.square(delta).sum(axis=1)
     eye = np.eye(delta.shape[1])
-    for _ in range(STEPS):
+    for _ in range(steps):
         at = q[:, place]
         # Where a limit holds a joint that would go beyond, the others have to close the loop.
         dv = _step(K, delta, mu, eye)
@@ -191,7 +204,8 @@ def _solve(robot: Robot, q: np.ndarray, keep: Sequence[int]) -> np.ndarray:
         q, size = np.where(better[:, None], tried, q), np.where(better, size1, size)
         delta, K = np.where(better[:, None], delta1, delta), np.where(better[:, None, None], K1, K)
         moved = np.abs(dv).max(axis=1)
-        if ((moved < LEAST) | (mu > 1e12) | (size < LEAST**2)).all():
+        rounded = ~better & (size < ROUNDED**2)
+        if ((moved < LEAST) | (mu > 1e12) | (size < LEAST**2) | rounded).all():
             break
     return q
 

@@ -27,7 +27,6 @@ from robokit.sim.run_arguments import (
     check_angles,
     check_quaternions,
     check_starts,
-    no_pushes,
     set_up,
     states,
 )
@@ -241,12 +240,9 @@ def rollout(
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground)
 
-    conserves = program.method.keeps_energy
-    base = forces is not None and floats(robot.tree) and not conserves and bool(forces[..., :6].any())
+    base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
     inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base)
-    if inputs.outside and conserves:
-        raise no_pushes(program.name)
     rows = inputs.rows or rows
     program = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
     given = inputs.tables(total, real)

@@ -192,13 +192,6 @@ def set_up(
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
 
 
-def no_pushes(integrator: str) -> ShapeError:
-    """The error for forces from outside on a robot whose momentum is that of a throw."""
-    return ShapeError(
-        f"pushes: {integrator!r} keeps energy and momentum of passive motion; take 'rkmk4' or 'midpoint'"
-    )
-
-
 def _pairs(robot: Robot, given: Any, surface: Ground | None) -> CollisionPairs | None:
     """The pairs of bodies that are kept apart, or None."""
     if given is None:
@@ -225,6 +218,7 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
         raise ShapeError(
             f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"
         )
-    for link in surface.friction if isinstance(surface.friction, Mapping) else ():
-        robot.link(link)  # raises for a misspelt link, which would get the default coefficient
+    for given in (surface.friction, surface.restitution):
+        for link in given if isinstance(given, Mapping) else ():
+            robot.link(link)  # raises for a misspelt link, which would get the default
     return surface

@@ -21,7 +21,6 @@ from robokit.sim.run_arguments import (
     check_angles,
     check_quaternions,
     check_start,
-    no_pushes,
     numbers,
     set_up,
 )
@@ -122,11 +121,8 @@ def simulate(
     if program.ground is not None and program.points is not None:
         check_start(robot, q, program.points, program.ground)
 
-    conserves = program.method.keeps_energy
-    base = controller is not None and floats(robot.tree) and not conserves
+    base = controller is not None and floats(robot.tree)
     inputs = RunInputs(moving, drives, pushes_of(pushes), setup.dt, setup.steps, q[None], 1, base)
-    if inputs.outside and conserves:
-        raise no_pushes(program.name)
     if inputs.outside.rows is not None:
         raise ShapeError("pushes: a simulation takes one wrench a push; rk.rollout takes one a row")
     program = replace(program, given=inputs.layout, given_numbers=inputs.numbers)

@@ -6,6 +6,8 @@ coordinates by the congruence X^T I X; neither is ever a dense 6 x 6 matrix.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from robokit.spatial.plucker import Force, Motion, Transform
 from robokit.spatial.scalars import Scalar
 from robokit.spatial.vector3 import Matrix3, Symmetric3, Vector3
@@ -67,8 +69,23 @@ class ArticulatedInertia:
 
     __slots__ = ("A", "B", "M")
 
+    SIZE = 21
+
     def __init__(self, A: Symmetric3, B: Matrix3, M: Symmetric3) -> None:
         self.A, self.B, self.M = A, B, M
+
+    def __iter__(self) -> Iterator[Scalar]:
+        """The entries of A, of B by rows and of M."""
+        yield from self.A
+        for row in self.B.rows:
+            yield from row
+        yield from self.M
+
+    @staticmethod
+    def of(entries: Sequence[Scalar]) -> ArticulatedInertia:
+        """From its 21 entries."""
+        B = Matrix3([entries[k : k + 3] for k in (6, 9, 12)])
+        return ArticulatedInertia(Symmetric3(*entries[:6]), B, Symmetric3(*entries[15:]))
 
     def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
         return ArticulatedInertia(self.A + other.A, self.B + other.B, self.M + other.M)

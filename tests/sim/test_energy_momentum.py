@@ -153,6 +153,28 @@ def test_the_ledger_closes_with_a_controller_in_flight():
     assert max(momentum_errors(run)) < KEPT
 
 
+def test_pushes_give_momentum_and_energy():
+    """A push on a link: the ledger closes, and the motion is that of a fine step."""
+    robot = m.free_chain()
+    push = ("l4", (0.5, -0.2, 0.3, 4.0, 9.0, -3.0), (0.1, 0.0, 0.05), 0.05, 0.2)
+    runs = [
+        rk.simulate(robot, None, tumble(robot), duration=0.4, dt=dt, integrator=name, pushes=[push])
+        for name, dt in (("energy_momentum", 2e-3), ("energy_momentum", 1e-3), ("rkmk4", 1.25e-4))
+    ]
+    assert runs[0].energy.work[-1] > 0.1
+    assert energy_error(runs[0]) < KEPT
+    coarse, fine = (np.abs(robot.difference(run.q[-1], runs[2].q[-1])).max() for run in runs[:2])
+    assert coarse < 1e-7
+    assert fine < coarse / 8.0
+
+
+def test_a_push_on_a_fixed_robot_closes_the_ledger():
+    push = ("bob", (0.0, 0.0, 0.0, 3.0, 0.0, 1.0), (0.0, 0.0, -0.5), 0.05, 0.2)
+    run = rk.simulate(m.pendulum(), [0.5], duration=0.5, pushes=[push], **METHOD)
+    assert abs(run.energy.work[-1]) > 0.1
+    assert energy_error(run) < KEPT
+
+
 def test_a_run_backwards_returns():
     robot = m.free_chain()
     there = rk.simulate(robot, None, tumble(robot), duration=1.0, **METHOD)

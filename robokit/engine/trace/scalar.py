@@ -19,6 +19,7 @@ from robokit.engine.trace.ops import (
     ABS,
     ADD,
     AND,
+    CONST,
     COS,
     DIV,
     EQ,
@@ -253,6 +254,8 @@ def where(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
         return a
     if first < 0 and second < 0:
         return Scalar(graph, -graph.record(opcode, condition.number, -first, -second))
+    if opcode == GUARD and first < 0 and graph.nodes[second][0] == CONST:  # fallbacks are often 0
+        return Scalar(graph, -graph.record(opcode, condition.number, -first, graph.plain(-second)))
     return Scalar(graph, graph.record(opcode, condition.number, graph.plain(first), graph.plain(second)))
 
 

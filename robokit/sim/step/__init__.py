@@ -9,6 +9,7 @@ effective_mass       how heavy bodies and joints are to a push
 implicit_sweep       the sweep that solves for velocities
 moving_axes          configurations moved along velocities, and the velocity products that go with it
 contact              the points of a body on the ground
+near_ground          which bodies can touch the ground in a step
 surfaces             what a point can touch: distance, normal, velocity
 ground_contacts      the points of all bodies on the ground
 uneven_contact       the points of a body on a ground of many surfaces

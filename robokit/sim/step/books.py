@@ -58,8 +58,7 @@ def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
         i, f = acting.body.i, acting.impulse
         taken = taken + (done.V_before[i] + done.V[i]).dot(f)
         gathered[i] = gathered[i] + f
-        for phi in acting.body.phi:
-            ledger.largest("depth", -phi)
+        ledger.largest("depth", acting.depth)
         for name in ("pressed", "pulled", "outside"):
             ledger.add(name, getattr(acting, name))
         given = given + acting.work

@@ -82,9 +82,10 @@ def conserve(
     q1: Rows,
     v1: Rows,
     dt: Scalar,
-    work: Sequence[Scalar],
+    work: Scalar,
     ledger: Ledger,
     carried: Carried,
+    impulse: Force | None = None,
 ) -> tuple[Rows, Rows]:
     """The state (q1, v1) at the end of a step, corrected to the energy and momenta of the start of the run.
 
@@ -93,14 +94,15 @@ def conserve(
         q: the configuration before the step, by joint.
         q1, v1: the state after, by joint.
         dt: time step [s].
-        work: what the joints' forces gave during the step, by joint 0..N [J].
+        work: what joint forces and those from outside gave during the step [J].
         ledger: takes what was missing.
         carried: energy and momentum wanted before the step; takes those after.
+        impulse: of the forces from outside about the centre of mass, world axes [N m s; N s], or None.
     """
     if floats(tree):
-        return _floating(tree, q, q1, v1, dt, work, ledger, carried)
+        return _floating(tree, q, q1, v1, dt, work, ledger, carried, impulse)
     assert carried.energy is not None
-    carried.energy = target = carried.energy + sum(work, 0.0)
+    carried.energy = target = carried.energy + work
     X = tree.transforms(q1)
     T, V = kinetic(tree, X, v1), potential(tree, X)
     missing = target - (T + V)
@@ -124,19 +126,28 @@ def _floating(
     q1: Rows,
     v1: Rows,
     dt: Scalar,
-    work: Sequence[Scalar],
+    work: Scalar,
     ledger: Ledger,
     carried: Carried,
+    impulse: Force | None,
 ) -> tuple[Rows, Rows]:
     assert carried.momentum is not None and carried.energy is not None
-    after, fall = inner(tree, q1, v1), tree.a0 * -dt
-    # Forces given for the base's six rows do not act: its momentum is that of a throw.
-    carried.energy = target = carried.energy + sum(work[2:], 0.0)
-    k, mean = carried.momentum.ang, carried.momentum.lin * (1.0 / after.mass) + fall * 0.5
-    carried.momentum = Force(k, carried.momentum.lin + fall * after.mass)
-    I_G, p_G, v_G = after.I_G, after.com, carried.momentum.lin * (1.0 / after.mass)
+    after = inner(tree, q1, v1)
+    I_G, p_G, mass, weight = after.I_G, after.com, after.mass, tree.a0 * -after.mass
+    before = carried.momentum
+    wanted = before if impulse is None else before + impulse
+    carried.momentum = wanted = Force(wanted.ang, wanted.lin + weight * dt)
+    k, v_G = wanted.ang, wanted.lin * (1.0 / mass)
+    mean = (before.lin + wanted.lin) * (0.5 / mass)
     _, moment = composite_moment(tree, at_base(tree, tree.transforms(q)))
-    G = Vector3(*q[1][4:]) + moment * (1.0 / after.mass) + mean * dt
+    G0 = Vector3(*q[1][4:]) + moment * (1.0 / mass)
+    if impulse is None:
+        G = G0 + mean * dt
+        target = carried.energy + work
+    else:  # no throw: the place of G is that of the step, and part of the work is done on its motion
+        G = Vector3(*q1[1][4:]) + p_G
+        target = carried.energy + work - (wanted.lin - before.lin).dot(mean) + weight.dot(G - G0)
+    carried.energy = target
     T_s = maximum(after.T - 0.5 * after.k.dot(after.omega), 0.0)
 
     omega = _solve(I_G, k)
@@ -164,7 +175,7 @@ def _floating(
     base = [a + b for a, b in zip(v1[1], change, strict=True)]
     missed_e = target - after.T
     ledger.add("corrected_e", maximum(missed_e, -missed_e))
-    missed_k, missed_l = k - after.k, (v_G - after.v_com) * after.mass
+    missed_k, missed_l = k - after.k, (v_G - after.v_com) * mass
     ledger.add("corrected_k", sqrt(missed_k.dot(missed_k)))
     ledger.add("corrected_l", sqrt(missed_l.dot(missed_l)))
     place = [*quat_multiply(turn, q1[1][:4]), *(G - R @ p_G)]

@@ -37,6 +37,7 @@ from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.loop_impulses import project
 from robokit.sim.step.moving_axes import Rows, advance, free_base
 from robokit.sim.step.outside import BodyForces, as_list
+from robokit.sim.step.outside import power as power_outside
 from robokit.sim.step.problem import Problem, Step
 from robokit.sim.step.settle import settle
 from robokit.spatial import Force, Motion, Vector3
@@ -180,25 +181,25 @@ def energy_momentum_step(
     p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
     """The same, and the energy of the start too."""
-    q1, v1, work, _ = rkmk(RK4, p, q, v, tau, dt, ledger, carried)
-    return conserve(p.tree, q, q1, v1, dt, work, ledger, carried)
+    q1, v1, work, impulse = rkmk(RK4, p, q, v, tau, dt, ledger, carried)
+    return conserve(p.tree, q, q1, v1, dt, work, ledger, carried, impulse)
 
 
 def rkmk(
     tableau: Tableau, p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
-) -> tuple[Rows, Rows, list[Scalar], Force | None]:
+) -> tuple[Rows, Rows, Scalar, Force | None]:
     """q = q exp(theta), with theta and v by a Runge-Kutta method in the joints' Lie algebras.
 
     Returns:
-        the state by joint after the step, the work of the joints' forces by joint [J], and the impulse from
-        outside about the centre of mass [N m s; N s], None where there is none.
+        the state by joint after the step, the work of joint forces and of those from outside [J], and the
+        impulse of these about the centre of mass [N m s; N s], None where there is none.
     """
     tree, dynamics = p.tree, Dynamics(p)
     given, rub, stops = held_forces(p, q, v, tau, dt, carried, ledger)
     total = along(along(given, 1.0, rub), 1.0, stops)
     rates: list[Rows] = []
     accelerations: list[Rows] = []
-    impulse = None
+    impulse, work = None, 0.0
     for row, weight in zip(tableau.a, tableau.b, strict=True):
         theta, vs = _sum(dt, row, rates, v, zero=True), _sum(dt, row, accelerations, v)
         qs = [
@@ -209,13 +210,13 @@ def rkmk(
         if outside is not None:
             V = body_velocities(tree, X, vs)
             share = p.given.enter_outside(ledger, tree, seen(tree, X), outside, V, weight * dt)
-            impulse = sum_of(impulse, share)
+            impulse, work = sum_of(impulse, share), work + weight * dt * power_outside(outside, V)
         accelerations.append(dynamics(qs, vs, total, outside))
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = _sum(dt, tableau.b, rates, v, zero=True), _sum(dt, tableau.b, accelerations, v)
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
     enter_joint_work(ledger, theta, given, rub, stops)
-    work = [power(f, s) for f, s in zip(total, theta, strict=True)]
+    work = work + sum((power(f, s) for f, s in zip(total, theta, strict=True)), 0.0)
     return *dynamics.close(q1, v1), work, impulse
 
 

@@ -33,6 +33,7 @@ from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
+from robokit.sim.step.near_ground import act, bend, linear, near_ground
 from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.pair_impulses import Kicked, Met, meet
 from robokit.sim.step.problem import Problem
@@ -109,7 +110,7 @@ def settle(
                 body.look_again(V[i])
             else:
                 body.release(V[i])
-            K[i], impulse = body.linear()
+            K[i], impulse = linear(body.near, body)
             T[i] = T[i] + impulse
         for i, f in enumerate(outside):
             if f is not None:
@@ -128,7 +129,7 @@ def settle(
     for body in contacts:
         change = (V[body.i] - V_last[body.i]).lin
         residual = maximum(residual, change.dot(change))
-    acting = [body.act(V[body.i]) for body in contacts]
+    acting = [act(body.near, body, V[body.i]) for body in contacts]
     met = None
     if p.pairs is not None:
         kicked = Kicked(tree, X, V_before, _sum(state.hold(y), drive.slopes()), dt, acting, loops)
@@ -146,17 +147,16 @@ def touching_bodies(
     if p.ground is None:
         return []
     bodies = [i for i in p.tree.outward() if p.points[i]]
-    out: list[BodyContact] = []
     at = 0
-    for body in on_ground(p.tree, X, bodies, p.points, p.ground, dt):
-        i = body.i
+    contacts = list(on_ground(p.tree, X, bodies, p.points, p.ground, dt))
+    for body, near in zip(contacts, near_ground(contacts, p.points, V, dt), strict=True):
+        i, body.near = body.i, near
         if p.ground.slip is None:
             n = len(p.points[i])
-            body.hold(V[i], carried.anchors[at : at + n])
+            bend(near, body, V[i], carried.anchors[at : at + n])
             carried.anchors[at : at + n] = body.anchors
             at += n
-        out.append(body)
-    return out
+    return contacts
 
 
 def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:
