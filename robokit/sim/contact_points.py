@@ -104,8 +104,8 @@ def contact_points(
             2 to each link; None for no limit. The error of the surface does not depend on it: with fewer
             points, more corners share one.
         shape_error: of a mesh's hull, in any direction [m].
-        plane: whether the ground is a plane. If not, each corner is a point of its own, and shapes inside
-            the hull of their body stay, for they may touch where the ground is not flat.
+        plane: whether the ground is a plane. If not, only corners near each other share a point, and shapes
+            inside the hull of their body stay, for they may touch where the ground is not flat.
 
     Raises:
         ModelError: a link that touches with the box of its inertia has no mass in some samples.

@@ -176,7 +176,8 @@ class BodyContact:
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
             N = maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0)
-            most = self.mu_at(m) * N / self.k_t
+            # A fast point is pushed before it arrives, but has not touched anything yet.
+            most = where(phi < 0.0, self.mu_at(m) * N / self.k_t, 0.0)
             length = sqrt(ex * ex + ey * ey + 1e-30)
             keep = minimum(most / length, 1.0)
             self.anchors.append((ex * keep, ey * keep))
