@@ -24,6 +24,12 @@ BLEND = 0.25
 MORE = 2
 """Points that a hull has besides where the ground is not a plane."""
 
+THICK = 10.0
+"""Corners share a point only if they are never both this near the ground, relative to the error."""
+
+LEFT = 8
+"""Corners of a hull beside its circles, at most: circles are for wheels, not for every round edge."""
+
 ON_IT = 1e-9
 """Points this deep inside a hull, relative to its size, lie on it."""
 
@@ -107,7 +113,7 @@ def shapes_of(
     surface = surface.with_rims(error)
     if plane:
         surface = surface.on_the_hull()
-    found = list(surface.exact)
+    found = shared(surface.exact, error) if plane else list(surface.exact)
     for link, corners, radius in surface.points(error):
         groups = patches(corners, error, most) if plane else neighbourhoods(corners, most + MORE)
         for group in groups:
@@ -119,11 +125,32 @@ def shapes_of(
     return found
 
 
+def shared(exact: list[tuple[Link, ContactShape]], error: float) -> list[tuple[Link, ContactShape]]:
+    """The same with a point for corners of a link that never touch together: opposite ones of a box."""
+    found = [item for item in exact if not _is_corner(item[1])]
+    for link in {link.name: link for link, _ in exact}.values():
+        own = [shape for other, shape in exact if other is link and _is_corner(shape)]
+        corners = np.array([shape.reach()[0] for shape in own], dtype=float).reshape(-1, 3)
+        for group in patches(corners, THICK * error, len(own), 0.0):
+            shape = own[group[0]]
+            if len(group) > 1:
+                shape = Lowest(tuple(own[k].reach()[0] for k in group), 0.0, BLEND * error)
+            found.append((link, shape))
+    return found
+
+
+def _is_corner(shape: ContactShape) -> bool:
+    return isinstance(shape, Ball) and shape.radius == 0.0
+
+
 def rims_of(corners: np.ndarray, error: float) -> list[Rim]:
     """Points on the circles of a hull: of each the lowest, and at flat ends more to stand on."""
 
     def made() -> list[np.ndarray]:
         rows = [[*c.center, *c.axis, c.radius, c.flat] for c in circles(corners, error)]
+        rims = [Rim(_tuple(np.array(row[:3])), _tuple(np.array(row[3:6])), row[6]) for row in rows]
+        if rims and len(thinned(corners, error, np.concatenate([r.samples(SAMPLES) for r in rims]))) > LEFT:
+            rows = []
         return [np.array(rows, dtype=float).reshape(-1, 8)]
 
     (rows,) = cache.arrays("circles of a hull", ("circles", corners.tobytes(), error), made)

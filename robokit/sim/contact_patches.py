@@ -11,26 +11,29 @@ import numpy as np
 
 from robokit.meshes.hull_error import solid_hull
 
-MOST = 6
+MOST = 5
 """Points of one hull."""
 
 NEAR = 0.2
 """Corners that touch together may share a point up to this distance, relative to the hull's size."""
 
 
-def patches(corners: np.ndarray, depth: float, most: int = MOST) -> list[list[int]]:
+def patches(corners: np.ndarray, depth: float, most: int = MOST, near: float = NEAR) -> list[list[int]]:
     """Numbers of the corners of each point.
 
     Args:
         corners: (n, 3) [m].
         depth: corners within this height of each other touch at the same time [m].
         most: points at most.
+        near: distance up to which corners that touch together may share a point, relative to the size.
     """
     n = len(corners)
+    if n == 0:
+        return []
     apart = np.linalg.norm(corners[:, None] - corners[None], axis=2)
     together = np.where(_touch_together(corners, depth), apart, 0.0)
     order = _farthest_first(apart)
-    near = NEAR * float(apart.max(initial=0.0))
+    near = near * float(apart.max(initial=0.0))
     groups: list[list[int]] = [[k] for k in range(n)]
     for count in range(1, min(n, most) + 1):
         groups, worst = _shared(together, order, count)

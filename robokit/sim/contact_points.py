@@ -3,9 +3,9 @@
     shape       points
     sphere      1, its centre, with its radius
     capsule     2, the ends of its axis, with its radius
-    box         8, its corners
+    box         4 that move, each the lower of two opposite corners
     cylinder    5 that move: the lowest of each rim, and three more of the lower rim to stand on
-    mesh        at most 6 that move, each the lowest of some corners of its convex hull; a
+    mesh        at most 5 that move, each the lowest of some corners of its convex hull; a
                 polygon of many corners, as a wheel's, has a cylinder's points instead
 
 A mesh's hull is thinned until it is within shape_error of the true one, in every direction. Shapes of one

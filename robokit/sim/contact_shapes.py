@@ -60,9 +60,9 @@ class Ball:
 class Lowest:
     """The lowest of several corners, each with a small radius.
 
-    Where some are nearly as low as the lowest, the point is their mean, weighted by w = (1 - h / blend)^2
-    with h the height over the lowest, and is moved to the height of the lowest. It moves steadily from one
-    corner to the other.
+    Where some are nearly as low as the lowest, the point is their mean, weighted by w = (blend - h)^2 with h
+    the height over the lowest, and is moved to the height of the lowest. It moves steadily from one corner
+    to the other.
 
     Attributes:
         corners: [m].
@@ -84,10 +84,11 @@ class Lowest:
         low = heights[0]
         for h in heights[1:]:
             low = minimum(low, h)
+        top = low + self.blend
         total: Scalar = 0.0
         place = Vector3.zero()
         for h, (x, y, z) in zip(heights, self.corners, strict=True):
-            share = maximum(1.0 - (h - low) * (1.0 / self.blend), 0.0)
+            share = maximum(top - h, 0.0)
             w = share * share
             total = total + w
             place = Vector3(place.x + w * x, place.y + w * y, place.z + w * z)

@@ -43,7 +43,7 @@ class Ground:
         shape_error: largest difference of the surface that touches from the hulls of the meshes, in any
             direction [m].
         max_points: contact points of a robot; meshes share what other shapes leave. None for as many as
-            hold every face, at most six a mesh. The shape's error does not depend on it.
+            hold every face, at most five a mesh. The shape's error does not depend on it.
         tilt: angle by which the plane descends towards +x [rad].
         normal: of the plane, upward, of any length; instead of a tilt.
         velocity: of a belt: the surface of the plane moves along itself, the plane stays, (3,) [m/s].

@@ -168,8 +168,8 @@ class Trajectory:
                 f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm",
             )
         if s.get("saturated"):
-            shares = [f"{name} {share:.0%}" for name, share in list(s["saturated"].items())[:4]]
-            more = f" and {len(s['saturated']) - 4} more" if len(s["saturated"]) > 4 else ""
+            shares = [f"{name} {100 * share:.2g} %" for name, share in list(s["saturated"].items())[:2]]
+            more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
             say("saturated", f"{', '.join(shares)}{more} of the time")
         if s.get("default_damping"):
             joints = f"{s.get('default_damping_joints', 0)} joints that have none"

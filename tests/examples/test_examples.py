@@ -22,6 +22,7 @@ SHORTER = {
     "05_robot_in_code": ["--duration", "2.0"],
     "06_pushed_humanoids": ["--duration", "0.25", "--robots", "60"],
     "07_robots_not_quite_alike": ["--robots", "100"],
+    "08_stand_and_push": ["--stand", "1.0"],
 }
 LENGTH = 60
 

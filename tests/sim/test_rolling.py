@@ -1,0 +1,107 @@
+"""Wheels, discs and coins: they roll on their lowest point without bumps, stand, and wobble down."""
+
+import math
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.model import Cylinder, Mesh, ModelBuilder, Shape
+from robokit.sim.contact_shapes import Rim
+
+RADIUS, WIDTH = 0.1, 0.05
+LYING = np.array([math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0])
+"""Turns the axis z into -y."""
+
+
+def _wheel(shape, mass=1.0, radius=RADIUS, width=WIDTH) -> rk.Robot:
+    across = mass * (3.0 * radius**2 + width**2) / 12.0
+    builder = ModelBuilder("wheel")
+    builder.link(
+        "disc",
+        mass=mass,
+        inertia=np.diag([across, across, 0.5 * mass * radius**2]),
+        collisions=(Shape(shape),),
+    )
+    return builder.build("floating")
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory) -> dict[str, rk.Robot]:
+    """A cylinder, and the same as a mesh of 64 segments."""
+    trimesh = pytest.importorskip("trimesh")
+    path = tmp_path_factory.mktemp("meshes") / "disc.stl"
+    trimesh.creation.cylinder(radius=RADIUS, height=WIDTH, sections=64).export(path)
+    return {
+        "cylinder": _wheel(Cylinder(RADIUS, WIDTH)),
+        "mesh": _wheel(Mesh("disc.stl", path=path)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["cylinder", "mesh"])
+@pytest.mark.parametrize("speed", [0.5, 1.0, 2.0])
+def test_a_wheel_rolls_five_metres_and_keeps_its_speed(wheels, kind, speed):
+    v0 = np.array([0.0, 0.0, -speed / RADIUS, speed, 0.0, 0.0])
+    q0 = np.array([*LYING, 0.0, 0.0, RADIUS])
+    run = rk.simulate(wheels[kind], q0, v0, duration=5.0 / speed, dt=1e-3, ground=rk.Ground())
+    x = run.q[:, 4]
+    kept = (x[-1] - x[-11]) / (run.t[-1] - run.t[-11]) / speed
+    assert kept == pytest.approx(1.0, abs=1e-6) and x[-1] == pytest.approx(5.0, rel=1e-4)
+    assert abs(run.q[-1, 5]) < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["cylinder", "mesh"])
+def test_a_cylinder_stands_at_rest_and_comes_to_stand(wheels, kind):
+    for tilt in (0.0, 0.3):
+        q0 = np.array([math.cos(0.5 * tilt), math.sin(0.5 * tilt), *[0.0] * 5])
+        q0[6] = rk.standing_height(wheels[kind], q0)
+        run = rk.simulate(wheels[kind], q0, duration=1.0, dt=1e-3, ground=rk.Ground())
+        assert np.abs(run.v[-1]).max() < 1e-9
+        assert 2.0 * math.hypot(*run.q[-1, 1:3]) < 1e-6  # upright
+        # Four points carry it, each a quarter.
+        forces = run.contacts.forces[-1, :, 2]
+        assert np.sort(forces)[1:] == pytest.approx(np.full(4, 9.81 / 4.0), rel=1e-3)
+
+
+def test_a_wheel_is_braked_by_friction_until_it_rolls(wheels):
+    # Without spin at first, a disc ends at 2/3 of its speed, whatever friction there is.
+    q0 = np.array([*LYING, 0.0, 0.0, RADIUS])
+    for mu in (0.1, 0.5):
+        ground = rk.Ground(friction=mu)
+        run = rk.simulate(wheels["cylinder"], q0, [0, 0, 0, 1.0, 0, 0], duration=1.5, dt=1e-3, ground=ground)
+        speed = (run.q[-1, 4] - run.q[-11, 4]) / (run.t[-1] - run.t[-11])
+        assert speed == pytest.approx(2.0 / 3.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("tilt", [0.15, 0.4])
+def test_a_coin_wobbles_at_the_rate_of_eulers_disc(tilt):
+    # A thin disc that rolls on its edge with its centre at rest precesses at Omega^2 = 4 g / (R sin(tilt)).
+    # It turns about the diameter through its lowest point.
+    coin = _wheel(Cylinder(RADIUS, 5e-4), 0.2, RADIUS, 5e-4)
+    rate = math.sqrt(4.0 * 9.81 / (RADIUS * math.sin(tilt)))
+    q0 = np.array([math.cos(0.5 * tilt), math.sin(0.5 * tilt), *[0.0] * 5])
+    q0[6] = rk.standing_height(coin, q0) - 2.5e-5
+    v0 = [0.0, rate * math.sin(tilt), 0.0, 0.0, 0.0, 0.0]
+    run = rk.simulate(coin, q0, v0, duration=1.0, dt=1e-3, ground=rk.Ground(sink=1e-4))
+    w, x, y, z = run.q[:, :4].T
+    axis = np.stack([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)])
+    turned = np.unwrap(np.arctan2(axis[1], axis[0]))
+    assert turned[-1] - turned[0] == pytest.approx(rate, rel=0.015)
+    assert np.arccos(axis[2]) == pytest.approx(np.full(len(run.t), tilt), abs=0.012)
+    assert np.abs(run.q[-1, 4:6]).max() < 0.05 * RADIUS
+    energy = run.energy.mechanical
+    assert -0.02 * 0.2 * 9.81 * RADIUS < energy[-1] - energy[0] <= 0.0
+
+
+def test_a_coin_on_its_edge_falls_and_never_gains_energy():
+    coin = _wheel(Cylinder(0.012, 0.002), 0.006, 0.012, 0.002)
+    tilt = 1.2
+    q0 = np.array([math.cos(0.5 * tilt), math.sin(0.5 * tilt), *[0.0] * 5])
+    q0[6] = rk.standing_height(coin, q0)
+    run = rk.simulate(coin, q0, [0, 8.0, 3.0, 0, 0, 0], duration=0.5, dt=2.5e-4, ground=rk.Ground(sink=1e-4))
+    upright = 1.0 - 2.0 * (run.q[:, 1] ** 2 + run.q[:, 2] ** 2)
+    assert upright[-1] > 0.8 > upright[0]
+    assert run.energy.mechanical.max() - run.energy.mechanical[0] <= 1e-3 * run.energy.mechanical[0]
+    assert run.summary["deepest_penetration"] < 1e-3
+    assert run.summary["shape_error"] == 0.0
+    assert all(isinstance(shape, Rim) for shape in rk.sim.contact_points(coin).shape)
