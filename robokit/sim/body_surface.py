@@ -21,7 +21,7 @@ SAMPLES = 96
 BLEND = 0.25
 """Height over the lowest corner up to which others count, relative to the error."""
 
-MORE = 2
+MORE = 3
 """Points that a hull has besides where the ground is not a plane."""
 
 THICK = 10.0
