@@ -37,14 +37,12 @@ def aba(tree: Tree, q, qd, tau, f_ext=None) -> list:
         p, S = tree.parent[i], tree.joint[i].S
         U[i] = S.of(IA[i])
         rows = [S.T @ column for column in U[i]]
-        rotors = tree.armature[i] if tree.armature else ()
-        for k, rotor in enumerate(rotors):
-            rows[k][k] = rows[k][k] + rotor
+        rotors = add_rotors(tree, i, rows)
         D[i] = ldl(rows)
         u[i] = [t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
         if p != 0:
             Ia = without_joint(IA[i], U[i], D[i])
-            if not any(rotors):
+            if not rotors:
                 Ia = Ia.without(S.axes)
             pa = pA[i] + Ia @ c[i] + combine(U[i], ldl_solve(D[i], u[i]))
             IA[p] = IA[p] + X[i].T @ Ia @ X[i]
@@ -56,6 +54,17 @@ def aba(tree: Tree, q, qd, tau, f_ext=None) -> list:
         qdd[i] = ldl_solve(D[i], [ui - a[i].dot(column) for ui, column in zip(u[i], U[i], strict=True)])
         a[i] = a[i] + S * qdd[i]
     return qdd
+
+
+def add_rotors(tree: Tree, i: int, block: list[list]) -> bool:
+    """Add the inertias of joint i's rotors to the diagonal of its block; whether there are any.
+
+    I^a S = 0 holds only where there are none.
+    """
+    rotors = tree.armature[i] if tree.armature else ()
+    for k, rotor in enumerate(rotors):
+        block[k][k] = block[k][k] + rotor
+    return any(rotors)
 
 
 def without_joint(IA, U, D):

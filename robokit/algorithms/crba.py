@@ -6,6 +6,7 @@ Cost: O(n d), d the depth of the tree. Only entries on common branches are compu
 
 from __future__ import annotations
 
+from robokit.algorithms.aba import add_rotors
 from robokit.algorithms.composites import composite_inertias
 from robokit.model.tree import Tree
 
@@ -23,8 +24,7 @@ def composite(tree: Tree, X, I) -> list[list]:
         S = tree.joint[i].S
         F = S.of(Ic)
         block = [S.T @ column for column in F]
-        for k, rotor in enumerate(tree.armature[i] if tree.armature else ()):
-            block[k][k] = block[k][k] + rotor
+        add_rotors(tree, i, block)
         _put(H, tree, i, i, block)
         j = i
         while tree.parent[j] != 0:

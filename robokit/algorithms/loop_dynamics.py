@@ -104,9 +104,9 @@ def loop_dynamics(
     X = tree.transforms(q)
     factor: Factor
     if tree.coupling is None:
-        free, factor = aba(tree, q, qd, tau), ArticulatedFactor.of(tree, X)
+        free, factor = aba(tree, q, qd, tau, f_ext), ArticulatedFactor.of(tree, X)
     else:
-        free, factor = coupled_forward_dynamics(tree, q, qd, tau), SparseFactor(tree, crba(tree, q))
+        free, factor = coupled_forward_dynamics(tree, q, qd, tau, f_ext), SparseFactor(tree, crba(tree, q))
     system = LoopSystem(factor, closed_loops(tree, models, X), proximal)
     product = (x for loop in system.loops for x in loop.velocity_product(qd))
     forces = system.forces([-a - b for a, b in zip(system.rates(free), product, strict=True)])

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robokit.algorithms.aba import combine, without_joint
+from robokit.algorithms.aba import add_rotors, combine, without_joint
 from robokit.algorithms.coupling import reduced_force, reduced_matrix
 from robokit.algorithms.ltdl import ltdl, solve_transposed, solve_unit
 from robokit.model.tree import Tree
@@ -69,9 +69,13 @@ class ArticulatedFactor:
         for i in tree.inward():
             p, S = tree.parent[i], tree.joint[i].S
             U[i] = S.of(IA[i])
-            D[i] = ldl([S.T @ column for column in U[i]])
+            rows = [S.T @ column for column in U[i]]
+            rotors = add_rotors(tree, i, rows)
+            D[i] = ldl(rows)
             if p != 0:
-                Ia = without_joint(IA[i], U[i], D[i]).without(S.axes)
+                Ia = without_joint(IA[i], U[i], D[i])
+                if not rotors:
+                    Ia = Ia.without(S.axes)
                 IA[p] = IA[p] + X[i].T @ Ia @ X[i]
         return ArticulatedFactor(tree, X, U, D)
 

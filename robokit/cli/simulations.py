@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import sys
 import time
@@ -24,6 +25,9 @@ STEEPEST = 89.0
 
 LONGEST = 100_000.0
 """Longest simulation without --dt [s]."""
+
+TRIES = 20
+"""Random configurations that are tried, where a robot has loops to close."""
 
 
 def fall(arguments: argparse.Namespace) -> int:
@@ -66,7 +70,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     import robokit as rk
 
     robot = load(arguments.robot, arguments.base, arguments.mimic)
-    q0 = robot.neutral() if arguments.neutral else robot.random_configuration(arguments.seed)
+    q0 = robot.neutral() if arguments.neutral else _random_start(robot, arguments.seed)
     ground = None
     if arguments.ground:
         ground = rk.Ground(height=arguments.ground_height)
@@ -75,6 +79,18 @@ def simulate(arguments: argparse.Namespace) -> int:
                 robot, seed=arguments.seed, q=q0, ground_height=arguments.ground_height
             )
     return _simulate_and_show(arguments, robot, q0, ground)
+
+
+def _random_start(robot: Any, seed: int) -> np.ndarray:
+    """A random configuration from which the loops can be closed, found in a few tries."""
+    import robokit as rk
+
+    rng = np.random.default_rng(seed)
+    for _ in range(TRIES):
+        q = robot.random_configuration(rng)
+        with contextlib.suppress(rk.ShapeError):
+            return rk.close_loops(robot, q)
+    return q
 
 
 def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray, ground: Any) -> int:

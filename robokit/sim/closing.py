@@ -34,6 +34,9 @@ STEPS = 100
 LONGEST = 0.3
 """Longest step of a joint [rad | m]: a longer one may jump to another way of closing the loop."""
 
+ROUNDED = 1e-10
+"""A loop that is open by less, and does not close further, is closed but for rounding [rad | m]."""
+
 LEAST = 1e-14
 """Steps shorter than this change nothing [rad | m]."""
 
@@ -191,7 +194,8 @@ def _solve(robot: Robot, q: np.ndarray, keep: Sequence[int]) -> np.ndarray:
         q, size = np.where(better[:, None], tried, q), np.where(better, size1, size)
         delta, K = np.where(better[:, None], delta1, delta), np.where(better[:, None, None], K1, K)
         moved = np.abs(dv).max(axis=1)
-        if ((moved < LEAST) | (mu > 1e12) | (size < LEAST**2)).all():
+        rounded = ~better & (size < ROUNDED**2)
+        if ((moved < LEAST) | (mu > 1e12) | (size < LEAST**2) | rounded).all():
             break
     return q
 

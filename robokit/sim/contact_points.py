@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robokit.algorithms.kinematics import forward_kinematics
 from robokit.errors import ModelError
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
@@ -31,6 +32,7 @@ from robokit.model.robot import Robot
 from robokit.sim.body_surface import BodySurface, shapes_of
 from robokit.sim.contact_patches import MOST
 from robokit.sim.contact_shapes import Ball, ContactShape, Rim, cylinder_points
+from robokit.spatial import Vector3
 
 LEAST = 2
 """Points that the hulls of a link have at least, whatever max_points is."""
@@ -115,6 +117,19 @@ def contact_points(
     """
     key = ("contact points", max_points, shape_error, plane)
     return robot.derived.get(key, lambda: _contact_points(robot, max_points, shape_error, plane))
+
+
+def extent(robot: Robot, points: ContactPoints) -> float:
+    """Half the longest edge of a box around the points in the neutral configuration [m]; 0 of none."""
+    if not len(points):
+        return 0.0
+    X0 = forward_kinematics(robot.tree, robot.split_q(robot.neutral().tolist()))
+    places, radii = zip(*(shape.reach() for shape in points.shape), strict=True)
+    at = np.array(
+        [list(X0[i].point(Vector3(*place))) for i, place in zip(points.body, places, strict=True)], float
+    )
+    margin = np.array(radii, float)[:, None]
+    return float(0.5 * ((at + margin).max(axis=0) - (at - margin).min(axis=0)).max())
 
 
 def _contact_points(robot: Robot, max_points: int | None, shape_error: float, plane: bool) -> ContactPoints:

@@ -18,6 +18,15 @@ from robokit.sim.solids import solid
 
 MAX_SWEEPS = 50
 
+DEEPEST = 1e-3
+"""Depth at which one point carries the whole weight of a robot that is not small [m]."""
+
+SHARE = 1.0 / 200.0
+"""The same of a small robot, over its radius: a fall from twenty radii ends less than a fifth of one deep."""
+
+STANDARD = 9.81
+"""Gravity [m/s^2] of the time in which an impact is absorbed."""
+
 STEEPEST = math.radians(89.0)
 """Tilt of the plane, at most [rad]: it is given by its height over the origin."""
 
@@ -28,18 +37,25 @@ class Ground:
 
     A point at the height phi over the surface that moves up at vn feels N = max(0, -k phi - d vn), and
     friction of at most friction * N. k = M g / sink at every point: one point alone would carry the
-    robot's weight at the depth ``sink``. d = k * time, so that an impact is absorbed.
+    robot's weight at the depth ``sink``. d = k * time, so that an impact is absorbed. Where a restitution is
+    given, a point that arrives faster than 2 cm/s leaves at that share of its speed instead.
 
     Attributes:
         friction: Coulomb coefficient, for all links or {link: coefficient} (0.8 for the others); for
             :func:`robokit.rollout` also (B,) coefficients, one a row. A solid or a height field may have
             one of its own, which then holds for all links.
         height: of the plane over the world's origin [m].
-        sink: depth at which one point carries the whole weight [m].
-        time: relaxation time of the contact, d / k [s].
+        sink: depth at which one point carries the whole weight [m]; None takes 1 mm, for robots smaller than
+            40 cm a two-hundredth of their radius.
+        time: relaxation time of the contact, d / k [s]; None damps one point with the whole weight
+            critically, 2 sqrt(sink / g): 20 ms for 1 mm.
         slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
             it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
         sweeps: solves of a time step, 1 to 50. 1 takes half the time, for dt <= 1 ms.
+        restitution: share of its speed with which a point leaves, 0 to 1, for all links or {link: share} (0
+            for the others); None (default) leaves it to springs and dampers.
+        torsional, rolling: friction against turning about the normal, and against rolling, as the lever arm
+            of the normal force [m]; 0 for none.
         shape_error: largest difference of the surface that touches from the hulls of the meshes, in any
             direction [m].
         max_points: contact points of a robot; meshes share what other shapes leave. None for as many as
@@ -55,10 +71,13 @@ class Ground:
 
     friction: float | Sequence[float] | Mapping[str, float | Sequence[float]] = 0.8
     height: float = 0.0
-    sink: float = 1e-3
-    time: float = 0.02
+    sink: float | None = None
+    time: float | None = None
     slip: float | None = None
     sweeps: int = 3
+    restitution: float | Mapping[str, float] | None = None
+    torsional: float = 0.0
+    rolling: float = 0.0
     shape_error: float = 1e-3
     max_points: int | None = None
     tilt: float | None = None
@@ -74,11 +93,16 @@ class Ground:
         mu = {link: _plain(x) for link, x in mu.items()} if isinstance(mu, Mapping) else _plain(mu)
         object.__setattr__(self, "friction", mu)
         self.rows  # noqa: B018  (raises where there are several)
-        for name in ("sink", "time", "shape_error"):
-            real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
+        for name in ("sink", "time", "shape_error", "slip"):
+            if getattr(self, name) is not None or name == "shape_error":
+                real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
+        for name in ("torsional", "rolling"):
+            real_number(f"Ground({name}=...)", getattr(self, name), least=0.0)
+        shares = self.restitution.values() if isinstance(self.restitution, Mapping) else [self.restitution]
+        for share in shares:
+            if share is not None and real_number("Ground(restitution=...)", share, least=0.0) > 1.0:
+                raise ShapeError(f"Ground(restitution=...): expected 0 to 1, got {share:g}")
         real_number("Ground(height=...)", self.height)
-        if self.slip is not None:
-            real_number("Ground(slip=...)", self.slip, above=0.0)
         whole_number("Ground(sweeps=...)", self.sweeps, 1, MAX_SWEEPS)
         if self.max_points is not None:
             whole_number("Ground(max_points=...)", self.max_points, 1)
@@ -165,10 +189,27 @@ class Ground:
             return replace(self, friction={link: _of_row(x, k) for link, x in mu.items()})
         return replace(self, friction=_of_row(mu, k))
 
-    def gains(self, robot: Robot) -> tuple[Any, Any]:
-        """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples."""
-        k = weight(robot) / self.sink
-        return k, k * self.time
+    def gains(self, robot: Robot, size: float = math.inf) -> tuple[Any, Any]:
+        """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples.
+
+        Args:
+            robot: the robot.
+            size: radius of what can touch [m].
+        """
+        sink = self.sink or min(DEEPEST, size * SHARE)
+        time = self.time or 2.0 * math.sqrt(sink / STANDARD)
+        k = weight(robot) / sink
+        return k, k * time
+
+    @property
+    def fades(self) -> list[float]:
+        """slip, torsional and rolling, those that are given."""
+        return [x for x in (self.slip, self.torsional, self.rolling) if x]
+
+    def bounce(self, link: str) -> float:
+        """Restitution of a link; 0 where none is given."""
+        e = self.restitution.get(link, 0.0) if isinstance(self.restitution, Mapping) else self.restitution
+        return e or 0.0
 
     def coefficient(self, link: str) -> Any:
         """Friction coefficient of a link, (B,) where there is one a row."""

@@ -218,6 +218,7 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
         raise ShapeError(
             f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"
         )
-    for link in surface.friction if isinstance(surface.friction, Mapping) else ():
-        robot.link(link)  # raises for a misspelt link, which would get the default coefficient
+    for given in (surface.friction, surface.restitution):
+        for link in given if isinstance(given, Mapping) else ():
+            robot.link(link)  # raises for a misspelt link, which would get the default
     return surface

@@ -65,7 +65,7 @@ class DenseStep:
     ) -> None:
         self.robot, self.dt, self.law, self.ground, self.mass = robot, dt, law, ground, mass
         self.q, self.v = drift(q, v, 0.5 * dt)
-        self.k, self.d = ground.gains(robot)
+        self.k, self.d = ground.gains(robot, 1.0)
         links = contact_points(robot, ground.max_points).link
         self.mu = np.array([ground.coefficient(link) for link in links])
         self._points(self.v, e)
@@ -98,7 +98,7 @@ class DenseStep:
             self.J[m] = np.hstack([-skew(x), np.eye(3)]) @ dense.J[name]
         self.phi = self.at[:, 2] - self.ground.height
         u = self.J @ v
-        N = np.maximum(0.0, -self.k * self.phi - self.d * u[:, 2])
+        N = (self.phi < 0.0) * np.maximum(0.0, -self.k * self.phi - self.d * u[:, 2])
         e = e + self.dt * u @ ALONG.T
         length = np.linalg.norm(e, axis=1)
         self.e = e * np.minimum(1.0, self.mu * N / self.k / np.maximum(length, 1e-15))[:, None]

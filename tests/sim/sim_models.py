@@ -87,6 +87,19 @@ def free_chain() -> rk.Robot:
     return builder.build("floating")
 
 
+@cache
+def tumbler() -> rk.Robot:
+    """Three floating bodies, two hinges."""
+    builder = ModelBuilder("tumbler")
+    for k in range(3):
+        inertia = np.diag([0.02, 0.03, 0.015]) * (1 + k)
+        builder.link(f"l{k}", mass=1.0 + k, com=(0.05, 0.02 * k, -0.1), inertia=inertia)
+    place = Placement(position=np.array([0.1, 0.0, 0.2]))
+    builder.joint("one", "continuous", "l0", "l1", place, axis=(0.6, 0.0, 0.8))
+    builder.joint("two", "continuous", "l1", "l2", place, axis=(0, 1, 0))
+    return builder.build("floating")
+
+
 def without_limits(robot: rk.Robot) -> rk.Robot:
     joints = tuple(
         dataclasses.replace(j, lower=-math.inf, upper=math.inf, damping=0.0, friction=0.0)

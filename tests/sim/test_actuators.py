@@ -228,12 +228,12 @@ def test_rotors_in_the_equations_of_motion():
 
 
 def test_rotors_leave_the_momentum_of_a_robot_that_floats():
-    robot = m.free_chain()
+    robot = m.tumbler()
     v = np.random.default_rng(1).normal(size=robot.nv)
     for name in ("rkmk4", "euler"):
         run = rk.simulate(
             robot, None, v, duration=0.1, gravity=(0, 0, 0), integrator=name,
-            actuators=rk.Torque(joints=["hinge"], armature=0.5),
+            actuators=rk.Torque(joints=["one"], armature=0.5),
         )  # fmt: skip
         assert np.ptp(run.momentum, axis=0).max() < 1e-12
         assert run.summary["momentum_corrected_angular"] < (1e-9 if name == "rkmk4" else 1e-3)
@@ -246,11 +246,12 @@ def test_inertias_as_inputs_and_single_precision():
     parameters = robot.inertial_parameters[None] * np.array([1.0, 1.5, 2.0])[:, None, None]
     samples = robot.with_inertias(parameters)
     servo = rk.PD(kp=60.0, kd=6.0, target=[0.5, -0.4], effort=8.0)
-    many = rk.rollout(samples, duration=0.2, actuators=servo)
+    options = {"duration": 0.2, "integrator": "euler", "actuators": servo}
+    many = rk.rollout(samples, **options)
     for k in range(3):
-        one = rk.simulate(samples.sample(k), duration=0.2, actuators=servo)
+        one = rk.simulate(samples.sample(k), **options)
         assert many.q[:, k] == pytest.approx(one.q, abs=1e-11)
-    short = rk.rollout(robot, duration=0.2, actuators=servo, dtype="float32")
+    short = rk.rollout(robot, **options, dtype="float32")
     assert short.q[:, 0] == pytest.approx(many.q[:, 0], abs=1e-4)
 
 
@@ -261,3 +262,17 @@ def test_limits_of_several_joints_are_kept_nearly_always():
     run = rk.simulate(robot, duration=1.0, integrator="euler", actuators=servo, record_every=1)
     beyond = np.abs(run.actuator_force) / [6.0, 2.0]
     assert np.mean(beyond > 1.0 + 1e-9) < 0.01 and beyond.max() < 1.1
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_loops_actuators_rotors_and_pushes_together(name):
+    """The four-bar driven by its crank, its coupler pushed: loop closed, energy accounted for."""
+    robot = rk.load_urdf(m.ROBOTS / "four_bar.urdf")
+    run = rk.simulate(
+        robot, duration=0.4, integrator=name,
+        pushes=[(robot.link_names[2], (5.0, 0, 2.0), (0, 0, 0), 0.1, 0.2)],
+        actuators=rk.Velocity({"crank_joint": 2.0}, {"crank_joint": 3.0}, armature=0.01),
+    )  # fmt: skip
+    assert run.summary["loop_gap"] < 1e-12
+    assert np.abs(run.energy.work).max() > 0.1
+    assert run.summary["energy_balance"] < (1e-7 if name == "rkmk4" else 1e-4)

@@ -1,7 +1,5 @@
 """Forces from outside: pushes, and wrenches on a base that floats."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 import sim_models as m
@@ -10,19 +8,6 @@ import robokit as rk
 
 METHODS = ["euler", "midpoint", "rkmk4"]
 NONE = (0.0, 0.0, 0.0)
-
-
-@cache
-def tumbler():
-    """Three floating bodies, two hinges."""
-    builder = rk.ModelBuilder("tumbler")
-    for k in range(3):
-        inertia = np.diag([0.02, 0.03, 0.015]) * (1 + k)
-        builder.link(f"l{k}", mass=1.0 + k, com=(0.05, 0.02 * k, -0.1), inertia=inertia)
-    place = rk.Placement(position=np.array([0.1, 0.0, 0.2]))
-    builder.joint("one", "continuous", "l0", "l1", place, axis=(0.6, 0.0, 0.8))
-    builder.joint("two", "continuous", "l1", "l2", place, axis=(0, 1, 0))
-    return builder.build("floating")
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -61,29 +46,29 @@ def test_an_impulse_is_the_change_of_momentum(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_balances_close_in_free_flight(name):
     """Several pushes on a tumbling chain: momentum to rounding, energy to the error of free motion."""
-    robot = tumbler()
+    robot = m.tumbler()
     rng = np.random.default_rng(0)
     q, v = robot.random_configuration(0), rng.normal(size=robot.nv)
     pushes = [
-        rk.Push("l1", rng.normal(size=3) * 5, (0.1, 0, 0.2), 0.02, 0.1),
-        rk.Push("l2", rng.normal(size=6) * 3, (0, 0.1, 0), 0.05, 0.2),
-        rk.Push("l0", rng.normal(size=3) * 4, (0.3, 0, 0), 0.0, 0.2, frame="world"),
+        rk.Push("l1", rng.normal(size=3) * 5, (0.1, 0, 0.2), 0.02, 0.06),
+        rk.Push("l2", rng.normal(size=6) * 3, (0, 0.1, 0), 0.03, 0.05),
+        rk.Push("l0", rng.normal(size=3) * 4, (0.3, 0, 0), 0.0, 0.08, frame="world"),
     ]
 
     def base(t, q, v):
         return [0.1, -0.2, 0.3, 1.0, 2.0, -1.0, *np.zeros(robot.nv - 6)]
 
-    options = {"duration": 0.2, "integrator": name, "dt": 5e-4}
+    options = {"duration": 0.1, "integrator": name, "dt": 5e-4}
     run = rk.simulate(robot, q, v, pushes=pushes, controller=base, **options)
     free = rk.simulate(robot, q, v, **options)
     assert run.summary["momentum_balance_linear"] < 1e-11
     assert run.summary["momentum_balance_angular"] < 1e-11
     moved = np.abs(run.energy.work).max()
-    assert moved > 0.5
+    assert moved > 0.2
     if name == "rkmk4":
         assert run.summary["energy_balance"] < 1e-9 * run.summary["energy_exchanged"]
     else:
-        assert run.summary["energy_balance"] < 10 * free.summary["energy_balance"] + 1e-5 * moved
+        assert run.summary["energy_balance"] < 10 * free.summary["energy_balance"] + 3e-5 * moved
     # What the projection had to add is the error of the method, not the pushes.
     given = np.linalg.norm(run.momentum[-1, 3:] - free.momentum[-1, 3:])
     assert given > 0.3
@@ -93,7 +78,7 @@ def test_balances_close_in_free_flight(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_push_is_a_force_of_the_dynamics(name):
     """The first step's acceleration is that of aba with the same f_ext."""
-    robot = tumbler()
+    robot = m.tumbler()
     rng = np.random.default_rng(3)
     q, v = robot.random_configuration(1), rng.normal(size=robot.nv) * 0.1
     force, point, dt = np.array([3.0, -2.0, 5.0]), np.array([0.05, 0.1, -0.2]), 1e-6
@@ -107,17 +92,16 @@ def test_a_push_is_a_force_of_the_dynamics(name):
 
 
 def test_pushes_in_rollouts_are_those_of_simulations():
-    robot = tumbler()
+    robot = m.tumbler()
     rng = np.random.default_rng(0)
     q = np.stack([robot.random_configuration(k) for k in range(3)])
     wrenches = rng.normal(size=(3, 6)) * 4
     both = [("l1", (2.0, 0, 1.0), (0.1, 0, 0), 0.01, 0.02)]
-    many = rk.rollout(
-        robot, q, duration=0.05, pushes=[rk.Push("l2", wrenches, (0, 0, 0.1), 0.0, 0.03), *both]
-    )
+    options = {"duration": 0.05, "integrator": "euler"}
+    many = rk.rollout(robot, q, **options, pushes=[rk.Push("l2", wrenches, (0, 0, 0.1), 0.0, 0.03), *both])
     for k in range(3):
         one = rk.simulate(
-            robot, q[k], duration=0.05, pushes=[rk.Push("l2", wrenches[k], (0, 0, 0.1), 0.0, 0.03), *both]
+            robot, q[k], **options, pushes=[rk.Push("l2", wrenches[k], (0, 0, 0.1), 0.0, 0.03), *both]
         )
         assert many.q[:, k] == pytest.approx(one.q, abs=1e-12)
         row = many.trajectory(k)

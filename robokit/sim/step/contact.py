@@ -26,9 +26,9 @@ from typing import Any
 
 from robokit.model.tree import Tree
 from robokit.sim.contact_shapes import ContactShape
-from robokit.sim.step.point_moments import Moments, along, isotropic, push
+from robokit.sim.step.point_moments import Moments, along, isotropic, outer, push
 from robokit.sim.step.surfaces import Surface
-from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
+from robokit.spatial import ArticulatedInertia, Force, Motion, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 TANGENTIAL = 1.0
@@ -36,6 +36,15 @@ TANGENTIAL = 1.0
 
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [m/s]."""
+
+IMPACT = 0.02
+"""Speed from which a point that arrives bounces, besides what gravity adds in two steps [m/s]."""
+
+RIGID = 1e3
+"""Damper of a bouncing point over the one that stops its body in a step."""
+
+SPIN_FADE = 1e-3
+"""Speed of turning below which torsional and rolling friction fade out [rad/s]."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,8 @@ class GroundLaw:
         slip: speed below which friction fades out [m/s]; None where points have anchors.
         mu: friction coefficient of each touching body.
         mass: effective mass of each touching body [kg].
+        restitution: of each touching body; None where the springs and dampers decide.
+        torsional, rolling: friction against turning about the normal and about the tangents [m], or None.
         plane: normal in world axes, distance from the origin, and the motion of its surface or None, of a
             plane that is not horizontal or moves.
         surfaces: of a ground that has more than a plane.
@@ -59,6 +70,9 @@ class GroundLaw:
     slip: Scalar | None
     mu: Sequence[Scalar]
     mass: Sequence[Scalar]
+    restitution: Sequence[Scalar] | None = None
+    torsional: Scalar | None = None
+    rolling: Scalar | None = None
     plane: tuple[Vector3, Scalar, Motion | None] | None = None
     surfaces: Sequence[Surface] = ()
 
@@ -132,7 +146,9 @@ class BodyContact:
         dt: Scalar,
         falling: Scalar,
         motion: Motion | None = None,
+        restitution: Scalar | None = None,
     ) -> None:
+        self.restitution = restitution
         self.i, self.axes, self.mu, self.mass, self.law, self.dt = i, axes, mu, mass, law, dt
         self.falling, self.motion = falling, motion
         self.kd = law.k * dt + law.d
@@ -143,12 +159,27 @@ class BodyContact:
         n = axes.n
         self.p = [shape.at(n) for shape in points]
         self.phi = [n.dot(p) + axes.z for p in self.p]
-        self.reach = [self._reaching(phi) for phi in self.phi]
+        self._rest()
         self.anchors: list[tuple[Scalar, Scalar]] = []
         self.near: Any = True
 
-    def _reaching(self, phi: Scalar) -> Scalar:
-        return where(phi > 0.0, phi / self.dt, self.rho * phi)
+    def _rest(self) -> None:
+        """What follows from the heights: N = load - damp vn, and the speed below which a point is on."""
+        self.reach = [where(phi > 0.0, phi / self.dt, self.rho * phi) for phi in self.phi]
+        self.load = [-(self.law.k * phi) for phi in self.phi]
+        self.damp = [self.kd for _ in self.phi]
+        self.back: list[Scalar] = [0.0 for _ in self.phi]
+        self.hardest = [self.kd_t for _ in self.phi]
+
+    def _bounce(self, m: int, vn: Scalar) -> None:
+        """A point that arrives fast leaves at the speed that its restitution says: N = damp (back - vn)."""
+        fast = self.on0[m] & (vn < -IMPACT - 2.0 * self.falling_at(m))
+        back, damp = -(self.restitution * vn), RIGID * self.mass / self.dt
+        self.back[m] = where(fast, back, 0.0)
+        self.load[m] = where(fast, damp * back, self.load[m])
+        self.damp[m] = where(fast, damp, self.damp[m])
+        self.lift[m] = where(fast, -back, self.lift[m])
+        self.hardest[m] = where(fast, damp, self.hardest[m])
 
     # ---- of the surface under point m --------------------------------------------------------------
 
@@ -175,7 +206,8 @@ class BodyContact:
         for m, (at, phi, (ex, ey)) in enumerate(zip(self._speeds(V), self.phi, anchors, strict=True)):
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
-            N = maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0)
+            # Over the ground there is nothing to hold on to, however fast the point comes.
+            N = where(phi < 0.0, maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0), 0.0)
             most = self.mu_at(m) * N / self.k_t
             length = sqrt(ex * ex + ey * ey + 1e-30)
             keep = minimum(most / length, 1.0)
@@ -206,61 +238,109 @@ class BodyContact:
         A point is on if it would reach the surface. Its normal force is foreseen for the velocity that the
         body keeps where all its points brake it: that at V would be too large at an impact.
         """
-        law, dt, speeds = self.law, self.dt, self._speeds(V)
+        speeds = self._speeds(V)
         self.on0 = [
             at.vn - self.falling_at(m) + reach < 0.0
             for m, (at, reach) in enumerate(zip(speeds, self.reach, strict=True))
         ]
         self.w = [where(on, 1.0, 0.0) for on in self.on0]
-        kept = self.mass / (self.mass + dt * self.kd * sum(self.w, 0.0))
-        self.c = []
-        for m, (at, phi, w) in enumerate(zip(speeds, self.phi, self.w, strict=True)):
-            N = w * maximum(-(law.k * phi + self.kd * maximum(kept * at.vn, at.vn)), 0.0)
-            self.c.append(self._damper(self.mu_at(m) * N, at.sliding))
+        self.lift = [self.rho * phi for phi in self.phi]
+        if self.restitution is not None:
+            for m, at in enumerate(speeds):
+                self._bounce(m, at.vn)
+        braked = sum((w * damp for w, damp in zip(self.w, self.damp, strict=True)), 0.0)
+        kept = self.mass / (self.mass + self.dt * braked)
+        self.c, self.N = [], []
+        for m, (at, w, back) in enumerate(zip(speeds, self.w, self.back, strict=True)):
+            after = maximum(kept * at.vn + (1.0 - kept) * back, at.vn)
+            self.N.append(w * maximum(self._normal(m, after), 0.0))
+            self.c.append(self._damper(m, self.mu_at(m) * self.N[m], at.sliding))
+        self._resist_turning(V)
 
     def look_again(self, V: Motion) -> None:
         """Points and dampers of a sweep in between, from the iterate V."""
-        law = self.law
-        for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
-            on = at.vn + where(self.on0[m], self.rho * phi, self.reach[m]) < 0.0
+        for m, at in enumerate(self._speeds(V)):
+            on = at.vn + where(self.on0[m], self.lift[m], self.reach[m]) < 0.0
             # Half of the old set stays: a set that is re-evaluated sharply flips in 2-cycles.
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
-            N = where(self.on0[m], maximum(-(law.k * phi + self.kd * at.vn), 0.0), 0.0)
-            self.c[m] = self._slide(m, at, N)
+            self.N[m] = where(self.on0[m], maximum(self._normal(m, at.vn), 0.0), 0.0)
+            self.c[m] = self._slide(m, at, self.N[m])
+        self._resist_turning(V)
 
     def release(self, V: Motion) -> None:
         """Points and dampers of the last sweep: what pulls at the iterate V is let go."""
-        for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
-            N = -(self.law.k * phi + self.kd * at.vn)
+        for m, at in enumerate(self._speeds(V)):
+            N = self._normal(m, at.vn)
             self.w[m] = where(N > 0.0, self.w[m], 0.0)
-            self.c[m] = self._slide(m, at, self.w[m] * N)
+            self.N[m] = self.w[m] * N
+            self.c[m] = self._slide(m, at, self.N[m])
+        self._resist_turning(V)
+
+    def _normal(self, m: int, vn: Scalar) -> Scalar:
+        """The normal force of a point that is on, at the speed vn."""
+        return self.load[m] - self.damp[m] * vn
+
+    def _resist_turning(self, V: Motion) -> None:
+        """Dampers against turning that give torsional and rolling friction at the iterate V."""
+        law, n = self.law, self.axes.n
+        self.twist: Scalar = 0.0
+        self.roll: Scalar = 0.0
+        if law.torsional is None and law.rolling is None:
+            return
+        w = V.ang if self.motion is None else V.ang - self.motion.ang
+        wn, pressed = n.dot(w), self.dt * sum(self.N, 0.0)
+        if law.torsional is not None:
+            self.twist = law.torsional * pressed / sqrt(wn * wn + SPIN_FADE**2)
+        if law.rolling is not None:
+            square = maximum(w.dot(w) - wn * wn, 0.0)
+            self.roll = law.rolling * pressed / sqrt(square + SPIN_FADE**2)
+
+    def _turning(self) -> Symmetric3 | None:
+        """The same as a matrix on the angular velocity."""
+        if self.law.torsional is None and self.law.rolling is None:
+            return None
+        n, more = self.axes.n, self.twist - self.roll
+        return Symmetric3.diagonal(self.roll) + Symmetric3(*(x * more for x in outer(n)))
 
     def _slide(self, m: int, at: Velocities, N: Scalar) -> Scalar:
         """The damper of a point that slides, at the speed that its body gains by what friction lacks."""
         s, most = sqrt(at.sliding), self.mu_at(m) * N
         s = s + maximum(self.c[m] * s - self.dt * most, 0.0) / self.mass
-        return self._damper(most, s * s)
+        return self._damper(m, most, s * s)
 
-    def _damper(self, friction: Scalar, square: Scalar) -> Scalar:
+    def _damper(self, m: int, friction: Scalar, square: Scalar) -> Scalar:
         """dt times the damper that gives a friction at a speed of that square, at most a bristle's."""
         slip = self.law.slip
         if slip is not None:
             return self.dt * friction / sqrt(square + slip * slip)
-        return self.dt * minimum(friction / sqrt(square + SLOWEST * SLOWEST), self.kd_t)
+        return self.dt * minimum(friction / sqrt(square + SLOWEST * SLOWEST), self.hardest[m])
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
         n, W, C = self.axes.n, Moments(), Moments()
-        bent = Force.zero()
+        impulse = Force.zero()
         for m, p in enumerate(self.p):
-            W = W + Moments.of(self.w[m], p)
+            if self.restitution is None:
+                W = W + Moments.of(self.w[m], p)
+            else:
+                W = W + Moments.of(self.w[m] * self.damp[m], p)
+                f = n * (self.w[m] * self.load[m] * self.dt)
+                impulse = impulse + Force(p.cross(f), f)
             C = C + Moments.of(self.c[m], p)
             if self.anchors:
                 f = self._bent(m)
-                bent = bent + Force(p.cross(f), f)
-        K = isotropic(C) + along(W * (self.dt * self.kd) - C, n)
-        impulse = push(W, n, self.axes.z) * (self.dt * self.law.k) - bent
+                impulse = impulse - Force(p.cross(f), f)
+        if self.restitution is None:
+            G = W * (self.dt * self.kd) - C
+            impulse = impulse + push(W, n, self.axes.z) * (self.dt * self.law.k)
+        else:
+            G = W * self.dt - C
+        K = self._with_turning(isotropic(C) + along(G, n))
         return K, impulse if self.motion is None else impulse + K @ self.motion
+
+    def _with_turning(self, K: ArticulatedInertia) -> ArticulatedInertia:
+        turning = self._turning()
+        return K if turning is None else ArticulatedInertia(K.A + turning, K.B, K.M)
 
     def _bent(self, m: int) -> Vector3:
         """Impulse against the bristle of a point, body coordinates [N s]."""
@@ -272,10 +352,12 @@ class BodyContact:
     def act(self, V: Motion) -> Acting:
         """The forces at the velocity V that the sweeps found."""
         done = Acting(self)
-        for m, (at, phi) in enumerate(zip(self._speeds(V), self.phi, strict=True)):
-            N = -self.w[m] * (self.law.k * phi + self.kd * at.vn)
-            T = self.c[m] / self.dt
-            done.add(m, N, T, at)
+        for m, at in enumerate(self._speeds(V)):
+            done.add(m, self.w[m] * self._normal(m, at.vn), self.c[m] / self.dt, at)
+        turning = self._turning()
+        if turning is not None:
+            w = V.ang if self.motion is None else V.ang - self.motion.ang
+            done.impulse = done.impulse - Force(turning @ w, Vector3.zero())
         return done
 
 

@@ -30,18 +30,19 @@ def on_ground(
         law: of the ground.
         dt: step [s].
     """
-    given = zip(bodies, law.mu, law.mass, strict=True)
+    bouncing = law.restitution or [None] * len(bodies)
+    given = zip(bodies, law.mu, law.mass, bouncing, strict=True)
     if law.surfaces:
         pose = poses(tree, X)
-        for i, mu, mass in given:
-            yield UnevenContact(i, points[i], pose[i], mu, mass, law, dt, tree.a0)
+        for i, mu, mass, e in given:
+            yield UnevenContact(i, points[i], pose[i], mu, mass, law, dt, tree.a0, e)
         return
     n, d, motion = law.plane or (Vector3(0.0, 0.0, 1.0), law.height, None)
     axes = ground_axes(tree, X, Axes.of_plane(n, d))
     falling = maximum(tree.a0.dot(n), 0.0) * dt
     moved = [None] * (tree.n + 1) if motion is None else in_bodies(tree, X, motion)
-    for i, mu, mass in given:
-        yield BodyContact(i, points[i], axes[i], mu, mass, law, dt, falling, moved[i])
+    for i, mu, mass, e in given:
+        yield BodyContact(i, points[i], axes[i], mu, mass, law, dt, falling, moved[i], e)
 
 
 def poses(tree: Tree, X: Sequence[Transform | None]) -> list[Transform]:

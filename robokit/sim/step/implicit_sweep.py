@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robokit.algorithms.aba import combine, without_joint
+from robokit.algorithms.aba import add_rotors, combine, without_joint
 from robokit.algorithms.coupling import coupled_solve
 from robokit.algorithms.crba import composite
 from robokit.model.tree import Tree
@@ -64,15 +64,13 @@ class ImplicitSweep:
             p, S, X = tree.parent[i], tree.joint[i].S, self.X[i]  # type: ignore[union-attr]
             U = self.U[i] = S.of(IA[i])
             rows = [S.T @ column for column in U]
-            rotors = tree.armature[i] if tree.armature else ()
+            rotors = add_rotors(tree, i, rows)
             for k, bk in enumerate(b[i]):
                 rows[k][k] = rows[k][k] + self.dt * bk
-            for k, rotor in enumerate(rotors):
-                rows[k][k] = rows[k][k] + rotor
             D = self.D[i] = ldl(rows)
             if p != 0:
                 Ia = without_joint(IA[i], U, D)
-                if all(is_zero(bk) for bk in b[i]) and not any(rotors):
+                if all(is_zero(bk) for bk in b[i]) and not rotors:
                     Ia = Ia.without(S.axes)
                 IA[p] = IA[p] + X.T @ Ia @ X  # type: ignore[union-attr]
 

@@ -18,7 +18,7 @@ from robokit.model.inertial_parameters import inertias
 from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.collide import CollisionPairs
-from robokit.sim.contact_points import ContactPoints, contact_points
+from robokit.sim.contact_points import ContactPoints, contact_points, extent
 from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.ground import Ground
 from robokit.sim.ground_inputs import ground_numbers, ground_tables, layouts
@@ -57,6 +57,7 @@ class Program:
         loops: the loop joints, or None.
         layout: of what a step hands to the next.
         masses: effective mass of each touching body.
+        size: radius of the robot's contact points [m].
         open: whether inertias, and what follows from them, are an input of the step, not constants.
     """
 
@@ -86,6 +87,7 @@ class Program:
             flags = [self.points.of_inertia[self.points.body == i] for i in range(n + 1)]
             self.corners = [(i, int(k)) for i, row in enumerate(flags) for k in np.flatnonzero(row)]
         self.touching = [i for i in range(1, n + 1) if self.by_body[i]]
+        self.size = 0.0 if self.points is None else extent(self.robot, self.points)
         self.masses: list[Any] = self.robot.derived.get(
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
@@ -107,12 +109,13 @@ class Program:
         """
         numbers: list[Any] = [dt]
         if self.ground is not None and self.points is not None:
-            k, d = self.ground.gains(self.robot)
+            k, d = self.ground.gains(self.robot, self.size)
             bodies, links = self.points.body[::-1], self.points.link[::-1]
             first = {int(i): link for i, link in zip(bodies, links, strict=True)}
             mu = [self.ground.coefficient(first[i]) for i in self.touching]
-            slip = [] if self.ground.slip is None else [self.ground.slip]
-            numbers += [*ground_numbers(self.ground), k, d, *slip, *mu]
+            numbers += [*ground_numbers(self.ground), k, d, *self.ground.fades, *mu]
+            if self.ground.restitution is not None:
+                numbers += [self.ground.bounce(first[i]) for i in self.touching]
             if self.open:
                 numbers += self.masses
         if self.pairs is not None and self.shapes is not None:
@@ -155,11 +158,19 @@ class Program:
         if self.ground is not None:
             height, plane, surfaces = read_ground(self.ground, rest, tables)
             k, d = islice(rest, 2)
-            slip = None if self.ground.slip is None else next(rest)
+            slip, torsional, rolling = (
+                next(rest) if given else None
+                for given in (self.ground.slip, self.ground.torsional, self.ground.rolling)
+            )
             mu, masses = list(islice(rest, len(self.touching))), self.masses
+            bounce = None
+            if self.ground.restitution is not None:
+                bounce = list(islice(rest, len(self.touching)))
             if self.open:
                 masses = list(islice(rest, len(self.touching)))
-            law = GroundLaw(height, k, d, slip, mu, masses, plane, surfaces)
+            law = GroundLaw(
+                height, k, d, slip, mu, masses, bounce, torsional, rolling, plane, surfaces
+            )  # fmt: skip
         pairs = None
         if self.shapes is not None:
             friction, restitution, *mobility = islice(rest, 2 + len(self.shapes.bodies))
@@ -199,7 +210,9 @@ class Program:
         stuck = self.ground is None or self.ground.slip is None
         loops = [model.key for model in self.loops.models] if self.loops else None
         uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
-        law = (self.ground is None, stuck, uneven, loops, self.shapes)
+        law: tuple[Any, ...] = (self.ground is None, stuck, uneven, loops, self.shapes)
+        if self.ground is not None:
+            law += (self.ground.restitution is None, bool(self.ground.torsional), bool(self.ground.rolling))
         described = (self.name, self.sweeps, self.joints, self.by_body, *law)
         described += (self.given,) if self.given.inputs or self.given.base else ()
         key, text = robot.fingerprint, self.text

@@ -41,8 +41,10 @@ class UnevenContact(BodyContact):
         law: GroundLaw,
         dt: Scalar,
         a0: Vector3,
+        restitution: Scalar | None = None,
     ) -> None:
-        super().__init__(i, (), Axes.of_plane(Vector3(0.0, 0.0, 1.0), 0.0), mu, mass, law, dt, 0.0)
+        up = Axes.of_plane(Vector3(0.0, 0.0, 1.0), 0.0)
+        super().__init__(i, (), up, mu, mass, law, dt, 0.0, restitution=restitution)
         self.frames: list[Axes] = []
         self.frictions: list[Scalar] = []
         self.moved: list[Vector3 | None] = []
@@ -65,7 +67,7 @@ class UnevenContact(BodyContact):
             self.fall.append(maximum(a0.dot(touch.n), 0.0) * dt)
             self.p.append(p)
             self.phi.append(phi)
-        self.reach = [self._reaching(phi) for phi in self.phi]
+        self._rest()
 
     def frame(self, m: int) -> Axes:
         """Axes of the surface under point m."""
@@ -89,13 +91,13 @@ class UnevenContact(BodyContact):
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
-        dt, law = self.dt, self.law
+        dt = self.dt
         A, B, M = Symmetric3.zero(), Matrix3.zero(), Symmetric3.zero()
         C, impulse = Moments(), Force.zero()
         for m, p in enumerate(self.p):
             n, w, c = self.frames[m].n, self.w[m], self.c[m]
             arm = p.cross(n)
-            g = w * (dt * self.kd) - c
+            g = w * (dt * self.damp[m]) - c
             ng, ag = n * g, arm * g
             A = A + Symmetric3(
                 arm.x * ag.x, arm.y * ag.y, arm.z * ag.z, arm.x * ag.y, arm.x * ag.z, arm.y * ag.z
@@ -103,11 +105,11 @@ class UnevenContact(BodyContact):
             B = B + Matrix3([[a * b for b in ng] for a in arm])
             M = M + Symmetric3(n.x * ng.x, n.y * ng.y, n.z * ng.z, n.x * ng.y, n.x * ng.z, n.y * ng.z)
             C = C + Moments.of(c, p)
-            f = n * (-(w * self.phi[m]) * (dt * law.k))
+            f = n * (w * self.load[m] * dt)
             if self.anchors:
                 f = f - self._bent(m)
             u = self.moved[m]
             if u is not None:
                 f = f + u * c + ng * n.dot(u)
             impulse = impulse + Force(p.cross(f), f)
-        return isotropic(C) + ArticulatedInertia(A, B, M), impulse
+        return self._with_turning(isotropic(C) + ArticulatedInertia(A, B, M)), impulse
