@@ -131,7 +131,7 @@ def _summary(
         "energy_exchanged": float(max(moved)),
         "interrupted": False,
     }
-    if program.name == "energy_momentum":
+    if program.layout.energy:
         summary["energy_corrected"] = float(last[ledger.AT["corrected_e"]])
     for k in ledger.DISSIPATED:
         summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
