@@ -1,8 +1,8 @@
 """Which bodies of a robot can meet.
 
-Found once by sampling random configurations inside the joints' limits. Left out are
+Found once by sampling random configurations inside the joints' limits, with loops closed. Left out are
 
-    neighbours      a body and the nearest one with a shape that carries it
+    neighbours      a body and the nearest one with a shape that carries it; bodies that a loop joint connects
     touching        bodies whose hulls touch in the neutral configuration: they are made so
     never met       bodies whose capsules overlap in no sample
 
@@ -23,6 +23,7 @@ from robokit.arguments import real_number, whole_number
 from robokit.dynamics import forward_kinematics
 from robokit.errors import ModelError, ShapeError, UnknownName, shown
 from robokit.model.robot import Robot, check_robot
+from robokit.sim.closing import those_that_close
 from robokit.sim.collide.body_capsules import LinkCapsule, body_capsules, link_balls, shapes_of
 from robokit.sim.collide.capsule_distance import nearest_points
 from robokit.sim.collide.hull_distance import hull_distance
@@ -169,6 +170,7 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
     capsules = body_capsules(robot)
     rng = np.random.default_rng(SEED)
     q = np.array([robot.neutral(), *(robot.random_configuration(rng) for _ in range(samples))])
+    q = those_that_close(robot, q)
     gaps = Gaps(robot, capsules, q)
     bodies = sorted(gaps.of)
     near = neighbours(robot, set(bodies))
@@ -182,7 +184,7 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
         met = gaps.met(*pair)
         if met[0]:
             slack[pair] = CLEAR - gaps.nearest(*pair, row=0)
-            if touching(robot, *pair):
+            if touching(robot, *pair, q[0]):
                 left[TOUCHING].append(pair)
                 continue
         (kept if met.any() else left[NEVER]).append(pair)
@@ -198,9 +200,9 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
     )
 
 
-def touching(robot: Robot, i: int, j: int) -> bool:
-    """Whether the hulls of any two links of bodies i and j touch in the neutral configuration."""
-    poses = forward_kinematics(robot, robot.neutral())
+def touching(robot: Robot, i: int, j: int, q: np.ndarray) -> bool:
+    """Whether the hulls of any two links of bodies i and j touch in the configuration q."""
+    poses = forward_kinematics(robot, q)
     hulls: list[list[tuple[np.ndarray, np.ndarray]]] = [[], []]
     for link in robot.links:
         for side, body in zip(hulls, (i, j), strict=True):
@@ -212,7 +214,10 @@ def touching(robot: Robot, i: int, j: int) -> bool:
 
 
 def neighbours(robot: Robot, bodies: set[int]) -> set[tuple[int, int]]:
-    """(parent, child) of all bodies with shapes, where bodies without shapes between them are skipped."""
+    """(parent, child) of all bodies with shapes, where bodies without shapes between them are skipped.
+
+    Bodies that a loop joint connects are neighbours too.
+    """
     found, parent = set(), robot.tree.parent
     for i in bodies:
         above = parent[i] if i else -1
@@ -220,7 +225,7 @@ def neighbours(robot: Robot, bodies: set[int]) -> set[tuple[int, int]]:
             above = parent[above]
         if above >= 0:
             found.add((above, i))
-    return found
+    return found | {(min(ends), max(ends)) for ends in robot.tree.loops}
 
 
 class Gaps:
