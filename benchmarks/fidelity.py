@@ -20,6 +20,7 @@ import re
 import sys
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,14 @@ from fidelity_cases import peer, pictures
 from fidelity_cases.table import CASES, Look, NotYet
 from measure import ROOT, commit, machine
 
-TOPICS = ("rest", "sliding", "turning", "rolling", "impacts", "forces", "meshes", "falls", "books", "joints",
-          "speed")  # fmt: skip
+TOPICS = (
+    *("rest", "sliding", "turning", "rolling", "meshes", "impacts", "forces", "folding"),
+    *("falls", "books", "joints", "speed"),
+)
 """Files of the cases, in the order of the page."""
+
+SIDE_BY_SIDE = ("beside", "speed")
+"""Cases that are nothing without MuJoCo."""
 
 PLACE = ROOT / "benchmarks" / "fidelity.json"
 
@@ -64,6 +70,23 @@ def one(name: str, look: Look, debug: bool) -> dict[str, Any]:
     return entry
 
 
+def keep(entry: dict[str, Any], before: dict[str, Any]) -> None:
+    """Put MuJoCo's figures and curves of an earlier measurement beside robokit's."""
+    figures = entry.setdefault("figures", [])
+    known = {f["what"]: f for f in figures}
+    for figure in before.get("figures", ()):
+        peer = {key: figure[key] for key in ("mujoco", "stiff")}
+        if figure["what"] in known:
+            known[figure["what"]] |= peer
+        elif figure["robokit"] is None:
+            figures.append(figure)
+    plots = {plot["name"]: plot for plot in entry.get("plots", ())}
+    for plot in before.get("plots", ()):
+        lines = {label: xy for label, xy in plot["lines"].items() if "MuJoCo" in label}
+        plots.get(plot["name"], {"lines": {}})["lines"].update(lines)
+    entry["notes"] = entry.get("notes", []) + [x for x in before.get("notes", ()) if x.startswith("MuJoCo")]
+
+
 def lines(entry: dict[str, Any]) -> list[str]:
     """A case as text."""
     out = [f"\n{entry['title']}  ({entry['seconds']} s)"]
@@ -95,6 +118,7 @@ def main() -> None:
     parser.add_argument("--case", nargs="+", metavar="NAME", help="some of " + ", ".join(CASES))
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs")
     parser.add_argument("--no-mujoco", action="store_true", help="robokit alone")
+    parser.add_argument("--keep", action="store_true", help="MuJoCo's figures are those of the manual's file")
     parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" prints only it')
     parser.add_argument("--manual", action="store_true", help="write what the manual's page shows")
     parser.add_argument("--debug", action="store_true", help="show tracebacks of cases that fail")
@@ -103,12 +127,16 @@ def main() -> None:
         parser.error(f"{unknown!r} is not among {', '.join(CASES)}")
     look = Look(arguments.quick, peer.there() and not arguments.no_mujoco)
     alone = arguments.json == "-"
+    before = json.loads(PLACE.read_text(encoding="utf-8"))["cases"] if PLACE.exists() else {}
     found: dict[str, Any] = {"machine": machine(), "cases": {}}
     with contextlib.redirect_stdout(sys.stderr) if alone else contextlib.nullcontext():
         print(f"{found['machine']}; commit {commit()}")
         try:
             for name in arguments.case or CASES:
-                found["cases"][name] = one(name, look, arguments.debug)
+                kept = before.get(name) if arguments.keep and name not in SIDE_BY_SIDE else None
+                found["cases"][name] = one(name, replace(look, peer=look.peer and not kept), arguments.debug)
+                if kept:
+                    keep(found["cases"][name], kept)
                 print("\n".join(lines(found["cases"][name])), flush=True)
         except KeyboardInterrupt:
             print("\ninterrupted; what was measured is kept")

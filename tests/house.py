@@ -40,9 +40,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "sim": [
         ("height_field", "solids", "rollout_forces", "run_warnings", "default_step", "trajectory_file"),
         ("ground", "saved_robot", "contact_shapes", "contact_patches"),
-        ("body_surface",),
+        ("body_surface", "closing"),
         (
-            "closing",
             "collide",
             "contact_points",
             "ground_inputs",

@@ -25,10 +25,11 @@ def starts(name: str, rows: int, high: float = 0.02) -> tuple[rk.Robot, np.ndarr
     return robot, q, v
 
 
-def ours(name: str, rows: int, dt: float, end: float, every: float) -> np.ndarray:
+def ours(name: str, rows: int, dt: float, end: float, every: float, sweeps: int = 2) -> np.ndarray:
     """States of robokit's falls, (T, B, nq)."""
     robot, q, v = starts(name, rows)
-    r = s.many(robot, q, v, steps=round(end / dt), dt=dt, ground=s.ground(), record_every=round(every / dt))
+    ground, every = s.ground(sweeps=sweeps), round(every / dt)
+    r = s.many(robot, q, v, steps=round(end / dt), dt=dt, ground=ground, record_every=every)
     return r.q
 
 

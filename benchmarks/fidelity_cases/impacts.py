@@ -97,7 +97,11 @@ def carts(look: Look) -> Found:
         raise NotYet("simulate(self_collision=) is not there")
     found, robot = Found(), s.two_carts()
     for e in (0.0, 0.5):
-        options: dict[str, Any] = {"ground": s.ground(height=-1.0, **({"restitution": e} if e else {}))}
+        try:
+            options: dict[str, Any] = {"ground": s.ground(height=-1.0, **({"restitution": e} if e else {}))}
+        except NotYet as problem:
+            found.notes.append(f"Not yet possible: {problem}.")
+            continue
         t = s.fall(robot, np.zeros(2), np.array([2.0, 0.0]), duration=1.0, record_every=1,
                    joint_damping=0.0, self_collision=True, **options)  # fmt: skip
         gap = t.q[:, 1] - t.q[:, 0] + 1.0 - 0.2

@@ -50,6 +50,7 @@ class Peer:
     ) -> None:
         import mujoco
 
+        mujoco.set_mju_user_warning(lambda message: None)  # or it writes a file; its counters say the same
         damping = {j.name: j.damping for j in robot.joints}
         spec = tree_spec(robot, damping)
         spec.option.timestep = dt

@@ -10,7 +10,7 @@ import numpy as np
 import robokit as rk
 from fidelity_cases import scenes as s
 from fidelity_cases.peer import Peer, both
-from fidelity_cases.table import Found, Look, NotYet, case
+from fidelity_cases.table import Found, Look, case
 
 MU = 0.8
 
@@ -43,8 +43,21 @@ def slope(look: Look) -> Found:
         found.add(f"motion in {seconds} s at {share:.0%} of the cone", "µm", 1e6 * x[-1], **them, most=1.0)
         if share > 0.9:
             lines["robokit"] = t.t[start:] - 1.0, 1e3 * x[start:]
+    t = s.fall(robot, _on_slope(robot, 0.95 * MU), duration=1.0 + seconds,
+               ground=s.ground(friction=MU, tilt=math.atan(0.95 * MU)))  # fmt: skip
+    start = int(np.searchsorted(t.t, 1.0))
+    x = np.linalg.norm(t.q[:, 4:7] - t.q[start, 4:7], axis=1)
+    found.add(f"motion in {seconds} s at 95 % on a tilted ground", "µm", 1e6 * x[-1], most=1.0)
     found.plot("slope", "Creep at 95 % of the cone", "s", "mm", lines)
     return found
+
+
+def _on_slope(robot: rk.Robot, tangent: float) -> np.ndarray:
+    """The box flat on a plane that descends towards +x."""
+    half = 0.5 * math.atan(tangent)
+    q = s.at_height(robot, 0.0, (math.cos(half), 0.0, math.sin(half), 0.0))
+    q[4:7] = 0.05 * np.array([math.sin(2 * half), 0.0, math.cos(2 * half)])
+    return q
 
 
 @case("held_arm", "Rest", "An arm held by the dry friction of its joints, 60 s")
@@ -120,9 +133,21 @@ def _moved(robot: rk.Robot, q: np.ndarray) -> np.ndarray:
     return np.linalg.norm(places - places[:1], axis=-1).max(axis=1)
 
 
-@case("stand", "Rest", "A humanoid that stands")
+@case("stand", "Joints", "The humanoid stands under PD control, is pushed, falls")
 def stand(look: Look) -> Found:
-    """The humanoid under PD control of its joints stands for 10 s."""
-    if not s.knows("actuators"):
-        raise NotYet("simulate(actuators=) is not there")
-    raise NotYet("to be written with the example")
+    """PD control (kp 800 N m/rad, kd 40 N m s/rad, no effort limits) holds the humanoid's standing pose for
+    10 s at 1 ms; then its chest gets 60 N s. Counted are how far the pelvis moves from 2 to 10 s, and its
+    height 2 s later.
+    """
+    found, robot = Found(), s.load("humanoid")
+    q0 = rk.standing_configuration(robot)
+    chest = max((x for x in robot.links if x.body), key=lambda x: x.mass).name
+    servo = rk.PD(kp=800.0, kd=40.0, effort=math.inf)
+    push = rk.Push(chest, (60.0, 0.0, 0.0), start=10.0)
+    t = s.fall(robot, q0, duration=12.0, ground=s.ground(), actuators=servo, pushes=push, record_every=20)
+    still = np.linalg.norm(t.q[100:500, 4:7] - t.q[100, 4:7], axis=1).max()
+    found.add("the pelvis moves from 2 to 10 s", "mm", 1e3 * still, most=1.0)
+    found.add("height at 10 s, of that at the start", "", t.q[499, 6] / q0[6], least=0.95)
+    found.add("height at 12 s, of that at the start", "", t.q[-1, 6] / q0[6], most=0.6)
+    found.plot("stand", "Height of the pelvis", "s", "m", {"robokit": (t.t, t.q[:, 6])})
+    return found

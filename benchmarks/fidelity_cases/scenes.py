@@ -172,6 +172,18 @@ def fall(robot: rk.Robot, q: Any = None, v: Any = None, **options: Any) -> rk.Tr
             return error.trajectory
 
 
+class TooLong(Exception):
+    """The engine does not compile the step of a robot; in plain Python a fall would take hours."""
+
+
+def check_compiled(robot: rk.Robot, **options: Any) -> None:
+    """Raise TooLong where the step of these options runs in plain Python."""
+    t = fall(robot, rk.standing_configuration(robot, height=0.1), duration=1e-3, **options)
+    refused = t.program.kernel()._maker.refused
+    if refused is not None:
+        raise TooLong(f"{robot.name}: the step is not compiled: {refused}")
+
+
 def many(robot: rk.Robot, q: Any, v: Any, **options: Any) -> rk.Rollout:
     """Rollout without warnings, self-collision off."""
     with quiet():

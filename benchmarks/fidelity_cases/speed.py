@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from fidelity_cases.falls import FINEST, apart, ours, starts, theirs
 from fidelity_cases.peer import Peer
 from fidelity_cases.table import Found, Look, case
 from robokit.engine.target import llvm
+from robokit.sim import run_loop as loop
 from robokit.sim.run_arguments import set_up
 
 STEPS = (4e-3, 2e-3, 1e-3, 0.5e-3, 0.25e-3, 0.125e-3)
@@ -62,6 +64,13 @@ def speed(look: Look) -> Found:
                 found.add(f"{label}, {way}: times {steps}", "", ratio, least=least)
                 peer = {"stiff": b} if stiff else {"mujoco": b}
                 found.add(f"{label}, {way}: simulated seconds a second", "", a, **peer)
+        fast = _errors(partial(ours, sweeps=1), name, rows, (1e-3, 0.5e-3, 0.25e-3), reference=ours)
+        for dt, error in fast.items():
+            found.add(f"{label}, one sweep: error at {1e3 * dt:g} ms", "mm", 1e3 * error)
+        one = _race(_rollout(robot, q0, v0, 1e-3, 1), _rollout(robot, q0, v0, 1e-3), 2)
+        found.add(f"{label}, one sweep, rollout at 1 ms: times the default", "", one[0] / one[1])
+        one = _race(_single(robot, q0, v0, 1e-3, 1), _single(robot, q0, v0, 1e-3), 2)
+        found.add(f"{label}, one sweep, single at 1 ms: times the default", "", one[0] / one[1])
         same = _race(_rollout(robot, q0, v0, 1e-3), _rollout_there(robot, q0, v0, 1e-3, False), 2)
         found.add(f"{label}, rollout: times MuJoCo's, both 1 ms", "", same[0] / same[1])
         same = _race(_single(robot, q0, v0, 1e-3), _single_there(robot, q0, v0, 1e-3, False), 2)
@@ -70,14 +79,13 @@ def speed(look: Look) -> Found:
 
 
 def _errors(
-    run: Callable[..., np.ndarray], name: str, rows: int, steps: tuple[float, ...]
+    run: Callable[..., np.ndarray], name: str, rows: int, steps: tuple[float, ...], reference: Any = None
 ) -> dict[float, float]:
-    """Step -> median error of the centre of mass after half a second [m]."""
+    """Step -> median error of the centre of mass after half a second [m], beside the program itself."""
     robot, _, _ = starts(name, rows)
-    reference = run(name, rows, FINEST, END, EVERY)
-    return {
-        dt: float(np.median(apart(robot, run(name, rows, dt, END, EVERY), reference)[1][-1])) for dt in steps
-    }
+    fine = (reference or run)(name, rows, FINEST, END, EVERY)
+    centre = (apart(robot, run(name, rows, dt, END, EVERY), fine)[1][-1] for dt in steps)
+    return {dt: float(np.nanmedian(errors)) for dt, errors in zip(steps, centre, strict=True)}
 
 
 def _step_of(errors: dict[float, float], wanted: float) -> float:
@@ -90,14 +98,15 @@ def _step_of(errors: dict[float, float], wanted: float) -> float:
     return float(np.exp(np.interp(np.log(wanted), rising + 1e-9 * np.arange(len(steps)), np.log(steps))))
 
 
-def _rollout(robot: rk.Robot, q0: Any, v0: Any, dt: float) -> Callable[[], float]:
+def _rollout(robot: rk.Robot, q0: Any, v0: Any, dt: float, sweeps: int = 2) -> Callable[[], float]:
     """A run of 128 rows that returns its simulated time."""
     k = np.arange(128) % len(q0)
     steps = round(END / dt)
     every = max(1, round(5e-3 / dt))
 
     def run() -> float:
-        s.many(robot, q0[k], v0[k], steps=steps, dt=dt, ground=s.ground(), record_every=every, threads=1)
+        ground = s.ground(sweeps=sweeps)
+        s.many(robot, q0[k], v0[k], steps=steps, dt=dt, ground=ground, record_every=every, threads=1)
         return 128 * steps * dt
 
     return run
@@ -122,14 +131,18 @@ def _rollout_there(robot: rk.Robot, q0: Any, v0: Any, dt: float, stiff: bool) ->
     return run
 
 
-def _single(robot: rk.Robot, q0: Any, v0: Any, dt: float) -> Callable[[], float]:
-    """One fall of simulate, with its records, by the time that its steps take."""
-    turn = iter(range(10**9))
+def _single(robot: rk.Robot, q0: Any, v0: Any, dt: float, sweeps: int = 2) -> Callable[[], float]:
+    """One fall of simulate, with its records, by the processor time that its steps take."""
+    turn, processor = iter(range(10**9)), SimpleNamespace(perf_counter=time.process_time)
 
     def run() -> float:
         k = next(turn) % len(q0)
         every = max(1, round(5e-3 / dt))
-        t = s.fall(robot, q0[k], v0[k], duration=END, dt=dt, ground=s.ground(), record_every=every)
+        ground, loop.time = s.ground(sweeps=sweeps), processor  # type: ignore[assignment]
+        try:
+            t = s.fall(robot, q0[k], v0[k], duration=END, dt=dt, ground=ground, record_every=every)
+        finally:
+            loop.time = time  # type: ignore[assignment]
         run.seconds = t.summary["step_seconds"]  # type: ignore[attr-defined]
         return END
 

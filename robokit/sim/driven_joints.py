@@ -128,6 +128,10 @@ class DrivenJoints:
     def _count(self, what: str, rows: int | None) -> None:
         if rows is not None:
             if self.rows not in (None, rows) or self.count not in (None, rows):
+                if self.count == 1:
+                    raise ShapeError(
+                        f"{what}: expected one set of numbers, got {rows} rows; rk.rollout takes them"
+                    )
                 raise ShapeError(f"{what}: expected {self.rows or self.count} rows, got {rows}")
             self.rows = rows
 

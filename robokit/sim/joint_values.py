@@ -105,6 +105,8 @@ def driven(label: str, robot: Robot, actuator: Actuator) -> list[Joint]:
                 "freedom, a controller or tau= the others"
             )
         out.append(joint)
+    if not out:
+        raise ShapeError(f"{label}(joints=...): expected at least one joint, got none")
     return out
 
 

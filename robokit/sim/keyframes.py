@@ -13,13 +13,14 @@ The readers are in robokit.sim.keyframe_files.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import one_of, path_argument, real_array
-from robokit.errors import ShapeError, UnknownName, shown
+from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim import keyframe_files
@@ -51,6 +52,8 @@ class Keyframes:
         one_of("curve", self.curve, CURVES)
         time = real_array("Keyframes(time=...)", self.time, "(K,)")
         values = real_array("Keyframes(values=...)", self.values, "(K, n)")
+        if isinstance(self.joints, str) or not isinstance(self.joints, Iterable):
+            raise WrongType("Keyframes(joints=...)", self.joints, "a sequence of joint names")
         joints = tuple(map(str, self.joints))
         if time.ndim != 1 or not len(time) or values.shape != (len(time), len(joints)):
             raise ShapeError(

@@ -81,7 +81,7 @@ def pushes_of(given: Any) -> tuple[Push, ...]:
     found = []
     for k, one in enumerate(given):
         if not isinstance(one, Push):
-            if not isinstance(one, tuple) or not 2 <= len(one) <= 5:
+            if not isinstance(one, tuple | list) or not 2 <= len(one) <= 5:
                 raise WrongType(f"pushes[{k}]", one, accepted)
             one = Push(*one)
         found.append(one)

@@ -64,3 +64,22 @@ def test_every_case_runs(fidelity):
     for name in fidelity.CASES:
         if name not in ("convergence", "beside", "speed", "deepest"):
             assert "failed" not in fidelity.one(name, fidelity.Look(quick=True), True), name
+
+
+def test_figures_of_mujoco_are_kept(fidelity):
+    def figure(what, ours, theirs):
+        return {"what": what, "robokit": ours, "mujoco": theirs, "stiff": None}
+
+    before = {
+        "figures": [figure("creep", 2.0, 7.0), figure("only theirs", None, 3.0)],
+        "plots": [{"name": "a", "lines": {"robokit": [[0], [1]], "MuJoCo": [[0], [2]]}}],
+        "notes": ["MuJoCo: once.", "Not yet."],
+    }
+    entry = {
+        "figures": [figure("creep", 1.0, None)],
+        "plots": [{"name": "a", "lines": {"robokit": [[0], [5]]}}],
+    }
+    fidelity.keep(entry, before)
+    assert entry["figures"] == [figure("creep", 1.0, 7.0), figure("only theirs", None, 3.0)]
+    assert entry["plots"][0]["lines"] == {"robokit": [[0], [5]], "MuJoCo": [[0], [2]]}
+    assert entry["notes"] == ["MuJoCo: once."]

@@ -44,6 +44,9 @@ def fit(robot, *actuators, steps=10, dt=1e-3, q0=None, rows=1):
         (lambda: fit(m.double_pendulum(), PD(kp=1.0), Torque()), "is driven twice"),
         (lambda: fit(m.double_pendulum(), Torque(target=[math.inf, 0.0])), "finite"),
         (lambda: fit(m.box(), Torque()), "no joint of one degree of freedom"),
+        (lambda: fit(m.double_pendulum(), Torque(joints=[])), "at least one joint"),
+        (lambda: fit(m.double_pendulum(), PD(kp=np.ones((4, 2)))), "rk.rollout takes them"),
+        (lambda: Keyframes([0.0], "ab", [[1.0, 2.0]]), "sequence of joint names"),
     ],
 )
 def test_refused(make, words):

@@ -92,6 +92,7 @@ class Program:
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
         self.shapes = None if self.pairs is None else pair_shapes(self.robot, self.pairs)
+        self.bouncing = self.pairs is not None and self.pairs.restitution > 0.0
         stuck = self.ground is not None and self.ground.slip is None
         anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
         models = loop_models(self.robot)
@@ -174,7 +175,7 @@ class Program:
         pairs = None
         if self.shapes is not None:
             friction, restitution, *mobility = islice(rest, 2 + len(self.shapes.bodies))
-            pairs = PairLaw(self.shapes, mobility, friction, restitution)
+            pairs = PairLaw(self.shapes, mobility, friction, restitution if self.bouncing else None)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
         given = self.given.problem(list(islice(rest, len(self.given_numbers))), inputs)
@@ -210,7 +211,7 @@ class Program:
         stuck = self.ground is None or self.ground.slip is None
         loops = [model.key for model in self.loops.models] if self.loops else None
         uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
-        law: tuple[Any, ...] = (self.ground is None, stuck, uneven, loops, self.shapes)
+        law: tuple[Any, ...] = (self.ground is None, stuck, uneven, loops, self.shapes, self.bouncing)
         if self.ground is not None:
             law += (self.ground.restitution is None, bool(self.ground.torsional), bool(self.ground.rolling))
         described = (self.name, self.sweeps, self.joints, self.by_body, *law)
