@@ -12,6 +12,7 @@ from robokit.sim.closing import distances, gaps
 from robokit.sim.energy_growth import negligible
 from robokit.sim.recorded import energies, momenta
 from robokit.sim.step import ledger
+from robokit.sim.step.momentum_projection import hangs_on_nothing
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Energy, Trajectory
 
@@ -135,7 +136,7 @@ def _summary(
         summary["energy_corrected"] = float(last[ledger.AT["corrected_e"]])
     for k in ledger.DISSIPATED:
         summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
-    if robot.base == "floating":
+    if hangs_on_nothing(robot.tree):
         missing = found.momentum - found.momentum[0] - entries[:, ledger.IMPULSE]
         if program.given.outside:
             missing -= entries[:, ledger.SIZE : ledger.SIZE + 6]
