@@ -194,8 +194,11 @@ class Run:
         if self.controller is not None:
             tau = self.controller(self.now, q.copy(), v.copy())
             self.tau = numbers("controller's tau", tau, len(self.tau))
+        changed = self.controlled or self.done >= self.change
         if self.done >= self.change:
             self.given, self.change = self.inputs.at(self.done, q, v)
+        if changed:
+            self.records.inputs.add(self.done, self.tau, self.given)
 
     def _record(self) -> None:
         q, v, entries, carried = self.state

@@ -171,6 +171,8 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
     rng = np.random.default_rng(SEED)
     q = np.array([robot.neutral(), *(robot.random_configuration(rng) for _ in range(samples))])
     q = those_that_close(robot, q)
+    root = roots(robot)
+    bring_together(robot, capsules, root, q, rng)
     gaps = Gaps(robot, capsules, q)
     bodies = sorted(gaps.of)
     near = neighbours(robot, set(bodies))
@@ -182,7 +184,7 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
             left[NEIGHBOURS].append(pair)
             continue
         met = gaps.met(*pair)
-        if met[0]:
+        if met[0] and root[pair[0]] == root[pair[1]]:
             slack[pair] = CLEAR - gaps.nearest(*pair, row=0)
             if touching(robot, *pair, q[0]):
                 left[TOUCHING].append(pair)
@@ -198,6 +200,39 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
         samples,
         {link.name: link.body for link in robot.links},
     )
+
+
+def roots(robot: Robot) -> list[int]:
+    """For each body the first free body on the way to it; 0 where there is none."""
+    tree, found = robot.tree, [0]
+    for i in tree.outward():
+        joint = tree.joint[i]
+        free = tree.parent[i] == 0 and joint is not None and joint.kind.name == "floating"
+        found.append(i if free else found[tree.parent[i]])
+    return found
+
+
+def bring_together(
+    robot: Robot, capsules: Sequence[LinkCapsule], root: list[int], q: np.ndarray, rng: np.random.Generator
+) -> None:
+    """Moves robots that float in one world near each other, in all configurations but the first.
+
+    Where robots float, every body can meet every other that it reaches: their bases are spread over the size
+    of a robot around the place of one of them.
+    """
+    free = sorted({i for i in root if i})
+    if len(free) + any(c.body and not root[c.body] for c in capsules) < 2 or not capsules:
+        return
+    first = body_poses(robot, q[:1])[0]
+    middles = np.array([first[c.body] @ [*(0.5 * np.add(c.start, c.end)), 1.0] for c in capsules])
+    bases = np.array([first[root[c.body], :, 3] for c in capsules])
+    reach = float(np.linalg.norm(middles - bases, axis=1).max()) + max(c.radius for c in capsules)
+    for i in free:
+        X, at = robot.tree.XT[i], robot.tree.q_slice[i].start + 4
+        R, p = np.array(X.E.rows, dtype=float), np.array(list(X.r), dtype=float)
+        where = bases[rng.integers(len(bases), size=len(q) - 1)]
+        where = where + rng.uniform(-reach, reach, size=where.shape)
+        q[1:, at : at + 3] = (where - p) @ R.T
 
 
 def touching(robot: Robot, i: int, j: int, q: np.ndarray) -> bool:

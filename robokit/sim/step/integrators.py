@@ -271,8 +271,8 @@ def _bracket(tree: Tree, i: int, x: Sequence[Scalar], y: Sequence[Scalar]) -> li
 
 
 METHODS: dict[str, Method] = {
-    "contact": Method(2, 3, drift_kick_drift),
-    "euler": Method(2, 2, drift_kick_drift),
+    "contact": Method(2, 3, drift_kick_drift, keeps_energy=True),
+    "euler": Method(2, 3, drift_kick_drift, keeps_energy=True),
     "midpoint": Method(2, 2, midpoint_step),
     "rkmk4": Method(RK4.order, 4, rkmk_step),
     "energy_momentum": Method(RK4.order, 4, energy_momentum_step, keeps_energy=True),
