@@ -52,6 +52,9 @@ class Ground:
         slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
             it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
         sweeps: solves of a time step, 1 to 50. 1 takes half the time, for dt <= 1 ms.
+        accuracy: iterates every step until no velocity of what touches changes by more than this in a sweep
+            [m/s], and no larger share of the ground's impulse pulls or lies outside Coulomb's cone, instead of
+            a number of sweeps. What missed it is in the summary. None (default) takes ``sweeps``.
         restitution: share of its speed with which a point leaves, 0 to 1, for all links or {link: share} (0
             for the others); None (default) leaves it to springs and dampers.
         torsional, rolling: friction against turning about the normal, and against rolling, as the lever arm
@@ -87,13 +90,14 @@ class Ground:
     shapes: Sequence[Any] = ()
     terrain: HeightField | None = None
     plane: bool | None = None
+    accuracy: float | None = None
 
     def __post_init__(self) -> None:
         mu = self.friction
         mu = {link: _plain(x) for link, x in mu.items()} if isinstance(mu, Mapping) else _plain(mu)
         object.__setattr__(self, "friction", mu)
         self.rows  # noqa: B018  (raises where there are several)
-        for name in ("sink", "time", "shape_error", "slip"):
+        for name in ("sink", "time", "shape_error", "slip", "accuracy"):
             if getattr(self, name) is not None or name == "shape_error":
                 real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
         for name in ("torsional", "rolling"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from robokit.sim.iterated_steps import stepper
 from robokit.sim.recorded import BLOCK
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step_facts import StepFacts, step_facts
@@ -86,7 +87,7 @@ class Replay:
 
     def _steps(self) -> Iterator[tuple[np.ndarray, ...]]:
         program = self.program
-        kernel, parameters, tables = program.kernel(), program.parameters(self.dt), program.tables()
+        kernel, parameters, tables = stepper(program), program.parameters(self.dt), program.tables()
         entries, real = np.zeros(program.entries, program.dtype), program.dtype
         parameters = parameters.astype(real)
         for k, (first, last) in enumerate(zip(self.marks, self.marks[1:], strict=False)):

@@ -9,6 +9,7 @@ import numpy as np
 
 from robokit.arguments import output
 from robokit.errors import ShapeError
+from robokit.sim.iterated_steps import stepper
 from robokit.sim.recorded import first_carried
 from robokit.sim.rollout_energy import FEWEST_STEPS, energy_failures
 from robokit.sim.run_loop import progress_bar
@@ -59,7 +60,8 @@ class Batch:
             self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
             if np.may_share_memory(self.q, self.v):
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
-        self.runner = program.kernel().rollout_runner()
+        self.stepper = stepper(program)
+        self.runner = self.stepper.rollout_runner()
         parameters = program.parameters(dt).astype(dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]

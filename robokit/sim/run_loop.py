@@ -13,6 +13,7 @@ import numpy as np
 from robokit.errors import MissingDependency, ShapeError
 from robokit.sim.default_step import default_step
 from robokit.sim.energy_growth import EnergyWatch
+from robokit.sim.iterated_steps import IteratedSteps, stepper
 from robokit.sim.recorded import first_carried
 from robokit.sim.run_arguments import numbers
 from robokit.sim.run_inputs import RunInputs
@@ -82,7 +83,7 @@ class Run:
         inputs: RunInputs,
     ) -> None:
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
-        self.kernel = program.kernel()
+        self.kernel = stepper(program)
         self.parameters, self.tables = program.parameters(dt), program.tables()
         self.inputs, self.change = inputs, 0
         self.given = [np.zeros(size) for _, size in program.given.inputs]
@@ -117,6 +118,8 @@ class Run:
         if self.controlled or self.given or self.every < ITERATED:
             with np.errstate(all="ignore"), contextlib.suppress(ShapeError, ArithmeticError):
                 self.kernel(*self._arguments())
+        if isinstance(self.kernel, IteratedSteps):
+            self.kernel.restart()
 
     def _take(self, steps: int, bar: Any) -> None:
         try:
@@ -257,6 +260,8 @@ class Run:
             "step_seconds": seconds,
             "interrupted": self.interrupted,
         }
+        if isinstance(self.kernel, IteratedSteps):
+            found.summary |= self.kernel.tally.summary(self.kernel.accuracy, self.dt)
         if self.stop is not None:
             found.summary["stopped"] = self.stop.summary()
         return found

@@ -20,7 +20,7 @@ Cost: about 100 operations a point and sweep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -252,6 +252,7 @@ class BodyContact:
             for m, (at, reach) in enumerate(zip(speeds, self.reach, strict=True))
         ]
         self.w = [where(on, 1.0, 0.0) for on in self.on0]
+        self.on = list(self.w)
         self.lift = [self.rho * phi for phi in self.phi]
         if self.restitution is not None:
             for m, at in enumerate(speeds):
@@ -283,6 +284,37 @@ class BodyContact:
             self.N[m] = self.w[m] * N
             self.c[m] = self._slide(m, at, self.N[m])
         self._resist_turning(V)
+
+    def converge(self, V: Motion) -> None:
+        """Points and dampers of a sweep of the iteration to an accuracy, from the iterate V.
+
+        A point that would reach the surface at some iterate is pressed or not by its force alone from then
+        on: from reaching it to being pressed is a gap without a solution. Where a point is as it was at the
+        iterate before, its weight is sharp; half of the old one stays only where it flips.
+        """
+        for m, at in enumerate(self._speeds(V)):
+            self.on0[m] = self.on0[m] | (at.vn + self.reach[m] < 0.0)
+            N = where(self.on0[m], maximum(self._normal(m, at.vn), 0.0), 0.0)
+            on = where(N > 0.0, 1.0, 0.0)
+            self.w[m] = where(abs(on - self.on[m]) < 0.5, on, 0.5 * (self.w[m] + on))
+            self.on[m], self.N[m] = on, N
+            self.c[m] = self._slide(m, at, N)
+        self._resist_turning(V)
+
+    def memory(self) -> list[Scalar]:
+        """What a sweep knows of those before, four numbers a point."""
+        return [
+            x
+            for on0, on, w, c in zip(self.on0, self.on, self.w, self.c, strict=True)
+            for x in (where(on0, 1.0, 0.0), on, w, c)
+        ]
+
+    def recall(self, V: Motion, rest: Iterator[Scalar]) -> None:
+        """The points as :meth:`memory` has them, of a step that began with the velocity V."""
+        self.foresee(V)
+        for m in range(len(self.p)):
+            self.on0[m] = next(rest) > 0.5
+            self.on[m], self.w[m], self.c[m] = next(rest), next(rest), next(rest)
 
     def _normal(self, m: int, vn: Scalar) -> Scalar:
         """The normal force of a point that is on, at the speed vn."""

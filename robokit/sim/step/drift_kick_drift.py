@@ -42,6 +42,13 @@ def drift_kick_drift(
 ) -> tuple[Rows, Rows]:
     """One step."""
     qm, done = kick(p, q, v, tau, dt, carried)
+    return finish_step(p, q, qm, done, dt, ledger, carried)
+
+
+def finish_step(
+    p: Problem, q: Rows, qm: Rows, done: Settled, dt: Scalar, ledger: Ledger, carried: Carried
+) -> tuple[Rows, Rows]:
+    """The rest of a step from q, whose kick at qm is done: books, and the second drift."""
     rub, stops = (list(rows) for rows in zip(*done.joint_force, strict=True))
     enter_joint_work(ledger, half_way(done.before, done.y, dt), done.given, rub, stops)
     p.given.enter_drives(ledger, done.given, done.limited, dt)

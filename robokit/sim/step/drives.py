@@ -22,7 +22,7 @@ Cost: about 5 operations a driven joint, and 20 an iteration where it is limited
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, where
@@ -171,6 +171,14 @@ class DriveState:
             flat = line >= n.effort
             top, rest, slope = minimum(line, n.effort), where(flat, n.effort, rest), where(flat, 0.0, slope)
         return where(fast, 0.0, top), where(fast, 0.0, rest), where(fast, 0.0, slope)
+
+    def memory(self) -> list[Scalar]:
+        """What a sweep knows of those before: two numbers a driven joint."""
+        return [x for line in self.lines for x in line]
+
+    def recall(self, rest: Iterator[Scalar]) -> None:
+        """The lines as :meth:`memory` has them."""
+        self.lines = [(next(rest), next(rest)) for _ in self.drives]
 
     def slopes(self) -> list[list[Scalar]]:
         """Of the law as it was linearised last, by joint and dof."""

@@ -233,6 +233,7 @@ class JointState:
         self.tree, self.law, self.q, self.dt = tree, law, q, dt
         self.w: list[list[Scalar]] = []
         self.on0: list[list[Any]] = []
+        self.on: list[list[Scalar]] = []
         self.rub: list[list[Scalar]] = []
         self.held: list[list[Scalar]] = []
         self.wound: dict[tuple[int, int], Scalar] = {}
@@ -258,8 +259,12 @@ class JointState:
         if math.isfinite(stop.upper):
             yield stop.upper - q, -1.0
 
-    def linearise(self, x: Rows, last: bool) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+    def linearise(
+        self, x: Rows, last: bool, converge: bool = False
+    ) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
         """Active stops and friction dampers from the iterate x; in the last sweep, no stop that pulls.
+
+        ``converge`` is for the iteration to an accuracy (BodyContact.converge).
 
         Returns:
             slope b and force at rest of the linearised law, tau = force - b qd, by joint and dof.
@@ -268,15 +273,36 @@ class JointState:
         if first:
             self.w = [[] for _ in range(self.tree.n + 1)]
             self.on0 = [[] for _ in range(self.tree.n + 1)]
+            self.on = [[] for _ in range(self.tree.n + 1)]
         old = self.rub
         self.rub = []
         for i in range(self.tree.n + 1):
-            self._stops(i, x[i][0] if len(x[i]) else 0.0, first, last)
+            self._stops(i, x[i][0] if len(x[i]) else 0.0, first, last, converge)
             self.rub.append([self._damper(i, k, s, old[i][k] if old else None) for k, s in enumerate(x[i])])
         self.held = [[0.0] * len(row) for row in self.rub]
         return self._law()
 
-    def _stops(self, i: int, qd: Scalar, first: bool, last: bool) -> None:
+    def memory(self) -> list[Scalar]:
+        """What a sweep knows of those before: three numbers a stop, one a dof with dry friction."""
+        out: list[Scalar] = []
+        for i, row in enumerate(self.rub):
+            for on0, on, w in zip(self.on0[i], self.on[i], self.w[i], strict=True):
+                out += [where(on0, 1.0, 0.0), on, w]
+            out += [c for c, f in zip(row, self.law.friction[i], strict=True) if f is not None]
+        return out
+
+    def recall(self, rest: Iterator[Scalar]) -> None:
+        """The joints as :meth:`memory` has them."""
+        n = self.tree.n + 1
+        self.w, self.on0, self.on, self.rub = [], [], [], []
+        for i in range(n):
+            stops = [(next(rest) > 0.5, next(rest), next(rest)) for _ in self._gaps(i)]
+            self.on0.append([on0 for on0, _, _ in stops])
+            self.on.append([on for _, on, _ in stops])
+            self.w.append([w for _, _, w in stops])
+            self.rub.append([0.0 if f is None else next(rest) for f in self.law.friction[i]])
+
+    def _stops(self, i: int, qd: Scalar, first: bool, last: bool, converge: bool) -> None:
         """The rules of a contact point, in one dimension."""
         stop = self.law.stop[i]
         for m, (phi, sign) in enumerate(self._gaps(i)):
@@ -286,6 +312,13 @@ class JointState:
             if first:
                 self.on0[i].append(sign * qd + far < 0.0)
                 self.w[i].append(where(self.on0[i][m], 1.0, 0.0))
+                self.on[i].append(self.w[i][m])
+            elif converge:
+                self.on0[i][m] = self.on0[i][m] | (sign * qd + far < 0.0)
+                on = where(self.on0[i][m] & (sign * qd + rho * phi < 0.0), 1.0, 0.0)
+                flips = abs(on - self.on[i][m]) > 0.5
+                self.w[i][m] = where(flips, 0.5 * (self.w[i][m] + on), on)
+                self.on[i][m] = on
             elif last:
                 N = -(stop.k * phi + (stop.k * self.dt + stop.d) * (sign * qd))
                 self.w[i][m] = where(N > 0.0, self.w[i][m], 0.0)

@@ -86,58 +86,100 @@ def settle(
         carried: what the step before has handed on.
         ahead: time from q to the middle of the step, where actuators measure [s]; None for 0.
     """
-    tree = p.tree
-    X = tree.transforms(q)
-    V_before = body_velocities(tree, X, v)
-    P = [tree.I[i] @ V_before[i] for i in range(tree.n + 1)]
-    contacts = touching_bodies(p, X, V_before, dt, carried)
-    state = JointState(tree, p.joints, q, v, dt, carried)
-    drive = p.given.drive(q, v, tau, dt, ahead)
-    spin = rotor_momenta(tree, v, dt)
-    outside = p.given.outside(tree, X, tau)
-    loops = None if p.loops is None else LoopKick(p.loops, tree, X)
-
+    kick = Sweeps(p, q, v, tau, dt, carried, ahead)
+    before, V_before = v, kick.V_before
     y, V = v, V_before
     w, W = v, V_before
     for k in range(p.sweeps):
-        T = momenta_after(tree, X, P, w, W, dt)
+        last, V_last = y, V
+        rule = "foresee" if k == 0 else "look_again" if k < p.sweeps - 1 else "release"
+        y, V = kick.sweep(rule, y, V, w, W, last=k == p.sweeps - 1)
+        w, W = mean(before, y), mean_motions(V_before, V)
+        if k:
+            w, W = mean(before, mean(last, y)), mean_motions(V_before, mean_motions(V_last, V))
+    return kick.settled(y, V, V_last)
+
+
+class Sweeps:
+    """A kick at one pose: all that its sweeps share.
+
+    Attributes:
+        X: transforms of the pose.
+        V_before: velocities of the bodies before, body coordinates.
+        contacts: the bodies with contact points.
+        state: the passive joint forces.
+        drive: the actuators.
+    """
+
+    def __init__(
+        self, p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried, ahead: Scalar | None
+    ) -> None:
+        """Prepare it; arguments as of :func:`settle`."""
+        tree = p.tree
+        self.p, self.v, self.dt = p, v, dt
+        self.X = X = tree.transforms(q)
+        self.V_before = body_velocities(tree, X, v)
+        self.P = [tree.I[i] @ self.V_before[i] for i in range(tree.n + 1)]
+        self.contacts = touching_bodies(p, X, self.V_before, dt, carried)
+        self.state = JointState(tree, p.joints, q, v, dt, carried)
+        self.drive = p.given.drive(q, v, tau, dt, ahead)
+        self.spin = rotor_momenta(tree, v, dt)
+        self.outside = p.given.outside(tree, X, tau)
+        self.loops = None if p.loops is None else LoopKick(p.loops, tree, X)
+
+    def sweep(
+        self, rule: str, y: Rows, V: Sequence[Motion], w: Rows, W: Sequence[Motion], last: bool = False
+    ) -> tuple[Rows, list[Motion]]:
+        """One solve.
+
+        Args:
+            rule: method of :class:`BodyContact` that linearises the points.
+            y, V: the last iterate, by joint and by body.
+            w, W: velocities for the velocity products, likewise.
+            last: whether stops that pull are let go.
+
+        Returns:
+            the next iterate, by joint and by body.
+        """
+        tree, dt = self.p.tree, self.dt
+        T = momenta_after(tree, self.X, self.P, w, W, dt)
         K: list[Any] = [None] * (tree.n + 1)
-        for body in contacts:
+        for body in self.contacts:
             i = body.i
-            if k == 0:
-                body.foresee(V[i])
-            elif k < p.sweeps - 1:
-                body.look_again(V[i])
-            else:
-                body.release(V[i])
+            getattr(body, rule)(V[i])
             K[i], impulse = linear(body.near, body)
             T[i] = T[i] + impulse
-        for i, f in enumerate(outside):
+        for i, f in enumerate(self.outside):
             if f is not None:
                 T[i] = T[i] + f * dt
-        b, rest = state.linearise(y, last=k == p.sweeps - 1)
-        slopes, given = drive.linearise(y)
-        before, V_last = y, V
-        sweep = ImplicitSweep(tree, X, K, _sum(b, slopes), dt)
-        forces = _sum(_sum(rest, given), spin)
-        y, V = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
-        w, W = _mean(v, y), _mean_motions(V_before, V)
-        if k:
-            w, W = _mean(v, _mean(before, y)), _mean_motions(V_before, _mean_motions(V_last, V))
+        b, rest = self.state.linearise(y, last=last, converge=rule == "converge")
+        slopes, given = self.drive.linearise(y)
+        sweep = ImplicitSweep(tree, self.X, K, _sum(b, slopes), dt)
+        forces = _sum(_sum(rest, given), self.spin)
+        return sweep.solve(T, forces) if self.loops is None else self.loops.solve(sweep, T, forces, self.v)
 
-    residual: Scalar = 0.0
-    for body in contacts:
-        change = (V[body.i] - V_last[body.i]).lin
-        residual = maximum(residual, change.dot(change))
-    acting = [act(body.near, body, V[body.i]) for body in contacts]
-    met = None
-    if p.pairs is not None:
-        kicked = Kicked(tree, X, V_before, _sum(state.hold(y), drive.slopes()), dt, acting, loops)
-        y, V, met = meet(p.pairs, kicked, y, V)
-    return Settled(
-        X, v, [list(row) for row in y], V_before, V, acting, state.forces(y),
-        drive.forces(y), drive.limited, outside, sqrt(residual), loops, met,
-    )  # fmt: skip
+    def settled(self, y: Rows, V: list[Motion], V_last: Sequence[Motion]) -> Settled:
+        """What comes of the kick, with the forces between bodies.
+
+        Args:
+            y, V: the last iterate, by joint and by body.
+            V_last: that before it, by body.
+        """
+        p, state, drive = self.p, self.state, self.drive
+        residual: Scalar = 0.0
+        for body in self.contacts:
+            change = (V[body.i] - V_last[body.i]).lin
+            residual = maximum(residual, change.dot(change))
+        acting = [act(body.near, body, V[body.i]) for body in self.contacts]
+        met = None
+        if p.pairs is not None:
+            slopes = _sum(state.hold(y), drive.slopes())
+            kicked = Kicked(p.tree, self.X, self.V_before, slopes, self.dt, acting, self.loops)
+            y, V, met = meet(p.pairs, kicked, y, V)
+        return Settled(
+            self.X, self.v, [list(row) for row in y], self.V_before, V, acting, state.forces(y),
+            drive.forces(y), drive.limited, self.outside, sqrt(residual), self.loops, met,
+        )  # fmt: skip
 
 
 def touching_bodies(
@@ -173,9 +215,11 @@ def _sum(a: Rows, b: Rows) -> Rows:
     return [[s + t for s, t in zip(x, y, strict=True)] for x, y in zip(a, b, strict=True)]
 
 
-def _mean(a: Rows, b: Rows) -> Rows:
+def mean(a: Rows, b: Rows) -> Rows:
+    """The mean of velocities, by joint."""
     return [[0.5 * (s + t) for s, t in zip(x, y, strict=True)] for x, y in zip(a, b, strict=True)]
 
 
-def _mean_motions(A: Sequence[Motion], B: Sequence[Motion]) -> list[Motion]:
+def mean_motions(A: Sequence[Motion], B: Sequence[Motion]) -> list[Motion]:
+    """The mean of velocities, by body."""
     return [(a + b) * 0.5 for a, b in zip(A, B, strict=True)]

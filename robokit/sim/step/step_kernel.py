@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -209,6 +209,36 @@ class Program:
 
     def kernel(self) -> Kernel:
         """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
+        return self.built(
+            "step",
+            lambda program: program.text,
+            inputs=[("ledger", self.entries)],
+            outputs=[
+                ("q_next", (self.robot.nq,)),
+                ("v_next", (self.robot.nv,)),
+                ("ledger_next", (self.entries,)),
+                ("carried_next", (self.layout.size,)),
+            ],
+            feedback={"q_next": "q", "v_next": "v", "ledger_next": "ledger", "carried_next": "carried"},
+        )
+
+    def built(
+        self,
+        what: str,
+        text: Callable[[Program], Callable[..., Any]],
+        inputs: Sequence[tuple[str, int]],
+        outputs: Sequence[tuple[str, tuple[int, ...]]],
+        feedback: Mapping[str, str] | None = None,
+    ) -> Kernel:
+        """A kernel of the step, or of a part of it, built once.
+
+        Args:
+            what: name of the kernel.
+            text: of this program, or of the same without its inertias.
+            inputs: that are given after q, v and tau, before carried numbers and parameters.
+            outputs: of the text.
+            feedback: as of :meth:`Kernel.build`.
+        """
         robot, kernels = self.robot, self.robot.kernels
         described: tuple[Any, ...]
         stuck = self.ground is None or self.ground.slip is None
@@ -219,35 +249,32 @@ class Program:
             law += (self.ground.restitution is None, bool(self.ground.torsional), bool(self.ground.rolling))
         described = (self.name, self.sweeps, self.joints, self.by_body, *law)
         described += (self.given,) if self.given.inputs or self.given.base else ()
-        key, text = robot.fingerprint, self.text
+        key, program = robot.fingerprint, self
         if self.open:
-            bare = self._bare()
-            kernels, text = robot.kernels_of_all_inertias(), bare.text
-            described = (*described[:2], bare.joints, bare.by_body, *described[4:])
+            program = self._bare()
+            kernels = robot.kernels_of_all_inertias()
+            described = (*described[:2], program.joints, program.by_body, *described[4:])
             key = robot.fingerprint_without_inertias + b"inertial parameters"
+        if what != "step":
+            described += (what,)
         key += repr(described).encode()
-        name = f"step_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}"
+        name = f"{what}_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}"
         if name not in kernels:
             built = Kernel.build(
-                "step",
+                what,
                 inputs=[
                     ("q", robot.nq),
                     ("v", robot.nv),
                     ("tau", robot.nv),
-                    ("ledger", self.entries),
+                    *inputs,
                     ("carried", self.layout.size),
                     ("parameters", self.parameters(1.0).shape[-1]),
                     *self.given.inputs,
                 ],
-                outputs=[
-                    ("q_next", (robot.nq,)),
-                    ("v_next", (robot.nv,)),
-                    ("ledger_next", (self.entries,)),
-                    ("carried_next", (self.layout.size,)),
-                ],
-                text=text,
+                outputs=outputs,
+                text=text(program),
                 key=key,
-                feedback={"q_next": "q", "v_next": "v", "ledger_next": "ledger", "carried_next": "carried"},
+                feedback=feedback,
                 dtype=self.dtype,
                 tables=[(name, len(table)) for name, table in self._named_tables()],
             )
