@@ -7,6 +7,8 @@ rollouts        rollout(robot, q0, v0, ...) -> Rollout: many states at once
 rollout_batch   the rows of a rollout: their states and records
 rollout_forces  joint forces of a rollout
 rollout_energy  rows of a rollout whose energy has grown without a cause
+iterated_steps  steps that are iterated until their contacts have settled
+acceleration    Anderson's acceleration of that iteration
 run_arguments   what simulate and rollout make of their arguments, and which they refuse
 run_warnings    warnings about a run's result
 default_step    the time step where none is given

@@ -53,8 +53,8 @@ class Ground:
             it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
         sweeps: solves of a time step, 1 to 50. 1 takes half the time, for dt <= 1 ms.
         accuracy: iterates every step until no velocity of what touches changes by more than this in a sweep
-            [m/s], and no larger share of the ground's impulse pulls or lies outside Coulomb's cone, instead of
-            a number of sweeps. What missed it is in the summary. None (default) takes ``sweeps``.
+            [m/s], and no larger share of the ground's impulse pulls or lies outside Coulomb's cone. The
+            summary and a warning say which steps missed it. None (default) takes ``sweeps`` instead.
         restitution: share of its speed with which a point leaves, 0 to 1, for all links or {link: share} (0
             for the others); None (default) leaves it to springs and dampers.
         torsional, rolling: friction against turning about the normal, and against rolling, as the lever arm

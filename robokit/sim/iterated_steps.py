@@ -15,18 +15,18 @@ import numpy as np
 
 from robokit.engine import Kernel
 from robokit.errors import ShapeError
-from robokit.sim.step.drift_kick_drift import drift_kick_drift
-from robokit.sim.step.iterated_kick import Parts
+from robokit.sim.acceleration import Acceleration
+from robokit.sim.step.carried import Carried
+from robokit.sim.step.drift_kick_drift import drift_kick_drift, kick
+from robokit.sim.step.iterated_kick import Parts, finish_kick
+from robokit.sim.step.moving_axes import Rows
+from robokit.sim.step.problem import Problem
+from robokit.sim.step.settle import Settled
 from robokit.sim.step.step_kernel import Program
+from robokit.spatial.scalars import Scalar
 
 MOST_SWEEPS = 200
 """Sweeps of a step, at most."""
-
-HISTORY = 5
-"""Iterates that the acceleration knows."""
-
-RIDGE = 1e-14
-"""Added to the diagonal of its normal equations, over their trace."""
 
 
 def stepper(program: Program) -> Kernel | IteratedSteps:
@@ -35,6 +35,47 @@ def stepper(program: Program) -> Kernel | IteratedSteps:
     if ground is None or ground.accuracy is None or program.method.step is not drift_kick_drift:
         return program.kernel()
     return IteratedSteps(program)
+
+
+def iterates(
+    program: Program,
+    dt: float,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray,
+    carried: np.ndarray,
+    given: Sequence[np.ndarray],
+) -> list[np.ndarray]:
+    """(y, memory) before the last sweep of the step from each state (T, ...); nothing without an accuracy."""
+    steps = stepper(program)
+    if isinstance(steps, Kernel):
+        return []
+    parameters, tables = program.parameters(dt), program.tables()
+    found = [
+        steps.settled(row[:3], [row[3], parameters, *row[4:], *tables])
+        for row in zip(q, v, tau, carried, *given, strict=True)
+    ]
+    if found:
+        return [np.array(x) for x in zip(*found, strict=True)]
+    sizes = [n for _, n in steps.parts.again.signature.inputs[3:5]]
+    return [np.zeros((0, n)) for n in sizes]
+
+
+def kick_again(
+    program: Program,
+    p: Problem,
+    q: Rows,
+    v: Rows,
+    tau: Rows,
+    dt: Scalar,
+    carried: Carried,
+    settled: Sequence[Any],
+) -> tuple[Rows, Settled]:
+    """The kick of a step: the last sweep after the iterates that are given, or all of it without any."""
+    if not settled:
+        return kick(p, q, v, tau, dt, carried)
+    y, memory = settled
+    return finish_kick(p, q, v, tau, dt, carried, program.robot.split_v(y), memory)
 
 
 class Tally:
@@ -115,21 +156,21 @@ class IteratedSteps:
                 return max(0, k - 1), (q, v, entries, carried)
         return steps, (q, v, entries, carried)
 
+    def settled(self, state: Sequence[np.ndarray], rest: Sequence[np.ndarray]) -> tuple[Any, Any]:
+        """(y, memory) before the last sweep of the step from one state.
+
+        Args:
+            state: q, v and tau.
+            rest: carried numbers, parameters, inputs and tables.
+        """
+        y, memory, *_ = self._iterate(_single, state, rest, 1)
+        return y, memory
+
     # ---- many --------------------------------------------------------------------------------------
 
     def rollout_runner(self) -> IteratedRunner:
         """Takes many states through many steps, in place."""
         return IteratedRunner(self)
-
-    def settle_rows(self, state: Sequence[np.ndarray], rest: Sequence[np.ndarray]) -> tuple[Any, Any]:
-        """(y, memory) of the steps from many states, (B, ...) each.
-
-        Args:
-            state: q, v and tau, (B, ...).
-            rest: carried numbers, parameters, inputs (B, ...) and tables.
-        """
-        y, memory, *_ = self._iterate(_many, state, rest, len(state[0]))
-        return y, memory
 
     def _step(
         self, call: Call, state: list[Any], entries: Any, rest: list[Any], rows: int, step: int
@@ -145,21 +186,23 @@ class IteratedSteps:
         y, memory = call(self.parts.begin, [*state, *rest])
         y, memory = np.array(y), np.array(memory)
         sweeps, residual, settled = np.ones(rows, int), np.full(rows, np.inf), np.zeros(rows, bool)
-        going, mixer = np.arange(rows), Mixer(rows, y.shape[-1])
+        going, mixer = np.arange(rows), Acceleration(rows, y.shape[-1])
         for k in range(2, MOST_SWEEPS + 1):
             part = [_rows(x, going, rows) for x in (*state, y, memory, *rest)]
-            new, kept, measures = call(self.parts.again, part)
-            new, kept, measures = (np.atleast_2d(x) for x in (new, kept, measures))
+            outs = call(self.parts.again, part)
+            new, kept, measures = (np.atleast_2d(x) for x in outs)
             change = measures.max(axis=1)
             done = (change <= self.accuracy) | ~np.isfinite(change)
             sweeps[going], residual[going] = k, change
             settled[going] = change <= self.accuracy
-            now = np.where(done[:, None], new, mixer.mixed(going, np.atleast_2d(part[3]), new))
+            more = ~done
+            if more.any() and k < MOST_SWEEPS:
+                new[more] = mixer.mixed(going[more], np.atleast_2d(part[3])[more], new[more])
             if y.ndim == 1:
-                y, memory = now[0], kept[0]
+                y, memory = new[0], kept[0]
             else:
-                y[going], memory[going] = now, kept
-            going = going[~done]
+                y[going], memory[going] = new, kept
+            going = going[more]
             if not len(going):
                 break
         return y, memory, sweeps, residual, settled
@@ -182,20 +225,6 @@ def _rows(x: np.ndarray, going: np.ndarray, rows: int) -> np.ndarray:
     return x if x.ndim == 1 or len(going) == rows else x[going]
 
 
-class Mixer:
-    """Anderson's acceleration of the iteration y <- g(y), of each row for itself.
-
-    Source: H. Walker and P. Ni, "Anderson acceleration for fixed-point iterations" (2011).
-    """
-
-    def __init__(self, rows: int, n: int) -> None:
-        pass
-
-    def mixed(self, going: np.ndarray, y: np.ndarray, new: np.ndarray) -> np.ndarray:
-        """The next iterate of these rows, after new = g(y)."""
-        return new
-
-
 class IteratedRunner:
     """As :class:`robokit.engine.run.rollout_calls.RolloutRunner`, with an iteration in each step."""
 
@@ -206,15 +235,15 @@ class IteratedRunner:
         """None is needed."""
         return
 
-    def run(
-        self, arrays: Sequence[np.ndarray], memory: Any, rows: range, step: int, steps: int
-    ) -> None:
+    def run(self, arrays: Sequence[np.ndarray], memory: Any, rows: range, step: int, steps: int) -> None:
         """Take steps in place; rows that are not finite stay so."""
         first, last = rows.start, rows.stop
         for k in range(step, step + steps):
             now = [a[k if len(a) > 1 else 0] for a in arrays]
             tables = len(self.steps.program.tables())
-            own = [a[first:last] if len(a) > 1 else np.broadcast_to(a, (last - first, a.shape[1])) for a in now]
+            own = [
+                a[first:last] if len(a) > 1 else np.broadcast_to(a, (last - first, a.shape[1])) for a in now
+            ]
             own, shared = own[: len(own) - tables], [a[0] for a in now[len(now) - tables :]] if tables else []
             with np.errstate(all="ignore"):
                 good = np.isfinite(sum(a.sum(axis=1) for a in own))

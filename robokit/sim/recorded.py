@@ -17,9 +17,9 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.contact_shapes import Ball, ContactShape
+from robokit.sim.iterated_steps import iterates, kick_again
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Axes, ground_axes
-from robokit.sim.step.drift_kick_drift import kick
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.loop_wrenches import loop_wrenches
 from robokit.sim.step.momentum_projection import momentum_at_base
@@ -98,12 +98,12 @@ def contact_forces(
     assert points is not None
     tree, K = robot.tree, len(points)
     parameters = [float(x) for x in program.parameters(dt)]
-    order = points.order(tree.n)
+    order, n = points.order(tree.n), len(given)
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows, speeds, efforts = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p = program.problem(parameters, inputs)
-        qm, done = kick(p, rows, speeds, efforts, dt, Carried(program.layout, kept))
+        p, carry = program.problem(parameters, inputs[:n]), Carried(program.layout, kept)
+        qm, done = kick_again(program, p, rows, speeds, efforts, dt, carry, inputs[n:])
         X0, Xm = forward_kinematics(tree, rows), forward_kinematics(tree, qm)
         at: list[Any] = []
         for acting in done.contacts:
@@ -116,7 +116,8 @@ def contact_forces(
         return scalars
 
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    both = in_blocks(text, 6 * K, q, v, zero, carried, *given).reshape(len(q), K, 6)
+    settled = iterates(program, dt, q, v, zero, carried, given)
+    both = in_blocks(text, 6 * K, q, v, zero, carried, *given, *settled).reshape(len(q), K, 6)
     return both[..., :3], both[..., 3:]
 
 

@@ -18,6 +18,7 @@ from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.closing import closed_start, distances
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
+from robokit.sim.iterated_steps import IteratedSteps
 from robokit.sim.joint_values import with_rotors
 from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_batch import Batch, check_room
@@ -152,6 +153,7 @@ def rollout(
     out: tuple[np.ndarray, np.ndarray] | None = None,
     dtype: Any = None,
     self_collision: CollisionPairs | bool | None = None,
+    accuracy: float | None = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -194,6 +196,8 @@ def rollout(
             1e-3 or more. After 1000 steps single falls differ; their mean and spread are the same. The base's
             position is rounded to 6e-8 of its distance from the world's origin.
         self_collision: as in :func:`robokit.simulate`.
+        accuracy: as in :func:`robokit.simulate`, in double precision. Each row is iterated until it has
+            settled.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
@@ -230,6 +234,7 @@ def rollout(
         real,
         many=True,
         self_collision=self_collision,
+        accuracy=accuracy,
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]
@@ -274,6 +279,8 @@ def rollout(
             "rows_of_excess_energy": lost,
         }
     )
+    if isinstance(batch.stepper, IteratedSteps):
+        found.summary |= batch.stepper.tally.summary(batch.stepper.accuracy, setup.dt)
     warn_of_rows(found.summary, found.failed, found.failed_time)
     return found
 

@@ -21,6 +21,7 @@ from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
 from robokit.sim.ground_gaps import point_gaps, row_gaps
 from robokit.sim.recorded import BLOCK
+from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.integrators import method
 from robokit.sim.step.joint_forces import joint_law
 from robokit.sim.step.step_kernel import Program
@@ -154,6 +155,7 @@ def set_up(
     dtype: str = "float64",
     many: bool = False,
     self_collision: Any = False,
+    accuracy: Any = None,
 ) -> Setup:
     """Check the arguments that simulate and rollout share, and make the step of them.
 
@@ -163,8 +165,18 @@ def set_up(
     if record_every is not None:
         record_every = whole_number("record_every", record_every, 1)
     surface = _surface(robot, ground, many)
+    if accuracy is not None:
+        accuracy = real_number("accuracy", accuracy, above=0.0)
+        if surface is None:
+            raise ShapeError(f"accuracy: {accuracy:g} m/s is that of the contacts; there is no ground")
+        surface = replace(surface, accuracy=accuracy)
     pairs = _pairs(robot, self_collision, surface)
     name, row = method(integrator, surface is not None or pairs is not None)
+    if surface is not None and surface.accuracy is not None:
+        if dtype != "float64":
+            raise ShapeError(f"accuracy: expected a rollout in double precision, got dtype={dtype!r}")
+        if row.step is not drift_kick_drift:
+            raise ShapeError(f"accuracy: expected integrator='contact', got {name!r}")
     chosen = dt is None
     dt = default_step(robot, row.falls) if chosen else real_number("dt", dt, above=0.0)
     if steps is None and not duration / dt <= MOST_STEPS:

@@ -32,6 +32,14 @@ def warn_of(s: dict[str, Any]) -> None:
             stacklevel=3,
         )
 
+    if s.get("steps_not_settled"):
+        warnings.warn(
+            f"{s['steps_not_settled']} steps did not settle to the accuracy {s['accuracy']:g} m/s, the first "
+            f"at t = {s['first_not_settled']:.6g} s; the largest residual is "
+            f"{s['residual_largest']:.2g} m/s: take a shorter dt",
+            stacklevel=3,
+        )
+
     moved, error = s.get("energy_exchanged", 0.0), s.get("energy_balance", 0.0)
     if moved > 0.0 and error > UNBALANCED * moved:
         warnings.warn(

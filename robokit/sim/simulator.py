@@ -47,6 +47,7 @@ def simulate(
     actuators: Actuator | Sequence[Actuator] | None = None,
     pushes: Any = None,
     self_collision: CollisionPairs | bool | None = None,
+    accuracy: float | None = None,
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
@@ -81,6 +82,7 @@ def simulate(
         self_collision: whether bodies of the robot keep each other apart: True for the pairs of
             ``rk.collision_pairs(robot)``, or such pairs after an edit. ``summary["self_collision_pairs"]``
             says how many act. Bodies are capsules for this.
+        accuracy: that of the ground, for this run [m/s]: every step is iterated until it has settled to it.
 
     Returns:
         the trajectory.
@@ -96,7 +98,8 @@ def simulate(
             computed before, and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:
-        UserWarning: a step too long for contact, deep penetration, unsettled contacts.
+        UserWarning: a step too long for contact, deep penetration, unsettled contacts, steps that missed the
+            accuracy.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -116,7 +119,15 @@ def simulate(
     drives = actuators_of(actuators)
     moving = with_rotors(robot, drives)
     setup = set_up(
-        moving, duration, dt, ground, integrator, record_every, joint_damping, self_collision=self_collision
+        moving,
+        duration,
+        dt,
+        ground,
+        integrator,
+        record_every,
+        joint_damping,
+        self_collision=self_collision,
+        accuracy=accuracy,
     )
     program = setup.program
     if program.ground is not None and program.points is not None:

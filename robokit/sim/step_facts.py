@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from robokit.sim.iterated_steps import iterates, kick_again
 from robokit.sim.recorded import in_blocks
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Acting
-from robokit.sim.step.drift_kick_drift import drift_kick_drift, kick
+from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.joint_forces import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
@@ -125,8 +126,8 @@ def step_facts(
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p = program.problem(parameters, inputs)
-        done = happening(program, p, *rows, dt, Carried(program.layout, kept))
+        p, carry = program.problem(parameters, inputs[: len(given)]), Carried(program.layout, kept)
+        done = happening(program, p, *rows, dt, carry, inputs[len(given) :])
         out = _of_links(program, subjects, done)
         out += [done.joint_force[i][1][0] for _, i in subjects.joints]
         out += [rows[1][i][0] for _, i in subjects.joints]
@@ -140,18 +141,29 @@ def step_facts(
         out.append((maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0)
         return out
 
-    columns = in_blocks(text, sum(widths), q, v, tau, carried, *given)
+    settled = iterates(program, dt, q, v, tau, carried, given)
+    columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
     parts[-1] = parts[-1][:, 0]
     return StepFacts(*parts)
 
 
 def happening(
-    program: Program, p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried
+    program: Program,
+    p: Problem,
+    q: Rows,
+    v: Rows,
+    tau: Rows,
+    dt: Scalar,
+    carried: Carried,
+    settled: Sequence[Any] = (),
 ) -> Settled:
-    """What acts in a step: at its middle, or at its start with a method that holds joint forces."""
+    """What acts in a step: at its middle, or at its start with a method that holds joint forces.
+
+    ``settled`` is what :func:`iterates` found for a ground with an accuracy.
+    """
     if program.method.step is drift_kick_drift:
-        return kick(p, q, v, tau, dt, carried)[1]
+        return kick_again(program, p, q, v, tau, dt, carried, settled)[1]
     return settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
 
 

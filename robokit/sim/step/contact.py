@@ -290,7 +290,9 @@ class BodyContact:
 
         A point that would reach the surface at some iterate is pressed or not by its force alone from then
         on: from reaching it to being pressed is a gap without a solution. Where a point is as it was at the
-        iterate before, its weight is sharp; half of the old one stays only where it flips.
+        iterate before, its weight is sharp; half of the old one stays only where it flips. Friction is that
+        of the iterate alone, without what :meth:`_slide` guesses: the acceleration of the iteration learns
+        that from the iterates.
         """
         for m, at in enumerate(self._speeds(V)):
             self.on0[m] = self.on0[m] | (at.vn + self.reach[m] < 0.0)
@@ -298,15 +300,15 @@ class BodyContact:
             on = where(N > 0.0, 1.0, 0.0)
             self.w[m] = where(abs(on - self.on[m]) < 0.5, on, 0.5 * (self.w[m] + on))
             self.on[m], self.N[m] = on, N
-            self.c[m] = self._slide(m, at, N)
+            self.c[m] = self._damper(m, self.mu_at(m) * N, at.sliding)
         self._resist_turning(V)
 
     def memory(self) -> list[Scalar]:
-        """What a sweep knows of those before, four numbers a point."""
+        """What a sweep knows of those before, three numbers a point."""
         return [
             x
-            for on0, on, w, c in zip(self.on0, self.on, self.w, self.c, strict=True)
-            for x in (where(on0, 1.0, 0.0), on, w, c)
+            for on0, on, w in zip(self.on0, self.on, self.w, strict=True)
+            for x in (where(on0, 1.0, 0.0), on, w)
         ]
 
     def recall(self, V: Motion, rest: Iterator[Scalar]) -> None:
@@ -314,7 +316,7 @@ class BodyContact:
         self.foresee(V)
         for m in range(len(self.p)):
             self.on0[m] = next(rest) > 0.5
-            self.on[m], self.w[m], self.c[m] = next(rest), next(rest), next(rest)
+            self.on[m], self.w[m] = next(rest), next(rest)
 
     def _normal(self, m: int, vn: Scalar) -> Scalar:
         """The normal force of a point that is on, at the speed vn."""

@@ -35,8 +35,7 @@ def memory_size(program: Program) -> int:
     """Numbers that the sweeps remember, at least 1: kernels have no empty inputs."""
     points = sum(len(program.by_body[i]) for i in program.touching)
     stops = sum(s is not None for s in program.joints.stop) * 2  # as many as there can be limits
-    rub = sum(f is not None for row in program.joints.friction for f in row)
-    return max(1, 4 * points + 3 * stops + rub + 2 * len(program.given.drives))
+    return max(1, 3 * points + 3 * stops + 2 * len(program.given.drives))
 
 
 def begin(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, list[Scalar]]:

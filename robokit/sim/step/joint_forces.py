@@ -274,7 +274,7 @@ class JointState:
             self.w = [[] for _ in range(self.tree.n + 1)]
             self.on0 = [[] for _ in range(self.tree.n + 1)]
             self.on = [[] for _ in range(self.tree.n + 1)]
-        old = self.rub
+        old = [] if converge else self.rub
         self.rub = []
         for i in range(self.tree.n + 1):
             self._stops(i, x[i][0] if len(x[i]) else 0.0, first, last, converge)
@@ -283,24 +283,21 @@ class JointState:
         return self._law()
 
     def memory(self) -> list[Scalar]:
-        """What a sweep knows of those before: three numbers a stop, one a dof with dry friction."""
+        """What a sweep knows of those before: three numbers a stop."""
         out: list[Scalar] = []
-        for i, row in enumerate(self.rub):
-            for on0, on, w in zip(self.on0[i], self.on[i], self.w[i], strict=True):
+        for rows in zip(self.on0, self.on, self.w, strict=True):
+            for on0, on, w in zip(*rows, strict=True):
                 out += [where(on0, 1.0, 0.0), on, w]
-            out += [c for c, f in zip(row, self.law.friction[i], strict=True) if f is not None]
         return out
 
     def recall(self, rest: Iterator[Scalar]) -> None:
         """The joints as :meth:`memory` has them."""
-        n = self.tree.n + 1
-        self.w, self.on0, self.on, self.rub = [], [], [], []
-        for i in range(n):
+        self.w, self.on0, self.on = [], [], []
+        for i in range(self.tree.n + 1):
             stops = [(next(rest) > 0.5, next(rest), next(rest)) for _ in self._gaps(i)]
             self.on0.append([on0 for on0, _, _ in stops])
             self.on.append([on for _, on, _ in stops])
             self.w.append([w for _, _, w in stops])
-            self.rub.append([0.0 if f is None else next(rest) for f in self.law.friction[i]])
 
     def _stops(self, i: int, qd: Scalar, first: bool, last: bool, converge: bool) -> None:
         """The rules of a contact point, in one dimension."""
