@@ -24,7 +24,7 @@ from robokit.errors import (
     UrdfError,
     WrongType,
 )
-from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree
+from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
@@ -111,6 +111,7 @@ __all__ = [
     "simulate",
     "standing_configuration",
     "standing_height",
+    "together",
 ]
 __all__ += dynamics.__all__
 

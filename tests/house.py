@@ -40,9 +40,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "sim": [
         ("height_field", "solids", "rollout_forces", "run_warnings", "default_step", "trajectory_file"),
         ("ground", "saved_robot", "contact_shapes", "contact_patches"),
-        ("body_surface",),
+        ("body_surface", "closing"),
         (
-            "closing",
             "collide",
             "contact_points",
             "ground_inputs",
@@ -54,7 +53,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("keyframes", "step"),
         ("joint_values", "signals"),
         ("driven_joints", "recorded"),
-        ("ground_gaps",),
+        ("ground_gaps", "step_facts"),
+        ("events", "replay"),
         ("energy_growth", "run_arguments", "trajectory"),
         ("run_inputs", "run_results", "rollout_energy", "standing"),
         ("run_loop",),

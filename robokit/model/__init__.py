@@ -17,6 +17,7 @@ drafts               links and joints until they are numbered
 assemble             drafts become a numbered robot
 loop_models          loop joints by body and frame, for the algorithms
 walks                a robot's links and joints in their order, by name
+several              several robots in one world
 edit                 lock joints, remove and graft subtrees, merge links, replace inertias
 """
 
@@ -27,6 +28,7 @@ from robokit.model.mimic_coupling import Coupling
 from robokit.model.mimics import couple
 from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
 from robokit.model.robot import Robot
+from robokit.model.several import together
 from robokit.model.tree import Tree, plain_tree
 
 __all__ = [
@@ -54,4 +56,5 @@ __all__ = [
     "plain_tree",
     "remove_subtree",
     "replace_inertia",
+    "together",
 ]

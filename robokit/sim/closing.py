@@ -94,6 +94,16 @@ def closed(robot: Robot, q: np.ndarray, what: str, keep: Sequence[int] = ()) -> 
     return rows.reshape(q.shape)
 
 
+def those_that_close(robot: Robot, q: np.ndarray, steps: int = 30) -> np.ndarray:
+    """The rows of q (B, nq) whose loops can be closed in so many steps, closed; q itself where none can."""
+    if not loop_models(robot):
+        return q
+    with np.errstate(all="ignore"):
+        found = _solve(robot, q.astype(float), (), steps)
+        good = gaps(robot, found).max(axis=1) <= CLOSED
+    return found[good] if good.any() else q
+
+
 def closed_start(
     robot: Robot, q: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
@@ -167,14 +177,14 @@ def _bounds(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     return place, dof, lower, np.array([joint.upper for joint in limited], float)
 
 
-def _solve(robot: Robot, q: np.ndarray, keep: Sequence[int]) -> np.ndarray:
+def _solve(robot: Robot, q: np.ndarray, keep: Sequence[int], steps: int = STEPS) -> np.ndarray:
     place, dof, lower, upper = _bounds(robot)
     mu = np.full(len(q), 1e-6)
     delta, K = _constraints(robot, q)
     K[..., list(keep)] = 0.0
     size = np.square(delta).sum(axis=1)
     eye = np.eye(delta.shape[1])
-    for _ in range(STEPS):
+    for _ in range(steps):
         at = q[:, place]
         # Where a limit holds a joint that would go beyond, the others have to close the loop.
         dv = _step(K, delta, mu, eye)

@@ -42,6 +42,22 @@ def patches(corners: np.ndarray, depth: float, most: int = MOST, near: float = N
     return [sorted(group) for group in groups if group]
 
 
+def neighbourhoods(corners: np.ndarray, most: int) -> list[list[int]]:
+    """Numbers of the corners of each point where the ground is not a plane: neighbours share one.
+
+    Where the ground's normal changes from place to place, corners of opposite sides may touch at the same
+    time, and the normal under the middle says which is the lowest only where all are near it.
+
+    Args:
+        corners: (n, 3) [m].
+        most: points at most.
+    """
+    apart = np.linalg.norm(corners[:, None] - corners[None], axis=2)
+    seeds = _farthest_first(apart)[:most]
+    nearest = apart[:, seeds].argmin(axis=1)
+    return [np.flatnonzero(nearest == k).tolist() for k in range(len(seeds))]
+
+
 def _shared(together: np.ndarray, order: list[int], count: int) -> tuple[list[list[int]], float]:
     """Each corner where those that touch with it are nearest, and the largest distance that is left."""
     groups: list[list[int]] = [[] for _ in range(count)]

@@ -31,7 +31,7 @@ from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.sim.body_surface import BodySurface, shapes_of
 from robokit.sim.contact_patches import MOST
-from robokit.sim.contact_shapes import Ball, ContactShape, Rim, cylinder_points
+from robokit.sim.contact_shapes import Ball, ContactShape, Lowest, Point, Rim, cylinder_points
 from robokit.spatial import Vector3
 
 LEAST = 2
@@ -106,8 +106,8 @@ def contact_points(
             2 to each link; None for no limit. The error of the surface does not depend on it: with fewer
             points, more corners share one.
         shape_error: of a mesh's hull, in any direction [m].
-        plane: whether the ground is a plane. If not, each corner is a point of its own, and shapes inside
-            the hull of their body stay, for they may touch where the ground is not flat.
+        plane: whether the ground is a plane. If not, only corners near each other share a point, and shapes
+            inside the hull of their body stay, for they may touch where the ground is not flat.
 
     Raises:
         ModelError: a link that touches with the box of its inertia has no mass in some samples.
@@ -124,12 +124,15 @@ def extent(robot: Robot, points: ContactPoints) -> float:
     if not len(points):
         return 0.0
     X0 = forward_kinematics(robot.tree, robot.split_q(robot.neutral().tolist()))
-    places, radii = zip(*(shape.reach() for shape in points.shape), strict=True)
-    at = np.array(
-        [list(X0[i].point(Vector3(*place))) for i, place in zip(points.body, places, strict=True)], float
-    )
-    margin = np.array(radii, float)[:, None]
+    balls = [(i, *ball) for i, shape in zip(points.body, points.shape, strict=True) for ball in _balls(shape)]
+    at = np.array([list(X0[i].point(Vector3(*place))) for i, place, _ in balls], float)
+    margin = np.array([radius for *_, radius in balls], float)[:, None]
     return float(0.5 * ((at + margin).max(axis=0) - (at - margin).min(axis=0)).max())
+
+
+def _balls(shape: ContactShape) -> list[tuple[Point, float]]:
+    """Balls (centre, radius) around all places of a point."""
+    return [(c, shape.radius) for c in shape.corners] if isinstance(shape, Lowest) else [shape.reach()]
 
 
 def _contact_points(robot: Robot, max_points: int | None, shape_error: float, plane: bool) -> ContactPoints:

@@ -63,11 +63,13 @@ class Batch:
         parameters = program.parameters(dt).astype(dtype, copy=False)
         with np.errstate(over="ignore"):  # such rows fail
             starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
+        with np.errstate(all="ignore"):  # of the states as rounded: those that are recorded repeat to the bit
+            carry = first_carried(program, *(x[0].astype(np.float64) for x in starts)).astype(dtype)
         self.arrays = [
             *starts,
             np.zeros((1, 1, program.robot.nv), dtype) if tau is None else tau,
             np.zeros((1, rows, program.entries), dtype),
-            first_carried(program, q, v).astype(dtype)[None],
+            carry[None],
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
             *given,
             *(table[None, None] for table in program.tables()),

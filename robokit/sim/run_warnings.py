@@ -11,7 +11,7 @@ DEEP = 0.01
 """A point deeper than this is worth a warning [m]."""
 
 UNSETTLED = 0.05
-"""A mean change of velocity in the last iteration above this is worth a warning [m/s]."""
+"""A mean change of velocity in the last sweep above this is worth a warning [m/s]."""
 
 UNBALANCED = 0.1
 """An energy error above this share of the energy that moved is worth a warning."""
@@ -27,8 +27,8 @@ def warn_of(s: dict[str, Any]) -> None:
         )
     if s.get("contact_residual_mean", 0.0) > UNSETTLED:
         warnings.warn(
-            f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last iteration, "
-            "on average; take more Ground(iterations=...) or a shorter dt",
+            f"contacts did not settle: {s['contact_residual_mean']:.2g} m/s changed in the last sweep, "
+            "on average; take more Ground(sweeps=...) or a shorter dt",
             stacklevel=3,
         )
 

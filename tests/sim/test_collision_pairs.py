@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sim_models as m
+from loop_robots import gripper
 
 import robokit as rk
 from robokit.model import Box, Capsule, ModelBuilder, Placement, Shape
@@ -106,3 +107,12 @@ def test_capsules_state_the_error_of_their_fit():
 def test_only_a_robot_has_pairs(what):
     with pytest.raises(rk.WrongType, match="robot"):
         rk.collision_pairs(what)
+
+
+def test_bodies_that_a_loop_joint_connects_are_neighbours():
+    # The tips of a gripper's fingers meet; a finger never meets its own inner knuckle, to which it is pinned.
+    robot = gripper()
+    pairs = rk.collision_pairs(robot, samples=64)
+    for side in ("left", "right"):
+        pinned = sorted(robot.frame(f"{side}_{part}")[0] for part in ("finger", "inner"))
+        assert tuple(pinned) in pairs.left_out["neighbours"]

@@ -7,7 +7,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.joint_forces import STUCK, joint_law
 
 INERTIA = 1.0 * 0.5**2 + 0.01
 
@@ -47,13 +47,14 @@ def test_damping_decays_as_theory(name):
     )
 
 
-@pytest.mark.parametrize("name", ["euler", "rkmk4"])
+@pytest.mark.parametrize("name", ["euler", "midpoint", "rkmk4"])
 def test_dry_friction_holds_and_brakes(name):
+    """What sticks winds its bristle until that carries the load, and does not creep."""
     holding = m.pendulum(kind="continuous", friction=3.0)
     trajectory = rk.simulate(holding, [0.5], duration=1.0, integrator=name)
-    torque = m.G * 0.5 * math.sin(trajectory.q[-1, 0])
-    creep = 0.01 * torque / math.sqrt(3.0**2 - torque**2)
-    assert abs(trajectory.v[-1, 0]) == pytest.approx(creep, rel=0.01)
+    torque = m.G * 0.5 * math.sin(0.5)
+    assert trajectory.q[-1, 0] - 0.5 == pytest.approx(-STUCK * torque / 3.0, rel=1e-4)
+    assert abs(trajectory.v[-1, 0]) < 1e-15
     sliding = rk.simulate(holding, None, [5.0], duration=0.2, gravity=(0, 0, 0), integrator=name)
     assert sliding.v[-1, 0] == pytest.approx(5.0 - 3.0 / INERTIA * 0.2, rel=1e-3)
 
@@ -70,7 +71,8 @@ def test_dry_friction_stops_a_cart_in_time(name):
     assert np.abs(run.v[-1, 0]) < 1e-9
     assert run.energy.dissipated[-1] == pytest.approx(0.5 * mass * speed**2, rel=1e-9)
     assert run.summary["dissipated_by_friction"] == run.energy.dissipated[-1]
-    assert np.diff(run.energy.dissipated).min() >= 0.0
+    # All that it takes is lost, but for what the bristle holds.
+    assert np.diff(run.energy.dissipated).min() > -0.5 * force * STUCK
 
 
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rkmk4"])
@@ -79,12 +81,12 @@ def test_a_stop_never_creates_energy(name):
     robot = m.pendulum(lower=-1.0, upper=0.5)
     stiffness = joint_law(robot)[0].stop[1].k
     run = rk.simulate(robot, [-0.9], [4.0], duration=7.0, integrator=name, record_every=1, gravity=(0, 0, 0))
-    depth = np.maximum(np.maximum(run.q[:, 0] - 0.5, -1.0 - run.q[:, 0]), 0.0)
+    # Half a step ahead of the record the implicit Euler rule holds for stops that push.
+    q = run.q[:, 0] + 0.5 * run.summary["dt"] * run.v[:, 0]
+    depth = np.maximum(np.maximum(q - 0.5, -1.0 - q), 0.0)
     assert np.count_nonzero(np.diff(np.sign(run.v[:, 0]))) >= 2, "it hits both stops"
     assert 1e-3 < depth.max() < 0.01
-    # Explicit methods hold the stop's force during a step: a thousandth of the energy, for one step.
-    bound = 1e-14 if name == "euler" else 1e-3 * run.energy.kinetic[0]
-    assert np.diff(run.energy.kinetic + 0.5 * stiffness * depth**2).max() < bound
+    assert np.diff(run.energy.kinetic + 0.5 * stiffness * depth**2).max() < 1e-14
     assert run.energy.kinetic.max() == run.energy.kinetic[0]
     assert run.energy.kinetic[-1] < 0.1 * run.energy.kinetic[0]
     assert run.summary["energy_balance"] < 1e-12
@@ -128,9 +130,12 @@ def test_falls_assume_some_damping_and_say_so():
     robot = m.free_chain()
     q = rk.standing_configuration(robot, height=0.5)
     trajectory = rk.simulate(robot, q, duration=0.05, ground=rk.Ground())
-    assert trajectory.summary["default_damping"] == 0.1
+    assert trajectory.summary["default_damping"] == "inertia"
     assert trajectory.summary["default_damping_joints"] == 4
-    assert any("damping" in line for line in trajectory.report())
+    assert any("inertia / 1 s assumed in 4 joints" in line for line in trajectory.report())
+    given = rk.simulate(robot, q, duration=0.05, ground=rk.Ground(), joint_damping=0.3)
+    assert given.summary["default_damping"] == 0.3
+    assert any("0.3 N m s/rad assumed in 4 joints" in line for line in given.report())
     assert "default_damping" not in rk.simulate(robot, q, duration=0.05).summary
     none = rk.simulate(robot, q, duration=0.05, ground=rk.Ground(), joint_damping=0.0)
     assert "default_damping" not in none.summary

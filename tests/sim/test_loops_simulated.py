@@ -6,12 +6,22 @@ from functools import cache
 
 import numpy as np
 import pytest
-from loop_robots import closed_four_bar, free_four_bar, gripper, parallelogram, spatial_loop
+from loop_robots import (
+    KINDS,
+    closed_at,
+    closed_four_bar,
+    free_four_bar,
+    gripper,
+    parallelogram,
+    spatial_loop,
+    two_arms,
+)
 from scipy.integrate import solve_ivp
 from sim_models import ROBOTS, G
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement
+from robokit.model.joints import JOINT_TABLE
 from robokit.sim.closing import distances, gaps
 
 
@@ -238,3 +248,16 @@ def test_a_gripper_falls_on_the_ground_and_its_loops_hold():
     assert run.contact_force[-20:, 2].mean() == pytest.approx(weight, rel=0.05)
     assert run.energy.kinetic[-1] < 1e-3
     assert run.summary["energy_balance"] < 0.1 * run.summary["energy_exchanged"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_loops_of_every_kind_stay_closed_and_keep_energy_and_momentum(kind):
+    rng = np.random.default_rng(3)
+    robot = two_arms(kind)
+    q = robot.random_configuration(rng)
+    robot = closed_at(robot, kind, q, JOINT_TABLE[kind].neutral)
+    run = rk.simulate(robot, q, rng.standard_normal(robot.nv), duration=1.0, dt=1e-3, gravity=(0, 0, 0))
+    assert run.summary["loop_gap"] < 1e-12 and run.summary["loop_error"] < 1e-12
+    assert run.summary["energy_balance"] < 1e-8 and run.energy.kinetic.max() > 50.0
+    assert run.summary["momentum_balance_angular"] < 1e-11

@@ -7,7 +7,7 @@ import pytest
 
 from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
 from robokit.sim import contact_points
-from robokit.sim.contact_points import primitive_points
+from robokit.sim.contact_points import extent, primitive_points
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
 from robokit.spatial import Motion, Vector3
 
@@ -91,7 +91,9 @@ def test_mesh_hull_is_thinned_and_missing_mesh_falls_back(tmp_path):
         assert low == pytest.approx((true @ [*up]).min(), abs=5e-3)
     coarse = contact_points(_robot(collisions=(Shape(mesh),)), shape_error=4e-2)
     assert sum(len(shape.corners) for shape in coarse.shape) < len(corners) / 4
-    assert len(contact_points(_robot(collisions=(Shape(mesh),)), None, 5e-3, plane=False)) == len(corners)
+    uneven = contact_points(_robot(collisions=(Shape(mesh),)), None, 5e-3, plane=False).shape
+    assert len(uneven) == 8 and sorted(c for s in uneven for c in s.corners) == sorted(map(tuple, corners))
+    assert all(np.ptp(shape.corners, axis=0).max() < 1.5 for shape in uneven)  # no two opposite sides
     missing = (Shape(Mesh("gone.stl")),)
     with pytest.warns(UserWarning, match="'a'"):
         box = contact_points(_robot(collisions=missing))
@@ -160,3 +162,9 @@ def test_moments_give_the_forces_of_the_points():
     assert [*(K @ V)] == pytest.approx(expected.tolist())
     assert [*push(W, N, z)] == pytest.approx(pushed.tolist())
     assert math.isclose(W.s0, weights.sum())
+
+
+def test_the_size_of_a_robot_does_not_depend_on_which_corners_share_a_point():
+    robot = _robot(collisions=(Shape(Box((0.2, 0.4, 0.6))),))
+    sizes = [extent(robot, contact_points(robot, plane=plane)) for plane in (True, False)]
+    assert sizes == pytest.approx([0.3, 0.3])

@@ -52,7 +52,7 @@ def test_momentum_is_kept_to_single_precision(arguments):
     q0[4:6] = 300.0, -500.0
     rollout = rk.rollout(robot, q0, starts(robot, 3), steps=200, **arguments, **SINGLE)
     summary = rollout.trajectory(1).summary
-    assert summary["momentum_balance_linear"] < 3e-4 and summary["momentum_balance_angular"] < 3e-4
+    assert summary["momentum_balance_linear"] < 5e-5 and summary["momentum_balance_angular"] < 5e-6
 
 
 def test_rows_records_and_threads_change_nothing():
@@ -75,7 +75,8 @@ def test_failures_stay_in_their_row_and_trajectories_repeat():
     v0 = starts(robot, 20)
     good = rk.rollout(robot, None, v0, steps=40, **SINGLE)
     tau = np.zeros((40, 20, robot.nv))
-    tau[22, 3], tau[5, 9, 0] = np.nan, 1e200
+    # Of the joints: on the base they would be forces from outside.
+    tau[22, 3, 6:], tau[5, 9, 6] = np.nan, 1e200
     v0[17] = 1e60
     with pytest.warns(UserWarning, match="3 of 20 rows"):
         bad = rk.rollout(robot, None, v0, steps=40, tau=tau, **SINGLE)
@@ -95,7 +96,9 @@ def test_rollouts_continue_one_another_and_write_where_they_are_told():
     first = rk.rollout(robot, None, v0, steps=1000, **SINGLE)
     out = tuple(np.empty((201, 4, n), np.float32) for n in (robot.nq, robot.nv))
     second = rk.rollout(robot, first.q[-1], first.v[-1], steps=1000, out=out, dtype=np.float32)
-    assert np.shares_memory(second.q, out[0]) and np.array_equal(second.q[-1], whole.q[-1])
+    assert np.shares_memory(second.q, out[0])
+    # The momentum is measured afresh at the second start, and rounded.
+    assert np.abs(second.q[-1] - whole.q[-1]).max() < 1000 * EPS
     tau = np.zeros((5, 4, robot.nv), np.float32)
     assert rk.rollout(robot, tau=tau, steps=5, **SINGLE).tau is tau, "not copied"
 

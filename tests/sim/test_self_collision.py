@@ -88,7 +88,7 @@ def test_a_kick_with_contacts_between_bodies_has_the_momentum_of_one_without():
     robot = _rods()
     pairs, rng = rk.collision_pairs(robot), np.random.default_rng(0)
     law, _ = joint_law(robot, 0.0)
-    program = Program(robot, "contact", METHODS["contact"], law, None, 2, "float64", pairs)
+    program = Program(robot, "contact", METHODS["contact"], law, None, 2, pairs=pairs)
     problem = program.problem(program.parameters(1e-3).tolist())
     met = 0
     for _ in range(60):

@@ -32,7 +32,6 @@ def _lowest(robot: rk.Robot, q: np.ndarray) -> float:
 
 @pytest.mark.parametrize("name", ["go2", "anymal", "icub", "g1", "talos"])
 def test_true_corners_sink_no_deeper_than_is_said(name):
-    pytest.importorskip("example_robot_data")
     robot = rk.load_urdf(rk.find_robot(f"example-robot-data:{name}"), base="floating")
     q0 = rk.standing_configuration(robot, height=0.02, tilt=0.07, seed=0)
     run = rk.simulate(robot, q0, duration=4.0, dt=1e-3, ground=rk.Ground())

@@ -112,8 +112,23 @@ def test_the_moments_of_a_plane_are_the_sum_over_its_points(given):
         rk.simulate(m.box(), q, duration=0.6, ground=rk.Ground(**given, shapes=s)) for s in ((), (FAR,))
     )
     np.testing.assert_allclose(one.q, many.q, atol=1e-12)
-    np.testing.assert_allclose(one.contacts.forces, many.contacts.forces, atol=1e-8)
+    forces = (run.contacts.forces.sum(axis=1) for run in (one, many))
+    np.testing.assert_allclose(*forces, atol=1e-8)
     np.testing.assert_allclose(one.contact_force, many.contact_force, atol=1e-8)
+
+
+def test_a_ball_spins_down_on_a_tilted_box_as_on_the_tilted_plane():
+    R = about_y(SLOPE)
+    block = rk.Solid(Box((10.0, 10.0, 1.0)), Placement(R, R @ [0.0, 0.0, -0.5]))
+    q, v = m.ball().neutral(), np.zeros(6)
+    q[4:7], v[:3] = NORMAL * 0.1, NORMAL * 5.0 + [0.0, 1.0, 0.0]
+    given = {"torsional": 0.01, "rolling": 0.002}
+    plane, solid = (
+        rk.simulate(m.ball(), q, v, duration=0.3, ground=ground)
+        for ground in (rk.Ground(tilt=SLOPE, **given), rk.Ground(plane=False, shapes=[block], **given))
+    )
+    np.testing.assert_allclose(solid.v, plane.v, atol=1e-9)
+    assert plane.v[-1, :3] @ NORMAL < 4.5
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """Which bodies of a robot can meet.
 
-Found once by sampling random configurations inside the joints' limits. Left out are
+Found once by sampling random configurations inside the joints' limits, with loops closed. Left out are
 
-    neighbours      a body and the nearest one with a shape that carries it
+    neighbours      a body and the nearest one with a shape that carries it; bodies that a loop joint connects
     touching        bodies whose hulls touch in the neutral configuration: they are made so
     never met       bodies whose capsules overlap in no sample
 
@@ -23,6 +23,7 @@ from robokit.arguments import real_number, whole_number
 from robokit.dynamics import forward_kinematics
 from robokit.errors import ModelError, ShapeError, UnknownName, shown
 from robokit.model.robot import Robot, check_robot
+from robokit.sim.closing import those_that_close
 from robokit.sim.collide.body_capsules import LinkCapsule, body_capsules, link_balls, shapes_of
 from robokit.sim.collide.capsule_distance import nearest_points
 from robokit.sim.collide.hull_distance import hull_distance
@@ -169,6 +170,9 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
     capsules = body_capsules(robot)
     rng = np.random.default_rng(SEED)
     q = np.array([robot.neutral(), *(robot.random_configuration(rng) for _ in range(samples))])
+    q = those_that_close(robot, q)
+    root = roots(robot)
+    bring_together(robot, capsules, root, q, rng)
     gaps = Gaps(robot, capsules, q)
     bodies = sorted(gaps.of)
     near = neighbours(robot, set(bodies))
@@ -180,9 +184,9 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
             left[NEIGHBOURS].append(pair)
             continue
         met = gaps.met(*pair)
-        if met[0]:
+        if met[0] and root[pair[0]] == root[pair[1]]:
             slack[pair] = CLEAR - gaps.nearest(*pair, row=0)
-            if touching(robot, *pair):
+            if touching(robot, *pair, q[0]):
                 left[TOUCHING].append(pair)
                 continue
         (kept if met.any() else left[NEVER]).append(pair)
@@ -198,9 +202,42 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
     )
 
 
-def touching(robot: Robot, i: int, j: int) -> bool:
-    """Whether the hulls of any two links of bodies i and j touch in the neutral configuration."""
-    poses = forward_kinematics(robot, robot.neutral())
+def roots(robot: Robot) -> list[int]:
+    """For each body the first free body on the way to it; 0 where there is none."""
+    tree, found = robot.tree, [0]
+    for i in tree.outward():
+        joint = tree.joint[i]
+        free = tree.parent[i] == 0 and joint is not None and joint.kind.name == "floating"
+        found.append(i if free else found[tree.parent[i]])
+    return found
+
+
+def bring_together(
+    robot: Robot, capsules: Sequence[LinkCapsule], root: list[int], q: np.ndarray, rng: np.random.Generator
+) -> None:
+    """Moves robots that float in one world near each other, in all configurations but the first.
+
+    Where robots float, every body can meet every other that it reaches: their bases are spread over the size
+    of a robot around the place of one of them.
+    """
+    free = sorted({i for i in root if i})
+    if len(free) + any(c.body and not root[c.body] for c in capsules) < 2 or not capsules:
+        return
+    first = body_poses(robot, q[:1])[0]
+    middles = np.array([first[c.body] @ [*(0.5 * np.add(c.start, c.end)), 1.0] for c in capsules])
+    bases = np.array([first[root[c.body], :, 3] for c in capsules])
+    reach = float(np.linalg.norm(middles - bases, axis=1).max()) + max(c.radius for c in capsules)
+    for i in free:
+        X, at = robot.tree.XT[i], robot.tree.q_slice[i].start + 4
+        R, p = np.array(X.E.rows, dtype=float), np.array(list(X.r), dtype=float)
+        where = bases[rng.integers(len(bases), size=len(q) - 1)]
+        where = where + rng.uniform(-reach, reach, size=where.shape)
+        q[1:, at : at + 3] = (where - p) @ R.T
+
+
+def touching(robot: Robot, i: int, j: int, q: np.ndarray) -> bool:
+    """Whether the hulls of any two links of bodies i and j touch in the configuration q."""
+    poses = forward_kinematics(robot, q)
     hulls: list[list[tuple[np.ndarray, np.ndarray]]] = [[], []]
     for link in robot.links:
         for side, body in zip(hulls, (i, j), strict=True):
@@ -212,7 +249,10 @@ def touching(robot: Robot, i: int, j: int) -> bool:
 
 
 def neighbours(robot: Robot, bodies: set[int]) -> set[tuple[int, int]]:
-    """(parent, child) of all bodies with shapes, where bodies without shapes between them are skipped."""
+    """(parent, child) of all bodies with shapes, where bodies without shapes between them are skipped.
+
+    Bodies that a loop joint connects are neighbours too.
+    """
     found, parent = set(), robot.tree.parent
     for i in bodies:
         above = parent[i] if i else -1
@@ -220,7 +260,7 @@ def neighbours(robot: Robot, bodies: set[int]) -> set[tuple[int, int]]:
             above = parent[above]
         if above >= 0:
             found.add((above, i))
-    return found
+    return found | {(min(ends), max(ends)) for ends in robot.tree.loops}
 
 
 class Gaps:

@@ -32,6 +32,12 @@ def floats(tree: Tree) -> bool:
     return len(tree.children[0]) == 1 and joint is not None and joint.kind.name == "floating"
 
 
+def hangs_on_nothing(tree: Tree) -> bool:
+    """Whether free joints carry it all: one robot that floats, or several."""
+    roots = [tree.joint[i] for i in tree.children[0]]
+    return bool(roots) and all(joint is not None and joint.kind.name == "floating" for joint in roots)
+
+
 def at_base(tree: Tree, X: Sequence[Any]) -> list[Any]:
     """The transforms of a robot that floats, seen from world axes at its base.
 

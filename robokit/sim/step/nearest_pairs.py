@@ -20,7 +20,7 @@ from robokit.sim.step.pair_shapes import PairShapes
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.scalars import Scalar, guard, where
 
-SLOTS = 4
+SLOTS = 3
 """Contacts between bodies that a step treats together."""
 
 FAR = 1e3
@@ -98,37 +98,39 @@ def poses_of(tree: Tree, X: Sequence[Any], bodies: Sequence[int]) -> dict[int, P
     return {i: found[i] for i in bodies}
 
 
-def nearest_pairs(shapes: PairShapes, poses: dict[int, Pose], dt: Scalar) -> list[Nearest]:
-    """At most SLOTS pairs, the deepest first; those that bodies cannot close in a step may be missing."""
-    reach = FASTEST * dt
-    centres = [poses[b].out(c) for b, (c, _) in zip(shapes.bodies, shapes.spheres, strict=True)]
-    starts = [poses[b].out(a) for b, a, _, _ in shapes.capsules]
-    along = [None if end is None else poses[b].turned(a, end) for b, a, end, _ in shapes.capsules]
-    best = []
-    for group in shapes.groups:
-        nearest = Nearest.none()
-        for i, j, slack, both in group:
-            apart = centres[i] - centres[j]
-            limit = reach + (shapes.spheres[i][1] + shapes.spheres[j][1])
-            found = partial(_closest, shapes, starts, along, apart, (i, j), slack, both, nearest)
-            nearest = Nearest.of(guard(apart.dot(apart) < limit * limit, found, *nearest.values()))
-        best.append(nearest)
-    if len(best) <= SLOTS:
-        return best
-    touching: Any = best[0].phi < reach
-    for other in best[1:]:
-        touching = touching | (other.phi < reach)
+class Vicinity:
+    """Where the bodies in pairs are, and which pairs are near each other by the balls around them.
 
-    def deepest() -> list[Scalar]:
-        slots = [Nearest.none()] * SLOTS
-        for new in best:
-            for k in range(SLOTS):
-                slots[k], new = new.choose(slots[k])
-        return [x for slot in slots for x in slot.values()]
+    Attributes:
+        poses: of the bodies in pairs, in their order.
+        near: for each group and pair whether its balls meet within a step.
+    """
 
-    nothing = [x for _ in range(SLOTS) for x in Nearest.none().values()]
-    values = guard(touching, deepest, *nothing)
-    return [Nearest.of(values[9 * k : 9 * k + 9]) for k in range(SLOTS)]
+    def __init__(self, shapes: PairShapes, tree: Tree, X: Sequence[Any], dt: Scalar) -> None:
+        self.shapes = shapes
+        self.by_body = poses_of(tree, X, shapes.bodies)
+        self.poses = [self.by_body[b] for b in shapes.bodies]
+        centres = [pose.out(c) for pose, (c, _) in zip(self.poses, shapes.spheres, strict=True)]
+        self.apart: list[list[Vector3]] = []
+        self.near: list[list[Any]] = []
+        for group in shapes.groups:
+            self.apart.append([centres[i] - centres[j] for i, j, _, _ in group])
+            limits = [FASTEST * dt + (shapes.spheres[i][1] + shapes.spheres[j][1]) for i, j, _, _ in group]
+            self.near.append([d.dot(d) < r * r for d, r in zip(self.apart[-1], limits, strict=True)])
+
+    def deepest(self) -> list[Nearest]:
+        """At most SLOTS pairs, the deepest of different groups first; without those that are not near."""
+        shapes, slots = self.shapes, [Nearest.none()] * min(SLOTS, len(self.shapes.groups))
+        starts = [self.by_body[b].out(a) for b, a, _, _ in shapes.capsules]
+        along = [None if end is None else self.by_body[b].turned(a, end) for b, a, end, _ in shapes.capsules]
+        for group, apart, near in zip(shapes.groups, self.apart, self.near, strict=True):
+            best = Nearest.none()
+            for (i, j, slack, both), d, condition in zip(group, apart, near, strict=True):
+                closest = partial(_closest, shapes, starts, along, d, (i, j), slack, both, best)
+                best = Nearest.of(guard(condition, closest, *best.values()))
+            for k, slot in enumerate(slots):
+                slots[k], best = best.choose(slot)
+        return slots
 
 
 def _closest(

@@ -5,7 +5,7 @@
 u is the velocity of one body's point less that of the other's. b is the relative speed that the normal part
 aims at: -phi / dt for bodies that are still apart, a slow separation for those that overlap, -restitution
 times the speed before for those that meet. g is so much larger than the bodies' effective mass that they do
-so to a few thousandths. c is the damper that gives the friction expected.
+so to a few thousandths. c is the damper that gives the friction of the normal part alone.
 
 Which two bodies of the robot these are is known when the step runs; weights 0 or 1 choose their poses and
 velocities among all bodies in pairs.
@@ -45,13 +45,13 @@ class PairLaw:
         shapes: of the bodies, and their pairs.
         mobility: 1 / effective mass of each body in pairs [1/kg]; 0 for one that does not move.
         friction: Coulomb coefficient.
-        restitution: separation speed over that of the approach.
+        restitution: separation speed over that of the approach; None for 0.
     """
 
     shapes: PairShapes
     mobility: Sequence[Scalar]
     friction: Scalar
-    restitution: Scalar
+    restitution: Scalar | None
 
 
 @dataclass(frozen=True)
@@ -93,22 +93,27 @@ class PairContact:
         """Velocity of i's point less that of j's, world axes."""
         return self.sides[0].velocity(V) - self.sides[1].velocity(V)
 
-    def start(self, law: PairLaw, before: Vector3, u: Vector3, dt: Scalar) -> None:
+    def start(self, law: PairLaw, before: Vector3 | None, u: Vector3, dt: Scalar) -> None:
         """Gains of the contact from its relative velocities before the step and now."""
         phi, n = self.near.phi, self.n
         aim = where(phi > 0.0, -phi / dt, minimum(-phi / RETURN_TIME, FASTEST_RETURN))
-        bounce = -law.restitution * n.dot(before)
-        self.aim = where(bounce > SLOWEST_BOUNCE, maximum(aim, bounce), aim)
+        if law.restitution is not None and before is not None:
+            bounce = -law.restitution * n.dot(before)
+            aim = where(bounce > SLOWEST_BOUNCE, maximum(aim, bounce), aim)
+        self.aim = aim
         un = n.dot(u)
         self.on = (un * dt + phi < 0.0) & (un < self.aim)
         mass = 1.0 / maximum(self.mobility, 1e-9)
         self.g = where(self.on, RIGID * mass, 0.0)
-        push = mass * (self.aim - un)
-        t = u - n * un
-        c = law.friction * push / sqrt(t.dot(t) + FADE * FADE)
-        self.c = where(self.on, minimum(c, self.g), 0.0)
-        self.mu, self.u = law.friction, t + n * un
-        self.first = n * (self.g * (self.aim - un)) - t * self.c
+        self.mu, self.u, self.c = law.friction, u, 0.0
+        self.first = n * (self.g * (self.aim - un))
+
+    def rub(self, f: Vector3) -> None:
+        """Friction, where the normal parts alone ask for the impulse f."""
+        t = self.u - self.n * self.n.dot(self.u)
+        c = self.mu * maximum(self.n.dot(f), 0.0) / sqrt(t.dot(t) + FADE * FADE)
+        self.c = minimum(c, self.g)
+        self.first = self.first - t * self.c
 
     def slope(self, u: Vector3) -> Vector3:
         """K u."""

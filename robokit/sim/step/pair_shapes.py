@@ -1,9 +1,8 @@
 """What a step knows of the pairs of bodies that may touch, before it knows where they are.
 
-Pairs are collected in *groups*, a segment of the robot against another: of each group the one pair that is
+Pairs are collected in *groups*, a body against a segment of the robot: of each group the one pair that is
 deepest, or nearest to it, is looked at closer. A segment is a chain of at most three bodies, or a hand with
-its fingers. So several contacts act at once where several limbs touch, and a step need not treat all pairs
-at once.
+its fingers. So a step need not treat all pairs at once.
 """
 
 from __future__ import annotations
@@ -51,14 +50,17 @@ def pair_shapes(robot: Robot, pairs: CollisionPairs) -> PairShapes:
     for k, c in enumerate(capsules):
         of[c.body].append(k)
     segment = segments(robot, bodies)
+    balls = [_ball([capsules[k] for k in of[body]]) for body in bodies]
+    radius = {body: ball[1] for body, ball in zip(bodies, balls, strict=True)}
     groups: dict[tuple[int, int], list[Any]] = {}
     for i, j in pairs.bodies:
-        key = tuple(sorted((segment[i], segment[j])))
+        small, large = sorted((i, j), key=lambda body: radius[body])
+        key = (small, segment[large])
         both = tuple((a, b) for a in of[i] for b in of[j])
-        groups.setdefault(key, []).append((place[i], place[j], pairs.slack.get((i, j), 0.0), both))  # type: ignore[arg-type]
+        groups.setdefault(key, []).append((place[i], place[j], pairs.slack.get((i, j), 0.0), both))
     return PairShapes(
         tuple(bodies),
-        tuple(_ball([capsules[k] for k in of[body]]) for body in bodies),
+        tuple(balls),
         tuple((c.body, c.start, None if c.is_sphere else c.end, c.radius) for c in capsules),
         tuple(tuple(rows) for rows in groups.values()),
     )

@@ -31,6 +31,7 @@ from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
+from robokit.sim.step.moving_axes import free_base
 from robokit.sim.step.pair_contact import PairLaw
 from robokit.sim.step.pair_shapes import pair_shapes
 from robokit.sim.step.problem import Problem
@@ -92,13 +93,16 @@ class Program:
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
         self.shapes = None if self.pairs is None else pair_shapes(self.robot, self.pairs)
+        self.bouncing = self.pairs is not None and self.pairs.restitution > 0.0
         stuck = self.ground is not None and self.ground.slip is None
         anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
         self.loops = LoopLaw(models, share) if models else None
+        tree = self.robot.tree
+        one = floats(tree) or not any(free_base(tree, i) for i in tree.outward())
         self.layout = CarriedLayout(
-            floats(self.robot.tree), anchors, self.joints.wound, self.method.keeps_energy
+            floats(tree), anchors, self.joints.wound, self.method.keeps_energy and one
         )
 
     def parameters(self, dt: float) -> np.ndarray:
@@ -174,7 +178,7 @@ class Program:
         pairs = None
         if self.shapes is not None:
             friction, restitution, *mobility = islice(rest, 2 + len(self.shapes.bodies))
-            pairs = PairLaw(self.shapes, mobility, friction, restitution)
+            pairs = PairLaw(self.shapes, mobility, friction, restitution if self.bouncing else None)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
         given = self.given.problem(list(islice(rest, len(self.given_numbers))), inputs)
@@ -210,7 +214,7 @@ class Program:
         stuck = self.ground is None or self.ground.slip is None
         loops = [model.key for model in self.loops.models] if self.loops else None
         uneven = None if self.ground is None or self.ground.horizontal else layouts(self.ground)
-        law: tuple[Any, ...] = (self.ground is None, stuck, uneven, loops, self.shapes)
+        law: tuple[Any, ...] = (self.ground is None, stuck, uneven, loops, self.shapes, self.bouncing)
         if self.ground is not None:
             law += (self.ground.restitution is None, bool(self.ground.torsional), bool(self.ground.rolling))
         described = (self.name, self.sweeps, self.joints, self.by_body, *law)

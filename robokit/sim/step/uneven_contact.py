@@ -14,13 +14,14 @@ Cost: about 180 operations a point and sweep, and once a step those of its dista
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.step.contact import Axes, BodyContact, GroundLaw
 from robokit.sim.step.point_moments import Moments, isotropic
-from robokit.sim.step.surfaces import deepest
+from robokit.sim.step.surfaces import TINY, deepest
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Transform, Vector3
-from robokit.spatial.scalars import Scalar, maximum
+from robokit.spatial.scalars import Scalar, maximum, sqrt
 
 
 class UnevenContact(BodyContact):
@@ -88,6 +89,15 @@ class UnevenContact(BodyContact):
     def _over_ground(self, V: Motion) -> list[Vector3]:
         u = [V.lin + V.ang.cross(p) for p in self.p]
         return [a if b is None else a - b for a, b in zip(u, self.moved, strict=True)]
+
+    def _resist_turning(self, V: Motion) -> None:
+        """As on a plane whose normal is the mean of those under the points, weighted by their forces."""
+        if self.law.torsional is not None or self.law.rolling is not None:
+            total = Vector3.zero()
+            for axes, N in zip(self.frames, self.N, strict=True):
+                total = total + axes.n * N
+            self.axes = replace(self.axes, n=total * (1.0 / sqrt(total.dot(total) + TINY)))
+        super()._resist_turning(V)
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""

@@ -1,0 +1,73 @@
+"""Several robots in one world: names, falls as alone, contacts between them."""
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.model import Placement
+
+
+def _at(x: float, z: float) -> Placement:
+    return Placement(position=np.array([x, 0.0, z]))
+
+
+def test_robots_keep_their_dynamics_and_their_names():
+    quad, pendulum = m.quadruped(), m.double_pendulum()
+    world = rk.together({"a": (quad, _at(1.0, 0.5)), "b": pendulum})
+    assert world.base == "fixed"
+    assert (world.nq, world.nv) == (quad.nq + pendulum.nq, quad.nv + pendulum.nv)
+    assert "a/floating_base" in world.joint_names
+    assert f"b/{pendulum.joint_names[0]}" in world.joint_names
+    rng = np.random.default_rng(0)
+    q = [robot.random_configuration(rng) for robot in (quad, pendulum)]
+    v = [rng.normal(size=robot.nv) for robot in (quad, pendulum)]
+    want = [
+        rk.aba(robot, *state, np.zeros(robot.nv))
+        for robot, *state in zip((quad, pendulum), q, v, strict=True)
+    ]
+    got = rk.aba(world, np.concatenate(q), np.concatenate(v), np.zeros(world.nv))
+    assert np.abs(got - np.concatenate(want)).max() < 1e-9
+
+
+def test_each_falls_as_it_would_alone():
+    ball, box = m.ball(), m.box()
+    world = rk.together({"ball": (ball, _at(0.0, 0.3)), "box": (box, _at(5.0, 0.4))})
+    run = rk.simulate(world, duration=0.6, dt=1e-3, ground=rk.Ground(), self_collision=True)
+    assert run.q[-1, 6] + 0.3 == pytest.approx(0.1, abs=2e-3)
+    assert run.q[-1, 13] + 0.4 == pytest.approx(0.1, abs=2e-3)
+    for name in ("angular", "linear"):
+        assert run.summary[f"momentum_balance_{name}"] < 1e-6
+
+
+def test_robots_that_meet_in_space_keep_their_momentum():
+    ball = m.ball()
+    world = rk.together({"one": (ball, _at(0.0, 0.0)), "two": (ball, _at(1.0, 0.05))})
+    pairs = rk.collision_pairs(world)
+    assert pairs.pairs == (("one/ball", "two/ball"),)
+    v0 = np.zeros(12)
+    v0[3], v0[9] = 2.0, -1.0
+    run = rk.simulate(world, v0=v0, duration=0.6, dt=1e-3, gravity=(0, 0, 0), self_collision=pairs)
+    assert run.summary["dissipated_by_collision"] > 0.5
+    assert np.abs(run.momentum - run.momentum[0]).max() < 1e-9
+    assert np.linalg.norm(run.q[:, 4:7] - run.q[:, 11:14] - [1.0, 0.0, 0.05], axis=1).min() > 0.199
+
+
+def test_a_ball_comes_to_rest_on_a_box():
+    world = rk.together({"box": (m.box(), _at(0.0, 0.1)), "ball": (m.ball(), _at(0.0, 0.4))})
+    run = rk.simulate(world, duration=0.5, dt=1e-3, ground=rk.Ground(), self_collision=True)
+    assert run.q[-1, 13] + 0.4 > 0.25  # it lies on the capsules of the box, not on the ground
+    assert run.energy.kinetic[-1] < 0.05
+
+
+@pytest.mark.parametrize("wrong", [None, [], "robots"])
+def test_what_is_no_mapping_is_refused(wrong):
+    with pytest.raises(rk.WrongType, match="robots"):
+        rk.together(wrong)
+
+
+def test_an_empty_world_and_a_stranger_are_refused():
+    with pytest.raises(rk.ModelError, match="at least one"):
+        rk.together({})
+    with pytest.raises(rk.WrongType, match=r"robots\['a'\]"):
+        rk.together({"a": 3})
