@@ -106,7 +106,7 @@ def convergence(look: Look) -> Found:
 
 @case("beside", "Falls", "Fifty random falls beside MuJoCo")
 def beside(look: Look) -> Found:
-    """The same points, joints and limits at 1 ms. Robots start up to 10 cm above the ground, in random poses.
+    """The same shapes, joints and limits at 1 ms. Robots start up to 10 cm above the ground, in random poses.
     Compared with MuJoCo at its defaults and with stiff contacts: the time of the first contact, the centre of
     mass 20, 50 and 200 ms after it, and its height after 4 s. Median and largest of nine in ten.
     """

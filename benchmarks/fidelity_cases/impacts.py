@@ -23,7 +23,7 @@ def balls(look: Look) -> Found:
         t = s.fall(robot, q0, duration=seconds, ground=s.ground(), record_every=1)
 
         def theirs(stiff: bool, robot=robot, q0=q0, seconds=seconds, radius=radius) -> float:
-            peer = Peer(robot, 1e-3, stiff, shapes=True)
+            peer = Peer(robot, 1e-3, stiff)
             peer.start(q0)
             q, _ = peer.states(round(1e3 * seconds), 1)
             return 1.0 - q[:, 6].min() / radius
@@ -63,9 +63,7 @@ def restitution(look: Look) -> Found:
             if stiff:
                 return None
             log = math.log(max(e, 1e-3))
-            peer = Peer(
-                robot, 1e-3, shapes=True, bounce=-2.0 * log / math.hypot(math.pi, log) * math.sqrt(1e5)
-            )
+            peer = Peer(robot, 1e-3, bounce=-2.0 * log / math.hypot(math.pi, log) * math.sqrt(1e5))
             peer.start(s.at_height(robot, 0.55))
             _, v = peer.states(600, 1)
             return abs(_bounce(v[:, 5]) - e)

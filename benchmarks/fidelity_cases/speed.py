@@ -26,7 +26,7 @@ ROBOTS = (("humanoid", "humanoid"), ("G1", s.G1))
 
 @case("speed", "Speed", "Speed at equal error")
 def speed(look: Look) -> Found:
-    """Falls of half a second on the same points. The median error of the centre of mass at the end of each
+    """Falls of half a second with the same shapes. The median error of the centre of mass at the end of each
     program against its own falls at 1/16 ms says which step robokit may take to be as exact as MuJoCo at 1
     ms (and 2 ms). Counted are simulated seconds a second of processor time: robokit's over MuJoCo's.
     Rollouts are of 128 rows on one thread; single falls record every 5 ms, and their steps are timed.
