@@ -19,6 +19,9 @@ saved_ground    the ground of a saved trajectory
 standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states
 collide/        which bodies can touch each other, and their shapes as capsules
+replay          the steps of a run between its records
+step_facts      what happens in single steps: contacts, stops, limits of actuators
+events          Event: contacts, impacts, sliding, limits, rest, with time and size
 contact_points  contact points from collision shapes
 contact_shapes  points that lie or move on a shape: corners, balls, the lowest of several corners, rims
 contact_patches which corners of a hull share a contact point

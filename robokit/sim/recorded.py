@@ -30,7 +30,7 @@ BLOCK = 2048
 """States at a time: arrays of this length stay in the cache."""
 
 
-def _blocks(
+def in_blocks(
     text: Callable[..., Sequence[Any]], width: int, *arrays: np.ndarray, block: int = BLOCK
 ) -> np.ndarray:
     """text(columns of each array, ...) -> width scalars, for all rows: (T, width)."""
@@ -51,7 +51,7 @@ def energies(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
         rows = robot.split_q(qs)
         return [kinetic_energy(tree, rows, robot.split_v(vs)), potential_energy(tree, rows)]
 
-    both = _blocks(text, 2, q, v)
+    both = in_blocks(text, 2, q, v)
     return both[:, 0], both[:, 1]
 
 
@@ -60,7 +60,7 @@ def momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     tree = robot.tree
     if robot.total_mass == 0.0:
         return np.zeros((len(q), 6))
-    return _blocks(
+    return in_blocks(
         lambda qs, vs: list(centroidal_momentum(tree, robot.split_q(qs), robot.split_v(vs))), 6, q, v
     )
 
@@ -72,7 +72,7 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     block = BLOCK if robot.samples is None else len(q)  # masses of one's own: a row for each
 
     def measured(text: Callable[..., Any], width: int) -> np.ndarray:
-        return _blocks(
+        return in_blocks(
             lambda qs, vs: list(text(robot.tree, robot.split_q(qs), robot.split_v(vs))),
             width, q, v, block=block,
         )  # fmt: skip
@@ -116,7 +116,7 @@ def contact_forces(
         return scalars
 
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    both = _blocks(text, 6 * K, q, v, zero, carried, *given).reshape(len(q), K, 6)
+    both = in_blocks(text, 6 * K, q, v, zero, carried, *given).reshape(len(q), K, 6)
     return both[..., :3], both[..., 3:]
 
 
@@ -145,7 +145,7 @@ def loop_forces(
         return [x for wrench in found for x in wrench]
 
     zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    both = _blocks(text, 6 * len(loops.models), q, v, zero, carried, *given)
+    both = in_blocks(text, 6 * len(loops.models), q, v, zero, carried, *given)
     return {model.name: both[:, 6 * k : 6 * k + 6] for k, model in enumerate(loops.models)}
 
 
@@ -165,7 +165,7 @@ def row_heights(robot: Robot, q: np.ndarray, points: ContactPoints) -> np.ndarra
         axes = ground_axes(tree, tree.transforms(robot.split_q(qs)), Axes.of_plane(up, 0.0))
         return [axes[i].n.dot(shape.at(axes[i].n)) + axes[i].z for i, shape in placed(points)]
 
-    return _blocks(text, len(points), q)
+    return in_blocks(text, len(points), q)
 
 
 def placed(points: ContactPoints) -> list[tuple[int, ContactShape]]:

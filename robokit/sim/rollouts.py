@@ -122,6 +122,9 @@ class Rollout:
             steps, qs, vs, entries, [held[min(k, len(held) - 1)] for k in steps], carried,
             [[x[min(k, len(x) - 1), 0].astype(np.float64) for x in given] for k in steps],
         )  # fmt: skip
+        for k in range(max(map(len, (held, *given)))):
+            row_inputs = [x[min(k, len(x) - 1), 0] for x in given]
+            records.inputs.add(k, held[min(k, len(held) - 1)], row_inputs)
         found = trajectory_of(program, self.summary["dt"], records)
         found.tau = None if tau is None else np.array(records.taus)
         found.robot = self.robot if self.robot.samples is None else program.robot

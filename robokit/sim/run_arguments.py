@@ -25,6 +25,9 @@ from robokit.sim.step.integrators import method
 from robokit.sim.step.joint_forces import joint_law
 from robokit.sim.step.step_kernel import Program
 
+SWEEPS = 3
+"""Of a step without a ground."""
+
 FRAME = 5e-3
 """Time between recorded states by default [s]."""
 
@@ -163,7 +166,7 @@ def set_up(
     pairs = _pairs(robot, self_collision, surface)
     name, row = method(integrator, surface is not None or pairs is not None)
     chosen = dt is None
-    dt = default_step(robot, row.order) if chosen else real_number("dt", dt, above=0.0)
+    dt = default_step(robot, row.falls) if chosen else real_number("dt", dt, above=0.0)
     if steps is None and not duration / dt <= MOST_STEPS:
         raise ShapeError(
             f"duration: {duration:g} s are {duration / dt:.3g} steps of {dt:g} s; at most {MOST_STEPS:.0e} "
@@ -177,7 +180,7 @@ def set_up(
         damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
     program = Program(
-        robot, name, row, law, surface, surface.sweeps if surface is not None else 2, dtype, pairs=pairs
+        robot, name, row, law, surface, surface.sweeps if surface is not None else SWEEPS, dtype, pairs=pairs
     )
     summary: dict[str, Any] = {
         "dt_chosen": chosen,

@@ -194,8 +194,11 @@ class Run:
         if self.controller is not None:
             tau = self.controller(self.now, q.copy(), v.copy())
             self.tau = numbers("controller's tau", tau, len(self.tau))
+        changed = self.controlled or self.done >= self.change
         if self.done >= self.change:
             self.given, self.change = self.inputs.at(self.done, q, v)
+        if changed:
+            self.records.inputs.add(self.done, self.tau, self.given)
 
     def _record(self) -> None:
         q, v, entries, carried = self.state
@@ -230,7 +233,7 @@ class Run:
         return f"link {robot.body_name(i)!r} has most kinetic energy: {speed:.3g} m/s, {turning:.3g} rad/s"
 
     def _remedy(self) -> str:
-        best = default_step(self.program.robot, self.program.method.order)
+        best = default_step(self.program.robot, self.program.method.falls)
         shorter = f"try dt = {best if best < self.dt else self.dt / 4.0:g}"
         return (
             f"the time step is too long, or the controller too stiff for it; {shorter}"

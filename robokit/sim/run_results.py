@@ -11,6 +11,7 @@ import numpy as np
 from robokit.sim.closing import distances, gaps
 from robokit.sim.energy_growth import negligible
 from robokit.sim.recorded import energies, momenta
+from robokit.sim.replay import StepInputs
 from robokit.sim.step import ledger
 from robokit.sim.step.momentum_projection import hangs_on_nothing
 from robokit.sim.step.step_kernel import Program
@@ -28,6 +29,7 @@ class Records:
         taus: joint forces of the next step, (nv,).
         carried: what that step is handed besides, (C,).
         given: its inputs from actuators and pushes.
+        inputs: what every step was given, those between the records too.
     """
 
     steps: list[int] = field(default_factory=list)
@@ -37,6 +39,7 @@ class Records:
     taus: list[np.ndarray] = field(default_factory=list)
     carried: list[np.ndarray] = field(default_factory=list)
     given: list[Sequence[np.ndarray]] = field(default_factory=list)
+    inputs: StepInputs = field(default_factory=StepInputs)
 
     def add(
         self,
@@ -86,7 +89,7 @@ def trajectory_of(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
             momentum, force, robot, ground=program.ground, program=program, carried=np.array(records.carried),
             given=[np.array(x) for x in zip(*records.given, strict=True)],
-            actuator_force=actuator_forces(program, t, entries),
+            actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
         )  # fmt: skip
         found.summary = _summary(program, dt, records.steps[-1], found, entries)
     return found
@@ -132,7 +135,7 @@ def _summary(
         "energy_exchanged": float(max(moved)),
         "interrupted": False,
     }
-    if program.name == "energy_momentum":
+    if program.layout.energy:
         summary["energy_corrected"] = float(last[ledger.AT["corrected_e"]])
     for k in ledger.DISSIPATED:
         summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])

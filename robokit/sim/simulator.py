@@ -53,7 +53,8 @@ def simulate(
     Damping, dry friction and position limits of the description act on the joints. Mimic joints
     act where the robot was loaded with ``mimic="couple"``; bodies of the robot touch each other with
     ``self_collision=True``. Joints that close loops act, and a start that leaves a loop open is closed
-    first (:func:`robokit.close_loops`). Ctrl-C ends the simulation and returns what was computed, with ``summary["interrupted"]`` set.
+    first (:func:`robokit.close_loops`). Ctrl-C ends the simulation and returns what was computed, with
+    ``summary["interrupted"]`` set.
 
     Args:
         robot: the robot.

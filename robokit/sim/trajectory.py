@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,17 @@ from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim import saved_ground, saved_robot, trajectory_file
+from robokit.sim.events import Event, events_of, from_rows, highlights
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces, loop_forces
+from robokit.sim.replay import StepInputs, facts_of_run
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_facts import StepFacts
 
 FORMAT = 2
+
+SAVED_STEPS = 20_000
+"""Steps of a run up to which its events are saved even if nobody has asked for them."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,8 @@ class Trajectory:
     carried: np.ndarray | None = field(default=None, repr=False)
     given: Sequence[np.ndarray] = field(default=(), repr=False)
     actuator_force: np.ndarray | None = None
+    marks: Sequence[int] = field(default=(), repr=False)
+    inputs: StepInputs | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
@@ -123,6 +131,49 @@ class Trajectory:
         return Contacts(points, forces, self.program.points.link)
 
     @cached_attribute
+    def contact_forces(self) -> dict[str, np.ndarray]:
+        """Force of the ground on each link that can touch it, by its name, (T, 3) in world axes [N].
+
+        That of the step after each state, as ``contacts.forces``, whose sum over a link's points it is. With
+        ``record_every=1`` the sum over the links at k is ``contact_force[k + 1]``.
+        """
+        contacts = self.contacts
+        if contacts is None:
+            return {}
+        links = np.array(contacts.links)
+        return {
+            str(name): contacts.forces[:, links == name].sum(axis=1) for name in dict.fromkeys(contacts.links)
+        }
+
+    @cached_attribute
+    def step_facts(self) -> StepFacts | None:
+        """What happened in every step; None of a trajectory that was loaded."""
+        if self.program is None or self.carried is None or self.inputs is None:
+            return None
+        return facts_of_run(
+            self.program, self.summary["dt"], self.marks, self.q, self.v, self.carried, self.inputs
+        )
+
+    @cached_attribute
+    def events(self) -> list[Event]:
+        """Contacts, impacts, sliding, limits, saturation, rest and failure, in the order of time.
+
+        Every step counts, whatever was recorded: at the first use the steps are taken once more. See
+        :class:`robokit.sim.events.Event`.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file that has no events.
+
+        Warns:
+            UserWarning: the steps taken once more do not meet the records.
+        """
+        facts = self.step_facts
+        if facts is None:
+            raise RobokitError("events: the file of this trajectory has none; take .events before .save")
+        assert self.program is not None
+        return events_of(self.program, facts, self.summary)
+
+    @cached_attribute
     def loop_forces(self) -> dict[str, np.ndarray]:
         """The wrench [N m; N] of each loop joint on its successor link in the step after each state, (T, 6).
 
@@ -136,7 +187,7 @@ class Trajectory:
         )
 
     def report(self) -> list[str]:
-        """The run in a few lines of text."""
+        """The run in a few lines of text; first contact and largest impact once ``events`` are computed."""
         s = self.summary
         name = self.robot.name if self.robot is not None else s.get("robot", "?")
         lines = [f"{name}: {self.t[-1]:g} s in {s.get('steps', 0):,} steps of {1e3 * s.get('dt', 0.0):g} ms"]
@@ -167,6 +218,9 @@ class Trajectory:
                 "contact",
                 f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm",
             )
+        if "events" in self.__dict__:
+            for label, event in highlights(self.events):
+                say(label, f"{event.time:.4g} s: {event.subject} {event.text}")
         if s.get("saturated"):
             shares = [f"{name} {100 * share:.2g} %" for name, share in list(s["saturated"].items())[:2]]
             more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
@@ -214,6 +268,8 @@ class Trajectory:
         if self.loop_forces:
             about["loop_joints"] = list(self.loop_forces)
             arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
+        if "events" in self.__dict__ or (self.inputs and self.marks[-1] <= SAVED_STEPS):
+            about["events"] = [astuple(event) for event in self.events]
         if self.robot is not None:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
@@ -312,6 +368,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     summary.setdefault("robot", str(given.get("name", "?")))
     ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
     found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary, actuator_force=driven)
+    if "events" in about:
+        found.__dict__["events"] = from_rows(about["events"])
     found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)

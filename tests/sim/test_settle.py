@@ -43,7 +43,7 @@ def _program(robot: rk.Robot, sweeps: int) -> Program:
 
 
 def _carried(program: Program, seed: int) -> np.ndarray:
-    """Bent bristles of points and joints; the first six are the momentum."""
+    """Bent bristles of points and joints, between the momentum (six numbers) and the energy (one)."""
     rng = np.random.default_rng(seed)
     kept = 1e-5 * rng.normal(size=program.layout.size)
     kept[6 : 6 + 2 * program.layout.anchors] *= 20.0
@@ -63,7 +63,7 @@ def _dense(program: Program, q, v, tau, carried) -> DenseStep:
     anchors[program.points.order(robot.nbodies)] = carried[6 : 6 + 2 * layout.anchors].reshape(-1, 2)
     wound = {
         robot.joints[i - 1].v_slice.start + k: x
-        for (i, k), x in zip(layout.wound, carried[6 + 2 * layout.anchors :], strict=True)
+        for (i, k), x in zip(layout.wound, carried[6 + 2 * layout.anchors : -1], strict=True)
     }
     mass = dict(zip(program.touching, program.masses, strict=True))
     return DenseStep(robot, q, v, tau, DT, program.joints, GROUND, program.sweeps, mass, anchors, wound)

@@ -230,6 +230,14 @@ class BodyContact:
         V = V if self.motion is None else V - self.motion
         return [V.lin + V.ang.cross(p) for p in self.p]
 
+    def speeds(self, V: Motion) -> list[tuple[Scalar, Scalar]]:
+        """(along the normal, along the ground) of every point over the surface at the velocity V [m/s]."""
+        out = []
+        for m, u in enumerate(self._over_ground(V)):
+            vn = self.frame(m).n.dot(u)
+            out.append((vn, sqrt(maximum(u.dot(u) - vn * vn, 0.0))))
+        return out
+
     # ---- sweeps ------------------------------------------------------------------------------------
 
     def foresee(self, V: Motion) -> None:

@@ -4,10 +4,13 @@
 
 All forces act at the pose of the middle, as in the leapfrog method (Störmer and Verlet): free motion is
 second order, and what is stiff (contacts, limits, friction, damping) is implicit, so that it cannot make the
-step unstable. A robot that floats keeps its momentum to rounding (momentum_projection.py).
+step unstable. Momentum is kept to rounding; so is energy while nothing touches, and steps with contacts
+make none (energy_momentum.py).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from robokit.sim.step.books import (
     enter_contacts,
@@ -19,12 +22,13 @@ from robokit.sim.step.books import (
     total,
 )
 from robokit.sim.step.carried import Carried
+from robokit.sim.step.energy_momentum import conserve
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.loop_impulses import project
 from robokit.sim.step.moving_axes import Rows, advance
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
-from robokit.spatial.scalars import Scalar
+from robokit.spatial.scalars import Scalar, is_zero
 
 
 def kick(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, Settled]:
@@ -46,4 +50,22 @@ def drift_kick_drift(
     q1, v1 = advance(p.tree, qm, done.y, 0.5 * dt)
     if p.loops is not None and done.loops is not None:
         q1, v1 = project(p.loops, p.tree, done.loops.factor, q1, v1)
-    return keep(ledger, p.tree, q1, v1, dt, carried, impulse)
+    if carried.energy is None:
+        return keep(ledger, p.tree, q1, v1, dt, carried, impulse)
+    return conserve(
+        p.tree, q, q1, v1, dt, ledger.gained, ledger, carried, impulse, touched=touched(done)
+    )  # fmt: skip
+
+
+def touched(done: Settled) -> Any:
+    """Whether anything touches: the ground, another body, a joint's limit."""
+    pressed: Scalar = 0.0
+    for acting in done.contacts:
+        pressed = pressed + acting.pressed
+    for _, stops in done.joint_force:
+        for f in stops:
+            pressed = pressed + f * f
+    if done.met is not None:
+        for f in done.met.impulse.values():
+            pressed = pressed + f.lin.dot(f.lin)
+    return False if is_zero(pressed) else pressed > 0.0

@@ -1,4 +1,4 @@
-"""A step that keeps energy, both momenta and the path of the centre of mass.
+"""What keeps energy, both momenta and the path of the centre of mass at the end of a step.
 
 The fourth-order step of "rkmk4" is followed by a correction of the size of its local error. A robot that
 floats moves as a rigid whole and in its shape, and the two share no kinetic energy:
@@ -36,7 +36,7 @@ from robokit.sim.step.moving_axes import Rows
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
-from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 LARGEST = 0.25
 """Bound of x: a step so wrong that this does not mend it keeps the rest of its error."""
@@ -86,8 +86,12 @@ def conserve(
     ledger: Ledger,
     carried: Carried,
     impulse: Force | None = None,
+    touched: Any = False,
 ) -> tuple[Rows, Rows]:
     """The state (q1, v1) at the end of a step, corrected to the energy and momenta of the start of the run.
+
+    In a step with contacts, which is less exact, energy is only taken, where the step has made some; what it
+    has lost stays lost, and from there on the energy is kept as it is.
 
     Args:
         tree: the tree.
@@ -98,16 +102,18 @@ def conserve(
         ledger: takes what was missing.
         carried: energy and momentum wanted before the step; takes those after.
         impulse: of the forces from outside about the centre of mass, world axes [N m s; N s], or None.
+        touched: whether it was a step with contacts.
     """
     if floats(tree):
-        return _floating(tree, q, q1, v1, dt, work, ledger, carried, impulse)
+        return _floating(tree, q, q1, v1, dt, work, ledger, carried, impulse, touched)
     assert carried.energy is not None
-    carried.energy = target = carried.energy + work
+    target = carried.energy + work
     X = tree.transforms(q1)
     T, V = kinetic(tree, X, v1), potential(tree, X)
     missing = target - (T + V)
-    ledger.add("corrected_e", maximum(missing, -missing))
-    x = _bounded(missing * _inverse(2.0 * T, SMALL * (T + maximum(V, -V))))
+    x = _bounded(missing * _inverse(2.0 * T, SMALL * (T + maximum(V, -V))), touched)
+    ledger.add("corrected_e", maximum(x, -x) * 2.0 * T)
+    carried.energy = where(touched, T * (1.0 + 2.0 * x) + V, target)
     s = sqrt(1.0 + 2.0 * x)
     return q1, [[s * rate for rate in row] for row in v1]
 
@@ -130,6 +136,7 @@ def _floating(
     ledger: Ledger,
     carried: Carried,
     impulse: Force | None,
+    touched: Any,
 ) -> tuple[Rows, Rows]:
     assert carried.momentum is not None and carried.energy is not None
     after = inner(tree, q1, v1)
@@ -146,18 +153,20 @@ def _floating(
         target = carried.energy + work
     else:  # no throw: the place of G is that of the step, and part of the work is done on its motion
         G = Vector3(*q1[1][4:]) + p_G
+        if touched is not False:
+            throw = G0 + mean * dt
+            G = Vector3(*(where(touched, a, b) for a, b in zip(G, throw, strict=True)))
         target = carried.energy + work - (wanted.lin - before.lin).dot(mean) + weight.dot(G - G0)
-    carried.energy = target
     T_s = maximum(after.T - 0.5 * after.k.dot(after.omega), 0.0)
 
     omega = _solve(I_G, k)
     torque = omega.cross(k)
-    direction = _solve(I_G, torque) * (1.0 / (omega.dot(omega) + TINY))
+    direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + TINY))
     gain = _inverse(2.0 * T_s + torque.dot(direction), SMALL * target)
     x: Scalar = 0.0
     turned = k
     for _ in range(2):
-        x = _bounded(x + (target - T_s * (1.0 + 2.0 * x) - 0.5 * turned.dot(omega)) * gain)
+        x = _bounded(x + (target - T_s * (1.0 + 2.0 * x) - 0.5 * turned.dot(omega)) * gain, touched)
         turn = quat_exp(direction * x)
         R = quat_wxyz_to_rotation(turn)
         turned = R.transpose_apply(k)  # the robot stays and the world turns back: I_G is the same
@@ -173,7 +182,8 @@ def _floating(
     moved = R.transpose_apply(v_G) - after.v_com
     change = [*(E @ (spin * more + faster)), *(E @ (shift * more + moved - faster.cross(p_G)))]
     base = [a + b for a, b in zip(v1[1], change, strict=True)]
-    missed_e = target - after.T
+    carried.energy = where(touched, T_s * (1.0 + 2.0 * x) + 0.5 * turned.dot(omega), target)
+    missed_e = where(touched, 2.0 * x * T_s, target - after.T)
     ledger.add("corrected_e", maximum(missed_e, -missed_e))
     missed_k, missed_l = k - after.k, (v_G - after.v_com) * mass
     ledger.add("corrected_k", sqrt(missed_k.dot(missed_k)))
@@ -230,5 +240,5 @@ def _inverse(slope: Scalar, noise: Scalar) -> Scalar:
     return 1.0 / (slope + noise * noise / (slope + TINY) + TINY)
 
 
-def _bounded(x: Scalar) -> Scalar:
-    return minimum(maximum(x, -LARGEST), LARGEST)
+def _bounded(x: Scalar, touched: Any) -> Scalar:
+    return minimum(maximum(x, -LARGEST), where(touched, 0.0, LARGEST))

@@ -23,7 +23,7 @@ SLOTS = (
     "residual_sum",  # sum of the residuals [m/s]
     "corrected_k",  # sum of the angular momentum that steps missed and the projection gave back [N m s]
     "corrected_l",  # the same of the linear momentum [N s]
-    "corrected_e",  # the same of the energy, of the method that keeps it [J]
+    "corrected_e",  # the same of the energy [J]
     "collision",  # energy taken by contacts between bodies [J]
     "overlap",  # deepest overlap of two bodies so far [m]
     "pressed",  # sum of the points' normal impulses [N s]
@@ -44,10 +44,16 @@ class Ledger:
 
     def __init__(self, before: Sequence[Scalar]) -> None:
         self.entries = list(before)
+        self.gained: Scalar = 0.0
+        """Energy that the entries of this step give to the robot [J]."""
 
     def add(self, name: str, amount: Scalar) -> None:
         """Add to a sum."""
         self.entries[AT[name]] = self.entries[AT[name]] + amount
+        if name == "work":
+            self.gained = self.gained + amount
+        elif name in DISSIPATED:
+            self.gained = self.gained - amount
 
     def add_more(self, k: int, amount: Scalar) -> None:
         """Add to the sum k of those that only this program has (given.py)."""

@@ -31,6 +31,7 @@ from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
+from robokit.sim.step.moving_axes import free_base
 from robokit.sim.step.pair_contact import PairLaw
 from robokit.sim.step.pair_shapes import pair_shapes
 from robokit.sim.step.problem import Problem
@@ -98,8 +99,10 @@ class Program:
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
         self.loops = LoopLaw(models, share) if models else None
+        tree = self.robot.tree
+        one = floats(tree) or not any(free_base(tree, i) for i in tree.outward())
         self.layout = CarriedLayout(
-            floats(self.robot.tree), anchors, self.joints.wound, self.method.keeps_energy
+            floats(tree), anchors, self.joints.wound, self.method.keeps_energy and one
         )
 
     def parameters(self, dt: float) -> np.ndarray:

@@ -1,0 +1,222 @@
+"""What happened in a run: contacts, impacts, sliding, limits, rest, each with its time and size.
+
+Every step is looked at, whatever was recorded. The time of an event is the middle of its step, where the
+step's forces act. Interruptions shorter than SHORTEST do not count, nor do shorter slips, saturations, stops
+and later contacts without an impact: a heel that rattles on the ground for a moment is in contact.
+
+    kind            subject  size
+    first contact   link     speed of approach [m/s], of the first contact of the link
+    contact         link     the same, of later ones
+    impact          link     impulse along the normal [N s], of points that arrive faster than IMPACT
+    release         link     how long it had been in contact [s]
+    slip            link     speed over the ground [m/s]; more than half of its normal force slides
+    stick           link     the way that it has slid since [m]
+    limit           joint    speed at which it reaches its limit [rad/s | m/s]
+    limit left      joint    largest force of the stop [N m | N]
+    saturation      joint    force of its actuator, which is at a limit of effort or speed [N m | N]
+    saturation ends joint    how long it lasted [s]
+    collision       link     impulse of other links of the robot [N s]
+    rest            robot    its largest speed from then on [m/s]: below REST
+    failure         robot    0; the text says why the run stopped
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_facts import StepFacts, Subjects
+
+SHORTEST = 5e-3
+"""Shortest interruption, slip, stop or saturation that counts [s]."""
+
+IMPACT = 0.1
+"""Speed of approach of an impact [m/s]; of one at a joint limit [rad/s | m/s]."""
+
+BLOW = 0.01
+"""Time after the last arrival of a point over which an impact's impulse is summed [s]."""
+
+REST = 1e-3
+"""Speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]."""
+
+CALM = 0.1
+"""Shortest rest at the end of a run that is one [s]."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a run.
+
+    Attributes:
+        time: when [s].
+        kind: what; see robokit.sim.events.
+        subject: name of the link, joint or robot.
+        size: how much, in the unit.
+        unit: of the size.
+        text: the same in words.
+    """
+
+    time: float
+    kind: str
+    subject: str
+    size: float
+    unit: str
+    text: str
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.time:9.4f} s  {self.kind:<15} {self.subject}: {self.text}"
+
+
+def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) -> list[Event]:
+    """The events of a run in the order of time.
+
+    Args:
+        program: the step.
+        facts: of every step.
+        summary: of the run.
+    """
+    name, subjects, units = program.robot.name, Subjects.of(program), {}
+    for one in program.robot.joints:
+        units[one.name] = ("m/s", "N") if one.kind == "prismatic" else ("rad/s", "N m")
+    find = _Finder(facts, summary["dt"])
+    found: list[Event] = []
+    for k, link in enumerate(subjects.links):
+        found += find.of_link(k, link)
+    for k, (joint, _) in enumerate(subjects.joints):
+        found += find.of_stop(k, joint, *units[joint])
+    for k, (joint, *_) in enumerate(subjects.driven):
+        found += find.of_drive(k, joint, units[joint][1])
+    for k, (link, _) in enumerate(subjects.meeting):
+        found += find.of_meeting(k, link)
+    found += find.of_robot(name)
+    found.sort(key=lambda event: event.time)
+    if "stopped" in summary:
+        stop = summary["stopped"]
+        found.append(Event(stop["time"], "failure", name, 0.0, "", stop["reason"].rstrip(".")))
+    return found
+
+
+def spans(on: np.ndarray, gap: int = 0, least: int = 1) -> list[tuple[int, int]]:
+    """(first, last + 1) of the steps in which something holds.
+
+    Args:
+        on: (S,) whether it does.
+        gap: interruptions up to so many steps do not count.
+        least: shorter spans do not count.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], on.astype(np.int8), [0]))))
+    joined: list[list[int]] = []
+    for first, end in edges.reshape(-1, 2).tolist():
+        if joined and first - joined[-1][1] <= gap:
+            joined[-1][1] = end
+        else:
+            joined.append([first, end])
+    return [(first, end) for first, end in joined if end - first >= least]
+
+
+def highlights(events: Sequence[Event]) -> list[tuple[str, Event]]:
+    """(label, event) of the first contact and of the largest impact, where there are any."""
+    first = [event for event in events if event.kind == "first contact"][:1]
+    impacts = [event for event in events if event.kind == "impact"]
+    most = [max(impacts, key=lambda event: event.size)] if impacts else []
+    return [*(("first contact", x) for x in first), *(("impact", x) for x in most)]
+
+
+def from_rows(rows: Any) -> list[Event]:
+    """The events of a file.
+
+    Raises:
+        TypeError, ValueError: they are none.
+    """
+    found = []
+    for time, kind, subject, size, unit, text in rows:
+        words = [str(x) for x in (kind, subject, unit, text)]
+        found.append(Event(float(time), words[0], words[1], float(size), words[2], words[3]))
+    return found
+
+
+class _Finder:
+    """Events of single subjects."""
+
+    def __init__(self, facts: StepFacts, dt: float) -> None:
+        self.facts, self.dt, self.steps = facts, dt, len(facts.moving)
+        self.few = max(1, round(SHORTEST / dt))
+
+    def _at(self, step: int) -> float:
+        return (step + 0.5) * self.dt
+
+    def of_link(self, k: int, link: str) -> Iterator[Event]:
+        """What a link does on the ground."""
+        facts, dt = self.facts, self.dt
+        normal, closing = facts.normal[:, k], facts.closing[:, k]
+        for number, (first, end) in enumerate(spans(normal > 0.0, self.few)):
+            speed = max(0.0, float(closing[first]))
+            if number and end - first < self.few and speed < IMPACT:
+                continue
+            kind, again = ("contact", " again") if number else ("first contact", "")
+            text = f"touches the ground{again} at {speed:.3g} m/s"
+            yield Event(self._at(first), kind, link, speed, "m/s", text)
+            if end < self.steps:
+                long = (end - first) * dt
+                yield Event(
+                    self._at(end), "release", link, long, "s", f"leaves the ground after {long:.3g} s"
+                )
+        blow = max(1, round(BLOW / dt))
+        for first, end in spans(closing > IMPACT, blow):
+            speed, impulse = float(closing[first:end].max()), dt * float(normal[first : end + blow].sum())
+            text = f"hits the ground at {speed:.3g} m/s with {impulse:.3g} N s"
+            yield Event(self._at(first), "impact", link, impulse, "N s", text)
+        slides = 2.0 * facts.sliding[:, k] > normal
+        for first, end in spans(slides, self.few, self.few):
+            speed, way = float(facts.speed[first, k]), dt * float(facts.speed[first:end, k].sum())
+            yield Event(self._at(first), "slip", link, speed, "m/s", f"slides at {speed:.3g} m/s")
+            if end < self.steps and normal[end] > 0.0:
+                yield Event(self._at(end), "stick", link, way, "m", f"sticks after sliding {way:.3g} m")
+
+    def of_stop(self, k: int, joint: str, speed_unit: str, force_unit: str) -> Iterator[Event]:
+        """What a joint does at its limits."""
+        force, rate = self.facts.stop[:, k], self.facts.rate[:, k]
+        for sign, side in ((-1.0, "upper"), (1.0, "lower")):
+            for first, end in spans(sign * force > 0.0, self.few):
+                speed, most = abs(float(rate[first])), float(np.abs(force[first:end]).max())
+                if end - first < self.few and speed < IMPACT:
+                    continue
+                text = f"reaches its {side} limit at {speed:.3g} {speed_unit}"
+                yield Event(self._at(first), "limit", joint, speed, speed_unit, text)
+                if end < self.steps:
+                    text = f"leaves its {side} limit, which gave at most {most:.3g} {force_unit}"
+                    yield Event(self._at(end), "limit left", joint, most, force_unit, text)
+
+    def of_drive(self, k: int, joint: str, unit: str) -> Iterator[Event]:
+        """When an actuator is at a limit."""
+        for first, end in spans(self.facts.limited[:, k] > 0.5, self.few, self.few):
+            force, long = float(self.facts.drive[first, k]), (end - first) * self.dt
+            text = f"its actuator is at a limit, with {force:.3g} {unit}"
+            yield Event(self._at(first), "saturation", joint, force, unit, text)
+            if end < self.steps:
+                text = f"its actuator was at a limit for {long:.3g} s"
+                yield Event(self._at(end), "saturation ends", joint, long, "s", text)
+
+    def of_meeting(self, k: int, link: str) -> Iterator[Event]:
+        """When a link meets other links."""
+        impulse = self.facts.met[:, k]
+        for first, end in spans(impulse > 0.0, self.few):
+            size = float(impulse[first:end].sum())
+            text = (
+                f"touches another link of the robot for {(end - first) * self.dt:.3g} s with {size:.3g} N s"
+            )
+            yield Event(self._at(first), "collision", link, size, "N s", text)
+
+    def of_robot(self, name: str) -> Iterator[Event]:
+        """When the robot comes to rest."""
+        fast = np.flatnonzero(~(self.facts.moving < REST))
+        first = int(fast[-1]) + 1 if len(fast) else 0
+        if (self.steps - first) * self.dt >= CALM:
+            most = float(self.facts.moving[first:].max())
+            text = f"is at rest: at most {1e3 * most:.2g} mm/s from here on"
+            yield Event(self._at(first), "rest", name, most, "m/s", text)

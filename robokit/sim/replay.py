@@ -1,0 +1,129 @@
+"""The steps of a run between its records, taken once more."""
+
+from __future__ import annotations
+
+import bisect
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robokit.sim.recorded import BLOCK
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_facts import StepFacts, step_facts
+
+TOLERANCE = 1e-6
+"""Difference from a record that is more than rounding, over the largest number of the records."""
+
+
+@dataclass
+class StepInputs:
+    """What the steps of a run were given, one entry of each list for every change.
+
+    Attributes:
+        start: number of the step from which an entry holds, ascending from 0.
+        tau: joint forces, (nv,) each.
+        given: inputs from actuators and pushes.
+    """
+
+    start: list[int] = field(default_factory=list)
+    tau: list[np.ndarray] = field(default_factory=list)
+    given: list[Sequence[np.ndarray]] = field(default_factory=list)
+
+    def add(self, step: int, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
+        """From this step on."""
+        self.start.append(step)
+        self.tau.append(tau)
+        self.given.append(given)
+
+    def at(self, step: int) -> tuple[np.ndarray, Sequence[np.ndarray]]:
+        """Those of a step."""
+        k = bisect.bisect_right(self.start, step) - 1
+        return self.tau[k], self.given[k]
+
+
+class Replay:
+    """The states before all steps of a run, from each record to the next.
+
+    Attributes:
+        error: largest difference of a state that was reached from the record of it [rad | m | rad/s | m/s].
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        dt: float,
+        marks: Sequence[int],
+        q: np.ndarray,
+        v: np.ndarray,
+        carried: np.ndarray,
+        inputs: StepInputs,
+    ) -> None:
+        """Prepare it.
+
+        Args:
+            program: the step.
+            dt: time step [s].
+            marks: steps taken until each record.
+            q, v, carried: the records, (T, ...).
+            inputs: of the steps.
+        """
+        self.program, self.dt, self.marks = program, dt, list(marks)
+        self.records, self.inputs = (q, v, carried), inputs
+        self.error = 0.0
+
+    def blocks(self) -> Iterator[list[np.ndarray]]:
+        """[q, v, tau, carried, inputs...] before each step, at most BLOCK steps at a time."""
+        rows: list[tuple[np.ndarray, ...]] = []
+        for row in self._steps():
+            rows.append(row)
+            if len(rows) == BLOCK:
+                yield [np.array(x, dtype=float) for x in zip(*rows, strict=True)]
+                rows = []
+        if rows:
+            yield [np.array(x, dtype=float) for x in zip(*rows, strict=True)]
+
+    def _steps(self) -> Iterator[tuple[np.ndarray, ...]]:
+        program = self.program
+        kernel, parameters, tables = program.kernel(), program.parameters(self.dt), program.tables()
+        entries, real = np.zeros(program.entries, program.dtype), program.dtype
+        parameters = parameters.astype(real)
+        for k, (first, last) in enumerate(zip(self.marks, self.marks[1:], strict=False)):
+            q, v, carried = (x[k].astype(real) for x in self.records)
+            for step in range(first, last):
+                tau, given = self.inputs.at(step)
+                yield (q, v, tau, carried, *given)
+                more = [*(x.astype(real) for x in given), *tables]
+                q, v, _, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
+            off = [np.abs(a - b[k + 1]).max(initial=0.0) for a, b in zip((q, v), self.records, strict=False)]
+            self.error = max(self.error, *(float(x) for x in off))
+
+
+def facts_of_run(
+    program: Program,
+    dt: float,
+    marks: Sequence[int],
+    q: np.ndarray,
+    v: np.ndarray,
+    carried: np.ndarray,
+    inputs: StepInputs,
+) -> StepFacts:
+    """What happened in every step of a run; arguments as those of :class:`Replay`.
+
+    Warns:
+        UserWarning: the steps do not meet the records.
+    """
+    replay = Replay(program, dt, marks, q, v, carried, inputs)
+    parts = [step_facts(program, dt, *block) for block in replay.blocks()]
+    if not parts:  # a run without a step
+        rows = [*(x[:0] for x in (q, v, v, carried)), *(x[None][:0] for x in inputs.given[0])]
+        parts = [step_facts(program, dt, *rows)]
+    size = max(1.0, float(np.abs(q).max(initial=0.0)), float(np.abs(v).max(initial=0.0)))
+    if not replay.error <= size * (TOLERANCE if program.dtype == "float64" else 1e-2):
+        warnings.warn(
+            f"events: the steps taken once more are off by up to {replay.error:.1e} at the records; times "
+            "and sizes are only roughly those of the run",
+            stacklevel=3,
+        )
+    return StepFacts.joined(parts)

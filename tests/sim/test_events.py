@@ -1,0 +1,129 @@
+"""Events of a run: times and sizes follow from closed forms, and from every step, whatever was recorded."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+
+DT = 1e-3
+
+
+def of_kind(run: rk.Trajectory, kind: str) -> list:
+    return [event for event in run.events if event.kind == kind]
+
+
+@pytest.mark.parametrize("every", [1, 37])
+def test_a_ball_touches_the_ground_when_it_has_fallen_that_far(every):
+    radius, height = 0.1, 0.3
+    q0 = m.ball().neutral()
+    q0[-1] = radius + height
+    run = rk.simulate(m.ball(), q0, duration=0.4, dt=DT, ground=rk.Ground(), record_every=every)
+    (first,) = of_kind(run, "first contact")
+    assert first.subject == "ball" and first.time == pytest.approx(math.sqrt(2 * height / m.G), abs=DT)
+    hit = of_kind(run, "impact")[0]
+    speed = math.sqrt(2 * m.G * height)
+    assert first.size == pytest.approx(speed, rel=0.01)
+    assert hit.size == pytest.approx(1.0 * speed, rel=0.2)  # 1 kg, and some of it comes back
+    assert f"{speed:.2f}"[:3] in str(first)
+    assert any("first contact" in line for line in run.report())
+
+
+def test_a_box_slides_until_friction_has_stopped_it():
+    v, mu = 1.0, 0.4
+    run = sliding_box(v, mu)
+    kinds = [event.kind for event in run.events]
+    assert kinds == ["first contact", "slip", "stick", "rest"]
+    slip, stick = run.events[1:3]
+    assert slip.time < 2 * DT and slip.size == pytest.approx(v, rel=0.02)
+    assert stick.time == pytest.approx(v / (mu * m.G), abs=2 * DT)
+    assert stick.size == pytest.approx(v * v / (2 * mu * m.G), rel=0.02)
+
+
+def sliding_box(v: float, mu: float, **more) -> rk.Trajectory:
+    box, ground = m.box(), rk.Ground(friction=mu)
+    q0 = rk.standing_configuration(box, ground=ground)
+    v0 = np.zeros(box.nv)
+    v0[3] = v
+    return rk.simulate(box, q0, v0, duration=0.5, dt=DT, ground=ground, **more)
+
+
+def test_a_pendulum_reaches_its_limit_in_its_own_time():
+    robot = m.pendulum(upper=0.5, lower=-2.0).with_gravity((0, 0, 0))
+    run = rk.simulate(robot, v0=[2.0], duration=0.5, dt=DT, joint_damping=0.0)
+    reached, left = (of_kind(run, kind)[0] for kind in ("limit", "limit left"))
+    assert reached.subject == "hinge" and "upper" in reached.text and reached.unit == "rad/s"
+    assert reached.time == pytest.approx(0.5 / 2.0, abs=DT)
+    assert reached.size == pytest.approx(2.0, rel=1e-3)
+    assert left.time > reached.time and left.size > 1.0 and left.unit == "N m"
+
+
+def test_an_actuator_is_at_its_limit_until_the_target_is_near():
+    robot = m.pendulum(kind="continuous").with_gravity((0, 0, 0))
+    inertia, most, kp, target = 0.01 + 0.5**2, 1.0, 10.0, 1.0
+    drive = rk.PD(joints=["hinge"], target=target, kp=kp, kd=0.0, effort=most)
+    run = rk.simulate(robot, duration=0.8, dt=DT, actuators=drive, joint_damping=0.0)
+    begin, end = (of_kind(run, kind)[0] for kind in ("saturation", "saturation ends"))
+    assert begin.subject == "hinge" and begin.time < DT and begin.size == pytest.approx(most)
+    assert end.time == pytest.approx(math.sqrt(2 * inertia * (target - most / kp) / most), abs=3 * DT)
+    assert end.size == pytest.approx(end.time, abs=2 * DT)
+
+
+def tumbling(every: int, **more) -> rk.Trajectory:
+    q0, v0 = m.box().neutral(), np.array([3.0, 2.0, 1.0, 1.0, 0.0, 0.0])
+    q0[-1] = 0.5
+    return rk.simulate(m.box(), q0, v0, 0.8, DT, rk.Ground(), record_every=every, **more)
+
+
+def test_events_do_not_depend_on_what_was_recorded():
+    def push(t, q, v):
+        return np.array([0.0, 0.0, 0.0, 3.0 * math.sin(30.0 * t), 0.0, 0.0])
+
+    for more in ({}, {"controller": push}):
+        runs = [tumbling(every, **more) for every in (1, 10, 1000)]
+        lists = [[str(event) for event in run.events] for run in runs]
+        assert len(lists[0]) > 8 and lists[0] == lists[1] == lists[2]
+
+
+def test_a_row_of_a_rollout_has_the_events_of_its_simulation():
+    v0 = np.array([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.5, 0.0, 0.0]])
+    box, ground = m.box(), rk.Ground(friction=0.4)
+    q0 = rk.standing_configuration(box, ground=ground)
+    rows = rk.rollout(box, q0, v0, duration=0.5, dt=DT, ground=ground)
+    assert [str(x) for x in rows.trajectory(0).events] == [str(x) for x in sliding_box(1.0, 0.4).events]
+
+
+def test_steps_that_do_not_meet_the_records_are_said():
+    run = tumbling(100)
+    run.q[3] += 0.01
+    with pytest.warns(UserWarning, match="off by"):
+        assert run.events
+
+
+def test_events_are_saved(tmp_path):
+    run = tumbling(10)
+    again = rk.Trajectory.load(run.save(tmp_path / "run"))
+    assert again.events == run.events
+    assert any("impact" in line for line in again.report())
+
+
+def test_failure_is_an_event():
+    robot = m.pendulum(kind="continuous")
+    with pytest.raises(rk.SimulationError) as caught:
+        rk.simulate(robot, duration=0.1, dt=DT, controller=lambda t, q, v: [0.0] if t < 0.05 else 1 / 0)
+    last = caught.value.trajectory.events[-1]
+    assert last.kind == "failure" and last.time == pytest.approx(0.05) and "ZeroDivisionError" in last.text
+
+
+def test_forces_of_links_add_up_to_that_of_the_ground():
+    run = tumbling(1)
+    (link,) = run.contact_forces
+    assert link == "box"
+    np.testing.assert_allclose(run.contact_forces[link], run.contacts.forces.sum(axis=1))
+    np.testing.assert_allclose(run.contact_forces[link][:-1], run.contact_force[1:], atol=1e-9)
+    assert np.abs(run.contact_force).max() > 10.0
+    assert rk.simulate(m.pendulum(), duration=0.01).contact_forces == {}
