@@ -166,7 +166,7 @@ def set_up(
     pairs = _pairs(robot, self_collision, surface)
     name, row = method(integrator, surface is not None or pairs is not None)
     chosen = dt is None
-    dt = default_step(robot, row.order) if chosen else real_number("dt", dt, above=0.0)
+    dt = default_step(robot, row.falls) if chosen else real_number("dt", dt, above=0.0)
     if steps is None and not duration / dt <= MOST_STEPS:
         raise ShapeError(
             f"duration: {duration:g} s are {duration / dt:.3g} steps of {dt:g} s; at most {MOST_STEPS:.0e} "

@@ -233,7 +233,7 @@ class Run:
         return f"link {robot.body_name(i)!r} has most kinetic energy: {speed:.3g} m/s, {turning:.3g} rad/s"
 
     def _remedy(self) -> str:
-        best = default_step(self.program.robot, self.program.method.order)
+        best = default_step(self.program.robot, self.program.method.falls)
         shorter = f"try dt = {best if best < self.dt else self.dt / 4.0:g}"
         return (
             f"the time step is too long, or the controller too stiff for it; {shorter}"

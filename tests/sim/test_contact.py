@@ -10,6 +10,8 @@ import sim_models as m
 import robokit as rk
 
 MU = 0.5
+SINK, TIME = 1e-3, 0.02
+GROUND = rk.Ground(sink=SINK, time=TIME)
 
 
 def _at(robot, height, quat=(1.0, 0.0, 0.0, 0.0)):
@@ -40,10 +42,10 @@ def test_box_drop_never_gains_energy():
 
 
 def test_flat_box_drop_only_loses_energy():
-    trajectory = rk.simulate(m.box(), _at(m.box(), 0.5), duration=1.0, ground=rk.Ground(), record_every=1)
+    trajectory = rk.simulate(m.box(), _at(m.box(), 0.5), duration=1.0, ground=GROUND, record_every=1)
     # The middles of the steps follow the implicit Euler rule: z there is half a step ahead of the record.
     z = trajectory.q[:, 6] + 0.5 * trajectory.summary["dt"] * trajectory.v[:, 5]
-    k = m.G / rk.Ground().sink
+    k = m.G / SINK
     held = 4 * 0.5 * k * np.minimum(z - 0.1, 0.0) ** 2
     assert np.diff(trajectory.energy.kinetic + m.G * z + held).max() < 1e-14
 
@@ -115,7 +117,7 @@ def test_friction_of_what_slides_is_all_that_the_normal_force_allows():
     """An oblique impact: one sweep misses it by a tenth, two by a hundredth, three by a thousandth."""
     error = {}
     for sweeps in (1, 2, 3):
-        ground = rk.Ground(friction=MU, sweeps=sweeps)
+        ground = rk.Ground(friction=MU, sweeps=sweeps, sink=SINK, time=TIME)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # one sweep says that it did not settle
             trajectory = rk.simulate(
@@ -131,7 +133,7 @@ def test_friction_of_what_slides_is_all_that_the_normal_force_allows():
         assert len(force) > 15
         error[sweeps] = np.linalg.norm(force[:, :2], axis=1) / (MU * force[:, 2]) - 1.0
     worst = [np.abs(x).max() for x in error.values()]
-    assert all(x < most for x, most in zip(worst, (0.15, 0.015, 0.0015), strict=True))
+    assert all(x < most for x, most in zip(worst, (0.15, 0.015, 0.002), strict=True))
     assert worst[0] > 5.0 * worst[1] > 25.0 * worst[2]
 
 
@@ -157,14 +159,13 @@ def test_ball_does_not_tunnel_or_bounce_up(speed, dt):
             [0, 0, 0, 0, 0, -speed],
             duration=1.0,
             dt=dt,
-            ground=rk.Ground(),
+            ground=GROUND,
             record_every=1,
         )
     z = trajectory.q[:, 6]
     # One damper d alone would stop the ball within v M / d.
-    ground = rk.Ground()
     impact = math.sqrt(speed**2 + 2 * m.G * 0.4)
-    assert z.min() > 0.1 - impact * ground.sink / (m.G * ground.time) - ground.sink
+    assert z.min() > 0.1 - impact * SINK / (m.G * TIME) - SINK
     landed = int(np.argmax(z < 0.1))
     # One point with all the mass is critically damped: it gives back e^-2 of the speed at most.
     assert z[landed:].max() < 0.1 + (math.exp(-2) * impact) ** 2 / (2 * m.G)

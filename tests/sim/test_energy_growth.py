@@ -18,22 +18,9 @@ def _chain():
     return chain, rk.standing_configuration(chain, height=0.1, tilt=0.2, seed=1)
 
 
-def test_a_chain_that_explodes_is_stopped_early():
-    dt, (chain, q) = 1e-3, _chain()
-    with pytest.raises(rk.SimulationError) as caught:
-        rk.simulate(chain, q, duration=2.0, dt=dt, ground=rk.Ground())
-    words, kept = str(caught.value), caught.value.trajectory
-    assert "the energy has grown by" in words and "link 'anchor'" in words and "try dt = 6.25e-05" in words
-    assert np.ptp(kept.energy.mechanical) < 3 * np.ptp(kept.energy.potential) + 1e-9
-    stopped = kept.summary["stopped"]
-    assert f"stopped at t = {stopped['time']:.6g} s" in words
-    assert stopped["time"] > kept.t[-1] == pytest.approx(kept.summary["steps"] * dt)
-    assert stopped["reason"].startswith("The energy has grown") and stopped["remedy"] == "Try dt = 6.25e-05."
-
-
 @cache
-def _links(count=40):
-    """A floating chain of so many links of 50 mm, which is enough for an explosion at 4 ms."""
+def _links(count=20):
+    """A floating chain of so many links of 50 mm."""
     builder = ModelBuilder("links")
     inertia = np.diag([1.2e-5, 1.2e-5, 5e-6])
     for k in range(count):
@@ -47,22 +34,43 @@ def _links(count=40):
     return builder.build("floating")
 
 
-def test_rows_that_explode_are_marked_from_where_simulate_stops():
+def _flung():
+    """A chain whose links are flung about at 14 rad/s, which is too wild for 4 ms, from most starts."""
     chain = _links()
-    q = rk.standing_configuration(chain, height=0.1, tilt=0.2, seed=1)
-    v = np.zeros((3, chain.nv))
-    v[1, 5] = 0.01
-    run = {"duration": 1.0, "dt": 4e-3, "ground": rk.Ground()}
+    v = np.zeros((5, chain.nv))
+    v[:, 6:] = 14.0 * np.random.default_rng(0).normal(size=(5, chain.nv - 6))
+    return chain, rk.standing_configuration(chain, height=0.1, tilt=0.2, seed=1), v
+
+
+def test_a_chain_that_explodes_is_stopped_early():
+    dt, (chain, q, v) = 4e-3, _flung()
     with pytest.raises(rk.SimulationError) as caught:
-        rk.simulate(chain, q, v[1], **run)
+        rk.simulate(chain, q, v[4], duration=1.0, dt=dt, ground=rk.Ground())
+    words, kept = str(caught.value), caught.value.trajectory
+    assert "the energy has grown by" in words and "link 'l" in words and "try dt = 0.001" in words
+    energy = kept.energy
+    assert np.ptp(energy.mechanical) < 3 * (np.ptp(energy.potential) + energy.kinetic[0])
+    stopped = kept.summary["stopped"]
+    assert f"stopped at t = {stopped['time']:.6g} s" in words and 0.0 < stopped["time"] < 0.5
+    assert stopped["time"] > kept.t[-1] == pytest.approx(kept.summary["steps"] * dt)
+    assert stopped["reason"].startswith("The energy has grown") and stopped["remedy"] == "Try dt = 0.001."
+
+
+def test_rows_that_explode_are_marked_from_where_simulate_stops():
+    chain, q, v = _flung()
+    run = {"duration": 1.0, "dt": 4e-3, "ground": rk.Ground()}
+    with pytest.raises(rk.SimulationError, match="the energy has grown") as caught:
+        rk.simulate(chain, q, v[4], **run)
     with pytest.warns(UserWarning, match="no longer finite or have energy without a cause, row"):
         found = rk.rollout(chain, q, v, **run)
-    assert found.failed.tolist() == [0, 1, 2] and found.summary["rows_of_excess_energy"] == 3
+    assert {2, 4} <= set(found.failed) < set(range(5))
+    assert found.summary["rows_of_excess_energy"] == len(found.failed)
     stopped = caught.value.trajectory.summary["stopped"]["time"]
-    assert found.failed_time[1] == pytest.approx(stopped, abs=0.01)
-    for k in range(3):
+    assert found.failed_time[-1] == pytest.approx(stopped, abs=0.01)
+    assert np.isfinite(np.delete(found.q, found.failed, axis=1)).all()
+    for k, time in zip(found.failed, found.failed_time, strict=True):
         row = found.trajectory(k)
-        assert np.isfinite(row.energy.total).all() and row.t[-1] < found.failed_time[k]
+        assert np.isfinite(row.energy.total).all() and row.t[-1] < time
         assert np.isnan(found.q[len(row) :, k]).all() and np.isnan(found.v[len(row) :, k]).all()
 
 
@@ -135,13 +143,13 @@ def test_contacts_that_give_more_than_there_was_are_found():
     assert first_excess(still, still, still, 1.0, -given) == 4
 
 
-def test_a_four_bar_that_takes_energy_out_of_the_ground_is_stopped():
+def test_a_four_bar_thrown_with_a_step_that_is_far_too_long_is_stopped():
     robot = rk.load_urdf(m.ROBOTS / "four_bar.urdf", base="floating")
     q = rk.standing_configuration(robot, tilt=0.2, seed=0)
     v = np.zeros(robot.nv)
-    v[:3] = 2.0
+    v[:3] = 10.0
     with pytest.warns(UserWarning), pytest.raises(rk.SimulationError, match="the energy has grown"):
-        rk.simulate(robot, q, v, 10.0, 1.0, rk.Ground())
+        rk.simulate(robot, q, v, 3.0, 0.1, rk.Ground())
 
 
 # ---- the default step ------------------------------------------------------------------------------------
@@ -151,10 +159,11 @@ def test_the_default_step_is_a_millisecond_for_all_robots_but_the_chain():
     for name in ("humanoid", "quadruped", "arm", "double_pendulum", "four_bar"):
         for base in ("fixed", "floating"):
             robot = rk.load_urdf(rk.find_robot(name), base=base)
-            assert 5.0 < turning_rate(robot) < 0.5 * FASTEST
-            assert default_step(robot, 1) == default_step(robot, 4) == LONGEST
+            assert 5.0 < turning_rate(robot) < 0.25 * FASTEST
+            assert default_step(robot, True) == default_step(robot, False) == LONGEST
     chain, _ = _chain()
-    assert default_step(chain, 1) == LONGEST / 16 and default_step(chain, 4) == LONGEST
+    assert default_step(chain, True) == LONGEST / 16 and default_step(chain, False) == LONGEST
+    assert default_step(_links(), True) == LONGEST
 
 
 def test_the_turning_rate_scales_like_a_fall():

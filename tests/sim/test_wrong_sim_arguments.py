@@ -98,7 +98,7 @@ def test_gravities():
 @pytest.mark.parametrize("name", ["height", "sink", "time", "slip"])
 @pytest.mark.parametrize("wrong", NO_NUMBERS, ids=repr)
 def test_numbers_of_a_ground(name, wrong):
-    if name == "slip" and wrong is None:
+    if name != "height" and wrong is None:
         return
     _refused("Ground", rk.Ground, **{name: wrong})
 

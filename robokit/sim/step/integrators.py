@@ -87,6 +87,11 @@ class Method:
     step: Step
     keeps_energy: bool = False
 
+    @property
+    def falls(self) -> bool:
+        """Whether it is the step of falls, which knows contact."""
+        return self.step is drift_kick_drift
+
 
 # ---- pieces ------------------------------------------------------------------------------------------
 
@@ -284,6 +289,6 @@ def method(name: str | None, ground: bool) -> tuple[str, Method]:
         name = "contact" if ground else "rkmk4"
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownName("integrator", name, METHODS)
-    if ground and METHODS[name].step is not drift_kick_drift:
+    if ground and not METHODS[name].falls:
         raise UnknownName("integrator with a ground", name, ["contact"], "(this one knows no contact)")
     return name, METHODS[name]
