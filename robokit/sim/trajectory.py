@@ -28,7 +28,7 @@ from robokit.sim.step_facts import StepFacts
 
 FORMAT = 2
 
-SAVED_STEPS = 20_000
+SAVED_STEPS = 5_000
 """Steps of a run up to which its events are saved even if nobody has asked for them."""
 
 
@@ -172,6 +172,7 @@ class Trajectory:
         if facts is None:
             raise RobokitError("events: the file of this trajectory has none; take .events before .save")
         assert self.program is not None
+        self.__dict__.pop("step_facts", None)  # a long run has many
         return events_of(self.program, facts, self.summary)
 
     @property
