@@ -93,7 +93,7 @@ def test_a_step_above_the_ground_is_that_of_the_law(dt):
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_cart_that_reaches_its_stop_in_the_step_is_held_in_all_of_it(side):
-    """Slowed down it would not reach the stop any more: the speed before, not the iterate, counts."""
+    """Slowed down it would not reach the stop any more: the speed before says that it does."""
     v, gap, dt = 1.0, 1.4e-3, 1e-3
     middle = gap - 0.5 * dt * v
     whole = (MASS * v + dt * K * middle) / (MASS + dt * (K * dt + D))
