@@ -22,6 +22,7 @@ from robokit.sim.events import Event, events_of, from_rows, highlights
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces, loop_forces
 from robokit.sim.replay import StepInputs, facts_of_run
+from robokit.sim.sensors import Sensors
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step_facts import StepFacts
 
@@ -173,6 +174,19 @@ class Trajectory:
         assert self.program is not None
         return events_of(self.program, facts, self.summary)
 
+    @property
+    def sensors(self) -> Sensors:
+        """What sensors would have measured: ``imu(link)``, ``contact_wrench(link)``, ``joint_force(joint)``.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file.
+        """
+        if self.program is None or self.carried is None:
+            raise RobokitError("sensors: a file has not what they need; ask them before .save")
+        tau = np.zeros_like(self.v) if self.tau is None else self.tau
+        rows = [self.q, self.v, tau, self.carried, *self.given]
+        return Sensors(self.program, self.summary["dt"], rows, lambda: self.contacts)
+
     @cached_attribute
     def loop_forces(self) -> dict[str, np.ndarray]:
         """The wrench [N m; N] of each loop joint on its successor link in the step after each state, (T, 6).
@@ -225,6 +239,8 @@ class Trajectory:
             shares = [f"{name} {100 * share:.2g} %" for name, share in list(s["saturated"].items())[:2]]
             more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
             say("saturated", f"{', '.join(shares)}{more} of the time")
+        if s.get("estimate"):
+            say("estimate", s["estimate"]["words"])
         if s.get("default_damping"):
             joints = f"{s.get('default_damping_joints', 0)} joints that have none"
             amount = s["default_damping"]
