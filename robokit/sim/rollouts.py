@@ -34,7 +34,7 @@ from robokit.sim.run_arguments import (
 )
 from robokit.sim.run_inputs import RunInputs
 from robokit.sim.run_results import Records, limited_times, trajectory_of
-from robokit.sim.run_warnings import warn_of_rows
+from robokit.sim.run_warnings import warn_of_length, warn_of_rows
 from robokit.sim.step import ledger
 from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.step_kernel import Program
@@ -289,6 +289,7 @@ def rollout(
     started = time.perf_counter()
     batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given)
     compiled = time.perf_counter()
+    warn_of_length(program.kernel(), robot.name)
     interrupted = batch.go(threads, progress)
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
