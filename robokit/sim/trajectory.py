@@ -22,12 +22,13 @@ from robokit.sim.events import Event, events_of, from_rows, highlights
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces, loop_forces
 from robokit.sim.replay import StepInputs, facts_of_run
+from robokit.sim.sensors import Sensors
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step_facts import StepFacts
 
 FORMAT = 2
 
-SAVED_STEPS = 20_000
+SAVED_STEPS = 5_000
 """Steps of a run up to which its events are saved even if nobody has asked for them."""
 
 
@@ -171,7 +172,21 @@ class Trajectory:
         if facts is None:
             raise RobokitError("events: the file of this trajectory has none; take .events before .save")
         assert self.program is not None
+        self.__dict__.pop("step_facts", None)  # a long run has many
         return events_of(self.program, facts, self.summary)
+
+    @property
+    def sensors(self) -> Sensors:
+        """What sensors would have measured: ``imu(link)``, ``contact_wrench(link)``, ``joint_force(joint)``.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file.
+        """
+        if self.program is None or self.carried is None:
+            raise RobokitError("sensors: a file has not what they need; ask them before .save")
+        tau = np.zeros_like(self.v) if self.tau is None else self.tau
+        rows = [self.q, self.v, tau, self.carried, *self.given]
+        return Sensors(self.program, self.summary["dt"], rows, lambda: self.contacts)
 
     @cached_attribute
     def loop_forces(self) -> dict[str, np.ndarray]:
@@ -226,6 +241,8 @@ class Trajectory:
             shares = [f"{name} {100 * share:.2g} %" for name, share in list(s["saturated"].items())[:2]]
             more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
             say("saturated", f"{', '.join(shares)}{more} of the time")
+        if s.get("estimate"):
+            say("estimate", s["estimate"]["words"])
         if s.get("default_damping"):
             joints = f"{s.get('default_damping_joints', 0)} joints that have none"
             amount = s["default_damping"]
