@@ -105,6 +105,9 @@ def make_parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--seed", type=_seed, metavar="N", default=0, help="of the random start; default: %(default)s"
         )
+        sub.add_argument(
+            "--self-collision", action="store_true", help="keep the bodies of the robot apart from each other"
+        )
         sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page; default: %(default)s")
         sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
         sub.add_argument("--no-open", action="store_true", help="only write the page")

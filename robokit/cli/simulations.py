@@ -111,6 +111,7 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
             duration=arguments.duration,
             dt=arguments.dt,
             ground=ground,
+            self_collision=arguments.self_collision,
             progress=sys.stderr is not None and sys.stderr.isatty(),
         )
     except rk.SimulationError as error:

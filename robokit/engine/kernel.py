@@ -238,6 +238,11 @@ class Kernel:
         return self._maker.guarded()
 
     @property
+    def refused(self) -> str | None:
+        """Why the text runs on plain numbers; None as long as there is machine code, or may be."""
+        return self._maker.refused
+
+    @property
     def flops(self) -> int:
         """Additions, multiplications, divisions and square roots per state."""
         return flops(self._maker.counts())

@@ -33,11 +33,11 @@ from robokit.forks import at_fork
 
 _log = logging.getLogger(__name__)
 
-NODE_BUDGET = 700_000
+NODE_BUDGET = 1_400_000
 """Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
 
-CODE_BUDGET = 250_000
-"""Operations that are compiled at most, those of repeated iterations counted once."""
+CODE_BUDGET = 600_000
+"""Operations that are compiled at most, those of repeated iterations counted once: a minute or so."""
 
 LONG = 60_000
 """Operations from which on a straight line is so slow to compile that another recording is tried."""

@@ -9,6 +9,8 @@ rollout_forces  joint forces of a rollout
 rollout_energy  rows of a rollout whose energy has grown without a cause
 iterated_steps  steps that are iterated until their contacts have settled
 acceleration    Anderson's acceleration of that iteration
+half_step       how far a run can be trusted: the same with half the step
+row_ledgers     the ledgers of the rows of a rollout at its end
 run_arguments   what simulate and rollout make of their arguments, and which they refuse
 run_warnings    warnings about a run's result
 default_step    the time step where none is given
@@ -24,6 +26,7 @@ collide/        which bodies can touch each other, and their shapes as capsules
 replay          the steps of a run between its records
 step_facts      what happens in single steps: contacts, stops, limits of actuators
 events          Event: contacts, impacts, sliding, limits, rest, with time and size
+sensors         what sensors would have measured: IMU, contact wrench, joint force
 contact_points  contact points from collision shapes
 contact_shapes  points that lie or move on a shape: corners, balls, the lowest of several corners, rims
 contact_patches which corners of a hull share a contact point

@@ -21,9 +21,6 @@ SAMPLES = 96
 BLEND = 0.25
 """Height over the lowest corner up to which others count, relative to the error."""
 
-MORE = 3
-"""Points that a hull has besides where the ground is not a plane."""
-
 THICK = 10.0
 """Corners share a point only if they are never both this near the ground, relative to the error."""
 
@@ -108,14 +105,14 @@ def shapes_of(
         error: of the surface that touches [m].
         plane: whether the ground is a plane: shapes inside the others are left out, and corners that cannot
             touch together share a point. If not, corners near each other do.
-        most: points of the hulls of a link at most, and MORE where the ground is not a plane.
+        most: points of the hulls of a link at most.
     """
     surface = surface.with_rims(error)
     if plane:
         surface = surface.on_the_hull()
     found = shared(surface.exact, error) if plane else list(surface.exact)
     for link, corners, radius in surface.points(error):
-        groups = patches(corners, error, most) if plane else neighbourhoods(corners, most + MORE)
+        groups = patches(corners, error, most) if plane else neighbourhoods(corners, most)
         for group in groups:
             places = tuple((float(x), float(y), float(z)) for x, y, z in corners[group])
             shape: ContactShape = Ball(places[0], radius)

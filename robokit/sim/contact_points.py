@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -119,15 +120,24 @@ def contact_points(
     return robot.derived.get(key, lambda: _contact_points(robot, max_points, shape_error, plane))
 
 
-def extent(robot: Robot, points: ContactPoints) -> float:
-    """Half the longest edge of a box around the points in the neutral configuration [m]; 0 of none."""
+def extent(robot: Robot, points: ContactPoints) -> Any:
+    """Half the longest edge of a box around the points in the neutral configuration [m]; 0 of none.
+
+    (B,) where points move with the inertias of a robot with samples.
+    """
     if not len(points):
         return 0.0
     X0 = forward_kinematics(robot.tree, robot.split_q(robot.neutral().tolist()))
-    balls = [(i, *ball) for i, shape in zip(points.body, points.shape, strict=True) for ball in _balls(shape)]
-    at = np.array([list(X0[i].point(Vector3(*place))) for i, place, _ in balls], float)
-    margin = np.array([radius for *_, radius in balls], float)[:, None]
-    return float(0.5 * ((at + margin).max(axis=0) - (at - margin).min(axis=0)).max())
+    low, high = [], []
+    for m, (i, shape) in enumerate(zip(points.body, points.shape, strict=True)):
+        for place, radius in _balls(shape):
+            moved = np.moveaxis(points.position[..., m, :], -1, 0) if points.of_inertia[m] else place
+            at = np.stack(np.broadcast_arrays(*X0[i].point(Vector3(*moved))))
+            low.append(at - radius)
+            high.append(at + radius)
+    lengths = np.max(np.broadcast_arrays(*high), axis=0) - np.min(np.broadcast_arrays(*low), axis=0)
+    half = 0.5 * lengths.max(axis=0)
+    return half if half.ndim else float(half)
 
 
 def _balls(shape: ContactShape) -> list[tuple[Point, float]]:

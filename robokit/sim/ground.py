@@ -193,15 +193,15 @@ class Ground:
             return replace(self, friction={link: _of_row(x, k) for link, x in mu.items()})
         return replace(self, friction=_of_row(mu, k))
 
-    def gains(self, robot: Robot, size: float = math.inf) -> tuple[Any, Any]:
+    def gains(self, robot: Robot, size: Any = math.inf) -> tuple[Any, Any]:
         """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples.
 
         Args:
             robot: the robot.
-            size: radius of what can touch [m].
+            size: radius of what can touch [m], a number or (B,).
         """
-        sink = self.sink or min(DEEPEST, size * SHARE)
-        time = self.time or 2.0 * math.sqrt(sink / STANDARD)
+        sink = self.sink or np.minimum(DEEPEST, size * SHARE)
+        time = self.time or 2.0 * np.sqrt(sink / STANDARD)
         k = weight(robot) / sink
         return k, k * time
 

@@ -51,7 +51,8 @@ def energies(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
         rows = robot.split_q(qs)
         return [kinetic_energy(tree, rows, robot.split_v(vs)), potential_energy(tree, rows)]
 
-    both = in_blocks(text, 2, q, v)
+    # Masses of one's own: a row for each.
+    both = in_blocks(text, 2, q, v, block=BLOCK if robot.samples is None else len(q))
     return both[:, 0], both[:, 1]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from robokit.errors import ShapeError
 from robokit.sim.iterated_steps import stepper
 from robokit.sim.recorded import BLOCK
 from robokit.sim.step.step_kernel import Program
@@ -96,7 +97,13 @@ class Replay:
                 tau, given = self.inputs.at(step)
                 yield (q, v, tau, carried, *given)
                 more = [*(x.astype(real) for x in given), *tables]
-                q, v, _, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
+                try:
+                    q, v, _, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
+                except (
+                    ShapeError,
+                    ArithmeticError,
+                ):  # not finite, as the records are: these are not their steps
+                    self.error = np.inf
             off = [np.abs(a - b[k + 1]).max(initial=0.0) for a, b in zip((q, v), self.records, strict=False)]
             self.error = max(self.error, *(float(x) for x in off))
 

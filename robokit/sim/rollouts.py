@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import whole_number
+from robokit.derived import cached_attribute
 from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.builder_arguments import not_a_robot
@@ -23,6 +24,7 @@ from robokit.sim.joint_values import with_rotors
 from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_batch import Batch, check_room
 from robokit.sim.rollout_forces import controls
+from robokit.sim.row_ledgers import RowLedgers
 from robokit.sim.run_arguments import (
     MOST_STEPS,
     check_angles,
@@ -33,7 +35,7 @@ from robokit.sim.run_arguments import (
 )
 from robokit.sim.run_inputs import RunInputs
 from robokit.sim.run_results import Records, limited_times, trajectory_of
-from robokit.sim.run_warnings import warn_of_rows
+from robokit.sim.run_warnings import warn_of_length, warn_of_rows
 from robokit.sim.step import ledger
 from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.step_kernel import Program
@@ -78,11 +80,40 @@ class Rollout:
     program: Program | None = field(default=None, repr=False)
     marks: Sequence[int] = field(default=(), repr=False)
     given: Sequence[np.ndarray] = field(default=(), repr=False)
+    ledgers: RowLedgers | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         T, B, _ = self.q.shape
         lost = f", {len(self.failed)} failed" if len(self.failed) else ""
         return f"<Rollout of {self.robot.name!r}: {B} rows, {T} states, 0 to {self.t[-1]:g} s{lost}>"
+
+    @cached_attribute
+    def energy_balance(self) -> np.ndarray:
+        """(B,) energy that each row has gained without a cause [J]: of mechanical + dissipated - work.
+
+        It is the error of the time steps, and, in single precision, of rounding. NaN in a row that failed.
+        """
+        return self._ledgers.energy_balance()
+
+    @property
+    def deepest(self) -> np.ndarray:
+        """(B,) deepest penetration of each row into the ground so far [m]; NaN in a row that failed."""
+        return self._ledgers.entry("depth")
+
+    @property
+    def pulled(self) -> np.ndarray:
+        """(B,) impulse of contact points that pulls, as a share of that which presses; NaN likewise."""
+        return self._ledgers.share("pulled")
+
+    @property
+    def outside(self) -> np.ndarray:
+        """(B,) the same of what lies outside Coulomb's cone."""
+        return self._ledgers.share("outside")
+
+    @property
+    def _ledgers(self) -> RowLedgers:
+        assert self.ledgers is not None
+        return self.ledgers
 
     def trajectory(self, row: int) -> Trajectory:
         """One row with energies, momentum and contacts; a row that failed, up to its last finite state.
@@ -263,6 +294,7 @@ def rollout(
     started = time.perf_counter()
     batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given)
     compiled = time.perf_counter()
+    warn_of_length(program.kernel(), robot.name)
     interrupted = batch.go(threads, progress)
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()
@@ -303,6 +335,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
     found = Rollout(
         t, batch.q[:n], batch.v[:n], force, failed, batch.dt * batch.failed_at[failed], program.robot,
         tau, program.ground, program=program, marks=marks, given=batch.arrays[6:],
+        ledgers=_ledgers(batch),
     )  # fmt: skip
     found.summary = {
         "robot": program.robot.name,
@@ -328,6 +361,15 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
             "contact_residual_mean": _finite(change / np.maximum(1, batch.reached), np.mean),
         }
     return found
+
+
+def _ledgers(batch: Batch) -> RowLedgers:
+    """Those of the rows at the end; NaN where Ctrl-C found a row beyond the others."""
+    n = batch.finished
+    ends = [x[[0, n - 1]].astype(np.float64) for x in (batch.q, batch.v)]
+    entries = batch.ledger.copy()
+    entries[batch.reached != batch.marks[n - 1]] = np.nan
+    return RowLedgers(batch.program, ends[0], ends[1], entries)
 
 
 def _finite(x: np.ndarray, summary: Callable[[np.ndarray], Any]) -> float:

@@ -18,6 +18,7 @@ from robokit.sim.recorded import first_carried
 from robokit.sim.run_arguments import numbers
 from robokit.sim.run_inputs import RunInputs
 from robokit.sim.run_results import Records, trajectory_of
+from robokit.sim.run_warnings import warn_of_length
 from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
@@ -104,6 +105,7 @@ class Run:
             started = time.perf_counter()
             self._compile()
             self.compile_seconds = time.perf_counter() - started
+            warn_of_length(self.kernel, self.program.robot.name)
             # A warning of NumPy says less than the error that follows a state that is not finite.
             with np.errstate(all="ignore"):
                 self._take(steps, bar)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.engine import Kernel
+
 DEEP = 0.01
 """A point deeper than this is worth a warning [m]."""
 
@@ -15,6 +17,16 @@ UNSETTLED = 0.05
 
 UNBALANCED = 0.1
 """An energy error above this share of the energy that moved is worth a warning."""
+
+
+def warn_of_length(kernel: Kernel, name: str) -> None:
+    """Warn of a step that is too long to compile, before it is taken."""
+    if kernel.refused is not None and "operations" in kernel.refused:
+        warnings.warn(
+            f"robot {name!r}: the step runs in plain Python, thousands of times slower ({kernel.refused}); "
+            "self_collision=False, Ground(sweeps=2) or a larger Ground(shape_error=...) make it shorter",
+            stacklevel=4,
+        )
 
 
 def warn_of(s: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.closing import closed_start
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
+from robokit.sim.half_step import compare, with_rows_twice
 from robokit.sim.joint_values import with_rotors
 from robokit.sim.pushes import pushes_of
 from robokit.sim.run_arguments import (
@@ -48,6 +49,7 @@ def simulate(
     pushes: Any = None,
     self_collision: CollisionPairs | bool | None = None,
     accuracy: float | None = None,
+    estimate: bool = False,
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
@@ -72,8 +74,9 @@ def simulate(
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always.
-        joint_damping: for joints whose description has none [N m s/rad | N s/m]; by default 0.1 with a
-            ground and none without. ``summary["default_damping"]`` says what was used.
+        joint_damping: for joints whose description has none [N m s/rad | N s/m]; by default, with a ground,
+            what stops the joint within 1 s (the inertia that it carries over 1 s), and none without a
+            ground. ``summary["default_damping"]`` says what was used.
         progress: show a progress bar.
         actuators: ``rk.Torque(...)``, ``rk.PD(...)``, ``rk.Velocity(...)``, or a list of these. Joint forces
             of the controller on a driven joint are added to its actuator's, within its limits.
@@ -83,6 +86,9 @@ def simulate(
             ``rk.collision_pairs(robot)``, or such pairs after an edit. ``summary["self_collision_pairs"]``
             says how many act. Bodies are capsules for this.
         accuracy: that of the ground, for this run [m/s]: every step is iterated until it has settled to it.
+        estimate: take the whole run once more with half the step, and report in ``summary["estimate"]`` and
+            :meth:`Trajectory.report` what that changes: see robokit.sim.half_step. Controllers and targets
+            that are functions are called again, from the start and twice as often.
 
     Returns:
         the trajectory.
@@ -90,7 +96,7 @@ def simulate(
     Raises:
         ShapeError: an argument of the wrong shape or content, a start deep inside the ground, or one
             whose loops cannot be closed.
-        WrongType: robot is no Robot, or controller is not callable.
+        WrongType: robot is no Robot, controller is not callable, or estimate is neither True nor False.
         UnknownName: no such integrator, or a joint or link that is not there.
         SingularInertia: a joint moves no inertia; the error names it.
         SimulationError: the state is no longer finite, the energy has grown without a cause (see
@@ -105,6 +111,8 @@ def simulate(
         raise not_a_robot(robot)
     if controller is not None and not callable(controller):
         raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
+    if not isinstance(estimate, bool):
+        raise WrongType("estimate", estimate, "True or False")
     if gravity is not None:
         robot = robot.with_gravity(gravity)
     if robot.samples is not None:
@@ -134,16 +142,26 @@ def simulate(
         check_start(robot, q, program.points, program.ground)
 
     base = controller is not None and floats(robot.tree)
-    inputs = RunInputs(moving, drives, pushes_of(pushes), setup.dt, setup.steps, q[None], 1, base)
-    if inputs.outside.rows is not None:
-        raise ShapeError("pushes: a simulation takes one wrench a push; rk.rollout takes one a row")
-    program = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
-    run = Run(program, q, v, setup.dt, setup.every, controller, inputs)
-    run.go(setup.steps, progress)
+    acting = pushes_of(pushes)
+
+    def once(dt: float, steps: int, every: int, drives: Sequence[Actuator]) -> Run:
+        inputs = RunInputs(moving, drives, acting, dt, steps, q[None], 1, base)
+        if inputs.outside.rows is not None:
+            raise ShapeError("pushes: a simulation takes one wrench a push; rk.rollout takes one a row")
+        fitted = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
+        run = Run(fitted, q, v, dt, every, controller, inputs)
+        run.go(steps, progress)
+        return run
+
+    run = once(setup.dt, setup.steps, setup.every, drives)
     trajectory = run.trajectory()
     trajectory.robot = robot
     trajectory.summary |= setup.summary | closing
     if run.stop is not None:
         raise SimulationError(str(run.stop), trajectory) from run.stop.cause
+    if estimate and not run.interrupted:
+        twice = with_rows_twice(drives, setup.steps)
+        finer = once(0.5 * setup.dt, 2 * setup.steps, 2 * setup.every, twice)
+        trajectory.summary["estimate"] = compare(trajectory, finer.trajectory())
     warn_of(trajectory.summary)
     return trajectory

@@ -22,12 +22,13 @@ from robokit.sim.events import Event, events_of, from_rows, highlights
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces, loop_forces
 from robokit.sim.replay import StepInputs, facts_of_run
+from robokit.sim.sensors import Sensors
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step_facts import StepFacts
 
 FORMAT = 2
 
-SAVED_STEPS = 20_000
+SAVED_STEPS = 5_000
 """Steps of a run up to which its events are saved even if nobody has asked for them."""
 
 
@@ -171,7 +172,21 @@ class Trajectory:
         if facts is None:
             raise RobokitError("events: the file of this trajectory has none; take .events before .save")
         assert self.program is not None
+        self.__dict__.pop("step_facts", None)  # a long run has many
         return events_of(self.program, facts, self.summary)
+
+    @property
+    def sensors(self) -> Sensors:
+        """What sensors would have measured: ``imu(link)``, ``contact_wrench(link)``, ``joint_force(joint)``.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file.
+        """
+        if self.program is None or self.carried is None:
+            raise RobokitError("sensors: a file has not what they need; ask them before .save")
+        tau = np.zeros_like(self.v) if self.tau is None else self.tau
+        rows = [self.q, self.v, tau, self.carried, *self.given]
+        return Sensors(self.program, self.summary["dt"], rows, lambda: self.contacts)
 
     @cached_attribute
     def loop_forces(self) -> dict[str, np.ndarray]:
@@ -207,17 +222,18 @@ class Trajectory:
         say("energy", f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end, "
             f"{e.dissipated[-1]:.4g} J dissipated")  # fmt: skip
         say("balance", f"energy {s.get('energy_balance', math.nan):.2e} J" + self._momentum_words())
-        if s.get("momentum_corrected_linear") is not None:
-            linear, angular = (s[f"momentum_corrected_{k}"] for k in ("linear", "angular"))
-            say("corrected", f"{linear:.2e} N s and {angular:.2e} N m s missed by the steps, summed")
+        corrected = self._corrected_words()
+        if corrected:
+            say("corrected", f"{corrected}, summed over the steps")
         if "loop_gap" in s:
             say("loops", f"closed to {s['loop_gap']:.2g} m")
         if self.ground is not None:
             fz, deepest = self.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
-            say(
-                "contact",
-                f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm",
-            )
+            say("contact", f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm")
+            if s.get("shape_error"):
+                say("shapes", f"meshes touch within {1e3 * s['shape_error']:.2g} mm of their hulls")
+        if s.get("self_collision_pairs"):
+            say("bodies", f"{s['self_collision_pairs']} pairs of them are kept apart")
         if "events" in self.__dict__:
             for label, event in highlights(self.events):
                 say(label, f"{event.time:.4g} s: {event.subject} {event.text}")
@@ -225,6 +241,8 @@ class Trajectory:
             shares = [f"{name} {100 * share:.2g} %" for name, share in list(s["saturated"].items())[:2]]
             more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
             say("saturated", f"{', '.join(shares)}{more} of the time")
+        if s.get("estimate"):
+            say("estimate", s["estimate"]["words"])
         if s.get("default_damping"):
             joints = f"{s.get('default_damping_joints', 0)} joints that have none"
             amount = s["default_damping"]
@@ -237,6 +255,15 @@ class Trajectory:
             return ""
         linear, angular = (self.summary[f"momentum_balance_{k}"] for k in ("linear", "angular"))
         return f", momentum {linear:.2e} N s and {angular:.2e} N m s"
+
+    def _corrected_words(self) -> str:
+        """What the steps missed and was corrected, "" where nothing is."""
+        units = {
+            "energy_corrected": "J",
+            "momentum_corrected_linear": "N s",
+            "momentum_corrected_angular": "N m s",
+        }
+        return ", ".join(f"{self.summary[k]:.2e} {unit}" for k, unit in units.items() if k in self.summary)
 
     # ---- files ---------------------------------------------------------------------------------
 

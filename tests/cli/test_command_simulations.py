@@ -30,7 +30,7 @@ def run(capsys, *argv):
     "argv",
     [
         ("fall", "--dt", "1"),
-        ("fall", "chain", "--dt", "1e-3", "--duration", "1"),
+        ("fall", "chain", "--dt", "1e-2", "--duration", "1"),
         ("simulate", "double_pendulum", "--dt", "2", "--duration", "1000"),
     ],
     ids=" ".join,

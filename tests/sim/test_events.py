@@ -9,6 +9,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
+from robokit.model import Mimic, ModelBuilder, Placement, Shape, Sphere
 
 DT = 1e-3
 
@@ -127,3 +128,43 @@ def test_forces_of_links_add_up_to_that_of_the_ground():
     np.testing.assert_allclose(run.contact_forces[link][:-1], run.contact_force[1:], atol=1e-9)
     assert np.abs(run.contact_force).max() > 10.0
     assert rk.simulate(m.pendulum(), duration=0.01).contact_forces == {}
+
+
+def test_links_that_collide_exchange_the_impulse_of_their_restitution():
+    builder, masses, restitution = ModelBuilder("sliders").link("rail"), (1.0, 2.0), 0.3
+    for k, mass in enumerate(masses):
+        builder.link(f"ball{k}", mass, inertia=np.eye(3) * 0.01, collisions=(Shape(Sphere(0.1)),))
+        place = Placement(position=np.array([0.5 * k, 0.0, 0.0]))
+        builder.joint(f"slide{k}", "prismatic", "rail", f"ball{k}", place, axis=(1, 0, 0))
+    robot = builder.build("fixed").with_gravity((0, 0, 0))
+    pairs = rk.collision_pairs(robot).with_law(restitution=restitution)
+    run = rk.simulate(robot, v0=[1.0, -0.5], duration=0.4, dt=DT, self_collision=pairs)
+    met = of_kind(run, "collision")
+    assert {event.subject for event in met} == {"ball0", "ball1"} and len(met) == 2
+    for event in met:
+        assert event.time == pytest.approx(0.3 / 1.5, abs=2 * DT)
+        assert event.size == pytest.approx(2.0 / 3.0 * (1.0 + restitution) * 1.5, rel=0.005)
+
+
+@pytest.mark.parametrize("every", [1, 400])
+def test_what_a_step_cannot_repeat_is_said_and_does_not_stop(every):
+    run = tumbling(every)
+    run.v[-1] = 1e3
+    with pytest.warns(UserWarning, match="off by"):
+        assert run.events[0].kind == "first contact"
+
+
+def test_a_coupled_joint_reaches_its_limit_under_its_own_name():
+    builder = ModelBuilder("gripper").link("palm")
+    for finger in ("left", "right"):
+        builder.link(finger, 1.0, com=(0.2, 0.0, 0.0), inertia=np.eye(3) * 0.01)
+    builder.joint("lead", "revolute", "palm", "left", axis=(0, 0, 1), lower=-2.0, upper=2.0)
+    builder.joint(
+        "follow", "revolute", "palm", "right", axis=(0, 0, 1), lower=-0.4, upper=0.4, mimic=Mimic("lead", 2.0)
+    )
+    run = rk.simulate(
+        rk.model.couple(builder.build("fixed")), v0=[1.0], duration=0.4, dt=DT, joint_damping=0.0
+    )
+    reached = of_kind(run, "limit")[0]
+    assert reached.subject == "follow" and reached.time == pytest.approx(0.4 / 2.0, abs=DT)
+    assert reached.size == pytest.approx(2.0, rel=1e-3)

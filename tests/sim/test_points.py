@@ -92,8 +92,8 @@ def test_mesh_hull_is_thinned_and_missing_mesh_falls_back(tmp_path):
     coarse = contact_points(_robot(collisions=(Shape(mesh),)), shape_error=4e-2)
     assert sum(len(shape.corners) for shape in coarse.shape) < len(corners) / 4
     uneven = contact_points(_robot(collisions=(Shape(mesh),)), None, 5e-3, plane=False).shape
-    assert len(uneven) == 8 and sorted(c for s in uneven for c in s.corners) == sorted(map(tuple, corners))
-    assert all(np.ptp(shape.corners, axis=0).max() < 1.5 for shape in uneven)  # no two opposite sides
+    assert len(uneven) == 5 and sorted(c for s in uneven for c in s.corners) == sorted(map(tuple, corners))
+    assert all(np.ptp(shape.corners, axis=0).max() < 1.9 for shape in uneven)  # no two opposite sides
     missing = (Shape(Mesh("gone.stl")),)
     with pytest.warns(UserWarning, match="'a'"):
         box = contact_points(_robot(collisions=missing))

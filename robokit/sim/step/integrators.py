@@ -2,7 +2,7 @@
 
     name      order  sweeps  for
     contact     2       3    falls: contact, limits, damping and friction in implicit sweeps
-    euler       2       2    the same without a ground
+    euler       2       3    the same without a ground
     midpoint    2       2    long passive motion at little cost
     rkmk4       4       4    passive motion, the default without a ground
     energy_momentum 4   4    the same; its energy is kept, too (energy_momentum.py)
