@@ -38,7 +38,15 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("height_field", "solids", "rollout_forces", "run_warnings", "default_step", "trajectory_file"),
+        (
+            "height_field",
+            "solids",
+            "rollout_forces",
+            "run_warnings",
+            "default_step",
+            "trajectory_file",
+            "acceleration",
+        ),
         ("ground", "saved_robot", "contact_shapes", "contact_patches"),
         ("body_surface", "closing"),
         (
@@ -51,7 +59,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "pushes",
         ),
         ("keyframes", "step"),
-        ("joint_values", "signals"),
+        ("joint_values", "signals", "iterated_steps"),
         ("driven_joints", "recorded"),
         ("ground_gaps", "step_facts"),
         ("events", "replay", "sensors"),

@@ -132,6 +132,12 @@ class IteratedSteps:
         self.program, self.accuracy = program, program.ground.accuracy
         self.parts, self.tally, self.taken = Parts(program), Tally(), 0
 
+    @property
+    def refused(self) -> str | None:
+        """Why there is no machine code, as of :class:`robokit.engine.Kernel`."""
+        parts = self.parts.begin, self.parts.again, self.parts.finish
+        return next((kernel.refused for kernel in parts if kernel.refused is not None), None)
+
     def restart(self) -> None:
         """Count from here."""
         self.tally, self.taken = Tally(), 0

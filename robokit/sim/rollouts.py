@@ -294,7 +294,7 @@ def rollout(
     started = time.perf_counter()
     batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given)
     compiled = time.perf_counter()
-    warn_of_length(program.kernel(), robot.name)
+    warn_of_length(batch.stepper.refused, robot.name)
     interrupted = batch.go(threads, progress)
     seconds = time.perf_counter() - compiled
     lost = batch.drop_excess()

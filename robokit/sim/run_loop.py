@@ -105,7 +105,7 @@ class Run:
             started = time.perf_counter()
             self._compile()
             self.compile_seconds = time.perf_counter() - started
-            warn_of_length(self.kernel, self.program.robot.name)
+            warn_of_length(self.kernel.refused, self.program.robot.name)
             # A warning of NumPy says less than the error that follows a state that is not finite.
             with np.errstate(all="ignore"):
                 self._take(steps, bar)
@@ -117,7 +117,8 @@ class Run:
     def _compile(self) -> None:
         """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
         self.kernel.iterate(*self._arguments(), steps=0)
-        if self.controlled or self.given or self.every < ITERATED:
+        iterated = isinstance(self.kernel, IteratedSteps)
+        if iterated or self.controlled or self.given or self.every < ITERATED:
             with np.errstate(all="ignore"), contextlib.suppress(ShapeError, ArithmeticError):
                 self.kernel(*self._arguments())
         if isinstance(self.kernel, IteratedSteps):

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine import Kernel
-
 DEEP = 0.01
 """A point deeper than this is worth a warning [m]."""
 
@@ -19,11 +17,11 @@ UNBALANCED = 0.1
 """An energy error above this share of the energy that moved is worth a warning."""
 
 
-def warn_of_length(kernel: Kernel, name: str) -> None:
+def warn_of_length(refused: str | None, name: str) -> None:
     """Warn of a step that is too long to compile, before it is taken."""
-    if kernel.refused is not None and "operations" in kernel.refused:
+    if refused is not None and "operations" in refused:
         warnings.warn(
-            f"robot {name!r}: the step runs in plain Python, thousands of times slower ({kernel.refused}); "
+            f"robot {name!r}: the step runs in plain Python, thousands of times slower ({refused}); "
             "self_collision=False, Ground(sweeps=2) or a larger Ground(shape_error=...) make it shorter",
             stacklevel=4,
         )
