@@ -81,7 +81,7 @@ def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) ->
         summary: of the run.
     """
     name, subjects, units = program.robot.name, Subjects.of(program), {}
-    for one in program.robot.joints:
+    for one in program.robot.body_joints:
         units[one.name] = ("m/s", "N") if one.kind == "prismatic" else ("rad/s", "N m")
     find = _Finder(facts, summary["dt"])
     found: list[Event] = []

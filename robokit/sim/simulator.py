@@ -73,8 +73,9 @@ def simulate(
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always.
-        joint_damping: for joints whose description has none [N m s/rad | N s/m]; by default 0.1 with a
-            ground and none without. ``summary["default_damping"]`` says what was used.
+        joint_damping: for joints whose description has none [N m s/rad | N s/m]; by default, with a ground,
+            what stops the joint within 1 s (the inertia that it carries over 1 s), and none without a
+            ground. ``summary["default_damping"]`` says what was used.
         progress: show a progress bar.
         actuators: ``rk.Torque(...)``, ``rk.PD(...)``, ``rk.Velocity(...)``, or a list of these. Joint forces
             of the controller on a driven joint are added to its actuator's, within its limits.

@@ -84,7 +84,7 @@ class Subjects:
     def of(program: Program) -> Subjects:
         """Those of a program."""
         robot, points = program.robot, program.points
-        names = {joint.body: joint.name for joint in robot.joints}
+        names = {joint.body: joint.name for joint in robot.body_joints}
         joints = [(names[i], i) for i, stop in enumerate(program.joints.stop) if stop is not None]
         driven = [
             (names[d.body], d.body, k)

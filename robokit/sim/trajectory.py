@@ -222,17 +222,18 @@ class Trajectory:
         say("energy", f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end, "
             f"{e.dissipated[-1]:.4g} J dissipated")  # fmt: skip
         say("balance", f"energy {s.get('energy_balance', math.nan):.2e} J" + self._momentum_words())
-        if s.get("momentum_corrected_linear") is not None:
-            linear, angular = (s[f"momentum_corrected_{k}"] for k in ("linear", "angular"))
-            say("corrected", f"{linear:.2e} N s and {angular:.2e} N m s missed by the steps, summed")
+        corrected = self._corrected_words()
+        if corrected:
+            say("corrected", f"{corrected}, summed over the steps")
         if "loop_gap" in s:
             say("loops", f"closed to {s['loop_gap']:.2g} m")
         if self.ground is not None:
             fz, deepest = self.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
-            say(
-                "contact",
-                f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm",
-            )
+            say("contact", f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm")
+            if s.get("shape_error"):
+                say("shapes", f"meshes touch within {1e3 * s['shape_error']:.2g} mm of their hulls")
+        if s.get("self_collision_pairs"):
+            say("bodies", f"{s['self_collision_pairs']} pairs of them are kept apart")
         if "events" in self.__dict__:
             for label, event in highlights(self.events):
                 say(label, f"{event.time:.4g} s: {event.subject} {event.text}")
@@ -254,6 +255,15 @@ class Trajectory:
             return ""
         linear, angular = (self.summary[f"momentum_balance_{k}"] for k in ("linear", "angular"))
         return f", momentum {linear:.2e} N s and {angular:.2e} N m s"
+
+    def _corrected_words(self) -> str:
+        """What the steps missed and was corrected, "" where nothing is."""
+        units = {
+            "energy_corrected": "J",
+            "momentum_corrected_linear": "N s",
+            "momentum_corrected_angular": "N m s",
+        }
+        return ", ".join(f"{self.summary[k]:.2e} {unit}" for k, unit in units.items() if k in self.summary)
 
     # ---- files ---------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import ModelBuilder, Placement, Shape, Sphere
+from robokit.model import Mimic, ModelBuilder, Placement, Shape, Sphere
 
 DT = 1e-3
 
@@ -152,3 +152,19 @@ def test_what_a_step_cannot_repeat_is_said_and_does_not_stop(every):
     run.v[-1] = 1e3
     with pytest.warns(UserWarning, match="off by"):
         assert run.events[0].kind == "first contact"
+
+
+def test_a_coupled_joint_reaches_its_limit_under_its_own_name():
+    builder = ModelBuilder("gripper").link("palm")
+    for finger in ("left", "right"):
+        builder.link(finger, 1.0, com=(0.2, 0.0, 0.0), inertia=np.eye(3) * 0.01)
+    builder.joint("lead", "revolute", "palm", "left", axis=(0, 0, 1), lower=-2.0, upper=2.0)
+    builder.joint(
+        "follow", "revolute", "palm", "right", axis=(0, 0, 1), lower=-0.4, upper=0.4, mimic=Mimic("lead", 2.0)
+    )
+    run = rk.simulate(
+        rk.model.couple(builder.build("fixed")), v0=[1.0], duration=0.4, dt=DT, joint_damping=0.0
+    )
+    reached = of_kind(run, "limit")[0]
+    assert reached.subject == "follow" and reached.time == pytest.approx(0.4 / 2.0, abs=DT)
+    assert reached.size == pytest.approx(2.0, rel=1e-3)
