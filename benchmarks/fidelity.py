@@ -138,6 +138,8 @@ def main() -> None:
                 if kept:
                     keep(found["cases"][name], kept)
                 print("\n".join(lines(found["cases"][name])), flush=True)
+                if arguments.manual:  # what is measured is kept, whatever comes
+                    _write(dict(found), None, True)
         except KeyboardInterrupt:
             print("\ninterrupted; what was measured is kept")
     _write(found, arguments.json, arguments.manual)

@@ -2,7 +2,7 @@
 
 table.py        what a case is, and what it finds
 scenes.py       small robots, and robokit's ways to move them
-peer.py         the same robots in MuJoCo, on the same points
+peer.py         the same robots in MuJoCo, with the same shapes
 rest.py         a box on a slope, an arm held by friction, fallen robots
 sliding.py      stopping distance, and the start of sliding
 turning.py      a gimballed rotor, drops of spun robots

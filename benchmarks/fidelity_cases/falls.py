@@ -25,10 +25,15 @@ def starts(name: str, rows: int, high: float = 0.02) -> tuple[rk.Robot, np.ndarr
     return robot, q, v
 
 
-def ours(name: str, rows: int, dt: float, end: float, every: float, sweeps: int = 2) -> np.ndarray:
+def swept(sweeps: int | None) -> rk.Ground:
+    """The ground with so many sweeps a step, None for the default."""
+    return s.ground() if sweeps is None else s.ground(sweeps=sweeps)
+
+
+def ours(name: str, rows: int, dt: float, end: float, every: float, sweeps: int | None = None) -> np.ndarray:
     """States of robokit's falls, (T, B, nq)."""
     robot, q, v = starts(name, rows)
-    ground, every = s.ground(sweeps=sweeps), round(every / dt)
+    ground, every = swept(sweeps), round(every / dt)
     r = s.many(robot, q, v, steps=round(end / dt), dt=dt, ground=ground, record_every=every)
     return r.q
 
@@ -101,7 +106,7 @@ def convergence(look: Look) -> Found:
 
 @case("beside", "Falls", "Fifty random falls beside MuJoCo")
 def beside(look: Look) -> Found:
-    """The same points, joints and limits at 1 ms. Robots start up to 10 cm above the ground, in random poses.
+    """The same shapes, joints and limits at 1 ms. Robots start up to 10 cm above the ground, in random poses.
     Compared with MuJoCo at its defaults and with stiff contacts: the time of the first contact, the centre of
     mass 20, 50 and 200 ms after it, and its height after 4 s. Median and largest of nine in ten.
     """

@@ -10,8 +10,7 @@ import robokit as rk
 from fidelity_cases import scenes as s
 from fidelity_cases.table import Found, Look, case
 from robokit.meshes.hull import hull_corners
-from robokit.model import Cylinder, Mesh
-from robokit.sim.contact_points import primitive_points
+from robokit.model import Box, Capsule, Cylinder, Mesh
 
 ROBOTS = ("g1", "talos", "anymal", "go2", "icub")
 
@@ -63,5 +62,7 @@ def _lowest(geometry, R: np.ndarray, p: np.ndarray) -> float:
         return float(
             p[2] - abs(R[2, 2]) * 0.5 * geometry.length - math.hypot(R[2, 0], R[2, 1]) * geometry.radius
         )
-    points, radius = primitive_points(geometry)
-    return float((points @ R.T + p)[:, 2].min() - radius)
+    if isinstance(geometry, Box):
+        return float(p[2] - 0.5 * np.abs(R[2]) @ np.array(geometry.size))
+    half = 0.5 * geometry.length * abs(R[2, 2]) if isinstance(geometry, Capsule) else 0.0
+    return float(p[2] - half - geometry.radius)

@@ -1,9 +1,9 @@
-"""The same robots in MuJoCo, on the same contact points.
+"""The same robots in MuJoCo, with the same shapes.
 
-Each contact point of robokit is a small ball (or a ball of its radius) on a plane; limits and damping of the
-joints are the same, self-collision is off, and ``compiler.degree`` too, so that limits are in radians.
-"stiff" has contacts with a time constant of 2 ms, the least that 1 ms allows (solref), elliptic cones and
-impratio 100, which MuJoCo's manual recommends against slip.
+MuJoCo gets the collision shapes themselves (of meshes it takes the hull); limits and damping of the joints
+are the same, self-collision is off, and ``compiler.degree`` too, so that limits are in radians. "stiff" has
+contacts with a time constant of 2 ms, the least that 1 ms allows (solref), elliptic cones and impratio 100,
+which MuJoCo's manual recommends against slip.
 """
 
 from __future__ import annotations
@@ -15,11 +15,6 @@ from mujoco_model import _geometry, _quat, tree_spec
 
 import robokit as rk
 from robokit.interop import MujocoAdapter
-from robokit.sim.contact_points import contact_points
-
-SMALL = 1e-3
-"""Radius of the ball that stands for a point [m]; the plane lies that much lower."""
-
 
 STIFF = 2e-3
 """Time constant of stiff contacts [s]; at least two steps."""
@@ -43,10 +38,8 @@ class Peer:
         dt: float,
         stiff: bool = False,
         friction: float | None = 0.8,
-        shapes: bool = False,
         joint_friction: bool = False,
         bounce: float | None = None,
-        max_points: int = 96,
     ) -> None:
         import mujoco
 
@@ -63,7 +56,7 @@ class Peer:
         if bounce is not None:
             how["solref"] = [-1e5, -bounce]
         if friction is not None:
-            self._ground(spec, robot, how, shapes, max_points)
+            self._ground(spec, robot, how)
         if joint_friction:
             ours = {j.name: j.friction for j in robot.joints}
             for joint in spec.joints:
@@ -71,26 +64,16 @@ class Peer:
         self.mujoco, self.model = mujoco, spec.compile()
         self.data, self.to = mujoco.MjData(self.model), MujocoAdapter(robot, self.model)
 
-    def _ground(self, spec: Any, robot: rk.Robot, how: dict[str, Any], shapes: bool, most: int) -> None:
-        geom = self_mujoco().mjtGeom
-        low = 0.0 if shapes else -SMALL
-        plane = {"type": geom.mjGEOM_PLANE, "size": [0, 0, 1], "pos": [0, 0, low]}
-        spec.worldbody.add_geom(**plane, contype=1, conaffinity=2, **how)
+    def _ground(self, spec: Any, robot: rk.Robot, how: dict[str, Any]) -> None:
+        plane = self_mujoco().mjtGeom.mjGEOM_PLANE
+        spec.worldbody.add_geom(type=plane, size=[0, 0, 1], contype=1, conaffinity=2, **how)
         bodies = {body.name: body for body in spec.bodies}
-        if shapes:
-            pairs = [(link, shape) for link in robot.links for shape in link.collisions]
-            for k, (link, shape) in enumerate(pairs):
-                at = link.placement @ shape.placement
-                bodies[robot.body_name(link.body)].add_geom(
-                    pos=at.position, quat=_quat(at.rotation), contype=2, conaffinity=1, mass=0, **how,
-                    **_geometry(spec, shape.geometry, f"mesh{k}"),
-                )  # fmt: skip
-            return
-        points = contact_points(robot, most)
-        for i, p, r in zip(points.body, points.position, points.radius, strict=True):
-            bodies[robot.body_name(int(i))].add_geom(
-                type=geom.mjGEOM_SPHERE, size=[float(r) + SMALL, 0, 0], pos=p, contype=2, conaffinity=1,
-                mass=0, **how,
+        pairs = [(link, shape) for link in robot.links for shape in link.collisions]
+        for k, (link, shape) in enumerate(pairs):
+            at = link.placement @ shape.placement
+            bodies[robot.body_name(link.body)].add_geom(
+                pos=at.position, quat=_quat(at.rotation), contype=2, conaffinity=1, mass=0, **how,
+                **_geometry(spec, shape.geometry, f"mesh{k}"),
             )  # fmt: skip
 
     def start(self, q: Any, v: Any = None) -> None:

@@ -32,7 +32,7 @@ def rolling(look: Look) -> Found:
                 lines[f"robokit, {speed:g} m/s"] = t.q[:, 4], np.gradient(t.q[:, 4], t.t) / speed
 
             def theirs(stiff: bool, robot=robot, q0=q0, v0=v0, seconds=seconds, speed=speed) -> float:
-                peer = Peer(robot, 1e-3, stiff, 0.8, shapes=True)
+                peer = Peer(robot, 1e-3, stiff, 0.8)
                 peer.start(q0, v0)
                 q, _ = peer.states(round(1e3 * seconds), 10)
                 if not stiff and speed == 1.0:

@@ -12,7 +12,7 @@ import numpy as np
 
 import robokit as rk
 from fidelity_cases import scenes as s
-from fidelity_cases.falls import FINEST, apart, ours, starts, theirs
+from fidelity_cases.falls import FINEST, apart, ours, starts, swept, theirs
 from fidelity_cases.peer import Peer
 from fidelity_cases.table import Found, Look, case
 from robokit.engine.target import llvm
@@ -26,7 +26,7 @@ ROBOTS = (("humanoid", "humanoid"), ("G1", s.G1))
 
 @case("speed", "Speed", "Speed at equal error")
 def speed(look: Look) -> Found:
-    """Falls of half a second on the same points. The median error of the centre of mass at the end of each
+    """Falls of half a second with the same shapes. The median error of the centre of mass at the end of each
     program against its own falls at 1/16 ms says which step robokit may take to be as exact as MuJoCo at 1
     ms (and 2 ms). Counted are simulated seconds a second of processor time: robokit's over MuJoCo's.
     Rollouts are of 128 rows on one thread; single falls record every 5 ms, and their steps are timed.
@@ -98,14 +98,14 @@ def _step_of(errors: dict[float, float], wanted: float) -> float:
     return float(np.exp(np.interp(np.log(wanted), rising + 1e-9 * np.arange(len(steps)), np.log(steps))))
 
 
-def _rollout(robot: rk.Robot, q0: Any, v0: Any, dt: float, sweeps: int = 2) -> Callable[[], float]:
+def _rollout(robot: rk.Robot, q0: Any, v0: Any, dt: float, sweeps: int | None = None) -> Callable[[], float]:
     """A run of 128 rows that returns its simulated time."""
     k = np.arange(128) % len(q0)
     steps = round(END / dt)
     every = max(1, round(5e-3 / dt))
 
     def run() -> float:
-        ground = s.ground(sweeps=sweeps)
+        ground = swept(sweeps)
         s.many(robot, q0[k], v0[k], steps=steps, dt=dt, ground=ground, record_every=every, threads=1)
         return 128 * steps * dt
 
@@ -131,14 +131,14 @@ def _rollout_there(robot: rk.Robot, q0: Any, v0: Any, dt: float, stiff: bool) ->
     return run
 
 
-def _single(robot: rk.Robot, q0: Any, v0: Any, dt: float, sweeps: int = 2) -> Callable[[], float]:
+def _single(robot: rk.Robot, q0: Any, v0: Any, dt: float, sweeps: int | None = None) -> Callable[[], float]:
     """One fall of simulate, with its records, by the processor time that its steps take."""
     turn, processor = iter(range(10**9)), SimpleNamespace(perf_counter=time.process_time)
 
     def run() -> float:
         k = next(turn) % len(q0)
         every = max(1, round(5e-3 / dt))
-        ground, loop.time = s.ground(sweeps=sweeps), processor  # type: ignore[assignment]
+        ground, loop.time = swept(sweeps), processor  # type: ignore[assignment]
         try:
             t = s.fall(robot, q0[k], v0[k], duration=END, dt=dt, ground=ground, record_every=every)
         finally:

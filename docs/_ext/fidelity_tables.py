@@ -1,4 +1,4 @@
-"""What benchmarks/fidelity.py found: `.. fidelity-summary::`; the cases of a topic: `.. fidelity:: Rest`."""
+"""benchmarks/fidelity.py's figures: `.. fidelity-summary::`, `.. fidelity-misses::`, `.. fidelity:: Rest`."""
 
 from __future__ import annotations
 
@@ -72,6 +72,26 @@ class Summary(Generated):
         return [made, "", *table(("case", "", "figures as wanted", "``--case``"), rows)]
 
 
+class Misses(Generated):
+    """All figures that are not as wanted, and what is not possible yet."""
+
+    def rest(self) -> list[str]:
+        """The table, or a sentence."""
+        found = json.loads(self.reads(PLACE).read_text(encoding="utf-8"))
+        rows = []
+        for name, entry in found["cases"].items():
+            for key in ("missing", "failed"):
+                if key in entry:
+                    rows.append([f"``{name}``", entry[key], "", key])
+            for row in entry.get("figures", ()):
+                if row["met"] is False:
+                    unit = f" {row['unit']}" if row["unit"] else ""
+                    rows.append(
+                        [f"``{name}``", row["what"], wanted(row) + unit, number(row["robokit"]) + unit]
+                    )
+        return table(("case", "", "wanted", "robokit"), rows) if rows else ["Nothing.", ""]
+
+
 class Topic(Generated):
     """The cases of one topic: what they are, their figures and pictures."""
 
@@ -103,5 +123,6 @@ class Topic(Generated):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_directive("fidelity-summary", Summary)
+    app.add_directive("fidelity-misses", Misses)
     app.add_directive("fidelity", Topic)
     return {"parallel_read_safe": True}
