@@ -98,7 +98,7 @@ class DenseStep:
             self.J[m] = np.hstack([-skew(x), np.eye(3)]) @ dense.J[name]
         self.phi = self.at[:, 2] - self.ground.height
         u = self.J @ v
-        N = (self.phi < 0.0) * np.maximum(0.0, -self.k * self.phi - self.d * u[:, 2])
+        N = np.maximum(0.0, -self.k * self.phi - self.d * np.maximum(0.0, u[:, 2]))
         e = e + self.dt * u @ ALONG.T
         length = np.linalg.norm(e, axis=1)
         self.e = e * np.minimum(1.0, self.mu * N / self.k / np.maximum(length, 1e-15))[:, None]

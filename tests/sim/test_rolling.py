@@ -76,17 +76,17 @@ def test_a_wheel_is_braked_by_friction_until_it_rolls(wheels):
 @pytest.mark.parametrize("tilt", [0.15, 0.4])
 def test_a_coin_wobbles_at_the_rate_of_eulers_disc(tilt):
     # A thin disc that rolls on its edge with its centre at rest precesses at Omega^2 = 4 g / (R sin(tilt)).
-    # It turns about the diameter through its lowest point.
+    # It turns about the diameter through its lowest point. The error is of first order: 3 to 9 % at 1 ms.
     coin = _wheel(Cylinder(RADIUS, 5e-4), 0.2, RADIUS, 5e-4)
     rate = math.sqrt(4.0 * 9.81 / (RADIUS * math.sin(tilt)))
     q0 = np.array([math.cos(0.5 * tilt), math.sin(0.5 * tilt), *[0.0] * 5])
     q0[6] = rk.standing_height(coin, q0) - 2.5e-5
     v0 = [0.0, rate * math.sin(tilt), 0.0, 0.0, 0.0, 0.0]
-    run = rk.simulate(coin, q0, v0, duration=1.0, dt=1e-3, ground=rk.Ground(sink=1e-4))
+    run = rk.simulate(coin, q0, v0, duration=1.0, dt=1e-4, ground=rk.Ground(sink=1e-4))
     w, x, y, z = run.q[:, :4].T
     axis = np.stack([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)])
     turned = np.unwrap(np.arctan2(axis[1], axis[0]))
-    assert turned[-1] - turned[0] == pytest.approx(rate, rel=0.015)
+    assert turned[-1] - turned[0] == pytest.approx(rate, rel=0.01)
     assert np.arccos(axis[2]) == pytest.approx(np.full(len(run.t), tilt), abs=0.012)
     assert np.abs(run.q[-1, 4:6]).max() < 0.05 * RADIUS
     energy = run.energy.mechanical

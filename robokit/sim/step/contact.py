@@ -206,8 +206,8 @@ class BodyContact:
         for m, (at, phi, (ex, ey)) in enumerate(zip(self._speeds(V), self.phi, anchors, strict=True)):
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
-            # Over the ground there is nothing to hold on to, however fast the point comes.
-            N = where(phi < 0.0, maximum(-(self.law.k * phi + self.law.d * at.vn), 0.0), 0.0)
+            # Not by the damper: over the ground there is nothing to hold on to, however fast the point comes.
+            N = maximum(-(self.law.k * phi + self.law.d * maximum(at.vn, 0.0)), 0.0)
             most = self.mu_at(m) * N / self.k_t
             length = sqrt(ex * ex + ey * ey + 1e-30)
             keep = minimum(most / length, 1.0)

@@ -2,6 +2,9 @@
 
 const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", work: "two", tau: "y", x: "x", y: "y", z: "z", drift: "total" };
 
+// Values below this share of the largest of a graph are shown as 0: a robot at rest moves by rounding.
+const ROUNDING = 1e-15;
+
 class Plot {
   constructor(host, seek) {
     this.seek = seek;
@@ -28,6 +31,7 @@ class Plot {
       button.addEventListener("click", () => this.flip(line.name, k, button));
       return { button, value };
     });
+    this.largest = Math.max(...graph.lines.map((line) => line.y.reduce((most, y) => Math.max(most, Math.abs(y)), 0)));
     this.legend.replaceChildren(...this.values.map((entry) => entry.button));
     const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" };
     const options = {
@@ -81,7 +85,8 @@ class Plot {
     }
     const part = high > low ? Math.min(Math.max((time - x[low]) / (x[high] - x[low]), 0), 1) : 0;
     lines.forEach((one, k) => {
-      const value = one.y[low] + part * (one.y[high] - one.y[low]);
+      const exact = one.y[low] + part * (one.y[high] - one.y[low]);
+      const value = Math.abs(exact) < ROUNDING * this.largest ? 0 : exact;
       this.values[k].value.textContent = Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1);
     });
   }
