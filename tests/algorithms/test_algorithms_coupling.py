@@ -193,7 +193,7 @@ def test_the_followers_limit_stops_the_leader(integrator):
 
 
 def test_one_step_is_the_dense_implicit_one():
-    """Half a drift, a kick in three sweeps with the forces at its end, half a drift; then the energy is met."""
+    """Half a drift, a kick in three sweeps with the forces at its end, half a drift; the energy is met."""
     full = gripper()
     robot = couple(full)
     q, v, dt = robot.neutral(), np.linspace(-1, 1, robot.nv), 1e-3
