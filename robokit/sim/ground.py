@@ -115,7 +115,9 @@ class Ground:
     def _check_surfaces(self) -> None:
         if isinstance(self.shapes, str) or not isinstance(self.shapes, Sequence):
             raise WrongType("Ground(shapes=...)", self.shapes, "a list of rk.Solid(geometry, placement)")
-        object.__setattr__(self, "shapes", tuple(solid(x) for x in self.shapes))
+        object.__setattr__(
+            self, "shapes", tuple(solid(f"Ground(shapes=...)[{k}]", x) for k, x in enumerate(self.shapes))
+        )
         if self.terrain is not None and not isinstance(self.terrain, HeightField):
             raise WrongType("Ground(terrain=...)", self.terrain, "rk.HeightField(heights, ...) or None")
         if self.plane not in (None, True, False):

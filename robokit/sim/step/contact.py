@@ -199,12 +199,20 @@ class BodyContact:
         """Its velocity, body coordinates [m/s]; None for one at rest."""
         return None if self.motion is None else self.motion.lin + self.motion.ang.cross(self.p[m])
 
+    def surface_turn(self, m: int) -> Vector3 | None:
+        """Its angular velocity, body coordinates [rad/s]; None for one that does not move."""
+        return None if self.motion is None else self.motion.ang
+
     # ---- points ------------------------------------------------------------------------------------
 
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
         for m, (at, phi, (ex, ey)) in enumerate(zip(self._speeds(V), self.phi, anchors, strict=True)):
             ux, uy = at.x
+            turn = self.surface_turn(m)
+            if turn is not None:  # half a step's way back, where it was on average, the surface moved so
+                axes, more = self.frame(m), turn.cross(V.lin) * (0.5 * self.dt)
+                ux, uy = ux + axes.along_x.dot(more), uy + axes.along_y.dot(more)
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
             # Not by the damper: over the ground there is nothing to hold on to, however fast the point comes.
             N = maximum(-(self.law.k * phi + self.law.d * maximum(at.vn, 0.0)), 0.0)

@@ -42,12 +42,14 @@ class Touch:
         n: unit normal in world axes, away from the ground.
         u: velocity of the surface in world axes [m/s]; None for one at rest.
         mu: its friction coefficient; None where it has none of its own.
+        turn: angular velocity of the surface in world axes [rad/s]; None for one at rest.
     """
 
     phi: Scalar
     n: Vector3
     u: Vector3 | None = None
     mu: Scalar | None = None
+    turn: Vector3 | None = None
 
 
 Surface = Callable[[Vector3, Scalar], Touch]
@@ -57,6 +59,13 @@ Surface = Callable[[Vector3, Scalar], Touch]
 def chosen(condition: Any, a: Vector3, b: Vector3) -> Vector3:
     """a where the condition holds, else b."""
     return Vector3(*(where(condition, x, y) for x, y in zip(a, b, strict=True)))
+
+
+def _chosen_motion(condition: Any, a: Vector3 | None, b: Vector3 | None) -> Vector3 | None:
+    """The same of velocities, None of a surface at rest."""
+    if a is None and b is None:
+        return None
+    return chosen(condition, a or Vector3.zero(), b or Vector3.zero())
 
 
 def deepest(surfaces: Sequence[Surface], x: Vector3, r: Scalar, mu: Scalar) -> Touch:
@@ -69,11 +78,9 @@ def deepest(surfaces: Sequence[Surface], x: Vector3, r: Scalar, mu: Scalar) -> T
             best = touch
             continue
         nearer = touch.phi < best.phi
-        u = None
-        if touch.u is not None or best.u is not None:
-            u = chosen(nearer, touch.u or Vector3.zero(), best.u or Vector3.zero())
+        u, turn = (_chosen_motion(nearer, *both) for both in ((touch.u, best.u), (touch.turn, best.turn)))
         own = best.mu if touch.mu is best.mu else where(nearer, touch.mu, best.mu)
-        best = Touch(minimum(touch.phi, best.phi), chosen(nearer, touch.n, best.n), u, own)
+        best = Touch(minimum(touch.phi, best.phi), chosen(nearer, touch.n, best.n), u, own, turn)
     assert best is not None
     return best
 
@@ -82,7 +89,9 @@ def plane(n: Vector3, d: Scalar, motion: Motion | None = None) -> Surface:
     """All points with n . x < d; its surface moves as a body of this motion about the world's origin."""
 
     def at(x: Vector3, r: Scalar) -> Touch:
-        return Touch(n.dot(x) - d, n, None if motion is None else motion.lin + motion.ang.cross(x))
+        if motion is None:
+            return Touch(n.dot(x) - d, n)
+        return Touch(n.dot(x) - d, n, motion.lin + motion.ang.cross(x), turn=motion.ang)
 
     return at
 

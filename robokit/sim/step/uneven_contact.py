@@ -49,6 +49,7 @@ class UnevenContact(BodyContact):
         self.frames: list[Axes] = []
         self.frictions: list[Scalar] = []
         self.moved: list[Vector3 | None] = []
+        self.turns: list[Vector3 | None] = []
         self.fall: list[Scalar] = []
         for shape in points:
             place, r = shape.reach()
@@ -65,6 +66,7 @@ class UnevenContact(BodyContact):
             self.frames.append(axes)
             self.frictions.append(touch.mu)
             self.moved.append(None if touch.u is None else pose.E @ touch.u)
+            self.turns.append(None if touch.turn is None else pose.E @ touch.turn)
             self.fall.append(maximum(a0.dot(touch.n), 0.0) * dt)
             self.p.append(p)
             self.phi.append(phi)
@@ -85,6 +87,10 @@ class UnevenContact(BodyContact):
     def surface_velocity(self, m: int) -> Vector3 | None:
         """Its velocity, body coordinates [m/s]; None for one at rest."""
         return self.moved[m]
+
+    def surface_turn(self, m: int) -> Vector3 | None:
+        """Its angular velocity, body coordinates [rad/s]; None for one that does not move."""
+        return self.turns[m]
 
     def _over_ground(self, V: Motion) -> list[Vector3]:
         u = [V.lin + V.ang.cross(p) for p in self.p]
