@@ -247,8 +247,8 @@ def facing_points(shape: Shape, place: Placement, solids: Sequence[tuple[int, st
         kind, size = "capsule", (radius, 0.5 * float(geometry.length) - radius)
     else:
         return []
-    rows = (place.rotation @ shape.placement.rotation).tolist()
-    center = _point(place, tuple(shape.placement.position.tolist()))
+    rows = np.matmul(place.rotation, shape.placement.rotation).tolist()
+    center = _point(place, tuple(shape.placement.position))
     part = Part(kind, center, (tuple(rows[0]), tuple(rows[1]), tuple(rows[2])), size)
     alike: dict[str, list[int]] = {}
     for k, other in solids:
