@@ -5,7 +5,7 @@
     capsule     2, the ends of its axis, with its radius
     box         4 that move, each the lower of two opposite corners
     cylinder    5 that move: the lowest of each rim, and three more of the lower rim to stand on
-    box, capsule    besides, points that face solids of the ground; long cylinders, too
+    all but meshes  besides, points that face solids of the ground; cylinders only if they are long
     mesh        at most 5 that move, each the lowest of some corners of its convex hull; a
                 polygon of many corners, as a wheel's, has a cylinder's points instead
 
@@ -124,7 +124,7 @@ def contact_points(
         shape_error: of a mesh's hull, in any direction [m].
         plane: whether the ground is a plane. If not, only corners near each other share a point, and shapes
             inside the hull of their body stay, for they may touch where the ground is not flat.
-        solids: number among the ground's surfaces, and kind, of its solids: boxes and capsules of the robot
+        solids: number among the ground's surfaces, and kind, of its solids: shapes of the robot
             have points more that face them. ``max_points`` does not count these.
 
     Raises:

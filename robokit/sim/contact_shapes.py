@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Shape
+from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Shape, Sphere
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import Vector3
 
@@ -168,13 +168,14 @@ class Rim:
 
 @dataclass(frozen=True)
 class Part:
-    """A box or a capsule of a body.
+    """A ball, a box or a capsule of a body.
 
     Attributes:
-        kind: "box" or "capsule".
+        kind: "ball", "box" or "capsule".
         center: body coordinates [m].
         rotation: rows of the matrix that turns its axes into the body's.
-        size: half of a box's edges; radius and half the length of a capsule, which lies along z [m].
+        size: radius of a ball; half of a box's edges; radius and half the length of a capsule, which lies
+            along z [m].
     """
 
     kind: str
@@ -193,10 +194,11 @@ FACING = {
     ("capsule", "capsule"): 1,
     ("capsule", "cylinder"): 1,
     ("capsule", "hull"): 1,
+    **{("ball", solid): 1 for solid in ("box", "sphere", "capsule", "cylinder", "hull")},
 }
 """Points of a part and a solid, by their kinds; none of others."""
 
-NEAREST = 2
+NEAREST = {"ball": 3, "box": 2, "capsule": 2}
 """Solids of one kind that a part has points for: those that are nearest. Of hulls, all."""
 
 
@@ -207,7 +209,7 @@ class Facing:
     Attributes:
         part: the part.
         surfaces: numbers of solids of one kind among the ground's surfaces.
-        rank: which of them: 0 for the nearest to the part's centre, 1 for the second.
+        rank: which of them: 0 for the nearest to the part's centre, 1 for the second, ...
         number: which of the points of the two.
     """
 
@@ -230,15 +232,17 @@ ContactShape = Ball | Lowest | Rim | Facing
 
 
 def facing_points(shape: Shape, place: Placement, solids: Sequence[tuple[int, str]]) -> list[Facing]:
-    """The points of a box, a capsule or a long cylinder that face solids.
+    """The points of a sphere, a box, a capsule or a long cylinder that face solids.
 
     Args:
         shape: a collision shape of a link.
         place: of the link's frame in the body's.
         solids: number among the ground's surfaces, and kind, of each solid.
     """
-    geometry = shape.geometry
-    if isinstance(geometry, Box):
+    geometry, size = shape.geometry, tuple[float, ...]()
+    if isinstance(geometry, Sphere):
+        kind, size = "ball", (float(geometry.radius),)
+    elif isinstance(geometry, Box):
         kind, size = "box", tuple(0.5 * float(edge) for edge in geometry.size)
     elif isinstance(geometry, Capsule):
         kind, size = "capsule", (float(geometry.radius), 0.5 * float(geometry.length))
@@ -256,7 +260,7 @@ def facing_points(shape: Shape, place: Placement, solids: Sequence[tuple[int, st
     return [
         Facing(part, tuple(numbers), rank, m)
         for other, numbers in alike.items()
-        for rank in range(min(NEAREST, len(numbers)))
+        for rank in range(min(NEAREST[kind], len(numbers)))
         for m in range(FACING.get((kind, other.split()[0]), 0))
     ]
 

@@ -73,6 +73,32 @@ def test_a_bar_rests_across_a_solid_that_its_ends_miss(name, shape):
     np.testing.assert_allclose(run.v[-1], 0.0, atol=1e-6)
 
 
+EDGES = [rk.Solid(Box((0.2, 1.0, 0.2)), (x, 0.0, 0.1)) for x in (-0.12, 0.12)]
+
+
+@pytest.mark.parametrize("plane", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_a_ball_rests_on_two_edges(plane):
+    robot = m.ball(0.05)
+    q = robot.neutral()
+    q[4], q[6] = 0.01, 0.26
+    run = rk.simulate(robot, q, duration=1.5, ground=rk.Ground(plane=plane, shapes=EDGES))
+    np.testing.assert_allclose(run.q[-1, 4:], [0.0, 0.0, 0.2 + math.sqrt(0.05**2 - 0.02**2)], atol=3e-4)
+    np.testing.assert_allclose(run.v[-1], 0.0, atol=1e-9)
+
+
+def test_a_ball_is_pressed_into_a_corner():
+    """Floor and wall press at once, with the weight and the push."""
+    robot = m.ball(0.05)
+    wall = rk.Ground(shapes=[rk.Solid(Box((0.2, 2.0, 1.0)), (0.15, 0.0, 0.5))])
+    q = robot.neutral()
+    q[6] = 0.05
+    weight = m.G * robot.total_mass
+    push = (robot.links[0].name, (0.5 * weight, 0, 0), (0, 0, 0), 0.0, 1.0)
+    run = rk.simulate(robot, q, duration=1.0, ground=wall, pushes=push)
+    np.testing.assert_allclose(run.v[-1], 0.0, atol=2e-3)
+    np.testing.assert_allclose(run.contact_force[-1], [-0.5 * weight, 0.0, weight], atol=1e-3 * weight)
+
+
 @pytest.mark.parametrize(("x", "falls"), [(0.045, False), (0.055, True)])
 def test_a_box_tips_over_the_edge_of_a_solid(x, falls):
     """It is carried while its middle is over the solid; the edge is 5 cm away."""

@@ -1,9 +1,11 @@
-"""Where a solid of the ground touches a box or a capsule of the robot between its own points.
+"""Where a solid of the ground touches a box or a capsule of the robot between its own points, and a ball.
 
-The corners of a box and the ends of a capsule miss what is smaller than they are apart. So each pair of such
-a part and a solid has points more, from the solid's side:
+The corners of a box and the ends of a capsule miss what is smaller than they are apart, and a ball in a
+corner touches two surfaces at once. So each pair of such a part and a solid has points more, from the solid's
+side:
 
     part     solid     points
+    ball     all       its centre, with its radius
     box      sphere    its centre, with its radius
              capsule   three of its axis, with its radius
              cylinder  five of its rims, and three balls inside it
@@ -11,7 +13,7 @@ a part and a solid has points more, from the solid's side:
     capsule  box       2: its axis, cut to what lies over the face that is near
              others    that of its axis that is nearest to the solid
 
-Of more than two solids of one kind, a part has points for the two that are nearest to its centre.
+Of many solids of one kind, a part has points for those that are nearest to its centre: two, a ball three.
 
 Two edges that cross, neither of them in a face that is near, do not touch; the corners of a hull do not
 touch a box.
@@ -27,12 +29,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from robokit.sim.contact_shapes import NEAREST, Facing, Part, Rim
-from robokit.sim.step.surfaces import PlacedSolid, Surface, box, chosen, placed_solid
+from robokit.sim.step.surfaces import FAR, PlacedSolid, Surface, box, chosen, placed_solid
 from robokit.spatial import Matrix3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum, where
-
-FAR = 100.0
-"""Distance that is given where an edge does not lie over the part [m]."""
 
 PROJECTIONS = 4
 """Alternating projections of an axis and a solid."""
@@ -105,8 +104,9 @@ def meetings(
         mu: friction coefficient of solids that have none of their own.
     """
     solids = [surface for k in shape.surfaces if isinstance(surface := surfaces[k], PlacedSolid)]
-    if len(solids) > NEAREST:
-        solids = _nearest(solids, pose.point(Vector3(*shape.part.center)), mu)
+    most = NEAREST[shape.part.kind]
+    if len(solids) > most:
+        solids = _nearest(solids, most, pose.point(Vector3(*shape.part.center)), mu)
     return [(solid, _of_pair(_Frames(shape.part, pose, solid))) for solid in solids]
 
 
@@ -115,8 +115,8 @@ def meeting(shape: Facing, pose: Transform, surfaces: Sequence[Surface]) -> Meet
     return meetings(shape, pose, surfaces, 0.0)[shape.rank][1][shape.number]
 
 
-def _nearest(solids: Sequence[PlacedSolid], x: Vector3, mu: Scalar) -> list[PlacedSolid]:
-    """The NEAREST of solids of one kind to a point, the nearest first."""
+def _nearest(solids: Sequence[PlacedSolid], most: int, x: Vector3, mu: Scalar) -> list[PlacedSolid]:
+    """So many of solids of one kind that are nearest to a point, the nearest first."""
     kind = solids[0].kind
     best: list[list[Scalar]] = []
     for solid in solids:
@@ -128,7 +128,7 @@ def _nearest(solids: Sequence[PlacedSolid], x: Vector3, mu: Scalar) -> list[Plac
             both = list(zip(numbers, other, strict=True))
             best[k] = [where(nearer, a, b) for a, b in both]
             numbers = [where(nearer, b, a) for a, b in both]
-        if len(best) < NEAREST:
+        if len(best) < most:
             best.append(numbers)
     found = []
     for _, own, px, py, pz, *rest in best:
@@ -141,6 +141,8 @@ def _nearest(solids: Sequence[PlacedSolid], x: Vector3, mu: Scalar) -> list[Plac
 
 def _of_pair(frames: _Frames) -> list[Meeting]:
     """The points of a part and a solid, FACING[part.kind, solid.kind] of them."""
+    if frames.part.kind == "ball":
+        return [_on_ball(frames, Vector3.zero())]
     if frames.part.kind == "capsule":
         return _under_capsule(frames)
     return _box_under_box(frames) if frames.solid.kind == "box" else _round_under_box(frames)
@@ -209,16 +211,17 @@ def _box_under_box(frames: _Frames) -> list[Meeting]:
     return found
 
 
+def _on_ball(frames: _Frames, at: Vector3) -> Meeting:
+    """A ball about a point of the part, of its radius."""
+    radius, middle = frames.part.size[0], frames.to_body(at)
+    touch = frames.solid(frames.pose.point(middle), radius)
+    n = frames.pose.E @ touch.n
+    return Meeting(middle - n * radius, touch.phi - radius, n)
+
+
 def _under_capsule(frames: _Frames) -> list[Meeting]:
-    solid, (radius, length) = frames.solid, frames.part.size[:2]
+    solid, length = frames.solid, frames.part.size[1]
     axis = Vector3(0.0, 0.0, 1.0)
-
-    def on_axis(z: Scalar) -> Meeting:
-        at = axis * z
-        touch = solid(frames.pose.point(frames.to_body(at)), radius)
-        n = frames.pose.E @ touch.n
-        return Meeting(frames.to_body(at) - n * radius, touch.phi - radius, n)
-
     start = _kept(frames.to_part(Vector3.zero()).z, length)
     if solid.kind != "box":
         for _ in range(PROJECTIONS):
@@ -226,13 +229,13 @@ def _under_capsule(frames: _Frames) -> list[Meeting]:
             touch = solid(x, 0.0)
             foot = frames.pose.E @ (x - touch.n * touch.phi - frames.pose.r) - Vector3(*frames.part.center)
             start = _kept(_matrix(frames.part).transpose_apply(foot).z, length)
-        return [on_axis(start)]
+        return [_on_ball(frames, axis * start)]
     size = Vector3(*solid.sizes)
     side, _ = _near_face(frames.to_solid(axis * start), size)
     along = frames.turned_to_solid(axis * length)
     low, high = _cut(frames.to_solid(Vector3.zero()), along, size, side)
     mean = _kept(0.5 * (low + high), 1.0)
-    return [on_axis(length * where(low < high, t, mean)) for t in (low, high)]
+    return [_on_ball(frames, axis * (length * where(low < high, t, mean))) for t in (low, high)]
 
 
 def _matrix(part: Part) -> Matrix3:

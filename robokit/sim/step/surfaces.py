@@ -32,6 +32,9 @@ from robokit.spatial.scalars import Scalar, floor, is_zero, lookup, maximum, min
 TINY = 1e-30
 """Added under roots, so that a point in the middle of a ball has a direction."""
 
+FAR = 100.0
+"""Distance that is given where nothing is to be touched [m]."""
+
 
 @dataclass
 class Touch:
@@ -94,6 +97,11 @@ def plane(n: Vector3, d: Scalar, motion: Motion | None = None) -> Surface:
         return Touch(n.dot(x) - d, n, motion.lin + motion.ang.cross(x), turn=motion.ang)
 
     return at
+
+
+def nothing(x: Vector3, r: Scalar) -> Touch:
+    """No surface: it is far below."""
+    return Touch(FAR, Vector3(0.0, 0.0, 1.0))
 
 
 def sphere(radius: Scalar) -> Surface:

@@ -20,7 +20,7 @@ from robokit.sim.contact_shapes import Ball, ContactShape, Facing, Part
 from robokit.sim.step.contact import Axes, BodyContact, GroundLaw
 from robokit.sim.step.point_moments import Moments, isotropic
 from robokit.sim.step.solid_contacts import Meeting, meetings
-from robokit.sim.step.surfaces import TINY, PlacedSolid, Touch, deepest
+from robokit.sim.step.surfaces import TINY, PlacedSolid, Touch, deepest, nothing
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, sqrt
 
@@ -56,12 +56,16 @@ class UnevenContact(BodyContact):
         self.turns: list[Vector3 | None] = []
         self.fall: list[Scalar] = []
         known: Known = {}
+        # What faces solids does not ask for them as a ball once more.
+        faced = {s.part.center for s in points if isinstance(s, Facing) and s.part.kind == "ball"}
+        bare = [s for s in law.surfaces if not isinstance(s, PlacedSolid)] or [nothing]
         for shape in points:
             if isinstance(shape, Facing):
                 p, touch = self._facing(shape, pose, known)
             else:
                 place, r = shape.reach()
-                touch = deepest(law.surfaces, pose.point(Vector3(*place)), r, mu)
+                here = bare if isinstance(shape, Ball) and shape.radius and place in faced else law.surfaces
+                touch = deepest(here, pose.point(Vector3(*place)), r, mu)
                 p = shape.at(pose.E @ touch.n)
                 if isinstance(shape, Ball):
                     touch.phi = touch.phi - r
