@@ -198,7 +198,7 @@ FACING = {
 }
 """Points of a part and a solid, by their kinds; none of others."""
 
-NEAREST = {"ball": 3, "box": 2, "capsule": 2}
+NEAREST = 2
 """Solids of one kind that a part has points for: those that are nearest. Of hulls, all."""
 
 
@@ -260,7 +260,7 @@ def facing_points(shape: Shape, place: Placement, solids: Sequence[tuple[int, st
     return [
         Facing(part, tuple(numbers), rank, m)
         for other, numbers in alike.items()
-        for rank in range(min(NEAREST[kind], len(numbers)))
+        for rank in range(min(NEAREST, len(numbers)))
         for m in range(FACING.get((kind, other.split()[0]), 0))
     ]
 

@@ -13,7 +13,7 @@ side:
     capsule  box       2: its axis, cut to what lies over the face that is near
              others    that of its axis that is nearest to the solid
 
-Of many solids of one kind, a part has points for those that are nearest to its centre: two, a ball three.
+Of more than two solids of one kind, a part has points for the two that are nearest to its centre.
 
 Two edges that cross, neither of them in a face that is near, do not touch; the corners of a hull do not
 touch a box.
@@ -104,9 +104,8 @@ def meetings(
         mu: friction coefficient of solids that have none of their own.
     """
     solids = [surface for k in shape.surfaces if isinstance(surface := surfaces[k], PlacedSolid)]
-    most = NEAREST[shape.part.kind]
-    if len(solids) > most:
-        solids = _nearest(solids, most, pose.point(Vector3(*shape.part.center)), mu)
+    if len(solids) > NEAREST:
+        solids = _nearest(solids, pose.point(Vector3(*shape.part.center)), mu)
     return [(solid, _of_pair(_Frames(shape.part, pose, solid))) for solid in solids]
 
 
@@ -115,8 +114,8 @@ def meeting(shape: Facing, pose: Transform, surfaces: Sequence[Surface]) -> Meet
     return meetings(shape, pose, surfaces, 0.0)[shape.rank][1][shape.number]
 
 
-def _nearest(solids: Sequence[PlacedSolid], most: int, x: Vector3, mu: Scalar) -> list[PlacedSolid]:
-    """So many of solids of one kind that are nearest to a point, the nearest first."""
+def _nearest(solids: Sequence[PlacedSolid], x: Vector3, mu: Scalar) -> list[PlacedSolid]:
+    """The NEAREST of solids of one kind to a point, the nearest first."""
     kind = solids[0].kind
     best: list[list[Scalar]] = []
     for solid in solids:
@@ -128,7 +127,7 @@ def _nearest(solids: Sequence[PlacedSolid], most: int, x: Vector3, mu: Scalar) -
             both = list(zip(numbers, other, strict=True))
             best[k] = [where(nearer, a, b) for a, b in both]
             numbers = [where(nearer, b, a) for a, b in both]
-        if len(best) < most:
+        if len(best) < NEAREST:
             best.append(numbers)
     found = []
     for _, own, px, py, pz, *rest in best:
