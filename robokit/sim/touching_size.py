@@ -31,8 +31,8 @@ def extent(robot: Robot, points: ContactPoints) -> Any:
     low, high, lowest, highest = [], [], [], []
     for m, (i, shape) in enumerate(zip(points.body, points.shape, strict=True)):
         moved = np.moveaxis(points.position[..., m, :], -1, 0) if points.of_inertia[m] else None
-        for place, radius in _balls(shape):
-            place = place if moved is None else moved
+        for center, radius in _balls(shape):
+            place: Any = center if moved is None else moved
             at = np.stack(np.broadcast_arrays(*X0[i].point(Vector3(*place))))
             low.append(at - radius)
             high.append(at + radius)
