@@ -5,6 +5,7 @@
     capsule     2, the ends of its axis, with its radius
     box         4 that move, each the lower of two opposite corners
     cylinder    5 that move: the lowest of each rim, and three more of the lower rim to stand on
+    box, capsule    besides, points that face solids of the ground; long cylinders, too
     mesh        at most 5 that move, each the lowest of some corners of its convex hull; a
                 polygon of many corners, as a wheel's, has a cylinder's points instead
 
@@ -18,6 +19,7 @@ a link cannot be read, the points are the eight corners of the box that has the 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +32,7 @@ from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.sim.body_surface import BodySurface, shapes_of
 from robokit.sim.contact_patches import MOST
-from robokit.sim.contact_shapes import Ball, ContactShape, Rim, cylinder_points
+from robokit.sim.contact_shapes import Ball, ContactShape, Facing, Rim, cylinder_points, facing_points
 
 LEAST = 2
 """Points that the hulls of a link have at least, whatever max_points is."""
@@ -92,7 +94,11 @@ class ContactPoints:
 
 
 def contact_points(
-    robot: Robot, max_points: int | None = None, shape_error: float = SHAPE_ERROR, plane: bool = True
+    robot: Robot,
+    max_points: int | None = None,
+    shape_error: float = SHAPE_ERROR,
+    plane: bool = True,
+    solids: Sequence[tuple[int, str]] = (),
 ) -> ContactPoints:
     """The robot's contact points, computed once.
 
@@ -106,6 +112,8 @@ def contact_points(
         shape_error: of a mesh's hull, in any direction [m].
         plane: whether the ground is a plane. If not, only corners near each other share a point, and shapes
             inside the hull of their body stay, for they may touch where the ground is not flat.
+        solids: number among the ground's surfaces, and kind, of its solids: boxes and capsules of the robot
+            have points more that face them. ``max_points`` does not count these.
 
     Raises:
         ModelError: a link that touches with the box of its inertia has no mass in some samples.
@@ -113,11 +121,13 @@ def contact_points(
     Warns:
         UserWarning: meshes that cannot be read, once for the robot; their links touch with other shapes.
     """
-    key = ("contact points", max_points, shape_error, plane)
-    return robot.derived.get(key, lambda: _contact_points(robot, max_points, shape_error, plane))
+    given = max_points, shape_error, plane, tuple(solids)
+    return robot.derived.get(("contact points", *given), lambda: _contact_points(robot, *given))
 
 
-def _contact_points(robot: Robot, max_points: int | None, shape_error: float, plane: bool) -> ContactPoints:
+def _contact_points(
+    robot: Robot, max_points: int | None, shape_error: float, plane: bool, solids: Sequence[tuple[int, str]]
+) -> ContactPoints:
     links = [link for link in robot.links if link.body > 0]
     source = next((s for s in ("collisions", "visuals") if any(getattr(k, s) for k in links)), None)
     surfaces: dict[int, BodySurface] = {}
@@ -147,6 +157,9 @@ def _contact_points(robot: Robot, max_points: int | None, shape_error: float, pl
         found = [x for s in surfaces.values() for x in shapes_of(s, shape_error, plane, most)]
         if max_points is None or len(found) + len(CORNERS) * len(boxes) <= max_points:
             break
+    for link in links:
+        for shape in getattr(link, source) if source else ():
+            found += [(link, point) for point in facing_points(shape, link.placement, solids)]
     return _with_boxes(robot, found, boxes, shape_error if any(s.hulls for s in surfaces.values()) else 0.0)
 
 

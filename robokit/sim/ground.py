@@ -178,6 +178,12 @@ class Ground:
         return self.only_plane and not self.moves and self.up == (0.0, 0.0, 1.0)
 
     @property
+    def solids(self) -> tuple[tuple[int, str], ...]:
+        """Number among the ground's surfaces, and kind, of each solid."""
+        first = int(bool(self.plane)) + int(self.terrain is not None)
+        return tuple((first + k, solid.kind) for k, solid in enumerate(self.shapes))
+
+    @property
     def rows(self) -> int | None:
         """B where the friction has one coefficient a row, else None."""
         values = self.friction.values() if isinstance(self.friction, Mapping) else [self.friction]

@@ -10,7 +10,7 @@ import numpy as np
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
-from robokit.sim.contact_shapes import ContactShape, Lowest, Point, Rim
+from robokit.sim.contact_shapes import ContactShape, Facing, Lowest, Point, Rim
 from robokit.spatial import Vector3
 
 STEADY = 25.0
@@ -62,4 +62,6 @@ def _widths(shape: ContactShape, radius: float) -> np.ndarray:
 
 def _balls(shape: ContactShape) -> list[tuple[Point, float]]:
     """Balls (centre, radius) around all places of a point."""
+    if isinstance(shape, Facing):
+        return []  # within those of its part
     return [(c, shape.radius) for c in shape.corners] if isinstance(shape, Lowest) else [shape.reach()]

@@ -82,8 +82,9 @@ class Program:
         self.corners: list[tuple[int, int]] = []
         """(body, place in its list) of the points that move with the inertia."""
         if self.ground is not None:
+            ground = self.ground
             self.points = contact_points(
-                self.robot, self.ground.max_points, self.ground.shape_error, self.ground.only_plane
+                self.robot, ground.max_points, ground.shape_error, ground.only_plane, ground.solids
             )
             self.by_body = self.points.by_body(n)
             flags = [self.points.of_inertia[self.points.body == i] for i in range(n + 1)]

@@ -214,17 +214,34 @@ def height_field(
     return at
 
 
-def placed(inner: Surface, R: Matrix3 | None, p: Vector3) -> Surface:
-    """A surface at another place: p is its origin, R its axes in the world (None: the world's own)."""
+@dataclass(frozen=True)
+class PlacedSolid:
+    """A solid at its place, as a surface.
 
-    def at(x: Vector3, r: Scalar) -> Touch:
-        local = x - p
-        if R is None:
-            return inner(local, r)
-        touch = inner(R.transpose_apply(local), r)
-        return Touch(touch.phi, R @ touch.n)
+    Attributes:
+        inner: its surface about its own origin.
+        R: its axes in the world; None: the world's own.
+        p: its origin in the world [m].
+        kind: box, sphere, cylinder, capsule or hull.
+        sizes: half of a box's edges, or radius and half the length [m].
+        mu: friction coefficient of its own, or None.
+    """
 
-    return at
+    inner: Surface
+    R: Matrix3 | None
+    p: Vector3
+    kind: str = ""
+    sizes: tuple[Scalar, ...] = ()
+    mu: Scalar | None = None
+
+    def __call__(self, x: Vector3, r: Scalar) -> Touch:
+        """What is at the point x."""
+        local = x - self.p
+        if self.R is None:
+            touch = self.inner(local, r)
+            return Touch(touch.phi, touch.n, mu=self.mu)
+        touch = self.inner(self.R.transpose_apply(local), r)
+        return Touch(touch.phi, self.R @ touch.n, mu=self.mu)
 
 
 # ---- from layout and numbers -------------------------------------------------------------------------
@@ -258,7 +275,7 @@ def _surface(layout: Layout, numbers: Iterator[Scalar], tables: Sequence[Any]) -
     else:
         p = _vector(numbers)
         R = None if kind == "sphere" else Matrix3([list(islice(numbers, 3)) for _ in range(3)])
-        found = placed(_solid(kind, size[0], numbers), R, p)
+        return _solid(kind, size[0], numbers, R, p, mu)
     if mu is None:
         return found
 
@@ -276,14 +293,26 @@ def plane_numbers(moving: int, numbers: Iterator[Scalar]) -> Plane:
     return n, d, Motion(_vector(numbers), _vector(numbers)) if moving else None
 
 
-def _solid(kind: str, size: int, numbers: Iterator[Scalar]) -> Surface:
+def _solid(
+    kind: str, size: int, numbers: Iterator[Scalar], R: Matrix3 | None, p: Vector3, mu: Scalar | None
+) -> PlacedSolid:
     if kind == "hull":
-        return hull([(_vector(numbers), next(numbers)) for _ in range(size)])
+        planes = hull([(_vector(numbers), next(numbers)) for _ in range(size)])
+        return PlacedSolid(planes, R, p, kind, (), mu)
+    return placed_solid(kind, tuple(islice(numbers, {"box": 3, "sphere": 1}.get(kind, 2))), R, p, mu)
+
+
+def placed_solid(
+    kind: str, sizes: tuple[Scalar, ...], R: Matrix3 | None, p: Vector3, mu: Scalar | None
+) -> PlacedSolid:
+    """A box, a sphere, a cylinder or a capsule at its place."""
     if kind == "box":
-        return box(_vector(numbers))
-    if kind == "sphere":
-        return sphere(next(numbers))
-    return {"cylinder": cylinder, "capsule": capsule}[kind](next(numbers), next(numbers))
+        found = box(Vector3(*sizes))
+    elif kind == "sphere":
+        found = sphere(sizes[0])
+    else:
+        found = {"cylinder": cylinder, "capsule": capsule}[kind](*sizes)
+    return PlacedSolid(found, R, p, kind, sizes, mu)
 
 
 def _vector(numbers: Iterator[Scalar]) -> Vector3:
