@@ -32,7 +32,7 @@ from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.sim.body_surface import BodySurface, shapes_of
 from robokit.sim.contact_patches import MOST
-from robokit.sim.contact_shapes import Ball, ContactShape, Facing, Rim, cylinder_points, facing_points
+from robokit.sim.contact_shapes import Ball, ContactShape, Rim, cylinder_points, facing_points
 
 LEAST = 2
 """Points that the hulls of a link have at least, whatever max_points is."""
