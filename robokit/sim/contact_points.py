@@ -21,11 +21,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.kinematics import forward_kinematics
 from robokit.errors import ModelError
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
@@ -34,17 +32,7 @@ from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.sim.body_surface import BodySurface, shapes_of
 from robokit.sim.contact_patches import MOST
-from robokit.sim.contact_shapes import (
-    Ball,
-    ContactShape,
-    Facing,
-    Lowest,
-    Point,
-    Rim,
-    cylinder_points,
-    facing_points,
-)
-from robokit.spatial import Vector3
+from robokit.sim.contact_shapes import Ball, ContactShape, Rim, cylinder_points, facing_points
 
 LEAST = 2
 """Points that the hulls of a link have at least, whatever max_points is."""
@@ -135,33 +123,6 @@ def contact_points(
     """
     given = max_points, shape_error, plane, tuple(solids)
     return robot.derived.get(("contact points", *given), lambda: _contact_points(robot, *given))
-
-
-def extent(robot: Robot, points: ContactPoints) -> Any:
-    """Half the longest edge of a box around the points in the neutral configuration [m]; 0 of none.
-
-    (B,) where points move with the inertias of a robot with samples.
-    """
-    if not len(points):
-        return 0.0
-    X0 = forward_kinematics(robot.tree, robot.split_q(robot.neutral().tolist()))
-    low, high = [], []
-    for m, (i, shape) in enumerate(zip(points.body, points.shape, strict=True)):
-        for place, radius in _balls(shape):
-            moved = np.moveaxis(points.position[..., m, :], -1, 0) if points.of_inertia[m] else place
-            at = np.stack(np.broadcast_arrays(*X0[i].point(Vector3(*moved))))
-            low.append(at - radius)
-            high.append(at + radius)
-    lengths = np.max(np.broadcast_arrays(*high), axis=0) - np.min(np.broadcast_arrays(*low), axis=0)
-    half = 0.5 * lengths.max(axis=0)
-    return half if half.ndim else float(half)
-
-
-def _balls(shape: ContactShape) -> list[tuple[Point, float]]:
-    """Balls (centre, radius) around all places of a point."""
-    if isinstance(shape, Facing):
-        return []  # within those of its part
-    return [(c, shape.radius) for c in shape.corners] if isinstance(shape, Lowest) else [shape.reach()]
 
 
 def _contact_points(

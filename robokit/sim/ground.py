@@ -46,7 +46,7 @@ class Ground:
             one of its own, which then holds for all links.
         height: of the plane over the world's origin [m].
         sink: depth at which one point carries the whole weight [m]; None takes 1 mm, for robots smaller than
-            40 cm a two-hundredth of their radius.
+            40 cm a two-hundredth of their radius, less for a single body that is thin.
         time: relaxation time of the contact, d / k [s]; None damps one point with the whole weight
             critically, 2 sqrt(sink / g): 20 ms for 1 mm.
         slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of

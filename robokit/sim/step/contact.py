@@ -43,7 +43,7 @@ IMPACT = 0.02
 RIGID = 1e3
 """Damper of a bouncing point over the one that stops its body in a step."""
 
-SPIN_FADE = 1e-3
+SPIN_FADE = 1e-6
 """Speed of turning below which torsional and rolling friction fade out [rad/s]."""
 
 
