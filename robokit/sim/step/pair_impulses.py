@@ -24,19 +24,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from robokit.model.tree import Tree
+from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Acting, BodyContact
 from robokit.sim.step.implicit_sweep import ImplicitSweep
 from robokit.sim.step.loop_impulses import LoopKick
-from robokit.sim.step.nearest_pairs import Vicinity
-from robokit.sim.step.pair_contact import PairContact, PairLaw
+from robokit.sim.step.nearest_pairs import Nearest, Vicinity, any_of, slots_of
+from robokit.sim.step.pair_contact import Bond, PairContact, PairLaw
 from robokit.sim.step.point_moments import Moments, along
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, guard, is_zero, maximum, minimum, where
+from robokit.spatial.scalars import Scalar, guard, is_zero, maximum, minimum, sqrt, where
 
 ITERATIONS = 3
 
 PRESSED = -0.1
 """A body whose push has this cosine with the ground's normal or less is pressed on the ground."""
+
+WIDTH = 16
+"""Numbers of a contact: ten of where it is, six of what is known of it."""
 
 Rows = list[Any]
 Respond = Callable[[list[Vector3]], tuple[Rows, list[Motion], list[Vector3]]]
@@ -79,39 +83,99 @@ class Met:
     overlap: Scalar = 0.0
 
 
-def meet(law: PairLaw, kicked: Kicked, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion], Met]:
-    """The velocities y and V of a kick with the impulses between bodies, and these.
+class Meeting:
+    """The contacts between bodies in a step.
 
-    What the ground gives in return is entered in its forces.
+    Attributes:
+        given: impulses that are known before the sweeps, on each body, {number: body coordinates}.
     """
-    bodies = law.shapes.bodies
-    around = Vicinity(law.shapes, kicked.tree, kicked.X, kicked.dt)
-    ground = [acting for acting in kicked.ground if acting.body.i in bodies]
-    none = [*_flat(y), *_flat(V), *([0.0] * (6 * len(bodies) + 7 * len(ground)))]
 
-    # What a deeper block uses of a pair is used here too: then the pair's own block is not computed in vain.
-    def near() -> Sequence[Scalar]:
-        contacts = [PairContact(pair, around.poses, law) for pair in around.deepest()]
-        before, now = ([W[b] for b in bodies] for W in (kicked.V_before, V))
-        for contact in contacts:
-            met = None if law.restitution is None else contact.relative(before)
-            contact.start(law, met, contact.relative(now), kicked.dt)
-        touching = any_of([contact.on for contact in contacts])
-        overlap: Scalar = 0.0
-        for contact in contacts:
-            overlap = maximum(overlap, -contact.near.phi)
-        return [*guard(touching, lambda: _solve(bodies, contacts, kicked, ground, y, V), *none), overlap]
+    def __init__(
+        self,
+        law: PairLaw,
+        tree: Tree,
+        X: Sequence[Any],
+        V: Sequence[Motion],
+        dt: Scalar,
+        carried: Carried,
+    ) -> None:
+        """Find them at a pose, and bend their bristles; those for the next step are entered in ``carried``.
 
-    some = any_of([condition for group in around.near for condition in group])
-    values = iter(guard(some, near, *none, 0.0))
-    y = [[next(values) for _ in row] for row in y]
-    V = [Motion(_vector(values), _vector(values)) for _ in V]
-    met = Met({b: Force(_vector(values), _vector(values)) for b in bodies})
-    for acting in ground:
-        acting.impulse = acting.impulse + Force(_vector(values), _vector(values))
-        acting.pressed = acting.pressed + next(values)
-    met.overlap = next(values)
-    return y, V, met
+        Args:
+            law: of the contacts.
+            tree, X: the tree and its transforms.
+            V: velocities of the bodies before the kick.
+            dt: step [s].
+            carried: what the step before has handed on.
+        """
+        self.law, self.dt = law, dt
+        bodies = law.shapes.bodies
+        self.around = around = Vicinity(law.shapes, tree, X, dt)
+        self.some = any_of(around.near)
+        falling = sqrt(tree.a0.dot(tree.a0)) * dt
+        before = [V[b] for b in bodies]
+
+        def near() -> Sequence[Scalar]:
+            contacts = [PairContact(pair, around.poses, law) for pair in around.deepest()]
+            values: list[Scalar] = []
+            for contact in contacts:
+                contact.load(law, before, falling, dt, _bond(contact, carried))
+                values += [*contact.near.values(), *contact.values()]
+            total = _forces(bodies, contacts, [contact.given for contact in contacts])
+            return [*values, *(x for F in total for x in F)]
+
+        slots = slots_of(law.shapes)
+        nothing = [*Nearest.none().values(), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        values = guard(self.some, near, *(nothing * slots), *([0.0] * (6 * len(bodies))))
+        self.slots = [values[WIDTH * k : WIDTH * (k + 1)] for k in range(slots)]
+        rest = iter(values[WIDTH * slots :])
+        self.given = {b: Force(_vector(rest), _vector(rest)) for b in bodies}
+        self.carried = carried
+        carried.bonds = [[row[9], *row[11:14], 0.0] for row in self.slots]
+
+    def solve(self, kicked: Kicked, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion], Met]:
+        """The velocities y and V of a kick with the impulses between bodies, and these.
+
+        What the ground gives in return is entered in its forces.
+        """
+        law, dt, bodies = self.law, self.dt, self.law.shapes.bodies
+        ground = [acting for acting in kicked.ground if acting.body.i in bodies]
+        none = [*_flat(y), *_flat(V), *([0.0] * (6 * len(bodies) + 7 * len(ground) + len(self.slots)))]
+
+        # What a deeper block uses of a pair is used here too: then the pair's own block is not computed in vain.
+        def near() -> Sequence[Scalar]:
+            contacts = [PairContact(Nearest.of(row[:10]), self.around.poses, law) for row in self.slots]
+            now = [V[b] for b in bodies]
+            overlap: Scalar = 0.0
+            for contact, row in zip(contacts, self.slots, strict=True):
+                contact.loaded(law, dt, row[10:])
+                contact.start(law, contact.relative(now), dt)
+                overlap = maximum(overlap, -contact.near.phi)
+            touching = any_of([contact.moves for contact in contacts])
+            given = [contact.n.dot(contact.given) for contact in contacts]
+            others = [*none[: -len(given)], *given]
+            return [*guard(touching, lambda: _solve(bodies, contacts, kicked, ground, y, V), *others), overlap]
+
+        values = iter(guard(self.some, near, *none, 0.0))
+        y = [[next(values) for _ in row] for row in y]
+        V = [Motion(_vector(values), _vector(values)) for _ in V]
+        met = Met({b: self.given[b] + Force(_vector(values), _vector(values)) for b in bodies})
+        for acting in ground:
+            acting.impulse = acting.impulse + Force(_vector(values), _vector(values))
+            acting.pressed = acting.pressed + next(values)
+        for row in self.carried.bonds:
+            row[4] = next(values)
+        met.overlap = next(values)
+        return y, V, met
+
+
+def _bond(contact: PairContact, carried: Carried) -> Bond:
+    """That of the same capsules after the last step; 0 where they did not touch."""
+    e, N = Vector3.zero(), 0.0
+    for which, x, y, z, normal in carried.bonds:
+        same = where(which == contact.near.which, 1.0, 0.0)
+        e, N = e + Vector3(x, y, z) * same, N + normal * same
+    return Bond(e, N)
 
 
 def _solve(
@@ -122,7 +186,8 @@ def _solve(
     y: Rows,
     V: list[Motion],
 ) -> list[Scalar]:
-    """New y and V, the impulses on the bodies in pairs; the ground's in return and their normal parts."""
+    """New y and V, the impulses on the bodies in pairs; the ground's in return and their normal parts; those of
+    the contacts along their normals."""
     tree, dt = kicked.tree, kicked.dt
     K: list[Any] = [None] * (tree.n + 1)
     gains = {acting.body.i: _pressed(acting, bodies, contacts) for acting in ground}
@@ -162,6 +227,7 @@ def _solve(
         *(a + b * s for a, b in zip(_flat(V), _flat(dV), strict=True)),
         *(x * s for F in _forces(bodies, contacts, f) for x in F),
         *returned,
+        *(contact.n.dot(contact.given + x * s) for contact, x in zip(contacts, f, strict=True)),
     ]
 
 
@@ -248,14 +314,6 @@ def _ratio(a: Scalar, b: Scalar) -> Scalar:
     """a / b; 0 where nothing is left to do."""
     some = b > 1e-280
     return where(some, a / where(some, b, 1.0), 0.0)
-
-
-def any_of(truths: Sequence[Any]) -> Any:
-    """Whether any of them holds."""
-    found: Any = False
-    for truth in truths:
-        found = truth | found
-    return found
 
 
 def _flat(rows: Sequence[Any]) -> list[Scalar]:
