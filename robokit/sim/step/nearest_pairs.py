@@ -17,10 +17,10 @@ from robokit.model.tree import Tree
 from robokit.sim.collide.capsule_distance import nearest_points, normal_and_distance
 from robokit.sim.step.momentum_projection import at_base, floats
 from robokit.sim.step.pair_shapes import PairShapes
-from robokit.spatial import Matrix3, Vector3
+from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, guard, where
 
-SLOTS = 8
+SLOTS = 6
 """Contacts between bodies that a step treats together."""
 
 FAR = 1e3
@@ -49,6 +49,15 @@ class Pose:
     def out(self, p: Sequence[Scalar]) -> Vector3:
         """A point of the body, world axes."""
         return self.o + self.E.transpose_apply(Vector3(*p))
+
+    def seen(self, V: Motion) -> Motion:
+        """A velocity of the body in world axes, about the world's origin."""
+        ang = self.E.transpose_apply(V.ang)
+        return Motion(ang, self.E.transpose_apply(V.lin) + self.o.cross(ang))
+
+    def own(self, F: Force) -> Force:
+        """A force in world axes about the world's origin, in the body's coordinates."""
+        return Force(self.E @ (F.ang - self.o.cross(F.lin)), self.E @ F.lin)
 
     def turned(self, a: Sequence[float], b: Sequence[float]) -> Vector3:
         """The vector from a to b of the body, world axes."""

@@ -12,8 +12,9 @@ to them, so that the ground and the joints carry what lies on them; the rest is 
 Bodies that meet fast are stopped at the surface, or bounce by their restitution, by a damper that is much
 stiffer than their inertia.
 
-Which two bodies of the robot these are is known when the step runs; weights 0 or 1 choose their poses and
-velocities among all bodies in pairs.
+Which two bodies of the robot these are is known when the step runs; weights 1, -1 and 0 choose their velocities
+among those of all bodies in pairs. These are in world axes and about the world's origin, seen from the base of
+a robot that floats.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from robokit.sim.step.nearest_pairs import Nearest, Pose
+from robokit.sim.step.nearest_pairs import Nearest
 from robokit.sim.step.pair_shapes import PairShapes
-from robokit.spatial import Force, Matrix3, Motion, Vector3
+from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, sqrt, where
 
 RIGID = 300.0
@@ -66,26 +67,6 @@ class PairLaw:
 
 
 @dataclass(frozen=True)
-class Side:
-    """One body of a contact: which of them, as weights 0 or 1, and where its point is."""
-
-    weights: Sequence[Scalar]
-    E: Matrix3
-    arm: Vector3
-
-    def velocity(self, V: Sequence[Motion]) -> Vector3:
-        """Of its point, world axes, from velocities of all bodies in pairs."""
-        ang = weighted(self.weights, [v.ang for v in V])
-        lin = weighted(self.weights, [v.lin for v in V])
-        return self.E.transpose_apply(lin + ang.cross(self.arm))
-
-    def force(self, f: Vector3) -> Force:
-        """A force at its point, world axes, in the body's coordinates."""
-        own = self.E @ f
-        return Force(self.arm.cross(own), own)
-
-
-@dataclass(frozen=True)
 class Bond:
     """What a step leaves of a contact to the next one: its bristle, world axes [m], and its normal impulse."""
 
@@ -96,28 +77,33 @@ class Bond:
 class PairContact:
     """One of the contacts that a step treats together."""
 
-    def __init__(self, near: Nearest, poses: Sequence[Pose], law: PairLaw) -> None:
+    def __init__(self, near: Nearest, law: PairLaw) -> None:
         self.near, self.n = near, near.n
-        self.sides: list[Side] = []
-        places = [{row[k] for row in law.shapes.pairs} for k in (0, 1)]
+        first, second = ({row[k] for row in law.shapes.pairs} for k in (0, 1))
+        self.weights: list[Scalar] = []
         self.mobility: Scalar = 0.0
-        for place, used in zip((near.i, near.j), places, strict=True):
-            w = [where(place == float(k), 1.0, 0.0) if k in used else 0.0 for k in range(len(poses))]
-            rows = [weighted(w, [Vector3(*pose.E.rows[r]) for pose in poses]) for r in range(3)]
-            E, o = Matrix3(rows), weighted(w, [pose.o for pose in poses])
-            self.sides.append(Side(w, E, E @ (near.x - o)))
-            self.mobility = self.mobility + sum((a * m for a, m in zip(w, law.mobility, strict=True)), 0.0)
+        for k, mobility in enumerate(law.mobility):
+            here = where(near.i == float(k), 1.0, 0.0) if k in first else 0.0
+            there = where(near.j == float(k), 1.0, 0.0) if k in second else 0.0
+            self.weights.append(here - there)
+            self.mobility = self.mobility + (here + there) * mobility
 
     def relative(self, V: Sequence[Motion]) -> Vector3:
-        """Velocity of i's point less that of j's, world axes."""
-        return self.sides[0].velocity(V) - self.sides[1].velocity(V)
+        """Velocity of i's point less that of j's, from velocities of all bodies in pairs; all world axes."""
+        ang = weighted(self.weights, [v.ang for v in V])
+        lin = weighted(self.weights, [v.lin for v in V])
+        return lin + ang.cross(self.near.x)
+
+    def force(self, f: Vector3) -> Force:
+        """An impulse at its point on i, and its negative on j, about the world's origin."""
+        return Force(self.near.x.cross(f), f)
 
     def load(self, law: PairLaw, V: Sequence[Motion], falling: Scalar, dt: Scalar, before: Bond) -> None:
         """What is known before the sweeps.
 
         Args:
             law: of the contacts.
-            V: velocities before of all bodies in pairs.
+            V: velocities before of all bodies in pairs, world axes.
             falling: speed that gravity adds in a step [m/s].
             dt: step [s].
             before: what the last step has left of the contact.

@@ -28,7 +28,7 @@ from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Acting, BodyContact
 from robokit.sim.step.implicit_sweep import ImplicitSweep
 from robokit.sim.step.loop_impulses import LoopKick
-from robokit.sim.step.nearest_pairs import Nearest, Vicinity, any_of, slots_of
+from robokit.sim.step.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of
 from robokit.sim.step.pair_contact import Bond, PairContact, PairLaw
 from robokit.sim.step.point_moments import Moments, along
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
@@ -113,15 +113,15 @@ class Meeting:
         self.around = around = Vicinity(law.shapes, tree, X, dt)
         self.some = any_of(around.near)
         falling = sqrt(tree.a0.dot(tree.a0)) * dt
-        before = [V[b] for b in bodies]
-
+        
         def near() -> Sequence[Scalar]:
-            contacts = [PairContact(pair, around.poses, law) for pair in around.deepest()]
+            contacts = [PairContact(pair, law) for pair in around.deepest()]
             values: list[Scalar] = []
+            before = _seen(around.poses, [V[b] for b in bodies])
             for contact in contacts:
                 contact.load(law, before, falling, dt, _bond(contact, carried))
                 values += [*contact.near.values(), *contact.values()]
-            total = _forces(bodies, contacts, [contact.given for contact in contacts])
+            total = _forces(around.poses, contacts, [contact.given for contact in contacts])
             return [*values, *(x for F in total for x in F)]
 
         slots = slots_of(law.shapes)
@@ -144,8 +144,8 @@ class Meeting:
 
         # What a deeper block uses of a pair is used here too: then the pair's own block is not computed in vain.
         def near() -> Sequence[Scalar]:
-            contacts = [PairContact(Nearest.of(row[:10]), self.around.poses, law) for row in self.slots]
-            now = [V[b] for b in bodies]
+            contacts = [PairContact(Nearest.of(row[:10]), law) for row in self.slots]
+            now = _seen(self.around.poses, [V[b] for b in bodies])
             overlap: Scalar = 0.0
             for contact, row in zip(contacts, self.slots, strict=True):
                 contact.loaded(law, dt, row[10:])
@@ -154,7 +154,7 @@ class Meeting:
             touching = any_of([contact.moves for contact in contacts])
             given = [contact.n.dot(contact.given) for contact in contacts]
             others = [*none[: -len(given)], *given]
-            return [*guard(touching, lambda: _solve(bodies, contacts, kicked, ground, y, V), *others), overlap]
+            return [*guard(touching, lambda: _solve(bodies, self.around.poses, contacts, kicked, ground, y, V), *others), overlap]
 
         values = iter(guard(self.some, near, *none, 0.0))
         y = [[next(values) for _ in row] for row in y]
@@ -178,8 +178,14 @@ def _bond(contact: PairContact, carried: Carried) -> Bond:
     return Bond(e, N)
 
 
+def _seen(poses: Sequence[Pose], V: Sequence[Motion]) -> list[Motion]:
+    """Velocities of the bodies in pairs, world axes."""
+    return [pose.seen(v) for pose, v in zip(poses, V, strict=True)]
+
+
 def _solve(
     bodies: Sequence[int],
+    poses: Sequence[Pose],
     contacts: list[PairContact],
     kicked: Kicked,
     ground: Sequence[Acting],
@@ -190,7 +196,7 @@ def _solve(
     the contacts along their normals."""
     tree, dt = kicked.tree, kicked.dt
     K: list[Any] = [None] * (tree.n + 1)
-    gains = {acting.body.i: _pressed(acting, bodies, contacts) for acting in ground}
+    gains = {acting.body.i: _pressed(acting, bodies, poses, contacts) for acting in ground}
     for acting in ground:
         i = acting.body.i
         K[i] = _sum_along(gains[i], acting.body)
@@ -199,11 +205,11 @@ def _solve(
 
     def respond(f: list[Vector3]) -> tuple[Rows, list[Motion], list[Vector3]]:
         T = [Force.zero()] * (tree.n + 1)
-        for body, F in zip(bodies, _forces(bodies, contacts, f), strict=True):
+        for body, F in zip(bodies, _forces(poses, contacts, f), strict=True):
             T[body] = F
         loops = copy(kicked.loops)
         dy, dV = sweep.solve(T, nothing) if loops is None else loops.solve(sweep, T, nothing, None)
-        moved = [dV[b] for b in bodies]
+        moved = _seen(poses, [dV[b] for b in bodies])
         return dy, dV, [contact.relative(moved) for contact in contacts]
 
     for contact, x in zip(contacts, conjugate_gradients(contacts, lambda f: respond(f)[2], 1), strict=True):
@@ -225,22 +231,19 @@ def _solve(
     return [
         *(a + b * s for a, b in zip(_flat(y), _flat(dy), strict=True)),
         *(a + b * s for a, b in zip(_flat(V), _flat(dV), strict=True)),
-        *(x * s for F in _forces(bodies, contacts, f) for x in F),
+        *(x * s for F in _forces(poses, contacts, f) for x in F),
         *returned,
         *(contact.n.dot(contact.given + x * s) for contact, x in zip(contacts, f, strict=True)),
     ]
 
 
-def _pressed(acting: Acting, bodies: Sequence[int], contacts: Sequence[PairContact]) -> list[Scalar]:
+def _pressed(
+    acting: Acting, bodies: Sequence[int], poses: Sequence[Pose], contacts: Sequence[PairContact]
+) -> list[Scalar]:
     """dt times the damper of the ground at each point of a body: 0 where the body is not pressed on it."""
     body = acting.body
     k, gain = bodies.index(body.i), body.dt * body.kd
-    pushes = []
-    for contact in contacts:
-        for sign, side in zip((1.0, -1.0), contact.sides, strict=True):
-            if not is_zero(side.weights[k]):
-                here = where(contact.on, side.weights[k] * sign, 0.0)
-                pushes.append(side.E @ contact.n * here)
+    pushes = [poses[k].E @ (contact.n * where(contact.on, contact.weights[k], 0.0)) for contact in contacts]
     at: dict[int, Scalar] = {}
     for m in range(len(body.p)):
         frame = body.frame(m)
@@ -264,15 +267,17 @@ def _sum_along(gains: Sequence[Scalar], body: BodyContact) -> ArticulatedInertia
     return first
 
 
-def _forces(bodies: Sequence[int], contacts: Sequence[PairContact], f: Sequence[Vector3]) -> list[Force]:
+def _forces(poses: Sequence[Pose], contacts: Sequence[PairContact], f: Sequence[Vector3]) -> list[Force]:
     """Impulses on the bodies in pairs, body coordinates."""
-    total = [Force.zero() for _ in bodies]
-    for contact, x in zip(contacts, f, strict=True):
-        for sign, side in zip((1.0, -1.0), contact.sides, strict=True):
-            F = side.force(x * sign)
-            for k, w in enumerate(side.weights):
-                if not is_zero(w):
-                    total[k] = total[k] + F * w
+    at = [contact.force(x) for contact, x in zip(contacts, f, strict=True)]
+    total = []
+    for k, pose in enumerate(poses):
+        F = Force.zero()
+        for contact, own in zip(contacts, at, strict=True):
+            w = contact.weights[k]
+            if not is_zero(w):
+                F = F + own * w
+        total.append(pose.own(F))
     return total
 
 
