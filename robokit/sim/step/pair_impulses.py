@@ -34,7 +34,7 @@ from robokit.sim.step.point_moments import Moments, along
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, guard, is_zero, maximum, minimum, sqrt, where
 
-ITERATIONS = 3
+ITERATIONS = 2
 
 PRESSED = -0.1
 """A body whose push has this cosine with the ground's normal or less is pressed on the ground."""
@@ -212,9 +212,10 @@ def _solve(
         moved = _seen(poses, [dV[b] for b in bodies])
         return dy, dV, [contact.relative(moved) for contact in contacts]
 
-    for contact, x in zip(contacts, conjugate_gradients(contacts, lambda f: respond(f)[2], 1), strict=True):
+    normal = conjugate_gradients(contacts, lambda f: respond(f)[2], 1)
+    for contact, x in zip(contacts, normal[0], strict=True):
         contact.rub(x)
-    f = conjugate_gradients(contacts, lambda f: respond(f)[2])
+    f, _ = conjugate_gradients(contacts, lambda f: respond(f)[2], start=normal)
     f = [contact.cut(x) for contact, x in zip(contacts, f, strict=True)]
     dy, dV, moved = respond(f)
     wanted = sum((contact.missing(x) for contact, x in zip(contacts, f, strict=True)), 0.0)
@@ -282,33 +283,45 @@ def _forces(poses: Sequence[Pose], contacts: Sequence[PairContact], f: Sequence[
 
 
 def conjugate_gradients(
-    contacts: Sequence[Any], response: Callable[[list[Vector3]], list[Vector3]], iterations: int = ITERATIONS
-) -> list[Vector3]:
-    """Impulses f of the contacts with f = first - K W f, after so many iterations.
+    contacts: Sequence[Any],
+    response: Callable[[list[Vector3]], list[Vector3]],
+    iterations: int = ITERATIONS,
+    start: tuple[list[Vector3], list[Vector3]] | None = None,
+) -> tuple[list[Vector3], list[Vector3]]:
+    """Impulses f of the contacts with f = first - K W f, after so many iterations, and W f.
 
     Args:
         contacts: each with ``first`` and ``slope(u)`` = K u.
         response: f -> W f.
         iterations: calls of it.
+        start: f and W f to begin with; None for 0.
     """
+    total = moving = [Vector3.zero() for _ in contacts]
     residual = [contact.first for contact in contacts]
-    moved = response(residual)
-    direction, turned = residual, moved
-    total = [Vector3.zero() for _ in contacts]
-    size = _dot(residual, moved)
+    if start is not None:
+        total, moving = start
+        residual = [
+            r - f - contact.slope(u)
+            for contact, r, f, u in zip(contacts, residual, total, moving, strict=True)
+        ]
+    direction, turned = residual, moving
+    size: Scalar = 0.0
     for k in range(iterations):
+        moved = response(residual)
+        new = _dot(residual, moved)
+        if k:
+            ratio = _ratio(new, size)
+            direction = [r + d * ratio for r, d in zip(residual, direction, strict=True)]
+            turned = [m + a * ratio for m, a in zip(moved, turned, strict=True)]
+        else:
+            direction, turned = residual, moved
+        size = new
         back = [d + contact.slope(a) for contact, d, a in zip(contacts, direction, turned, strict=True)]
         step = _ratio(size, _dot(turned, back))
         total = [f + d * step for f, d in zip(total, direction, strict=True)]
-        if k + 1 == iterations:
-            break
+        moving = [u + a * step for u, a in zip(moving, turned, strict=True)]
         residual = [r - b * step for r, b in zip(residual, back, strict=True)]
-        moved = response(residual)
-        new = _dot(residual, moved)
-        ratio, size = _ratio(new, size), new
-        direction = [r + d * ratio for r, d in zip(residual, direction, strict=True)]
-        turned = [m + a * ratio for m, a in zip(moved, turned, strict=True)]
-    return total
+    return total, moving
 
 
 def _dot(a: Sequence[Vector3], b: Sequence[Vector3]) -> Scalar:
