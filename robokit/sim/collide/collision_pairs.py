@@ -1,7 +1,8 @@
 """Which bodies of a robot can meet.
 
 Found once by sampling random configurations inside the joints' limits, with loops closed. Where a pair met in
-none of them, those in which it came nearest are varied, and again the nearest of these. Left out are
+none of them, those in which it came nearest are varied, and again the nearest of these; not for robots with
+loops or with ENOUGH pairs. Left out are
 
     neighbours      a body and the nearest one with a shape that carries it; bodies that a loop joint connects
     touching        bodies whose hulls touch in the neutral configuration: they are made so
@@ -38,6 +39,9 @@ SHRINK = 0.7
 
 ROUNDS = 6
 """Rounds of the search for pairs that met in no sample."""
+
+ENOUGH = 300
+"""Pairs from which on none are searched for: a step would become too long to compile."""
 
 KEPT, VARIED = 4, 8
 """Configurations of a pair that a round keeps, and variations of each."""
@@ -203,7 +207,7 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
                 left[TOUCHING].append(pair)
                 continue
         (kept if met.any() else left[NEVER]).append(pair)
-    found = searched(robot, capsules, left[NEVER], q, gaps, rng)
+    found = searched(robot, capsules, left[NEVER], q, gaps, rng) if len(kept) < ENOUGH else set()
     kept = sorted({*kept, *found})
     left[NEVER] = [pair for pair in left[NEVER] if pair not in found]
     return CollisionPairs(

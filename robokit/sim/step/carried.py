@@ -39,7 +39,8 @@ class CarriedLayout:
     @property
     def size(self) -> int:
         """Numbers in all, at least 1: kernels have no empty inputs."""
-        return max(1, 6 * self.momentum + 2 * self.anchors + len(self.wound) + 5 * self.bonds + self.energy)
+        most = 6 * self.momentum + 2 * self.anchors + len(self.wound) + 5 * self.bonds + self.energy
+        return max(1, most)
 
 
 class Carried:

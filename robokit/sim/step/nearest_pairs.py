@@ -32,7 +32,7 @@ POINTS = 2
 WIDTH = 10
 """Numbers of a contact."""
 
-TOGETHER = 8
+TOGETHER = 24
 """Pairs that are sorted in together."""
 
 FASTEST = 10.0

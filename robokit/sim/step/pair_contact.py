@@ -12,9 +12,8 @@ to them, so that the ground and the joints carry what lies on them; the rest is 
 Bodies that meet fast are stopped at the surface, or bounce by their restitution, by a damper that is much
 stiffer than their inertia.
 
-Which two bodies of the robot these are is known when the step runs; weights 1, -1 and 0 choose their velocities
-among those of all bodies in pairs. These are in world axes and about the world's origin, seen from the base of
-a robot that floats.
+Which two bodies of the robot these are is known when the step runs; weights 1, -1 and 0 choose their
+velocities among those of all bodies in pairs, in world axes about one origin.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ RIGID = 300.0
 """Damper of an impact over the effective mass of a pair: 1/RIGID of the approach is left after a step."""
 
 IMPACT = 0.02
-"""Speed from which bodies that meet are stopped as an impact, besides what gravity adds in two steps [m/s]."""
+"""Speed from which bodies that meet collide, besides what gravity adds in two steps [m/s]."""
 
 FASTEST_RETURN = 0.3
 """Bodies that overlap are not led apart faster than this [m/s]."""
@@ -68,7 +67,7 @@ class PairLaw:
 
 @dataclass(frozen=True)
 class Bond:
-    """What a step leaves of a contact to the next one: its bristle, world axes [m], and its normal impulse."""
+    """What a step leaves of a contact to the next one: bristle, world axes [m], and normal impulse [N s]."""
 
     bristle: Vector3
     normal: Scalar
@@ -164,7 +163,9 @@ class PairContact:
         self.g = where(held, RIGID * mass, where(soft, self.kd * dt, 0.0))
         ahead = where(self.sunk, self.rest * dt - n.dot(self.given), 0.0)
         self.on = held | soft
-        self.moves = held | (soft & ((phi > 0.0) | (u.dot(u) > STILL * STILL) | (ahead > STILL * self.kd * dt)))
+        self.moves = held | (
+            soft & ((phi > 0.0) | (u.dot(u) > STILL * STILL) | (ahead > STILL * self.kd * dt))
+        )
         self.mu, self.u, self.c, self.dt = law.friction, u, 0.0, dt
         self.first = n * (self.g * (self.aim - un) + ahead)
 

@@ -1,16 +1,20 @@
-"""Impulses between bodies of a robot that touch, equal and opposite, at the end of a kick.
+"""Impulses between bodies of a robot that touch, equal and opposite.
 
-The sweeps have found velocities without the pairs. An impulse f on one body and -f on the other changes the
-relative velocity u of their points by W f, and f follows the law of pair_contact.py:
+Before the sweeps, springs and bristles of the contacts give what they carried in the last step too, as forces
+from outside. So what lies on another body weighs on the ground and the joints in all sweeps. After them, an
+impulse f on one body and -f on the other changes the relative velocity u of their points by W f, and what is
+missing follows the law of pair_contact.py:
 
     f = first - K (u - u0)        u = u0 + W f        W = J A^-1 J^T
 
 A is H with damping and limits of the joints, and with the ground under bodies that are pressed on it. Dry
 friction in joints and of the ground stays as the sweeps found it: as a damper of an iterate it would be too
 stiff for what comes now. Conjugate gradients in the space of the impulses take one solve of the tree an
-iteration; a single contact takes three. However few are taken, their impulses lose energy. Impulses that pull
-or leave Coulomb's cone are cut, and of what is left, the part acts that takes most energy. What acts on one
-body acts on the other: the momentum of the robot stays.
+iteration; the first finds the normal parts, from which friction follows. However few are taken, their
+impulses lose energy. Impulses that pull or leave Coulomb's cone are cut, and of what is left, the part acts
+that takes most energy. What acts on one body acts on the other: the momentum of the robot stays.
+
+In a heap that rests nothing is missing: no solve is made, and nothing moves.
 
 Source: conjugate gradients, Hestenes and Stiefel (1952); matrix-free, with the articulated-body sweep as W.
 Cost: ITERATIONS + 2 solves of the tree, nothing where no pair is near.
@@ -113,7 +117,7 @@ class Meeting:
         self.around = around = Vicinity(law.shapes, tree, X, dt)
         self.some = any_of(around.near)
         falling = sqrt(tree.a0.dot(tree.a0)) * dt
-        
+
         def near() -> Sequence[Scalar]:
             contacts = [PairContact(pair, law) for pair in around.deepest()]
             values: list[Scalar] = []
@@ -140,9 +144,9 @@ class Meeting:
         """
         law, dt, bodies = self.law, self.dt, self.law.shapes.bodies
         ground = [acting for acting in kicked.ground if acting.body.i in bodies]
-        none = [*_flat(y), *_flat(V), *([0.0] * (6 * len(bodies) + 7 * len(ground) + len(self.slots)))]
+        rest = 6 * len(bodies) + 7 * len(ground) + len(self.slots)
+        none = [*_flat(y), *_flat(V), *([0.0] * rest)]
 
-        # What a deeper block uses of a pair is used here too: then the pair's own block is not computed in vain.
         def near() -> Sequence[Scalar]:
             contacts = [PairContact(Nearest.of(row[:10]), law) for row in self.slots]
             now = _seen(self.around.poses, [V[b] for b in bodies])
@@ -154,7 +158,9 @@ class Meeting:
             touching = any_of([contact.moves for contact in contacts])
             given = [contact.n.dot(contact.given) for contact in contacts]
             others = [*none[: -len(given)], *given]
-            return [*guard(touching, lambda: _solve(bodies, self.around.poses, contacts, kicked, ground, y, V), *others), overlap]
+            poses = self.around.poses
+            solved = guard(touching, lambda: _solve(bodies, poses, contacts, kicked, ground, y, V), *others)
+            return [*solved, overlap]
 
         values = iter(guard(self.some, near, *none, 0.0))
         y = [[next(values) for _ in row] for row in y]
@@ -192,8 +198,7 @@ def _solve(
     y: Rows,
     V: list[Motion],
 ) -> list[Scalar]:
-    """New y and V, the impulses on the bodies in pairs; the ground's in return and their normal parts; those of
-    the contacts along their normals."""
+    """New y and V, impulses on bodies; the ground's in return, and normal; those of contacts, normal."""
     tree, dt = kicked.tree, kicked.dt
     K: list[Any] = [None] * (tree.n + 1)
     gains = {acting.body.i: _pressed(acting, bodies, poses, contacts) for acting in ground}
