@@ -7,6 +7,7 @@ these functions see all other arguments, and those that the machine code has ref
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from collections.abc import Collection, Sequence
@@ -196,6 +197,29 @@ def one_of(what: str, given: Any, known: Collection[str], hint: str = "") -> str
     if not isinstance(given, str) or given not in known:
         raise UnknownName(what, given, known, hint)
     return given
+
+
+def check_call(name: str, function: Any, arguments: Sequence[str], gives: str) -> None:
+    """Refuse a function that cannot be called with so many arguments.
+
+    Args:
+        name: of the argument.
+        function: what was given; a callable.
+        arguments: their names, for the message.
+        gives: what the function gives, for the message.
+
+    Raises:
+        ShapeError: it takes others.
+    """
+    try:
+        taken = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions of C do not say
+        return
+    try:
+        taken.bind(*arguments)
+    except TypeError:
+        words = f"a function ({', '.join(arguments)}) -> {gives}"
+        raise ShapeError(f"{name}: expected {words}, got one that takes {taken}") from None
 
 
 def path_argument(name: str, value: Any, what: str = "a path, a string or a pathlib.Path") -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import ladder
 import pytest
@@ -16,6 +17,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("robokit")
+
+# A shell starts what runs in the background with Ctrl-C ignored, and the tests of Ctrl-C would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

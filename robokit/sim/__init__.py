@@ -29,6 +29,7 @@ events          Event: contacts, impacts, sliding, limits, rest, with time and s
 sensors         what sensors would have measured: IMU, contact wrench, joint force
 contact_points  contact points from collision shapes
 contact_shapes  points that lie or move on a shape: corners, balls, the lowest of several corners, rims
+touching_size   how large that is, for the softness of the ground
 contact_patches which corners of a hull share a contact point
 body_surface    what of a body's shapes can touch a plane, within a stated error
 ground          Ground: what is there to fall on, and the constants of the contact law

@@ -205,4 +205,5 @@ def _extent(shape: ContactShape) -> tuple[np.ndarray, float]:
         return np.array([shape.position], dtype=float), float(shape.radius)
     if isinstance(shape, Rim):
         return shape.samples(SAMPLES), shape.rounding
+    assert isinstance(shape, Lowest)
     return np.array(shape.corners), shape.radius

@@ -5,6 +5,7 @@
     capsule     2, the ends of its axis, with its radius
     box         4 that move, each the lower of two opposite corners
     cylinder    5 that move: the lowest of each rim, and three more of the lower rim to stand on
+    box, capsule    besides, points that face solids of the ground; long cylinders, too
     mesh        at most 5 that move, each the lowest of some corners of its convex hull; a
                 polygon of many corners, as a wheel's, has a cylinder's points instead
 
@@ -18,12 +19,11 @@ a link cannot be read, the points are the eight corners of the box that has the 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.kinematics import forward_kinematics
 from robokit.errors import ModelError
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
@@ -32,8 +32,7 @@ from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.sim.body_surface import BodySurface, shapes_of
 from robokit.sim.contact_patches import MOST
-from robokit.sim.contact_shapes import Ball, ContactShape, Lowest, Point, Rim, cylinder_points
-from robokit.spatial import Vector3
+from robokit.sim.contact_shapes import Ball, ContactShape, Rim, cylinder_points, facing_points
 
 LEAST = 2
 """Points that the hulls of a link have at least, whatever max_points is."""
@@ -95,7 +94,11 @@ class ContactPoints:
 
 
 def contact_points(
-    robot: Robot, max_points: int | None = None, shape_error: float = SHAPE_ERROR, plane: bool = True
+    robot: Robot,
+    max_points: int | None = None,
+    shape_error: float = SHAPE_ERROR,
+    plane: bool = True,
+    solids: Sequence[tuple[int, str]] = (),
 ) -> ContactPoints:
     """The robot's contact points, computed once.
 
@@ -109,6 +112,8 @@ def contact_points(
         shape_error: of a mesh's hull, in any direction [m].
         plane: whether the ground is a plane. If not, only corners near each other share a point, and shapes
             inside the hull of their body stay, for they may touch where the ground is not flat.
+        solids: number among the ground's surfaces, and kind, of its solids: boxes and capsules of the robot
+            have points more that face them. ``max_points`` does not count these.
 
     Raises:
         ModelError: a link that touches with the box of its inertia has no mass in some samples.
@@ -116,36 +121,13 @@ def contact_points(
     Warns:
         UserWarning: meshes that cannot be read, once for the robot; their links touch with other shapes.
     """
-    key = ("contact points", max_points, shape_error, plane)
-    return robot.derived.get(key, lambda: _contact_points(robot, max_points, shape_error, plane))
+    given = max_points, shape_error, plane, tuple(solids)
+    return robot.derived.get(("contact points", *given), lambda: _contact_points(robot, *given))
 
 
-def extent(robot: Robot, points: ContactPoints) -> Any:
-    """Half the longest edge of a box around the points in the neutral configuration [m]; 0 of none.
-
-    (B,) where points move with the inertias of a robot with samples.
-    """
-    if not len(points):
-        return 0.0
-    X0 = forward_kinematics(robot.tree, robot.split_q(robot.neutral().tolist()))
-    low, high = [], []
-    for m, (i, shape) in enumerate(zip(points.body, points.shape, strict=True)):
-        for place, radius in _balls(shape):
-            moved = np.moveaxis(points.position[..., m, :], -1, 0) if points.of_inertia[m] else place
-            at = np.stack(np.broadcast_arrays(*X0[i].point(Vector3(*moved))))
-            low.append(at - radius)
-            high.append(at + radius)
-    lengths = np.max(np.broadcast_arrays(*high), axis=0) - np.min(np.broadcast_arrays(*low), axis=0)
-    half = 0.5 * lengths.max(axis=0)
-    return half if half.ndim else float(half)
-
-
-def _balls(shape: ContactShape) -> list[tuple[Point, float]]:
-    """Balls (centre, radius) around all places of a point."""
-    return [(c, shape.radius) for c in shape.corners] if isinstance(shape, Lowest) else [shape.reach()]
-
-
-def _contact_points(robot: Robot, max_points: int | None, shape_error: float, plane: bool) -> ContactPoints:
+def _contact_points(
+    robot: Robot, max_points: int | None, shape_error: float, plane: bool, solids: Sequence[tuple[int, str]]
+) -> ContactPoints:
     links = [link for link in robot.links if link.body > 0]
     source = next((s for s in ("collisions", "visuals") if any(getattr(k, s) for k in links)), None)
     surfaces: dict[int, BodySurface] = {}
@@ -175,6 +157,9 @@ def _contact_points(robot: Robot, max_points: int | None, shape_error: float, pl
         found = [x for s in surfaces.values() for x in shapes_of(s, shape_error, plane, most)]
         if max_points is None or len(found) + len(CORNERS) * len(boxes) <= max_points:
             break
+    for link in links:
+        for shape in getattr(link, source) if source else ():
+            found += [(link, point) for point in facing_points(shape, link.placement, solids)]
     return _with_boxes(robot, found, boxes, shape_error if any(s.hulls for s in surfaces.values()) else 0.0)
 
 

@@ -3,6 +3,7 @@
 Ball    a corner, or the point of a ball under its centre
 Lowest  the lowest of several corners that do not touch at the same time
 Rim     the lowest point of a circle, and its neighbours
+Facing  where a solid of the ground is near, between the points of a box or a capsule
 
 Each gives, as a text over generic scalars, its point for the plane's normal n in the body's axes. Such a
 point moves on the body while the body turns; its material velocity, V.lin + V.ang x p, is what friction acts
@@ -12,12 +13,13 @@ on, so that a wheel rolls.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from robokit.model.geometry import Placement
+from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Shape
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import Vector3
 
@@ -164,7 +166,99 @@ class Rim:
         return self.center, math.hypot(self.radius, self.half) + self.rounding
 
 
-ContactShape = Ball | Lowest | Rim
+@dataclass(frozen=True)
+class Part:
+    """A box or a capsule of a body.
+
+    Attributes:
+        kind: "box" or "capsule".
+        center: body coordinates [m].
+        rotation: rows of the matrix that turns its axes into the body's.
+        size: half of a box's edges; radius and half the length of a capsule, which lies along z [m].
+    """
+
+    kind: str
+    center: Point
+    rotation: tuple[Point, Point, Point]
+    size: tuple[float, ...]
+
+
+FACING = {
+    ("box", "sphere"): 1,
+    ("box", "capsule"): 3,
+    ("box", "cylinder"): 8,
+    ("box", "box"): 8,
+    ("capsule", "box"): 2,
+    ("capsule", "sphere"): 1,
+    ("capsule", "capsule"): 1,
+    ("capsule", "cylinder"): 1,
+    ("capsule", "hull"): 1,
+}
+"""Points of a part and a solid, by their kinds; none of others."""
+
+NEAREST = 2
+"""Solids of one kind that a part has points for: those that are nearest. Of hulls, all."""
+
+
+@dataclass(frozen=True)
+class Facing:
+    """A point of a part that faces a solid of the ground; step/solid_contacts.py has its place.
+
+    Attributes:
+        part: the part.
+        surfaces: numbers of solids of one kind among the ground's surfaces.
+        rank: which of them: 0 for the nearest to the part's centre, 1 for the second.
+        number: which of the points of the two.
+    """
+
+    part: Part
+    surfaces: tuple[int, ...]
+    rank: int
+    number: int
+
+    def at(self, n: Vector3) -> Vector3:
+        """The centre of the part: over a plane it has no place of its own."""
+        return Vector3(*self.part.center)
+
+    def reach(self) -> tuple[Point, float]:
+        """Centre and radius [m] of a ball around all points."""
+        size = self.part.size
+        return self.part.center, math.hypot(*size) if self.part.kind == "box" else sum(size)
+
+
+ContactShape = Ball | Lowest | Rim | Facing
+
+
+def facing_points(shape: Shape, place: Placement, solids: Sequence[tuple[int, str]]) -> list[Facing]:
+    """The points of a box, a capsule or a long cylinder that face solids.
+
+    Args:
+        shape: a collision shape of a link.
+        place: of the link's frame in the body's.
+        solids: number among the ground's surfaces, and kind, of each solid.
+    """
+    geometry = shape.geometry
+    if isinstance(geometry, Box):
+        kind, size = "box", tuple(0.5 * float(edge) for edge in geometry.size)
+    elif isinstance(geometry, Capsule):
+        kind, size = "capsule", (float(geometry.radius), 0.5 * float(geometry.length))
+    elif isinstance(geometry, Cylinder) and geometry.length > 2.0 * geometry.radius:
+        radius = float(geometry.radius)  # its side is that of a capsule inside it
+        kind, size = "capsule", (radius, 0.5 * float(geometry.length) - radius)
+    else:
+        return []
+    rows = np.matmul(place.rotation, shape.placement.rotation).tolist()
+    center = _point(place, tuple(shape.placement.position))
+    part = Part(kind, center, (tuple(rows[0]), tuple(rows[1]), tuple(rows[2])), size)
+    alike: dict[str, list[int]] = {}
+    for k, other in solids:
+        alike.setdefault(other if other != "hull" else f"hull {k}", []).append(k)
+    return [
+        Facing(part, tuple(numbers), rank, m)
+        for other, numbers in alike.items()
+        for rank in range(min(NEAREST, len(numbers)))
+        for m in range(FACING.get((kind, other.split()[0]), 0))
+    ]
 
 
 def cylinder_points(

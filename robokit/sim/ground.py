@@ -46,7 +46,7 @@ class Ground:
             one of its own, which then holds for all links.
         height: of the plane over the world's origin [m].
         sink: depth at which one point carries the whole weight [m]; None takes 1 mm, for robots smaller than
-            40 cm a two-hundredth of their radius.
+            40 cm a two-hundredth of their radius, less for a single body that is thin.
         time: relaxation time of the contact, d / k [s]; None damps one point with the whole weight
             critically, 2 sqrt(sink / g): 20 ms for 1 mm.
         slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
@@ -115,7 +115,9 @@ class Ground:
     def _check_surfaces(self) -> None:
         if isinstance(self.shapes, str) or not isinstance(self.shapes, Sequence):
             raise WrongType("Ground(shapes=...)", self.shapes, "a list of rk.Solid(geometry, placement)")
-        object.__setattr__(self, "shapes", tuple(solid(x) for x in self.shapes))
+        object.__setattr__(
+            self, "shapes", tuple(solid(f"Ground(shapes=...)[{k}]", x) for k, x in enumerate(self.shapes))
+        )
         if self.terrain is not None and not isinstance(self.terrain, HeightField):
             raise WrongType("Ground(terrain=...)", self.terrain, "rk.HeightField(heights, ...) or None")
         if self.plane not in (None, True, False):
@@ -174,6 +176,12 @@ class Ground:
     def horizontal(self) -> bool:
         """Whether the ground is one horizontal plane at rest."""
         return self.only_plane and not self.moves and self.up == (0.0, 0.0, 1.0)
+
+    @property
+    def solids(self) -> tuple[tuple[int, str], ...]:
+        """Number among the ground's surfaces, and kind, of each solid."""
+        first = int(bool(self.plane)) + int(self.terrain is not None)
+        return tuple((first + k, solid.kind) for k, solid in enumerate(self.shapes))
 
     @property
     def rows(self) -> int | None:

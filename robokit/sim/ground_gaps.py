@@ -11,13 +11,14 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
-from robokit.sim.contact_shapes import Ball
+from robokit.sim.contact_shapes import Ball, Facing
 from robokit.sim.ground import Ground
 from robokit.sim.ground_inputs import ground_tables, layouts, surface_numbers
 from robokit.sim.recorded import heights, placed, row_heights
 from robokit.sim.solids import Hull
+from robokit.sim.step.solid_contacts import meeting
 from robokit.sim.step.surfaces import Surface, deepest, surfaces
-from robokit.spatial import Vector3
+from robokit.spatial import Transform, Vector3
 
 CLOSE = 1e-10
 """Gap that is none [m]."""
@@ -57,6 +58,10 @@ def _gaps(
     up = Vector3(0.0, 0.0, lift)
     found = []
     for i, shape in placed(points):
+        if isinstance(shape, Facing):
+            phi = meeting(shape, Transform(X0[i].E, X0[i].r + up), over).phi
+            found.append(np.broadcast_to(phi, np.shape(q)[1:]))
+            continue
         center, radius = shape.reach()
         touch = deepest(over, X0[i].point(Vector3(*center)) + up, radius, 0.0)
         phi = touch.phi - radius

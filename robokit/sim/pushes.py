@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ from robokit.errors import ShapeError, WrongType, shown
 from robokit.model.robot import Robot
 
 FRAMES = ("link", "world")
+
+ROUNDED = 1e-6
+"""Part of a step that a push may be longer or shorter by rounding."""
 
 Place = tuple[int, tuple[float, float, float] | None]
 """Body and point in its coordinates [m]; None where the wrench is about the world's origin."""
@@ -29,7 +33,7 @@ class Push:
             (B, 3) or (B, 6), one a row.
         point: (3,) where it acts [m].
         start: when it begins [s].
-        duration: how long it acts [s]; 0 for an impulse.
+        duration: how long it acts [s]; 0 for an impulse. Steps that it covers in part get that part.
         frame: what ``point`` is given in: "link", and it moves with the link, or "world", and it stays.
     """
 
@@ -88,6 +92,27 @@ def pushes_of(given: Any) -> tuple[Push, ...]:
     return tuple(found)
 
 
+def _covered(push: Push, dt: float) -> list[tuple[int, int, float]]:
+    """(first step, step after the last, factor of the wrench) of the steps that a push covers.
+
+    A step that it covers in part gets that part, so that impulse and time are those asked for.
+    """
+    if push.duration == 0.0:
+        first = round(push.start / dt)
+        return [(first, first + 1, 1.0 / dt)]
+    start, end = push.start / dt, (push.start + push.duration) / dt
+    first, last = math.floor(start + ROUNDED), math.ceil(end - ROUNDED)
+    if last - first < 2:
+        return [(first, first + 1, end - start)]
+    whole = [first + (start - first > ROUNDED), last - (last - end > ROUNDED)]
+    parts = [
+        (first, whole[0], first + 1 - start),
+        (whole[0], whole[1], 1.0),
+        (whole[1], last, end - last + 1),
+    ]
+    return [part for part in parts if part[1] > part[0]]
+
+
 class OutsideForces:
     """Pushes fitted to a robot and to the steps of a run.
 
@@ -141,13 +166,9 @@ class OutsideForces:
         place = (body, point)
         if place not in self.places:
             self.places.append(place)
-        first = round(push.start / dt)
-        if push.duration == 0.0:
-            last, wrench = first + 1, wrench / dt
-        else:  # rounded to whole steps, with the impulse that was asked for
-            last = max(first + 1, round((push.start + push.duration) / dt))
-            wrench = wrench * (push.duration / ((last - first) * dt))
-        self.spans.append((self.places.index(place), first, min(last, steps), wrench))
+        for first, last, share in _covered(push, dt):
+            if first < steps:
+                self.spans.append((self.places.index(place), first, min(last, steps), wrench * share))
 
     def __bool__(self) -> bool:
         return bool(self.places)

@@ -32,7 +32,7 @@ class Imu:
     Attributes:
         angular_velocity: (T, 3) at each record [rad/s].
         specific_force: (T, 3) acceleration minus gravity [m/s^2]: the change of the origin's velocity in the
-            step after each record, over the step. At rest it points up.
+            step after each record, over the step, in axes of the middle of the step. At rest it points up.
     """
 
     angular_velocity: np.ndarray
@@ -86,10 +86,11 @@ class Sensors:
 
         def text(q: Any, v: Any, tau: Any, carried: Any, *inputs: Any) -> Sequence[Any]:
             after = self._program.text(q, v, tau, entries, carried, parameters, *inputs)
-            (E, w, u), (_, _, u1) = (_moving(robot, body, placement, *x) for x in ((q, v), after[:2]))
+            (E, w, u), (E1, _, u1) = (_moving(robot, body, placement, *x) for x in ((q, v), after[:2]))
             force = (u1 - u) * (1.0 / dt) - Vector3(*robot.gravity.tolist())
             R = placement.rotation.T.tolist()
-            return [*_turned(R, w), *_turned(R, E @ force)]
+            # The force is that of the middle of the step, and so are its axes.
+            return [*_turned(R, w), *_turned(R, (E @ force + E1 @ force) * 0.5)]
 
         both = in_blocks(text, 6, *self._rows)
         return Imu(both[:, :3], both[:, 3:])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array
+from robokit.arguments import check_call, real_array
 from robokit.errors import ShapeError, UnknownName
 from robokit.sim.keyframes import Keyframes
 
@@ -75,6 +75,7 @@ class Signal:
             self.keyframes = value
             self.columns = [layout.joints.index(joint) for joint in value.joints]
         elif callable(value):
+            check_call(name, value, ("t", "q", "v"), "values of the driven joints")
             self.function = value
         else:
             self.table = default if value is None else self._rows(value, several=True)

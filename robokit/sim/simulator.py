@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.arguments import check_call
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
@@ -111,6 +112,8 @@ def simulate(
         raise not_a_robot(robot)
     if controller is not None and not callable(controller):
         raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
+    if controller is not None:
+        check_call("controller", controller, ("t", "q", "v"), "joint forces")
     if not isinstance(estimate, bool):
         raise WrongType("estimate", estimate, "True or False")
     if gravity is not None:

@@ -112,7 +112,7 @@ class Solid:
         return Solid(geometry, placement, record["friction"], record["rgba"])
 
 
-def solid(given: Any) -> Solid:
+def solid(name: str, given: Any) -> Solid:
     """A Solid, or one of a Shape of robokit.model.
 
     Raises:
@@ -122,7 +122,7 @@ def solid(given: Any) -> Solid:
         return given
     if isinstance(given, Shape):
         return Solid(given.geometry, given.placement, rgba=given.rgba)
-    raise WrongType("Ground(solids=...)", given, "a list of rk.Solid(geometry, placement)")
+    raise WrongType(name, given, "rk.Solid(geometry, placement)")
 
 
 def _geometry(given: Any) -> Any:

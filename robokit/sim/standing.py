@@ -56,7 +56,7 @@ def standing_height(
     if ground is not None and ground.horizontal:
         ground_height = ground.height
     flat = ground or Ground()
-    points = contact_points(robot, flat.max_points, flat.shape_error, flat.only_plane)
+    points = contact_points(robot, flat.max_points, flat.shape_error, flat.only_plane, flat.solids)
     if not len(points):
         return ground_height + clearance
     if ground is not None and not ground.horizontal:

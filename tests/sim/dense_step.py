@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 import robokit as rk
 from robokit.sim.contact_points import contact_points
+from robokit.sim.step.contact import TANGENTIAL
 from robokit.sim.step.joint_forces import STUCK, JointLaw
 from robokit.spatial import Vector3
 
@@ -66,6 +67,8 @@ class DenseStep:
         self.robot, self.dt, self.law, self.ground, self.mass = robot, dt, law, ground, mass
         self.q, self.v = drift(q, v, 0.5 * dt)
         self.k, self.d = ground.gains(robot, 1.0)
+        self.kt = TANGENTIAL * self.k
+        self.kdt = self.kt * dt + self.d * math.sqrt(TANGENTIAL)
         links = contact_points(robot, ground.max_points).link
         self.mu = np.array([ground.coefficient(link) for link in links])
         self._points(self.v, e)
@@ -101,14 +104,14 @@ class DenseStep:
         N = np.maximum(0.0, -self.k * self.phi - self.d * np.maximum(0.0, u[:, 2]))
         e = e + self.dt * u @ ALONG.T
         length = np.linalg.norm(e, axis=1)
-        self.e = e * np.minimum(1.0, self.mu * N / self.k / np.maximum(length, 1e-15))[:, None]
+        self.e = e * np.minimum(1.0, self.mu * N / self.kt / np.maximum(length, 1e-15))[:, None]
         kd = self.k * self.dt + self.d
         self.reach = np.where(self.phi > 0.0, self.phi / self.dt, self.phi * self.k / kd)
 
     def _contacts(self, A, b, y, rule: str) -> None:
         dt, k, kd, phi = self.dt, self.k, self.k * self.dt + self.d, self.phi
         u = self.J @ y
-        vn, x = u[:, 2], u @ ALONG.T + k / kd * self.e
+        vn, x = u[:, 2], u @ ALONG.T + self.kt / self.kdt * self.e
         s = np.linalg.norm(x, axis=1)
         mass = np.array([self.mass[i] for i in self.body])
         if rule == "foresee":
@@ -127,11 +130,14 @@ class DenseStep:
                 on1 = vn + np.where(self.on0, k / kd * phi, self.reach) < 0.0
                 self.w = 0.5 * (self.w + on1)
                 N = self.on0 * np.maximum(0.0, pushes)
-            s = s + np.maximum(0.0, self.c * s - dt * self.mu * N) / mass
-        self.c = dt * np.minimum(kd, self.mu * N / np.maximum(s, 1e-30))
+            lacks = np.maximum(0.0, self.c * s - dt * self.mu * N)
+            ways = x / np.maximum(s, 1e-30)[:, None]
+            whole = np.array([(lacks[:, None] * ways)[self.body == i].sum(axis=0) for i in self.body])
+            s = s + np.maximum(lacks, np.sum(whole * ways, axis=1)) / mass
+        self.c = dt * np.minimum(self.kdt, self.mu * N / np.maximum(s, 1e-30))
         for m, J in enumerate(self.J):
             A += J.T @ np.diag([self.c[m], self.c[m], dt * self.w[m] * kd]) @ J
-            b -= J.T @ (self.c[m] * k / kd * self.e[m] @ ALONG)
+            b -= J.T @ (self.c[m] * self.kt / self.kdt * self.e[m] @ ALONG)
             b -= dt * self.w[m] * k * phi[m] * J[2]
 
     def _dofs(self):
@@ -182,7 +188,7 @@ class DenseStep:
         dt, kd = self.dt, self.k * self.dt + self.d
         u = self.J @ self.y
         self.force = np.zeros((len(self.J), 3))
-        self.force[:, :2] = -self.c[:, None] / dt * (u @ ALONG.T + self.k / kd * self.e)
+        self.force[:, :2] = -self.c[:, None] / dt * (u @ ALONG.T + self.kt / self.kdt * self.e)
         self.force[:, 2] = -self.w * (self.k * self.phi + kd * u[:, 2])
 
     @property

@@ -107,6 +107,33 @@ def test_block_slides_above_the_friction_angle(tangent):
     assert acceleration == pytest.approx(m.G * (math.sin(angle) - MU * math.cos(angle)), rel=1e-3)
 
 
+def _plate(mass=0.5, x=0.3, y=0.2, z=0.003):
+    inertia = [mass / 12 * (y * y + z * z), mass / 12 * (x * x + z * z), mass / 12 * (x * x + y * y)]
+    return rk.loads_urdf(
+        f'''<robot name="plate"><link name="plate"><inertial><mass value="{mass}"/>
+        <inertia ixx="{inertia[0]}" iyy="{inertia[1]}" izz="{inertia[2]}" ixy="0" ixz="0" iyz="0"/></inertial>
+        <collision><geometry><box size="{x} {y} {z}"/></geometry></collision></link></robot>''',
+        base="floating",
+    )
+
+
+def test_a_slow_plate_stops_where_coulomb_says():
+    """Bristles give way by some micrometres: at 0.3 m/s that is less than a thousandth of the way."""
+    run = rk.simulate(_plate(), _at(_plate(), 0.0015), duration=0.5, ground=rk.Ground(friction=MU))
+    run = rk.simulate(_plate(), run.q[-1], [0, 0, 0, 0.3, 0, 0], duration=0.2, ground=rk.Ground(friction=MU))
+    assert run.q[-1, 4] - run.q[0, 4] == pytest.approx(0.3**2 / (2 * MU * m.G), rel=1e-3)
+
+
+@pytest.mark.parametrize("dt", [0.5e-3, 1e-3])
+def test_a_box_breaks_away_within_two_milliseconds(dt):
+    """A push of 1.1 times the limit, at once: by the speed that it has half a second later."""
+    ground, limit = rk.Ground(friction=MU), MU * m.G
+    push = [("box", (1.1 * limit, 0, 0), (0, 0, -0.1), 0.5, 0.5)]
+    run = rk.simulate(m.box(), _at(m.box(), 0.1), duration=1.0, dt=dt, ground=ground, pushes=push)
+    late = 0.5 - run.momentum[-1, 3] / (0.1 * limit)
+    assert abs(late) < 2e-3
+
+
 def test_friction_coefficient_by_link():
     ground = rk.Ground(friction={"box": 0.0})
     trajectory = rk.simulate(m.box(), _at(m.box(), 0.1), [0, 0, 0, 1, 0, 0], duration=0.5, ground=ground)

@@ -86,6 +86,8 @@ def test_targets_by_step_and_row():
     assert np.shape(gains.parameters()[0]) == (B,)
     with pytest.raises(rk.ShapeError, match="no functions"):
         fit(robot, PD(kp=1.0, target=lambda t, q, v: q)).whole_table()
+    with pytest.raises(rk.ShapeError, match=r"a function \(t, q, v\) -> .* one that takes \(t\)"):
+        fit(robot, PD(kp=1.0, target=lambda t: 0.0))
 
 
 def test_limits_are_those_of_the_description():
@@ -222,7 +224,7 @@ def test_pushes_that_make_no_sense(pushes, words):
         make()
 
 
-def test_pushes_fill_whole_steps_with_their_impulse():
+def test_pushes_act_for_the_time_that_is_given():
     pushes = [
         Push("box", (10.0, 0, 0), (0.1, 0, 0), start=2e-3, duration=3.4e-3),
         Push("box", (0, 0, 0, 0, 0, 2.0), (0.1, 0, 0), start=4e-3),
@@ -232,14 +234,14 @@ def test_pushes_fill_whole_steps_with_their_impulse():
     table = forces.table(10)
     assert table.shape == (10, 1, 12)
     assert table.sum(axis=0)[0, [3, 5, 10]] * 1e-3 == pytest.approx([0.034, 2.0, 0.01])
-    assert not table[:2, 0, 3].any() and not table[5:, 0, 3].any()
+    assert table[:, 0, 3] == pytest.approx([0, 0, 10, 10, 10, 4, 0, 0, 0, 0])
     step, seen = 0, []
     while step < 10:
         wrench, change = forces.at(step)
         assert np.array_equal(table[step : min(change, 10), 0], np.tile(wrench, (min(change, 10) - step, 1)))
         seen.append(step)
         step = change
-    assert seen == [0, 2, 4, 5]
+    assert seen == [0, 2, 4, 5, 6]
 
 
 def test_a_point_of_the_world_is_a_moment_about_its_origin():

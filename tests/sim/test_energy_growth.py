@@ -34,18 +34,18 @@ def _links(count=20):
     return builder.build("floating")
 
 
-def _flung():
-    """A chain whose links are flung about at 14 rad/s, which is too wild for 4 ms, from most starts."""
+def _flung(speed):
+    """A chain whose links are flung about: 14 rad/s are too wild for 4 ms from some starts, 30 from all."""
     chain = _links()
     v = np.zeros((5, chain.nv))
-    v[:, 6:] = 14.0 * np.random.default_rng(0).normal(size=(5, chain.nv - 6))
+    v[:, 6:] = speed * np.random.default_rng(0).normal(size=(5, chain.nv - 6))
     return chain, rk.standing_configuration(chain, height=0.1, tilt=0.2, seed=1), v
 
 
 def test_a_chain_that_explodes_is_stopped_early():
-    dt, (chain, q, v) = 4e-3, _flung()
+    dt, (chain, q, v) = 4e-3, _flung(30.0)
     with pytest.raises(rk.SimulationError) as caught:
-        rk.simulate(chain, q, v[4], duration=1.0, dt=dt, ground=rk.Ground())
+        rk.simulate(chain, q, v[0], duration=1.0, dt=dt, ground=rk.Ground())
     words, kept = str(caught.value), caught.value.trajectory
     assert "the energy has grown by" in words and "link 'l" in words and "try dt = 0.001" in words
     energy = kept.energy
@@ -57,16 +57,16 @@ def test_a_chain_that_explodes_is_stopped_early():
 
 
 def test_rows_that_explode_are_marked_from_where_simulate_stops():
-    chain, q, v = _flung()
+    chain, q, v = _flung(14.0)
     run = {"duration": 1.0, "dt": 4e-3, "ground": rk.Ground()}
     with pytest.raises(rk.SimulationError, match="the energy has grown") as caught:
-        rk.simulate(chain, q, v[4], **run)
+        rk.simulate(chain, q, v[2], **run)
     with pytest.warns(UserWarning, match="no longer finite or have energy without a cause, row"):
         found = rk.rollout(chain, q, v, **run)
-    assert {2, 4} <= set(found.failed) < set(range(5))
+    assert {2} <= set(found.failed) < set(range(5))
     assert found.summary["rows_of_excess_energy"] == len(found.failed)
     stopped = caught.value.trajectory.summary["stopped"]["time"]
-    assert found.failed_time[-1] == pytest.approx(stopped, abs=0.01)
+    assert found.failed_time[list(found.failed).index(2)] == pytest.approx(stopped, abs=0.01)
     assert np.isfinite(np.delete(found.q, found.failed, axis=1)).all()
     for k, time in zip(found.failed, found.failed_time, strict=True):
         row = found.trajectory(k)

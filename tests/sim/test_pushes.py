@@ -113,6 +113,20 @@ def test_pushes_in_rollouts_are_those_of_simulations():
         rk.rollout(robot, q, duration=0.05, pushes=rk.Push("l2", wrenches[:2]))
 
 
+@pytest.mark.parametrize(
+    ("start", "duration"), [(0.0333, 0.0777), (0.0004, 0.0004), (0.02, 0.05), (0.0019, 0.0002)]
+)
+def test_a_push_may_begin_and_end_within_a_step(start, duration):
+    """The velocity and the way of a free box are those of the times given."""
+    run = rk.simulate(
+        m.box(), duration=0.15, pushes=("box", (5.0, 0, 0), (0, 0, 0), start, duration), gravity=(0, 0, 0)
+    )
+    mass = m.box().total_mass
+    gained = 5.0 / mass * duration
+    assert run.v[-1, 3] == pytest.approx(gained, rel=1e-12)
+    assert run.q[-1, 4] == pytest.approx(gained * (0.15 - start - 0.5 * duration), abs=0.5e-3 * gained)
+
+
 def test_a_box_on_the_ground_slides_when_pushed_enough():
     """Coulomb: below mu m g it stays, above it accelerates with the difference."""
     box = m.box(mass=10.0)

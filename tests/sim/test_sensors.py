@@ -42,6 +42,14 @@ def test_an_imu_that_circles_feels_the_centripetal_acceleration():
     np.testing.assert_allclose(imu.specific_force[:, 1:], 0.0, atol=rate**3 * 0.1 * DT)
 
 
+def test_axes_of_an_imu_turn_with_it_during_the_step():
+    """1 % of a turn a step: the centripetal acceleration points to the centre all the same."""
+    robot, rate = tilted_box().with_gravity((0, 0, 0)), 50.0
+    imu = rk.simulate(robot, v0=[0, 0, rate, 0, 0, 0], duration=0.05, dt=DT).sensors.imu("imu")
+    np.testing.assert_allclose(imu.specific_force[:, 0], -rate * rate * 0.1, rtol=1e-3)
+    np.testing.assert_allclose(imu.specific_force[:, 1:], 0.0, atol=1e-9)
+
+
 def test_the_wrench_under_a_box_carries_its_weight():
     robot = tilted_box()
     run = rk.simulate(robot, rk.standing_configuration(robot), duration=1.0, dt=DT, ground=True)

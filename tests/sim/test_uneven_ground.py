@@ -94,6 +94,16 @@ def test_a_turntable_turns_a_box_that_sits_on_its_axis():
     np.testing.assert_allclose(run.q[-1, 4:6], 0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("shapes", [(), pytest.param((FAR,), marks=pytest.mark.slow)])
+def test_a_box_rides_on_a_turntable(shapes):
+    """Friction holds it on its circle, whatever the step: it creeps by its bristles only."""
+    q, v = m.box().neutral(), np.array([0.0, 0.0, 1.0, 0.0, 0.5, 0.0])
+    q[4], q[6] = 0.5, 0.1
+    run = rk.simulate(m.box(), q, v, duration=3.0, dt=2e-3, ground=rk.Ground(spin=1.0, shapes=shapes))
+    np.testing.assert_allclose(np.hypot(run.q[:, 4], run.q[:, 5]), 0.5, atol=4e-5)
+    np.testing.assert_allclose(np.arctan2(run.q[-1, 5], run.q[-1, 4]), 3.0, atol=1e-4)
+
+
 WAYS = [
     {"velocity": (1.0, 0.0, 0.0), "spin": 2.0, "height": -0.1},
     pytest.param({}, marks=pytest.mark.slow),

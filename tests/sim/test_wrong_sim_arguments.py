@@ -83,6 +83,11 @@ def test_a_controller_is_a_function(wrong):
     _refused("controller", rk.simulate, m.double_pendulum(), controller=wrong)
 
 
+def test_a_controller_takes_three_arguments():
+    with pytest.raises(rk.ShapeError, match=r"controller: expected a function \(t, q, v\) .* takes \(t\)"):
+        rk.simulate(m.double_pendulum(), controller=lambda t: np.zeros(2))
+
+
 @pytest.mark.parametrize("run", [rk.simulate, rk.rollout, rk.standing_configuration, rk.standing_height])
 @pytest.mark.parametrize("wrong", [None, "humanoid", 3, {}], ids=repr)
 def test_what_is_no_robot(run, wrong):

@@ -13,6 +13,7 @@ contact              the points of a body on the ground
 near_ground          which bodies can touch the ground in a step
 surfaces             what a point can touch: distance, normal, velocity
 ground_contacts      the points of all bodies on the ground
+solid_contacts       where a solid touches a box or a capsule between its own points
 uneven_contact       the points of a body on a ground of many surfaces
 point_moments        inertias and forces at points
 joint_forces         damping, friction and limits of joints

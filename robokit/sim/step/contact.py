@@ -31,8 +31,8 @@ from robokit.sim.step.surfaces import Surface
 from robokit.spatial import ArticulatedInertia, Force, Motion, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
-TANGENTIAL = 1.0
-"""Stiffness of a bristle over that of the ground."""
+TANGENTIAL = 30.0
+"""Stiffness of a bristle over that of the ground: a box gives way by some micrometres before it slides."""
 
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [m/s]."""
@@ -43,7 +43,7 @@ IMPACT = 0.02
 RIGID = 1e3
 """Damper of a bouncing point over the one that stops its body in a step."""
 
-SPIN_FADE = 1e-3
+SPIN_FADE = 1e-6
 """Speed of turning below which torsional and rolling friction fade out [rad/s]."""
 
 
@@ -199,12 +199,20 @@ class BodyContact:
         """Its velocity, body coordinates [m/s]; None for one at rest."""
         return None if self.motion is None else self.motion.lin + self.motion.ang.cross(self.p[m])
 
+    def surface_turn(self, m: int) -> Vector3 | None:
+        """Its angular velocity, body coordinates [rad/s]; None for one that does not move."""
+        return None if self.motion is None else self.motion.ang
+
     # ---- points ------------------------------------------------------------------------------------
 
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
         for m, (at, phi, (ex, ey)) in enumerate(zip(self._speeds(V), self.phi, anchors, strict=True)):
             ux, uy = at.x
+            turn = self.surface_turn(m)
+            if turn is not None:  # half a step's way back, where it was on average, the surface moved so
+                axes, more = self.frame(m), turn.cross(V.lin) * (0.5 * self.dt)
+                ux, uy = ux + axes.along_x.dot(more), uy + axes.along_y.dot(more)
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
             # Not by the damper: over the ground there is nothing to hold on to, however fast the point comes.
             N = maximum(-(self.law.k * phi + self.law.d * maximum(at.vn, 0.0)), 0.0)
@@ -268,21 +276,23 @@ class BodyContact:
 
     def look_again(self, V: Motion) -> None:
         """Points and dampers of a sweep in between, from the iterate V."""
-        for m, at in enumerate(self._speeds(V)):
+        speeds = self._speeds(V)
+        for m, at in enumerate(speeds):
             on = at.vn + where(self.on0[m], self.lift[m], self.reach[m]) < 0.0
             # Half of the old set stays: a set that is re-evaluated sharply flips in 2-cycles.
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
             self.N[m] = where(self.on0[m], maximum(self._normal(m, at.vn), 0.0), 0.0)
-            self.c[m] = self._slide(m, at, self.N[m])
+        self._slide(speeds)
         self._resist_turning(V)
 
     def release(self, V: Motion) -> None:
         """Points and dampers of the last sweep: what pulls at the iterate V is let go."""
-        for m, at in enumerate(self._speeds(V)):
+        speeds = self._speeds(V)
+        for m, at in enumerate(speeds):
             N = self._normal(m, at.vn)
             self.w[m] = where(N > 0.0, self.w[m], 0.0)
             self.N[m] = self.w[m] * N
-            self.c[m] = self._slide(m, at, self.N[m])
+        self._slide(speeds)
         self._resist_turning(V)
 
     def converge(self, V: Motion) -> None:
@@ -344,11 +354,23 @@ class BodyContact:
         n, more = self.axes.n, self.twist - self.roll
         return Symmetric3.diagonal(self.roll) + Symmetric3(*(x * more for x in outer(n)))
 
-    def _slide(self, m: int, at: Velocities, N: Scalar) -> Scalar:
-        """The damper of a point that slides, at the speed that its body gains by what friction lacks."""
-        s, most = sqrt(at.sliding), self.mu_at(m) * N
-        s = s + maximum(self.c[m] * s - self.dt * most, 0.0) / self.mass
-        return self._damper(m, most, s * s)
+    def _slide(self, speeds: Sequence[Velocities]) -> None:
+        """The dampers of points that slide, at the speeds that the body gains by what friction lacks.
+
+        The body as a whole is let go: where four points hold it, each gains what all four lack along it.
+        """
+        lacks, ways = [], []
+        whole = Vector3.zero()
+        for m, at in enumerate(speeds):
+            s, axes = sqrt(at.sliding + SLOWEST * SLOWEST), self.frame(m)
+            lack = maximum(self.c[m] * s - self.dt * self.mu_at(m) * self.N[m], 0.0)
+            way = (axes.along_x * at.x[0] + axes.along_y * at.x[1]) * (1.0 / s)
+            whole = whole + way * lack
+            lacks.append((s, lack))
+            ways.append(way)
+        for m, ((s, lack), way) in enumerate(zip(lacks, ways, strict=True)):
+            s = s + maximum(lack, whole.dot(way)) / self.mass
+            self.c[m] = self._damper(m, self.mu_at(m) * self.N[m], s * s)
 
     def _damper(self, m: int, friction: Scalar, square: Scalar) -> Scalar:
         """dt times the damper that gives a friction at a speed of that square, at most a bristle's."""

@@ -86,7 +86,7 @@ def conserve(
     ledger: Ledger,
     carried: Carried,
     impulse: Force | None = None,
-    touched: Any = False,
+    touched: Any = None,
 ) -> tuple[Rows, Rows]:
     """The state (q1, v1) at the end of a step, corrected to the energy and momenta of the start of the run.
 
@@ -102,10 +102,12 @@ def conserve(
         ledger: takes what was missing.
         carried: energy and momentum wanted before the step; takes those after.
         impulse: of the forces from outside about the centre of mass, world axes [N m s; N s], or None.
-        touched: whether it was a step with contacts.
+        touched: whether it was a step with contacts; None for a method whose forces are not one kick in the
+            middle of the step.
     """
     if floats(tree):
         return _floating(tree, q, q1, v1, dt, work, ledger, carried, impulse, touched)
+    touched = False if touched is None else touched
     assert carried.energy is not None
     target = carried.energy + work
     X = tree.transforms(q1)
@@ -148,15 +150,16 @@ def _floating(
     mean = (before.lin + wanted.lin) * (0.5 / mass)
     _, moment = composite_moment(tree, at_base(tree, tree.transforms(q)))
     G0 = Vector3(*q[1][4:]) + moment * (1.0 / mass)
+    throw = G0 + mean * dt
     if impulse is None:
-        G = G0 + mean * dt
+        G = throw
         target = carried.energy + work
-    else:  # no throw: the place of G is that of the step, and part of the work is done on its motion
+    else:  # the place of G is that of the step, unless it was thrown; part of the work is done on its motion
         G = Vector3(*q1[1][4:]) + p_G
-        if touched is not False:
-            throw = G0 + mean * dt
+        if touched is not None:
             G = Vector3(*(where(touched, a, b) for a, b in zip(G, throw, strict=True)))
         target = carried.energy + work - (wanted.lin - before.lin).dot(mean) + weight.dot(G - G0)
+    touched = False if touched is None else touched
     T_s = maximum(after.T - 0.5 * after.k.dot(after.omega), 0.0)
 
     omega = _solve(I_G, k)

@@ -19,7 +19,7 @@ from robokit.model.inertial_parameters import inertias
 from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.collide import CollisionPairs
-from robokit.sim.contact_points import ContactPoints, contact_points, extent
+from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.ground import Ground
 from robokit.sim.ground_inputs import ground_numbers, ground_tables, layouts
@@ -38,6 +38,7 @@ from robokit.sim.step.pair_contact import PairLaw
 from robokit.sim.step.pair_shapes import pair_shapes
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.surfaces import read_ground
+from robokit.sim.touching_size import extent
 
 
 @dataclass
@@ -83,8 +84,9 @@ class Program:
         self.corners: list[tuple[int, int]] = []
         """(body, place in its list) of the points that move with the inertia."""
         if self.ground is not None:
+            ground = self.ground
             self.points = contact_points(
-                self.robot, self.ground.max_points, self.ground.shape_error, self.ground.only_plane
+                self.robot, ground.max_points, ground.shape_error, ground.only_plane, ground.solids
             )
             self.by_body = self.points.by_body(n)
             flags = [self.points.of_inertia[self.points.body == i] for i in range(n + 1)]

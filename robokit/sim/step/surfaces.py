@@ -42,12 +42,14 @@ class Touch:
         n: unit normal in world axes, away from the ground.
         u: velocity of the surface in world axes [m/s]; None for one at rest.
         mu: its friction coefficient; None where it has none of its own.
+        turn: angular velocity of the surface in world axes [rad/s]; None for one at rest.
     """
 
     phi: Scalar
     n: Vector3
     u: Vector3 | None = None
     mu: Scalar | None = None
+    turn: Vector3 | None = None
 
 
 Surface = Callable[[Vector3, Scalar], Touch]
@@ -57,6 +59,13 @@ Surface = Callable[[Vector3, Scalar], Touch]
 def chosen(condition: Any, a: Vector3, b: Vector3) -> Vector3:
     """a where the condition holds, else b."""
     return Vector3(*(where(condition, x, y) for x, y in zip(a, b, strict=True)))
+
+
+def _chosen_motion(condition: Any, a: Vector3 | None, b: Vector3 | None) -> Vector3 | None:
+    """The same of velocities, None of a surface at rest."""
+    if a is None and b is None:
+        return None
+    return chosen(condition, a or Vector3.zero(), b or Vector3.zero())
 
 
 def deepest(surfaces: Sequence[Surface], x: Vector3, r: Scalar, mu: Scalar) -> Touch:
@@ -69,11 +78,9 @@ def deepest(surfaces: Sequence[Surface], x: Vector3, r: Scalar, mu: Scalar) -> T
             best = touch
             continue
         nearer = touch.phi < best.phi
-        u = None
-        if touch.u is not None or best.u is not None:
-            u = chosen(nearer, touch.u or Vector3.zero(), best.u or Vector3.zero())
+        u, turn = (_chosen_motion(nearer, *both) for both in ((touch.u, best.u), (touch.turn, best.turn)))
         own = best.mu if touch.mu is best.mu else where(nearer, touch.mu, best.mu)
-        best = Touch(minimum(touch.phi, best.phi), chosen(nearer, touch.n, best.n), u, own)
+        best = Touch(minimum(touch.phi, best.phi), chosen(nearer, touch.n, best.n), u, own, turn)
     assert best is not None
     return best
 
@@ -82,7 +89,9 @@ def plane(n: Vector3, d: Scalar, motion: Motion | None = None) -> Surface:
     """All points with n . x < d; its surface moves as a body of this motion about the world's origin."""
 
     def at(x: Vector3, r: Scalar) -> Touch:
-        return Touch(n.dot(x) - d, n, None if motion is None else motion.lin + motion.ang.cross(x))
+        if motion is None:
+            return Touch(n.dot(x) - d, n)
+        return Touch(n.dot(x) - d, n, motion.lin + motion.ang.cross(x), turn=motion.ang)
 
     return at
 
@@ -205,17 +214,34 @@ def height_field(
     return at
 
 
-def placed(inner: Surface, R: Matrix3 | None, p: Vector3) -> Surface:
-    """A surface at another place: p is its origin, R its axes in the world (None: the world's own)."""
+@dataclass(frozen=True)
+class PlacedSolid:
+    """A solid at its place, as a surface.
 
-    def at(x: Vector3, r: Scalar) -> Touch:
-        local = x - p
-        if R is None:
-            return inner(local, r)
-        touch = inner(R.transpose_apply(local), r)
-        return Touch(touch.phi, R @ touch.n)
+    Attributes:
+        inner: its surface about its own origin.
+        R: its axes in the world; None: the world's own.
+        p: its origin in the world [m].
+        kind: box, sphere, cylinder, capsule or hull.
+        sizes: half of a box's edges, or radius and half the length [m].
+        mu: friction coefficient of its own, or None.
+    """
 
-    return at
+    inner: Surface
+    R: Matrix3 | None
+    p: Vector3
+    kind: str = ""
+    sizes: tuple[Scalar, ...] = ()
+    mu: Scalar | None = None
+
+    def __call__(self, x: Vector3, r: Scalar) -> Touch:
+        """What is at the point x."""
+        local = x - self.p
+        if self.R is None:
+            touch = self.inner(local, r)
+            return Touch(touch.phi, touch.n, mu=self.mu)
+        touch = self.inner(self.R.transpose_apply(local), r)
+        return Touch(touch.phi, self.R @ touch.n, mu=self.mu)
 
 
 # ---- from layout and numbers -------------------------------------------------------------------------
@@ -249,7 +275,7 @@ def _surface(layout: Layout, numbers: Iterator[Scalar], tables: Sequence[Any]) -
     else:
         p = _vector(numbers)
         R = None if kind == "sphere" else Matrix3([list(islice(numbers, 3)) for _ in range(3)])
-        found = placed(_solid(kind, size[0], numbers), R, p)
+        return _solid(kind, size[0], numbers, R, p, mu)
     if mu is None:
         return found
 
@@ -267,14 +293,26 @@ def plane_numbers(moving: int, numbers: Iterator[Scalar]) -> Plane:
     return n, d, Motion(_vector(numbers), _vector(numbers)) if moving else None
 
 
-def _solid(kind: str, size: int, numbers: Iterator[Scalar]) -> Surface:
+def _solid(
+    kind: str, size: int, numbers: Iterator[Scalar], R: Matrix3 | None, p: Vector3, mu: Scalar | None
+) -> PlacedSolid:
     if kind == "hull":
-        return hull([(_vector(numbers), next(numbers)) for _ in range(size)])
+        planes = hull([(_vector(numbers), next(numbers)) for _ in range(size)])
+        return PlacedSolid(planes, R, p, kind, (), mu)
+    return placed_solid(kind, tuple(islice(numbers, {"box": 3, "sphere": 1}.get(kind, 2))), R, p, mu)
+
+
+def placed_solid(
+    kind: str, sizes: tuple[Scalar, ...], R: Matrix3 | None, p: Vector3, mu: Scalar | None
+) -> PlacedSolid:
+    """A box, a sphere, a cylinder or a capsule at its place."""
     if kind == "box":
-        return box(_vector(numbers))
-    if kind == "sphere":
-        return sphere(next(numbers))
-    return {"cylinder": cylinder, "capsule": capsule}[kind](next(numbers), next(numbers))
+        found = box(Vector3(*sizes))
+    elif kind == "sphere":
+        found = sphere(sizes[0])
+    else:
+        found = {"cylinder": cylinder, "capsule": capsule}[kind](*sizes)
+    return PlacedSolid(found, R, p, kind, sizes, mu)
 
 
 def _vector(numbers: Iterator[Scalar]) -> Vector3:

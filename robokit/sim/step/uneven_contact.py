@@ -16,12 +16,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from robokit.sim.contact_shapes import Ball, ContactShape
+from robokit.sim.contact_shapes import Ball, ContactShape, Facing, Part
 from robokit.sim.step.contact import Axes, BodyContact, GroundLaw
 from robokit.sim.step.point_moments import Moments, isotropic
-from robokit.sim.step.surfaces import TINY, deepest
+from robokit.sim.step.solid_contacts import Meeting, meetings
+from robokit.sim.step.surfaces import TINY, PlacedSolid, Touch, deepest
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, sqrt
+
+Known = dict[tuple[Part, tuple[int, ...]], list[tuple[PlacedSolid, list[Meeting]]]]
+"""What is known of parts and the solids that they face."""
 
 
 class UnevenContact(BodyContact):
@@ -49,26 +53,39 @@ class UnevenContact(BodyContact):
         self.frames: list[Axes] = []
         self.frictions: list[Scalar] = []
         self.moved: list[Vector3 | None] = []
+        self.turns: list[Vector3 | None] = []
         self.fall: list[Scalar] = []
+        known: Known = {}
         for shape in points:
-            place, r = shape.reach()
-            at = Vector3(*place)
-            touch = deepest(law.surfaces, pose.point(at), r, mu)
-            p = shape.at(pose.E @ touch.n)
-            if isinstance(shape, Ball):
-                phi = touch.phi - r
-            else:  # seen from there, a surface that is not flat looks different than from the centre
-                touch = deepest(law.surfaces, pose.point(p), 0.0, mu)
-                phi = touch.phi
+            if isinstance(shape, Facing):
+                p, touch = self._facing(shape, pose, known)
+            else:
+                place, r = shape.reach()
+                touch = deepest(law.surfaces, pose.point(Vector3(*place)), r, mu)
+                p = shape.at(pose.E @ touch.n)
+                if isinstance(shape, Ball):
+                    touch.phi = touch.phi - r
+                else:  # seen from there, a surface that is not flat looks different than from the centre
+                    touch = deepest(law.surfaces, pose.point(p), 0.0, mu)
             axes = Axes.of_plane(touch.n, 0.0)
             axes = Axes(pose.E @ axes.n, pose.E @ axes.along_x, pose.E @ axes.along_y, 0.0)
             self.frames.append(axes)
             self.frictions.append(touch.mu)
             self.moved.append(None if touch.u is None else pose.E @ touch.u)
+            self.turns.append(None if touch.turn is None else pose.E @ touch.turn)
             self.fall.append(maximum(a0.dot(touch.n), 0.0) * dt)
             self.p.append(p)
-            self.phi.append(phi)
+            self.phi.append(touch.phi)
         self._rest()
+
+    def _facing(self, shape: Facing, pose: Transform, known: Known) -> tuple[Vector3, Touch]:
+        """The place of a point that faces a solid, and what is there."""
+        key = shape.part, shape.surfaces
+        if key not in known:
+            known[key] = meetings(shape, pose, self.law.surfaces, self.mu)
+        solid, points = known[key][shape.rank]
+        p, phi, n = points[shape.number]
+        return p, Touch(phi, pose.E.transpose_apply(n), mu=self.mu if solid.mu is None else solid.mu)
 
     def frame(self, m: int) -> Axes:
         """Axes of the surface under point m."""
@@ -85,6 +102,10 @@ class UnevenContact(BodyContact):
     def surface_velocity(self, m: int) -> Vector3 | None:
         """Its velocity, body coordinates [m/s]; None for one at rest."""
         return self.moved[m]
+
+    def surface_turn(self, m: int) -> Vector3 | None:
+        """Its angular velocity, body coordinates [rad/s]; None for one that does not move."""
+        return self.turns[m]
 
     def _over_ground(self, V: Motion) -> list[Vector3]:
         u = [V.lin + V.ang.cross(p) for p in self.p]

@@ -1,0 +1,117 @@
+"""Boxes and capsules on solids smaller than they are: heights in closed form, tipping, choice of solids."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.model import Box, Capsule, Cylinder, ModelBuilder, Placement, Shape, Sphere
+
+LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+"""Axes of a log along y."""
+
+CAPSULE = Capsule(0.04, 0.5)
+PILLAR = rk.Solid(Box((0.1, 0.1, 0.3)), (0.0, 0.0, 0.15))
+SOLIDS = {
+    "pillar": PILLAR,
+    "ridge": rk.Solid(Box((0.1, 1.0, 0.3)), (0.0, 0.0, 0.15)),
+    "ball": rk.Solid(Sphere(0.2), (0.0, 0.0, 0.1)),
+    "log": rk.Solid(Cylinder(0.1, 1.0), Placement(LYING, np.array([0.0, 0.0, 0.2]))),
+    "column": rk.Solid(Cylinder(0.05, 0.3), (0.0, 0.0, 0.15)),
+    "sausage": rk.Solid(Capsule(0.1, 1.0), Placement(LYING, np.array([0.0, 0.0, 0.2]))),
+}
+"""All are 0.3 m high."""
+
+
+def plate() -> rk.Robot:
+    """A box of 0.2 x 0.2 x 0.1 m, whose collision box is moved and turned in its link."""
+    quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    at = np.array([0.02, 0.01, -0.03])
+    shape = Shape(Box((0.2, 0.2, 0.1)), Placement(quarter, at))
+    builder = ModelBuilder("plate").link("plate", 1.0, at, np.eye(3) * 4e-3, collisions=(shape,))
+    return builder.build("floating")
+
+
+def bar(shape=CAPSULE) -> rk.Robot:
+    """A capsule along x, 0.5 m and its ends of 4 cm; or a cylinder."""
+    turned = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+    shape = Shape(shape, Placement(turned))
+    builder = ModelBuilder("bar").link("bar", 1.0, inertia=np.eye(3) * 0.01, collisions=(shape,))
+    return builder.build("floating")
+
+
+LIGHT = ("pillar", "ridge")
+BOXES = [pytest.param(name, marks=() if name in LIGHT else pytest.mark.slow) for name in SOLIDS]
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_a_box_rests_on_a_solid_that_its_corners_miss(name):
+    robot, ground = plate(), rk.Ground(shapes=[SOLIDS[name]])
+    q = robot.neutral()
+    q[4:7] = -0.02, -0.01, 0.4
+    assert rk.standing_height(robot, q, ground=ground) == pytest.approx(0.38, abs=1e-9)
+    q[6] = 0.39
+    run = rk.simulate(robot, q, duration=1.0, ground=ground)
+    assert 0.379 < run.q[-1, 6] < 0.38
+    np.testing.assert_allclose(run.v[-1], 0.0, atol=1e-6)
+    np.testing.assert_allclose(run.contact_force[-1], [0.0, 0.0, m.G], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ridge", pytest.param("ball", marks=pytest.mark.slow),
+                                  pytest.param("log", marks=pytest.mark.slow)])  # fmt: skip
+@pytest.mark.parametrize("shape", [CAPSULE, pytest.param(Cylinder(0.04, 0.6), marks=pytest.mark.slow)])
+def test_a_bar_rests_across_a_solid_that_its_ends_miss(name, shape):
+    robot = bar(shape)
+    q = robot.neutral()
+    q[6] = 0.35
+    run = rk.simulate(robot, q, duration=1.0, ground=rk.Ground(shapes=[SOLIDS[name]]))
+    assert 0.3385 < run.q[-1, 6] < 0.34
+    np.testing.assert_allclose(run.v[-1], 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("x", "falls"), [(0.045, False), (0.055, True)])
+def test_a_box_tips_over_the_edge_of_a_solid(x, falls):
+    """It is carried while its middle is over the solid; the edge is 5 cm away."""
+    robot = plate()
+    q = robot.neutral()
+    q[4:7] = x - 0.02, -0.01, 0.38
+    run = rk.simulate(robot, q, duration=1.0, ground=rk.Ground(shapes=[SOLIDS["ridge"]]))
+    assert (run.q[-1, 6] < 0.3) == falls
+    if not falls:
+        np.testing.assert_allclose(run.v[-1], 0.0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_two_nearest_of_many_solids_carry():
+    """A plate lies on two rods; of three more, one is far away and two lie lower."""
+    beside = [rk.Solid(Box((0.04, 0.4, 0.3)), (x, 0.0, 0.15)) for x in (-0.05, 0.06)]
+    others = [rk.Solid(Box((0.04, 0.4, 0.1)), (x, 0.0, 0.05)) for x in (-0.3, 0.0, 5.0)]
+    robot = plate()
+    q = robot.neutral()
+    q[4:7] = -0.02, -0.01, 0.385
+    one, many = (
+        rk.simulate(robot, q, duration=0.5, ground=rk.Ground(shapes=shapes))
+        for shapes in (beside, [others[0], beside[0], *others[1:], beside[1]])
+    )
+    assert 0.379 < one.q[-1, 6] < 0.38
+    np.testing.assert_allclose(many.q, one.q, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_rows_on_a_pillar_move_as_each_alone():
+    robot, ground = plate(), rk.Ground(shapes=[PILLAR], friction=0.4)
+    q = np.tile(robot.neutral(), (3, 1))
+    for k, turn in enumerate((0.0, 0.3, 0.7)):
+        q[k, [0, 3]] = math.cos(turn), math.sin(turn)
+    q[:, 6] = 0.4
+    many = rk.rollout(robot, q, duration=0.2, ground=ground)
+    for k in range(3):
+        one = rk.simulate(robot, q[k], duration=0.2, ground=ground)
+        np.testing.assert_allclose(many.q[-1, k], one.q[-1], atol=1e-10)
+        assert one.summary["energy_balance"] < 1e-3
+        total = sum(one.contact_forces.values())
+        np.testing.assert_allclose(total, one.contacts.forces.sum(axis=1), atol=1e-9)
