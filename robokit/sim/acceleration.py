@@ -1,9 +1,10 @@
 """Acceleration of a fixed-point iteration y <- g(y), for many rows at once, each for itself.
 
-    y <- y + beta f - sum_k c_k (dy_k + beta df_k),    f = g(y) - y,    c = argmin |f - sum_k c_k df_k|
+    y <- g(y) - sum_k c_k (dy_k + df_k),    f = g(y) - y,    c = argmin |f - sum_k c_k df_k|
 
-dy_k and df_k are the differences of the last iterates. What is known is dropped where f grows, and after so
-many iterations: the next ones are damped differently, so that a cycle of contacts that come and go ends.
+dy_k and df_k are the differences of the last iterates. What is known is dropped where f grows: contacts that
+come and go make g jump, and what was learnt on one side misleads on the other. For the rare iteration that
+stalls even so, turns of plain iterations follow.
 
 Source: H. Walker and P. Ni, "Anderson acceleration for fixed-point iterations" (2011).
 """
@@ -15,14 +16,11 @@ import numpy as np
 HISTORY = 4
 """Differences that are kept."""
 
-GROWTH = 2.0
-"""Growth of f over its least from which on the history is dropped."""
+ACCELERATED, PLAIN = 40, 60
+"""Iterations of a turn with acceleration, and of one without."""
 
-TURN = 30
-"""Iterations with the same damping."""
-
-DAMPING = (1.0, 0.5, 0.3, 0.7)
-"""beta of one turn after the other."""
+DAMPING = (1.0, 0.5, 0.25)
+"""Part of f that is taken in the turns without, the last one for good: cycles end with a smaller one."""
 
 RIDGE = 1e-14
 """Added to the diagonal of the normal equations, over their trace."""
@@ -39,17 +37,19 @@ class Acceleration:
     def __init__(self, rows: int, n: int) -> None:
         self.dy, self.df = np.zeros((rows, HISTORY, n)), np.zeros((rows, HISTORY, n))
         self.y, self.f = np.zeros((rows, n)), np.zeros((rows, n))
-        self.known, self.least = np.zeros(rows, int), np.full(rows, np.inf)
+        self.known, self.last = np.zeros(rows, int), np.full(rows, np.inf)
         self.taken = 0
 
     def mixed(self, going: np.ndarray, y: np.ndarray, g: np.ndarray) -> np.ndarray:
         """The next iterates of the rows that still go on, (R,), after g = g(y), (R, n) each."""
-        beta, first = DAMPING[self.taken // TURN % len(DAMPING)], self.taken % TURN == 0
+        turn, at = divmod(self.taken, ACCELERATED + PLAIN)
+        plain = at >= ACCELERATED
+        beta = DAMPING[min(turn, len(DAMPING) - 1)] if plain else 1.0
         self.taken += 1
         f = g - y
         size = np.sqrt((f * f).sum(axis=1))
-        fresh = (size > GROWTH * self.least[going]) | first
-        self.least[going] = np.where(fresh, size, np.minimum(size, self.least[going]))
+        fresh = (size > self.last[going]) | plain
+        self.last[going] = size
         known = np.where(fresh, 0, np.minimum(self.known[going] + 1, HISTORY))
         use = (np.arange(HISTORY) < known[:, None])[:, :, None]
         dy, df = (
@@ -63,4 +63,4 @@ class Acceleration:
         ridge = RIDGE * np.trace(A, axis1=1, axis2=2)
         A += np.where(use, np.maximum(ridge, 1e-300)[:, None, None], 1.0) * np.eye(HISTORY)
         c = np.linalg.solve(A, b[:, :, None])
-        return y + beta * f - (c * (dy + beta * df)).sum(axis=1)
+        return y + beta * f - (c * (dy + df)).sum(axis=1)

@@ -25,7 +25,7 @@ from robokit.sim.step.settle import Settled
 from robokit.sim.step.step_kernel import Program
 from robokit.spatial.scalars import Scalar
 
-MOST_SWEEPS = 200
+MOST_SWEEPS = 400
 """Sweeps of a step, at most."""
 
 

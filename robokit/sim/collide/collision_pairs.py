@@ -1,6 +1,8 @@
 """Which bodies of a robot can meet.
 
-Found once by sampling random configurations inside the joints' limits, with loops closed. Left out are
+Found once by sampling random configurations inside the joints' limits, with loops closed. Where a pair met in
+none of them, those in which it came nearest are varied, and again the nearest of these; not for robots with
+loops or with ENOUGH pairs. Left out are
 
     neighbours      a body and the nearest one with a shape that carries it; bodies that a loop joint connects
     touching        bodies whose hulls touch in the neutral configuration: they are made so
@@ -31,6 +33,21 @@ from robokit.spatial import Vector3
 
 SAMPLES = 1024
 SEED = 0
+
+SHRINK = 0.7
+"""Size of the variations of a round over that of the one before."""
+
+ROUNDS = 6
+"""Rounds of the search for pairs that met in no sample."""
+
+ENOUGH = 300
+"""Pairs from which on none are searched for: a step would become too long to compile."""
+
+KEPT, VARIED = 4, 8
+"""Configurations of a pair that a round keeps, and variations of each."""
+
+SPREAD = 0.5
+"""Size of a variation in the first round, of the way to a random configuration; smaller in each round."""
 
 NEIGHBOURS, TOUCHING, NEVER = "neighbours", "touching in the neutral pose", "never met"
 
@@ -190,6 +207,9 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
                 left[TOUCHING].append(pair)
                 continue
         (kept if met.any() else left[NEVER]).append(pair)
+    found = searched(robot, capsules, left[NEVER], q, gaps, rng) if len(kept) < ENOUGH else set()
+    kept = sorted({*kept, *found})
+    left[NEVER] = [pair for pair in left[NEVER] if pair not in found]
     return CollisionPairs(
         robot.name,
         tuple(robot.tree.name),
@@ -200,6 +220,64 @@ def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
         samples,
         {link.name: link.body for link in robot.links},
     )
+
+
+def searched(
+    robot: Robot,
+    capsules: Sequence[LinkCapsule],
+    pairs: Sequence[tuple[int, int]],
+    q: np.ndarray,
+    gaps: Gaps,
+    rng: np.random.Generator,
+) -> set[tuple[int, int]]:
+    """Those of the pairs that meet in a configuration near those in which they come nearest.
+
+    Half of the joints are moved from a known configuration towards a random one; all pairs at once. Robots
+    with loops are not searched.
+
+    Args:
+        robot: the robot.
+        capsules: of its links.
+        pairs: that met in no sample.
+        q: the samples, (B, nq).
+        gaps: distances in them.
+        rng: random numbers.
+    """
+    found: set[tuple[int, int]] = set()
+    if robot.tree.loops:
+        return found
+    left = {pair: q[np.argsort(gaps.apart(*pair))[:KEPT]] for pair in pairs}
+    share = SPREAD
+    for _ in range(ROUNDS):
+        if not left:
+            break
+        rows = KEPT * VARIED
+        known = np.concatenate([np.repeat(some, VARIED, axis=0) for some in left.values()])
+        other = q[rng.integers(1, len(q), size=len(known))] if len(q) > 1 else known
+        tried = np.concatenate([known[::VARIED], between(robot, known, other, share, rng)])
+        now = Gaps(robot, capsules, tried)
+        old = len(known) // VARIED
+        for k, pair in enumerate(list(left)):
+            mine = np.r_[KEPT * k : KEPT * (k + 1), old + rows * k : old + rows * (k + 1)]
+            distance = now.least(*pair, mine)
+            if distance.min() < 0.0:
+                found.add(pair)
+                del left[pair]
+            else:
+                left[pair] = tried[mine[np.argsort(distance)[:KEPT]]]
+        share *= SHRINK
+    return found
+
+
+def between(
+    robot: Robot, known: np.ndarray, other: np.ndarray, share: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Configurations with some joints moved by up to this share towards others, (B, nq)."""
+    part = np.where(rng.random(known.shape) < 0.5, share * rng.random(known.shape), 0.0)
+    for at in robot.tree.q_slice:
+        if at.stop - at.start > 1:  # quaternions, and what belongs to them: all of it or nothing
+            part[:, at] = rng.random((len(known), 1)) < share
+    return known + part * (other - known)
 
 
 def roots(robot: Robot) -> list[int]:
@@ -292,6 +370,19 @@ class Gaps:
                 if len(some):
                     found[some[self.gap(k, m, some) < 0.0]] = True
         return found
+
+    def apart(self, i: int, j: int) -> np.ndarray:
+        """Distance of bodies i and j by the balls around their capsules, in all configurations, (B,) [m]."""
+        found = np.full(self.at[0].shape[1], np.inf)
+        for k in self.of[i]:
+            for m in self.of[j]:
+                d = self.middle[k] - self.middle[m]
+                np.minimum(found, np.sqrt((d * d).sum(axis=0)) - self.reach[k] - self.reach[m], out=found)
+        return found
+
+    def least(self, i: int, j: int, rows: np.ndarray) -> np.ndarray:
+        """Distance of bodies i and j in the given configurations, negative where they overlap [m]."""
+        return np.min([self.gap(k, m, rows) for k in self.of[i] for m in self.of[j]], axis=0)
 
     def nearest(self, i: int, j: int, row: int) -> float:
         """Distance of bodies i and j in one configuration, negative where they overlap [m]."""

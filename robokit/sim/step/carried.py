@@ -3,6 +3,7 @@
     momentum    6 numbers of a robot that floats: the centroidal momentum that it ought to have, world axes
     anchors     2 numbers a contact point: how far its bristle is bent, along the ground's two axes [m]
     wound       1 number a dof with dry friction: the same of a joint's bristle [rad | m]
+    bonds       5 numbers a contact between bodies: which capsules, bristle in world axes [m], impulse [N s]
     energy      1 number of a method that keeps it: of a robot that floats about its centre of mass [J]
 
 All start at zero but the momentum and the energy.
@@ -26,17 +27,20 @@ class CarriedLayout:
         anchors: contact points with an anchor.
         wound: (joint, dof of the joint) with a bristle.
         energy: whether the method keeps the energy.
+        bonds: contacts between bodies.
     """
 
     momentum: bool = False
     anchors: int = 0
     wound: tuple[tuple[int, int], ...] = ()
     energy: bool = False
+    bonds: int = 0
 
     @property
     def size(self) -> int:
         """Numbers in all, at least 1: kernels have no empty inputs."""
-        return max(1, 6 * self.momentum + 2 * self.anchors + len(self.wound) + self.energy)
+        most = 6 * self.momentum + 2 * self.anchors + len(self.wound) + 5 * self.bonds + self.energy
+        return max(1, most)
 
 
 class Carried:
@@ -46,6 +50,7 @@ class Carried:
         momentum: (h_G in world axes) or None; a step replaces it.
         anchors: (along x, along y) of each contact point; a step replaces them.
         wound: {(joint, dof): angle or distance}; a step replaces them.
+        bonds: [capsules, x, y, z, impulse] of the contacts between bodies; a step replaces them.
         energy: the energy that the robot ought to have [J], or None; a step replaces it.
     """
 
@@ -56,6 +61,7 @@ class Carried:
             self.momentum = Force(*(Vector3(next(rest), next(rest), next(rest)) for _ in range(2)))
         self.anchors = [(next(rest), next(rest)) for _ in range(layout.anchors)]
         self.wound = {place: next(rest) for place in layout.wound}
+        self.bonds = [[next(rest) for _ in range(5)] for _ in range(layout.bonds)]
         self.energy: Scalar | None = next(rest) if layout.energy else None
 
     def after(self) -> list[Scalar]:
@@ -64,6 +70,8 @@ class Carried:
         for pair in self.anchors:
             out += pair
         out += self.wound.values()
+        for row in self.bonds:
+            out += row
         if self.energy is not None:
             out.append(self.energy)
         return out or [0.0]

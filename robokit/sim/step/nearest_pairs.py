@@ -1,4 +1,4 @@
-"""Which bodies touch or are about to: the nearest pair of each group, and of these the few that are deepest.
+"""Which bodies touch or are about to: the few pairs that are deepest.
 
 Two balls that are farther apart than bodies can come together in a step decide most pairs; the capsules of
 the others are looked at in a guarded block.
@@ -17,14 +17,23 @@ from robokit.model.tree import Tree
 from robokit.sim.collide.capsule_distance import nearest_points, normal_and_distance
 from robokit.sim.step.momentum_projection import at_base, floats
 from robokit.sim.step.pair_shapes import PairShapes
-from robokit.spatial import Matrix3, Vector3
+from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, guard, where
 
-SLOTS = 3
+SLOTS = 6
 """Contacts between bodies that a step treats together."""
 
 FAR = 1e3
 """Distance of what is not there [m]."""
+
+POINTS = 2
+"""Contacts of two bodies at most, of different capsules."""
+
+WIDTH = 10
+"""Numbers of a contact."""
+
+TOGETHER = 24
+"""Pairs that are sorted in together."""
 
 FASTEST = 10.0
 """Bodies come together at this speed at most, or are found late [m/s]."""
@@ -41,6 +50,15 @@ class Pose:
         """A point of the body, world axes."""
         return self.o + self.E.transpose_apply(Vector3(*p))
 
+    def seen(self, V: Motion) -> Motion:
+        """A velocity of the body in world axes, about the world's origin."""
+        ang = self.E.transpose_apply(V.ang)
+        return Motion(ang, self.E.transpose_apply(V.lin) + self.o.cross(ang))
+
+    def own(self, F: Force) -> Force:
+        """A force in world axes about the world's origin, in the body's coordinates."""
+        return Force(self.E @ (F.ang - self.o.cross(F.lin)), self.E @ F.lin)
+
     def turned(self, a: Sequence[float], b: Sequence[float]) -> Vector3:
         """The vector from a to b of the body, world axes."""
         return self.E.transpose_apply(Vector3(*(t - s for s, t in zip(a, b, strict=True))))
@@ -55,6 +73,7 @@ class Nearest:
         n: unit vector from j to i, world axes.
         x: the point between them, world axes [m].
         i, j: places in the list of bodies, as scalars.
+        which: number of the pair of capsules, as a scalar.
     """
 
     phi: Scalar
@@ -62,21 +81,22 @@ class Nearest:
     x: Vector3
     i: Scalar
     j: Scalar
+    which: Scalar
 
     @staticmethod
     def none() -> Nearest:
         """Nothing near."""
-        return Nearest(FAR, Vector3(0.0, 0.0, 1.0), Vector3.zero(), -1.0, -1.0)
+        return Nearest(FAR, Vector3(0.0, 0.0, 1.0), Vector3.zero(), -1.0, -1.0, -1.0)
 
     def values(self) -> list[Scalar]:
         """All of them in a row."""
-        return [self.phi, *self.n, *self.x, self.i, self.j]
+        return [self.phi, *self.n, *self.x, self.i, self.j, self.which]
 
     @staticmethod
     def of(values: Sequence[Scalar]) -> Nearest:
         """The opposite of :meth:`values`."""
-        phi, nx, ny, nz, x, y, z, i, j = values
-        return Nearest(phi, Vector3(nx, ny, nz), Vector3(x, y, z), i, j)
+        phi, nx, ny, nz, x, y, z, i, j, which = values
+        return Nearest(phi, Vector3(nx, ny, nz), Vector3(x, y, z), i, j, which)
 
     def choose(self, other: Nearest) -> tuple[Nearest, Nearest]:
         """(the nearer of the two, the other one)."""
@@ -103,7 +123,7 @@ class Vicinity:
 
     Attributes:
         poses: of the bodies in pairs, in their order.
-        near: for each group and pair whether its balls meet within a step.
+        near: for each pair whether its balls meet within a step.
     """
 
     def __init__(self, shapes: PairShapes, tree: Tree, X: Sequence[Any], dt: Scalar) -> None:
@@ -111,26 +131,55 @@ class Vicinity:
         self.by_body = poses_of(tree, X, shapes.bodies)
         self.poses = [self.by_body[b] for b in shapes.bodies]
         centres = [pose.out(c) for pose, (c, _) in zip(self.poses, shapes.spheres, strict=True)]
-        self.apart: list[list[Vector3]] = []
-        self.near: list[list[Any]] = []
-        for group in shapes.groups:
-            self.apart.append([centres[i] - centres[j] for i, j, _, _ in group])
-            limits = [FASTEST * dt + (shapes.spheres[i][1] + shapes.spheres[j][1]) for i, j, _, _ in group]
-            self.near.append([d.dot(d) < r * r for d, r in zip(self.apart[-1], limits, strict=True)])
+        self.reach = FASTEST * dt
+        self.apart = [centres[i] - centres[j] for i, j, _, _ in shapes.pairs]
+        limits = [self.reach + (shapes.spheres[i][1] + shapes.spheres[j][1]) for i, j, _, _ in shapes.pairs]
+        self.near = [d.dot(d) < r * r for d, r in zip(self.apart, limits, strict=True)]
 
     def deepest(self) -> list[Nearest]:
-        """At most SLOTS pairs, the deepest of different groups first; without those that are not near."""
-        shapes, slots = self.shapes, [Nearest.none()] * min(SLOTS, len(self.shapes.groups))
+        """At most SLOTS pairs, the deepest first; without those that are not near."""
+        shapes, slots = self.shapes, [Nearest.none()] * slots_of(self.shapes)
         starts = [self.by_body[b].out(a) for b, a, _, _ in shapes.capsules]
         along = [None if end is None else self.by_body[b].turned(a, end) for b, a, end, _ in shapes.capsules]
-        for group, apart, near in zip(shapes.groups, self.apart, self.near, strict=True):
-            best = Nearest.none()
-            for (i, j, slack, both), d, condition in zip(group, apart, near, strict=True):
-                closest = partial(_closest, shapes, starts, along, d, (i, j), slack, both, best)
-                best = Nearest.of(guard(condition, closest, *best.values()))
-            for k, slot in enumerate(slots):
-                slots[k], best = best.choose(slot)
+        found = []
+        for (i, j, slack, both), d, condition in zip(shapes.pairs, self.apart, self.near, strict=True):
+            closest = partial(_closest, shapes, starts, along, d, (i, j), slack, both)
+            count = min(POINTS, len(both))
+            found += unpacked(guard(condition, closest, *(Nearest.none().values() * count)))
+        for k in range(0, len(found), TOGETHER):
+            some = found[k : k + TOGETHER]
+            before = [x for slot in slots for x in slot.values()]
+            close = any_of([best.phi < self.reach for best in some])
+            values = guard(close, partial(_sorted_in, slots, some), *before)
+            slots = unpacked(values)
         return slots
+
+
+def slots_of(shapes: PairShapes) -> int:
+    """Contacts that a step treats of these shapes."""
+    return min(SLOTS, sum(min(POINTS, len(both)) for *_, both in shapes.pairs))
+
+
+def unpacked(values: Sequence[Scalar]) -> list[Nearest]:
+    """Several from their values in a row."""
+    return [Nearest.of(values[m : m + WIDTH]) for m in range(0, len(values), WIDTH)]
+
+
+def any_of(truths: Sequence[Any]) -> Any:
+    """Whether any of them holds."""
+    found: Any = False
+    for truth in truths:
+        found = truth | found
+    return found
+
+
+def _sorted_in(slots: Sequence[Nearest], found: Sequence[Nearest]) -> list[Scalar]:
+    """The slots with those of ``found`` that are deeper, as values."""
+    slots = list(slots)
+    for best in found:
+        for k, slot in enumerate(slots):
+            slots[k], best = best.choose(slot)
+    return [x for slot in slots for x in slot.values()]
 
 
 def _closest(
@@ -141,14 +190,17 @@ def _closest(
     places: tuple[int, int],
     slack: float,
     both: Sequence[tuple[int, int]],
-    found: Nearest,
 ) -> list[Scalar]:
-    """The nearest of ``found`` and of the capsules of two bodies, as values."""
+    """The nearest of the capsules of two bodies, at most POINTS of them, as values."""
+    found = [Nearest.none()] * min(POINTS, len(both))
     i, j = (float(k) for k in places)
     for a, b in both:
         p, q = nearest_points(starts[a], along[a], starts[b], along[b])
         n, distance = normal_and_distance(p, q, apart)
         radius = shapes.capsules[b][3]
         gap = distance - (shapes.capsules[a][3] + radius)
-        found, _ = Nearest(gap + slack, n, q + n * (radius + 0.5 * gap), i, j).choose(found)
-    return found.values()
+        which = float(a * len(shapes.capsules) + b)
+        best = Nearest(gap + slack, n, q + n * (radius + 0.5 * gap), i, j, which)
+        for k, other in enumerate(found):
+            found[k], best = best.choose(other)
+    return [x for best in found for x in best.values()]

@@ -1,14 +1,19 @@
 """The law of one contact between two bodies, linearised, and where it is.
 
-    f = g (b - n . u) n - c u_t        normal, where it pushes; friction
+A point of one body that overlaps another by -phi, and moves over it with u at the step's end, feels
 
-u is the velocity of one body's point less that of the other's. b is the relative speed that the normal part
-aims at: -phi / dt for bodies that are still apart, a slow separation for those that overlap, -restitution
-times the speed before for those that meet. g is so much larger than the bodies' effective mass that they do
-so to a few thousandths. c is the damper that gives the friction of the normal part alone.
+    N = max(0, -k phi - kd n . u)                              normal, kd = k dt + d
+    t = -min(kd_t, mu N / |x|) x,  x = u_t + r e               friction, r = k_t / kd_t
 
-Which two bodies of the robot these are is known when the step runs; weights 0 or 1 choose their poses and
-velocities among all bodies in pairs.
+like a contact point on the ground: what lies on another body sinks in until the spring carries it, and e is
+a bristle that holds it there. The part that is known before the sweeps, max(0, -k phi) n - k_t e, is given
+to them, so that the ground and the joints carry what lies on them; the rest is solved for after them.
+
+Bodies that meet fast are stopped at the surface, or bounce by their restitution, by a damper that is much
+stiffer than their inertia.
+
+Which two bodies of the robot these are is known when the step runs; weights 1, -1 and 0 choose their
+velocities among those of all bodies in pairs, in world axes about one origin.
 """
 
 from __future__ import annotations
@@ -16,25 +21,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from robokit.sim.step.nearest_pairs import Nearest, Pose
+from robokit.sim.step.nearest_pairs import Nearest
 from robokit.sim.step.pair_shapes import PairShapes
-from robokit.spatial import Force, Matrix3, Motion, Vector3
+from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, sqrt, where
 
 RIGID = 300.0
-"""g over the effective mass of a pair: 1/RIGID of the approach is left after a step."""
+"""Damper of an impact over the effective mass of a pair: 1/RIGID of the approach is left after a step."""
 
-RETURN_TIME = 0.02
-"""Bodies that overlap are led apart in this time [s]."""
+IMPACT = 0.02
+"""Speed from which bodies that meet collide, besides what gravity adds in two steps [m/s]."""
 
 FASTEST_RETURN = 0.3
-"""But not faster than this [m/s]."""
+"""Bodies that overlap are not led apart faster than this [m/s]."""
+
+STILL = 1e-7
+"""Bodies that rest on each other and move more slowly after the sweeps are left as they are [m/s]."""
 
 SLOWEST_BOUNCE = 0.02
 """Bodies do not bounce more slowly [m/s]."""
 
-FADE = 1e-3
-"""Sliding speed below which friction between bodies fades out [m/s]."""
+SLOWEST = 1e-9
+"""Speed below which a bristle's friction has no direction [m/s]."""
 
 
 @dataclass(frozen=True)
@@ -46,74 +54,132 @@ class PairLaw:
         mobility: 1 / effective mass of each body in pairs [1/kg]; 0 for one that does not move.
         friction: Coulomb coefficient.
         restitution: separation speed over that of the approach; None for 0.
+        k, d: of a point [N/m], [N s/m].
     """
 
     shapes: PairShapes
     mobility: Sequence[Scalar]
     friction: Scalar
     restitution: Scalar | None
+    k: Scalar
+    d: Scalar
 
 
 @dataclass(frozen=True)
-class Side:
-    """One body of a contact: which of them, as weights 0 or 1, and where its point is."""
+class Bond:
+    """What a step leaves of a contact to the next one: bristle, world axes [m], and normal impulse [N s]."""
 
-    weights: Sequence[Scalar]
-    E: Matrix3
-    arm: Vector3
-
-    def velocity(self, V: Sequence[Motion]) -> Vector3:
-        """Of its point, world axes, from velocities of all bodies in pairs."""
-        ang = weighted(self.weights, [v.ang for v in V])
-        lin = weighted(self.weights, [v.lin for v in V])
-        return self.E.transpose_apply(lin + ang.cross(self.arm))
-
-    def force(self, f: Vector3) -> Force:
-        """A force at its point, world axes, in the body's coordinates."""
-        own = self.E @ f
-        return Force(self.arm.cross(own), own)
+    bristle: Vector3
+    normal: Scalar
 
 
 class PairContact:
     """One of the contacts that a step treats together."""
 
-    def __init__(self, near: Nearest, poses: Sequence[Pose], law: PairLaw) -> None:
+    def __init__(self, near: Nearest, law: PairLaw) -> None:
         self.near, self.n = near, near.n
-        self.sides: list[Side] = []
-        places = [{row[k] for group in law.shapes.groups for row in group} for k in (0, 1)]
+        first, second = ({row[k] for row in law.shapes.pairs} for k in (0, 1))
+        self.weights: list[Scalar] = []
         self.mobility: Scalar = 0.0
-        for place, used in zip((near.i, near.j), places, strict=True):
-            w = [where(place == float(k), 1.0, 0.0) if k in used else 0.0 for k in range(len(poses))]
-            rows = [weighted(w, [Vector3(*pose.E.rows[r]) for pose in poses]) for r in range(3)]
-            E, o = Matrix3(rows), weighted(w, [pose.o for pose in poses])
-            self.sides.append(Side(w, E, E @ (near.x - o)))
-            self.mobility = self.mobility + sum((a * m for a, m in zip(w, law.mobility, strict=True)), 0.0)
+        for k, mobility in enumerate(law.mobility):
+            here = where(near.i == float(k), 1.0, 0.0) if k in first else 0.0
+            there = where(near.j == float(k), 1.0, 0.0) if k in second else 0.0
+            self.weights.append(here - there)
+            self.mobility = self.mobility + (here + there) * mobility
 
     def relative(self, V: Sequence[Motion]) -> Vector3:
-        """Velocity of i's point less that of j's, world axes."""
-        return self.sides[0].velocity(V) - self.sides[1].velocity(V)
+        """Velocity of i's point less that of j's, from velocities of all bodies in pairs; all world axes."""
+        ang = weighted(self.weights, [v.ang for v in V])
+        lin = weighted(self.weights, [v.lin for v in V])
+        return lin + ang.cross(self.near.x)
 
-    def start(self, law: PairLaw, before: Vector3 | None, u: Vector3, dt: Scalar) -> None:
-        """Gains of the contact from its relative velocities before the step and now."""
-        phi, n = self.near.phi, self.n
-        aim = where(phi > 0.0, -phi / dt, minimum(-phi / RETURN_TIME, FASTEST_RETURN))
-        if law.restitution is not None and before is not None:
-            bounce = -law.restitution * n.dot(before)
-            aim = where(bounce > SLOWEST_BOUNCE, maximum(aim, bounce), aim)
-        self.aim = aim
+    def force(self, f: Vector3) -> Force:
+        """An impulse at its point on i, and its negative on j, about the world's origin."""
+        return Force(self.near.x.cross(f), f)
+
+    def load(self, law: PairLaw, V: Sequence[Motion], falling: Scalar, dt: Scalar, before: Bond) -> None:
+        """What is known before the sweeps.
+
+        Args:
+            law: of the contacts.
+            V: velocities before of all bodies in pairs, world axes.
+            falling: speed that gravity adds in a step [m/s].
+            dt: step [s].
+            before: what the last step has left of the contact.
+        """
+        n, phi, u = self.n, self.near.phi, self.relative(V)
         un = n.dot(u)
-        self.on = (un * dt + phi < 0.0) & (un < self.aim)
+        self.hit = (un * dt + phi < 0.0) & (un < -(IMPACT + 2.0 * falling))
+        self._springs(law, dt)
+        e = before.bristle + u * dt
+        e = e - n * n.dot(e)
+        N = maximum(self.rest - law.d * maximum(un, 0.0), 0.0)
+        bent = where(self.hit, 0.0, minimum(law.friction * N / (law.k * sqrt(e.dot(e) + 1e-30)), 1.0))
+        self.e = e * bent
+        self.bounce: Scalar = 0.0 if law.restitution is None else -law.restitution * un
+        self.carried = before.normal
+        self._give(law, dt)
+
+    def values(self) -> list[Scalar]:
+        """Hit or not, bristle, bounce, and the impulse carried before: what :meth:`load` found out."""
+        return [where(self.hit, 1.0, 0.0), *self.e, self.bounce, self.carried]
+
+    def loaded(self, law: PairLaw, dt: Scalar, values: Sequence[Scalar]) -> None:
+        """The same from :meth:`values`."""
+        hit, x, y, z, self.bounce, self.carried = values
+        self.hit, self.e = hit > 0.5, Vector3(x, y, z)
+        self._springs(law, dt)
+        self._give(law, dt)
+
+    def _springs(self, law: PairLaw, dt: Scalar) -> None:
+        self.kd = law.k * dt + law.d
+        self.r = law.k / self.kd
+        self.rest = -law.k * maximum(self.near.phi, -FASTEST_RETURN * law.d / law.k)
+
+    def _give(self, law: PairLaw, dt: Scalar) -> None:
+        """The impulse that is given to the sweeps: what was carried before, and not more.
+
+        The whole spring would throw a light body about before the damper is solved for.
+        """
+        self.slow = where(self.hit, 0.0, 1.0) > 0.5
+        self.sunk = self.slow & (self.near.phi < 0.0)
+        f = self.n * maximum(self.rest, 0.0) - self.e * law.k
+        full = self.rest * dt
+        share = where(full > self.carried, self.carried / where(full > 0.0, full, 1.0), 1.0)
+        self.given = f * (where(self.sunk, dt, 0.0) * share)
+
+    def start(self, law: PairLaw, u: Vector3, dt: Scalar) -> None:
+        """The normal part of the law from the relative velocity u after the sweeps."""
+        phi, n = self.near.phi, self.n
+        un = n.dot(u)
+        rest = where(phi > 0.0, -phi / dt, 0.0)
+        bounce = rest
+        if law.restitution is not None:
+            bounce = where(self.bounce > SLOWEST_BOUNCE, maximum(rest, self.bounce), rest)
+        self.aim = where(self.hit, bounce, rest)
+        soft = self.sunk | (self.slow & (un * dt + phi < 0.0))
+        held = self.hit & (un < bounce)
         mass = 1.0 / maximum(self.mobility, 1e-9)
-        self.g = where(self.on, RIGID * mass, 0.0)
-        self.mu, self.u, self.c = law.friction, u, 0.0
-        self.first = n * (self.g * (self.aim - un))
+        self.g = where(held, RIGID * mass, where(soft, self.kd * dt, 0.0))
+        ahead = where(self.sunk, self.rest * dt - n.dot(self.given), 0.0)
+        self.on = held | soft
+        self.moves = held | (
+            soft & ((phi > 0.0) | (u.dot(u) > STILL * STILL) | (ahead > STILL * self.kd * dt))
+        )
+        self.mu, self.u, self.c, self.dt = law.friction, u, 0.0, dt
+        self.first = n * (self.g * (self.aim - un) + ahead)
 
     def rub(self, f: Vector3) -> None:
-        """Friction, where the normal parts alone ask for the impulse f."""
-        t = self.u - self.n * self.n.dot(self.u)
-        c = self.mu * maximum(self.n.dot(f), 0.0) / sqrt(t.dot(t) + FADE * FADE)
-        self.c = minimum(c, self.g)
-        self.first = self.first - t * self.c
+        """Let go what pulls, and friction, where the normal parts alone ask for the impulse f more."""
+        n = self.n
+        N = maximum(n.dot(f + self.given), 0.0)
+        x = self.u - n * n.dot(self.u) + self.e * self.r
+        c = self.mu * N / sqrt(x.dot(x) + SLOWEST * SLOWEST)
+        self.c = minimum(c, where(self.hit, self.g, self.kd * self.dt))
+        pressed = N > 0.0
+        self.g = where(pressed, self.g, 0.0)
+        along = self.first - x * self.c - (self.given - n * n.dot(self.given))
+        self.first = Vector3(*(where(pressed, a, -b) for a, b in zip(along, self.given, strict=True)))
 
     def slope(self, u: Vector3) -> Vector3:
         """K u."""
@@ -125,12 +191,13 @@ class PairContact:
         return f.dot(self.n * self.aim - self.u)
 
     def cut(self, f: Vector3) -> Vector3:
-        """f without a pull and inside Coulomb's cone."""
+        """f, such that with what was given it does not pull and is inside Coulomb's cone."""
+        f = f + self.given
         N = self.n.dot(f)
         t = f - self.n * N
         N = maximum(N, 0.0)
         size, most = sqrt(t.dot(t) + 1e-300), self.mu * N
-        return self.n * N + t * where(size > most, most / size, 1.0)
+        return self.n * N + t * where(size > most, most / size, 1.0) - self.given
 
 
 def weighted(weights: Sequence[Scalar], vectors: Sequence[Vector3]) -> Vector3:

@@ -1,16 +1,20 @@
-"""Impulses between bodies of a robot that touch, equal and opposite, at the end of a kick.
+"""Impulses between bodies of a robot that touch, equal and opposite.
 
-The sweeps have found velocities without the pairs. An impulse f on one body and -f on the other changes the
-relative velocity u of their points by W f, and f follows the law of pair_contact.py:
+Before the sweeps, springs and bristles of the contacts give what they carried in the last step too, as forces
+from outside. So what lies on another body weighs on the ground and the joints in all sweeps. After them, an
+impulse f on one body and -f on the other changes the relative velocity u of their points by W f, and what is
+missing follows the law of pair_contact.py:
 
     f = first - K (u - u0)        u = u0 + W f        W = J A^-1 J^T
 
 A is H with damping and limits of the joints, and with the ground under bodies that are pressed on it. Dry
 friction in joints and of the ground stays as the sweeps found it: as a damper of an iterate it would be too
 stiff for what comes now. Conjugate gradients in the space of the impulses take one solve of the tree an
-iteration; a single contact takes three. However few are taken, their impulses lose energy. Impulses that pull
-or leave Coulomb's cone are cut, and of what is left, the part acts that takes most energy. What acts on one
-body acts on the other: the momentum of the robot stays.
+iteration; the first finds the normal parts, from which friction follows. However few are taken, their
+impulses lose energy. Impulses that pull or leave Coulomb's cone are cut, and of what is left, the part acts
+that takes most energy. What acts on one body acts on the other: the momentum of the robot stays.
+
+In a heap that rests nothing is missing: no solve is made, and nothing moves.
 
 Source: conjugate gradients, Hestenes and Stiefel (1952); matrix-free, with the articulated-body sweep as W.
 Cost: ITERATIONS + 2 solves of the tree, nothing where no pair is near.
@@ -24,19 +28,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from robokit.model.tree import Tree
+from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import Acting, BodyContact
 from robokit.sim.step.implicit_sweep import ImplicitSweep
 from robokit.sim.step.loop_impulses import LoopKick
-from robokit.sim.step.nearest_pairs import Vicinity
-from robokit.sim.step.pair_contact import PairContact, PairLaw
+from robokit.sim.step.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of
+from robokit.sim.step.pair_contact import Bond, PairContact, PairLaw
 from robokit.sim.step.point_moments import Moments, along
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, guard, is_zero, maximum, minimum, where
+from robokit.spatial.scalars import Scalar, guard, is_zero, maximum, minimum, sqrt, where
 
-ITERATIONS = 3
+ITERATIONS = 2
 
 PRESSED = -0.1
 """A body whose push has this cosine with the ground's normal or less is pressed on the ground."""
+
+WIDTH = 16
+"""Numbers of a contact: ten of where it is, six of what is known of it."""
 
 Rows = list[Any]
 Respond = Callable[[list[Vector3]], tuple[Rows, list[Motion], list[Vector3]]]
@@ -79,53 +87,121 @@ class Met:
     overlap: Scalar = 0.0
 
 
-def meet(law: PairLaw, kicked: Kicked, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion], Met]:
-    """The velocities y and V of a kick with the impulses between bodies, and these.
+class Meeting:
+    """The contacts between bodies in a step.
 
-    What the ground gives in return is entered in its forces.
+    Attributes:
+        given: impulses that are known before the sweeps, on each body, {number: body coordinates}.
     """
-    bodies = law.shapes.bodies
-    around = Vicinity(law.shapes, kicked.tree, kicked.X, kicked.dt)
-    ground = [acting for acting in kicked.ground if acting.body.i in bodies]
-    none = [*_flat(y), *_flat(V), *([0.0] * (6 * len(bodies) + 7 * len(ground)))]
 
-    # What a deeper block uses of a pair is used here too: then the pair's own block is not computed in vain.
-    def near() -> Sequence[Scalar]:
-        contacts = [PairContact(pair, around.poses, law) for pair in around.deepest()]
-        before, now = ([W[b] for b in bodies] for W in (kicked.V_before, V))
-        for contact in contacts:
-            met = None if law.restitution is None else contact.relative(before)
-            contact.start(law, met, contact.relative(now), kicked.dt)
-        touching = any_of([contact.on for contact in contacts])
-        overlap: Scalar = 0.0
-        for contact in contacts:
-            overlap = maximum(overlap, -contact.near.phi)
-        return [*guard(touching, lambda: _solve(bodies, contacts, kicked, ground, y, V), *none), overlap]
+    def __init__(
+        self,
+        law: PairLaw,
+        tree: Tree,
+        X: Sequence[Any],
+        V: Sequence[Motion],
+        dt: Scalar,
+        carried: Carried,
+    ) -> None:
+        """Find them at a pose, and bend their bristles; those for the next step are entered in ``carried``.
 
-    some = any_of([condition for group in around.near for condition in group])
-    values = iter(guard(some, near, *none, 0.0))
-    y = [[next(values) for _ in row] for row in y]
-    V = [Motion(_vector(values), _vector(values)) for _ in V]
-    met = Met({b: Force(_vector(values), _vector(values)) for b in bodies})
-    for acting in ground:
-        acting.impulse = acting.impulse + Force(_vector(values), _vector(values))
-        acting.pressed = acting.pressed + next(values)
-    met.overlap = next(values)
-    return y, V, met
+        Args:
+            law: of the contacts.
+            tree, X: the tree and its transforms.
+            V: velocities of the bodies before the kick.
+            dt: step [s].
+            carried: what the step before has handed on.
+        """
+        self.law, self.dt = law, dt
+        bodies = law.shapes.bodies
+        self.around = around = Vicinity(law.shapes, tree, X, dt)
+        self.some = any_of(around.near)
+        falling = sqrt(tree.a0.dot(tree.a0)) * dt
+
+        def near() -> Sequence[Scalar]:
+            contacts = [PairContact(pair, law) for pair in around.deepest()]
+            values: list[Scalar] = []
+            before = _seen(around.poses, [V[b] for b in bodies])
+            for contact in contacts:
+                contact.load(law, before, falling, dt, _bond(contact, carried))
+                values += [*contact.near.values(), *contact.values()]
+            total = _forces(around.poses, contacts, [contact.given for contact in contacts])
+            return [*values, *(x for F in total for x in F)]
+
+        slots = slots_of(law.shapes)
+        nothing = [*Nearest.none().values(), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        values = guard(self.some, near, *(nothing * slots), *([0.0] * (6 * len(bodies))))
+        self.slots = [values[WIDTH * k : WIDTH * (k + 1)] for k in range(slots)]
+        rest = iter(values[WIDTH * slots :])
+        self.given = {b: Force(_vector(rest), _vector(rest)) for b in bodies}
+        self.carried = carried
+        carried.bonds = [[row[9], *row[11:14], 0.0] for row in self.slots]
+
+    def solve(self, kicked: Kicked, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion], Met]:
+        """The velocities y and V of a kick with the impulses between bodies, and these.
+
+        What the ground gives in return is entered in its forces.
+        """
+        law, dt, bodies = self.law, self.dt, self.law.shapes.bodies
+        ground = [acting for acting in kicked.ground if acting.body.i in bodies]
+        rest = 6 * len(bodies) + 7 * len(ground) + len(self.slots)
+        none = [*_flat(y), *_flat(V), *([0.0] * rest)]
+
+        def near() -> Sequence[Scalar]:
+            contacts = [PairContact(Nearest.of(row[:10]), law) for row in self.slots]
+            now = _seen(self.around.poses, [V[b] for b in bodies])
+            overlap: Scalar = 0.0
+            for contact, row in zip(contacts, self.slots, strict=True):
+                contact.loaded(law, dt, row[10:])
+                contact.start(law, contact.relative(now), dt)
+                overlap = maximum(overlap, -contact.near.phi)
+            touching = any_of([contact.moves for contact in contacts])
+            given = [contact.n.dot(contact.given) for contact in contacts]
+            others = [*none[: -len(given)], *given]
+            poses = self.around.poses
+            solved = guard(touching, lambda: _solve(bodies, poses, contacts, kicked, ground, y, V), *others)
+            return [*solved, overlap]
+
+        values = iter(guard(self.some, near, *none, 0.0))
+        y = [[next(values) for _ in row] for row in y]
+        V = [Motion(_vector(values), _vector(values)) for _ in V]
+        met = Met({b: self.given[b] + Force(_vector(values), _vector(values)) for b in bodies})
+        for acting in ground:
+            acting.impulse = acting.impulse + Force(_vector(values), _vector(values))
+            acting.pressed = acting.pressed + next(values)
+        for row in self.carried.bonds:
+            row[4] = next(values)
+        met.overlap = next(values)
+        return y, V, met
+
+
+def _bond(contact: PairContact, carried: Carried) -> Bond:
+    """That of the same capsules after the last step; 0 where they did not touch."""
+    e, N = Vector3.zero(), 0.0
+    for which, x, y, z, normal in carried.bonds:
+        same = where(which == contact.near.which, 1.0, 0.0)
+        e, N = e + Vector3(x, y, z) * same, N + normal * same
+    return Bond(e, N)
+
+
+def _seen(poses: Sequence[Pose], V: Sequence[Motion]) -> list[Motion]:
+    """Velocities of the bodies in pairs, world axes."""
+    return [pose.seen(v) for pose, v in zip(poses, V, strict=True)]
 
 
 def _solve(
     bodies: Sequence[int],
+    poses: Sequence[Pose],
     contacts: list[PairContact],
     kicked: Kicked,
     ground: Sequence[Acting],
     y: Rows,
     V: list[Motion],
 ) -> list[Scalar]:
-    """New y and V, the impulses on the bodies in pairs; the ground's in return and their normal parts."""
+    """New y and V, impulses on bodies; the ground's in return, and normal; those of contacts, normal."""
     tree, dt = kicked.tree, kicked.dt
     K: list[Any] = [None] * (tree.n + 1)
-    gains = {acting.body.i: _pressed(acting, bodies, contacts) for acting in ground}
+    gains = {acting.body.i: _pressed(acting, bodies, poses, contacts) for acting in ground}
     for acting in ground:
         i = acting.body.i
         K[i] = _sum_along(gains[i], acting.body)
@@ -134,16 +210,17 @@ def _solve(
 
     def respond(f: list[Vector3]) -> tuple[Rows, list[Motion], list[Vector3]]:
         T = [Force.zero()] * (tree.n + 1)
-        for body, F in zip(bodies, _forces(bodies, contacts, f), strict=True):
+        for body, F in zip(bodies, _forces(poses, contacts, f), strict=True):
             T[body] = F
         loops = copy(kicked.loops)
         dy, dV = sweep.solve(T, nothing) if loops is None else loops.solve(sweep, T, nothing, None)
-        moved = [dV[b] for b in bodies]
+        moved = _seen(poses, [dV[b] for b in bodies])
         return dy, dV, [contact.relative(moved) for contact in contacts]
 
-    for contact, x in zip(contacts, conjugate_gradients(contacts, lambda f: respond(f)[2], 1), strict=True):
+    normal = conjugate_gradients(contacts, lambda f: respond(f)[2], 1)
+    for contact, x in zip(contacts, normal[0], strict=True):
         contact.rub(x)
-    f = conjugate_gradients(contacts, lambda f: respond(f)[2])
+    f, _ = conjugate_gradients(contacts, lambda f: respond(f)[2], start=normal)
     f = [contact.cut(x) for contact, x in zip(contacts, f, strict=True)]
     dy, dV, moved = respond(f)
     wanted = sum((contact.missing(x) for contact, x in zip(contacts, f, strict=True)), 0.0)
@@ -160,21 +237,19 @@ def _solve(
     return [
         *(a + b * s for a, b in zip(_flat(y), _flat(dy), strict=True)),
         *(a + b * s for a, b in zip(_flat(V), _flat(dV), strict=True)),
-        *(x * s for F in _forces(bodies, contacts, f) for x in F),
+        *(x * s for F in _forces(poses, contacts, f) for x in F),
         *returned,
+        *(contact.n.dot(contact.given + x * s) for contact, x in zip(contacts, f, strict=True)),
     ]
 
 
-def _pressed(acting: Acting, bodies: Sequence[int], contacts: Sequence[PairContact]) -> list[Scalar]:
+def _pressed(
+    acting: Acting, bodies: Sequence[int], poses: Sequence[Pose], contacts: Sequence[PairContact]
+) -> list[Scalar]:
     """dt times the damper of the ground at each point of a body: 0 where the body is not pressed on it."""
     body = acting.body
     k, gain = bodies.index(body.i), body.dt * body.kd
-    pushes = []
-    for contact in contacts:
-        for sign, side in zip((1.0, -1.0), contact.sides, strict=True):
-            if not is_zero(side.weights[k]):
-                here = where(contact.on, side.weights[k] * sign, 0.0)
-                pushes.append(side.E @ contact.n * here)
+    pushes = [poses[k].E @ (contact.n * where(contact.on, contact.weights[k], 0.0)) for contact in contacts]
     at: dict[int, Scalar] = {}
     for m in range(len(body.p)):
         frame = body.frame(m)
@@ -198,46 +273,60 @@ def _sum_along(gains: Sequence[Scalar], body: BodyContact) -> ArticulatedInertia
     return first
 
 
-def _forces(bodies: Sequence[int], contacts: Sequence[PairContact], f: Sequence[Vector3]) -> list[Force]:
+def _forces(poses: Sequence[Pose], contacts: Sequence[PairContact], f: Sequence[Vector3]) -> list[Force]:
     """Impulses on the bodies in pairs, body coordinates."""
-    total = [Force.zero() for _ in bodies]
-    for contact, x in zip(contacts, f, strict=True):
-        for sign, side in zip((1.0, -1.0), contact.sides, strict=True):
-            F = side.force(x * sign)
-            for k, w in enumerate(side.weights):
-                if not is_zero(w):
-                    total[k] = total[k] + F * w
+    at = [contact.force(x) for contact, x in zip(contacts, f, strict=True)]
+    total = []
+    for k, pose in enumerate(poses):
+        F = Force.zero()
+        for contact, own in zip(contacts, at, strict=True):
+            w = contact.weights[k]
+            if not is_zero(w):
+                F = F + own * w
+        total.append(pose.own(F))
     return total
 
 
 def conjugate_gradients(
-    contacts: Sequence[Any], response: Callable[[list[Vector3]], list[Vector3]], iterations: int = ITERATIONS
-) -> list[Vector3]:
-    """Impulses f of the contacts with f = first - K W f, after so many iterations.
+    contacts: Sequence[Any],
+    response: Callable[[list[Vector3]], list[Vector3]],
+    iterations: int = ITERATIONS,
+    start: tuple[list[Vector3], list[Vector3]] | None = None,
+) -> tuple[list[Vector3], list[Vector3]]:
+    """Impulses f of the contacts with f = first - K W f, after so many iterations, and W f.
 
     Args:
         contacts: each with ``first`` and ``slope(u)`` = K u.
         response: f -> W f.
         iterations: calls of it.
+        start: f and W f to begin with; None for 0.
     """
+    total = moving = [Vector3.zero() for _ in contacts]
     residual = [contact.first for contact in contacts]
-    moved = response(residual)
-    direction, turned = residual, moved
-    total = [Vector3.zero() for _ in contacts]
-    size = _dot(residual, moved)
+    if start is not None:
+        total, moving = start
+        residual = [
+            r - f - contact.slope(u)
+            for contact, r, f, u in zip(contacts, residual, total, moving, strict=True)
+        ]
+    direction, turned = residual, moving
+    size: Scalar = 0.0
     for k in range(iterations):
+        moved = response(residual)
+        new = _dot(residual, moved)
+        if k:
+            ratio = _ratio(new, size)
+            direction = [r + d * ratio for r, d in zip(residual, direction, strict=True)]
+            turned = [m + a * ratio for m, a in zip(moved, turned, strict=True)]
+        else:
+            direction, turned = residual, moved
+        size = new
         back = [d + contact.slope(a) for contact, d, a in zip(contacts, direction, turned, strict=True)]
         step = _ratio(size, _dot(turned, back))
         total = [f + d * step for f, d in zip(total, direction, strict=True)]
-        if k + 1 == iterations:
-            break
+        moving = [u + a * step for u, a in zip(moving, turned, strict=True)]
         residual = [r - b * step for r, b in zip(residual, back, strict=True)]
-        moved = response(residual)
-        new = _dot(residual, moved)
-        ratio, size = _ratio(new, size), new
-        direction = [r + d * ratio for r, d in zip(residual, direction, strict=True)]
-        turned = [m + a * ratio for m, a in zip(moved, turned, strict=True)]
-    return total
+    return total, moving
 
 
 def _dot(a: Sequence[Vector3], b: Sequence[Vector3]) -> Scalar:
@@ -248,14 +337,6 @@ def _ratio(a: Scalar, b: Scalar) -> Scalar:
     """a / b; 0 where nothing is left to do."""
     some = b > 1e-280
     return where(some, a / where(some, b, 1.0), 0.0)
-
-
-def any_of(truths: Sequence[Any]) -> Any:
-    """Whether any of them holds."""
-    found: Any = False
-    for truth in truths:
-        found = truth | found
-    return found
 
 
 def _flat(rows: Sequence[Any]) -> list[Scalar]:

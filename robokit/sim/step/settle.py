@@ -35,7 +35,7 @@ from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
 from robokit.sim.step.near_ground import act, bend, linear, near_ground
 from robokit.sim.step.outside import BodyForces
-from robokit.sim.step.pair_impulses import Kicked, Met, meet
+from robokit.sim.step.pair_impulses import Kicked, Meeting, Met
 from robokit.sim.step.problem import Problem
 from robokit.spatial import Motion, Transform
 from robokit.spatial.scalars import Scalar, maximum, sqrt
@@ -126,6 +126,7 @@ class Sweeps:
         self.spin = rotor_momenta(tree, v, dt)
         self.outside = p.given.outside(tree, X, tau)
         self.loops = None if p.loops is None else LoopKick(p.loops, tree, X)
+        self.pairs = None if p.pairs is None else Meeting(p.pairs, tree, X, self.V_before, dt, carried)
 
     def sweep(
         self, rule: str, y: Rows, V: Sequence[Motion], w: Rows, W: Sequence[Motion], last: bool = False
@@ -152,6 +153,9 @@ class Sweeps:
         for i, f in enumerate(self.outside):
             if f is not None:
                 T[i] = T[i] + f * dt
+        if self.pairs is not None:
+            for i, f in self.pairs.given.items():
+                T[i] = T[i] + f
         b, rest = self.state.linearise(y, last=last, converge=rule == "converge")
         slopes, given = self.drive.linearise(y)
         sweep = ImplicitSweep(tree, self.X, K, _sum(b, slopes), dt)
@@ -172,10 +176,10 @@ class Sweeps:
             residual = maximum(residual, change.dot(change))
         acting = [act(body.near, body, V[body.i]) for body in self.contacts]
         met = None
-        if p.pairs is not None:
+        if self.pairs is not None:
             slopes = _sum(state.hold(y), drive.slopes())
             kicked = Kicked(p.tree, self.X, self.V_before, slopes, self.dt, acting, self.loops)
-            y, V, met = meet(p.pairs, kicked, y, V)
+            y, V, met = self.pairs.solve(kicked, y, V)
         return Settled(
             self.X, self.v, [list(row) for row in y], self.V_before, V, acting, state.forces(y),
             drive.forces(y), drive.limited, self.outside, sqrt(residual), self.loops, met,

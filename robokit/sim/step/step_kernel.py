@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from robokit.sim.step.joint_forces import JointLaw
 from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.moving_axes import free_base
+from robokit.sim.step.nearest_pairs import slots_of
 from robokit.sim.step.pair_contact import PairLaw
 from robokit.sim.step.pair_shapes import pair_shapes
 from robokit.sim.step.problem import Problem
@@ -94,7 +96,7 @@ class Program:
         self.masses: list[Any] = self.robot.derived.get(
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
-        self.shapes = None if self.pairs is None else pair_shapes(self.robot, self.pairs)
+        self.shapes = None if self.pairs is None else pair_shapes(self.pairs)
         self.bouncing = self.pairs is not None and self.pairs.restitution > 0.0
         stuck = self.ground is not None and self.ground.slip is None
         anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
@@ -104,7 +106,11 @@ class Program:
         tree = self.robot.tree
         one = floats(tree) or not any(free_base(tree, i) for i in tree.outward())
         self.layout = CarriedLayout(
-            floats(tree), anchors, self.joints.wound, self.method.keeps_energy and one
+            floats(tree),
+            anchors,
+            self.joints.wound,
+            self.method.keeps_energy and one,
+            0 if self.shapes is None else slots_of(self.shapes),
         )
 
     def parameters(self, dt: float) -> np.ndarray:
@@ -128,6 +134,7 @@ class Program:
             numbers += [
                 self.pairs.friction,
                 self.pairs.restitution,
+                *(self.ground or Ground()).gains(self.robot, self.size or math.inf),
                 *mobilities(self.robot, self.shapes.bodies),
             ]
         if self.open:
@@ -179,8 +186,9 @@ class Program:
             )  # fmt: skip
         pairs = None
         if self.shapes is not None:
-            friction, restitution, *mobility = islice(rest, 2 + len(self.shapes.bodies))
-            pairs = PairLaw(self.shapes, mobility, friction, restitution if self.bouncing else None)
+            friction, restitution, stiff, damp, *mobility = islice(rest, 4 + len(self.shapes.bodies))
+            bounces = restitution if self.bouncing else None
+            pairs = PairLaw(self.shapes, mobility, friction, bounces, stiff, damp)
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
         given = self.given.problem(list(islice(rest, len(self.given_numbers))), inputs)
