@@ -19,8 +19,8 @@ from robokit.sim.contact_points import ContactPoints
 from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.iterated_steps import iterates, kick_again
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import Axes, ground_axes
 from robokit.sim.step.energy_momentum import kept_energy
+from robokit.sim.step.ground_law import Axes, ground_axes
 from robokit.sim.step.loop_wrenches import loop_wrenches
 from robokit.sim.step.momentum_projection import momentum_at_base
 from robokit.sim.step.step_kernel import Program

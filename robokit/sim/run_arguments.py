@@ -23,7 +23,7 @@ from robokit.sim.ground_gaps import point_gaps, row_gaps
 from robokit.sim.recorded import BLOCK
 from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.integrators import method
-from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.joint_law import joint_law
 from robokit.sim.step.step_kernel import Program
 
 SWEEPS = 3

@@ -14,10 +14,10 @@ import numpy as np
 
 from robokit.sim.iterated_steps import iterates, kick_again
 from robokit.sim.recorded import in_blocks
+from robokit.sim.step.acting import Acting
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import Acting
 from robokit.sim.step.drift_kick_drift import drift_kick_drift
-from robokit.sim.step.joint_forces import Rows
+from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
 from robokit.sim.step.step_kernel import Program

@@ -17,8 +17,9 @@ from scipy.spatial.transform import Rotation
 
 import robokit as rk
 from robokit.sim.contact_points import contact_points
-from robokit.sim.step.contact import CREEPING, FAINT, SWINGING, TANGENTIAL
-from robokit.sim.step.joint_forces import STUCK, JointLaw
+from robokit.sim.step.body_points import TANGENTIAL
+from robokit.sim.step.contact import CREEPING, FAINT, SWINGING
+from robokit.sim.step.joint_law import STUCK, JointLaw
 from robokit.sim.step.settle import IMPOSSIBLE
 from robokit.spatial import Vector3
 

@@ -11,7 +11,7 @@ from robokit.model import Capsule, ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.collide.collision_pairs import Gaps
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.joint_law import joint_law
 from robokit.sim.step.momentum_projection import centroidal_state
 from robokit.sim.step.pair_impulses import conjugate_gradients
 from robokit.sim.step.settle import settle

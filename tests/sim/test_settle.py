@@ -14,7 +14,7 @@ from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import kick
 from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.joint_law import joint_law
 from robokit.sim.step.settle import Settled
 from robokit.sim.step.step_kernel import Program
 

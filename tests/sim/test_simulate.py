@@ -12,7 +12,7 @@ from robokit.sim.recorded import first_carried
 from robokit.sim.run_arguments import SWEEPS
 from robokit.sim.step import ledger
 from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.joint_forces import joint_law
+from robokit.sim.step.joint_law import joint_law
 from robokit.sim.step.step_kernel import Program
 
 

@@ -9,14 +9,18 @@ iterated_kick        a step in three parts, whose kick is iterated to an accurac
 effective_mass       how heavy bodies and joints are to a push
 implicit_sweep       the sweep that solves for velocities
 moving_axes          configurations moved along velocities, and the velocity products that go with it
-contact              the points of a body on the ground
+ground_law           the contact law's constants, and a plane as the bodies see it
+body_points          the points of a body: where they are, how fast, their bristles
+contact              the same linearised for a sweep
+acting               the forces that act in the end
 near_ground          which bodies can touch the ground in a step
 surfaces             what a point can touch: distance, normal, velocity
 ground_contacts      the points of all bodies on the ground
 solid_contacts       where a solid touches a box or a capsule between its own points
 uneven_contact       the points of a body on a ground of many surfaces
 point_moments        inertias and forces at points
-joint_forces         damping, friction and limits of joints
+joint_law            damping, friction and limits of a robot's joints
+joint_forces         the same linearised for a sweep
 loop_impulses        what holds loop joints closed
 given                actuators and forces from outside, as a step takes them
 loop_wrenches        their forces, for what is reported

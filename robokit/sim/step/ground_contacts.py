@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from robokit.model.tree import Tree
 from robokit.sim.contact_shapes import ContactShape
-from robokit.sim.step.contact import Axes, BodyContact, GroundLaw, ground_axes
+from robokit.sim.step.contact import BodyContact
+from robokit.sim.step.ground_law import Axes, GroundLaw, ground_axes
 from robokit.sim.step.uneven_contact import UnevenContact
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum

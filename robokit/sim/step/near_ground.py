@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.sim.contact_shapes import ContactShape
-from robokit.sim.step.contact import Acting, BodyContact
+from robokit.sim.step.acting import Acting, forces_at
+from robokit.sim.step.contact import BodyContact
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, guard, maximum, minimum
 
@@ -106,8 +107,8 @@ def linear(near: Any, body: BodyContact) -> tuple[ArticulatedInertia, Force]:
 
 
 def act(near: Any, body: BodyContact, V: Motion) -> Acting:
-    """:meth:`BodyContact.act`; 0 for a body that is not near, its depth too."""
-    done = body.act(V)
+    """:func:`forces_at`; 0 for a body that is not near, its depth too."""
+    done = forces_at(body, V)
     flat = _if(near, [*done.impulse, *(x for force in done.forces for x in force)])
     done.impulse, rest = _force(flat[:6]), flat[6:]
     done.forces = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))

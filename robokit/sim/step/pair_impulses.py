@@ -28,8 +28,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from robokit.model.tree import Tree
+from robokit.sim.step.acting import Acting
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import Acting, BodyContact
+from robokit.sim.step.contact import BodyContact
 from robokit.sim.step.implicit_sweep import ImplicitSweep
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of

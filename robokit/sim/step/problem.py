@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from robokit.model.tree import Tree
 from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import GroundLaw
 from robokit.sim.step.given import Given
-from robokit.sim.step.joint_forces import JointLaw
+from robokit.sim.step.ground_law import GroundLaw
+from robokit.sim.step.joint_law import JointLaw
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.loop_impulses import LoopLaw
 from robokit.sim.step.moving_axes import Rows

@@ -28,8 +28,9 @@ from itertools import islice
 from typing import Any
 
 from robokit.model.tree import Tree
+from robokit.sim.step.acting import Acting
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import Acting, BodyContact
+from robokit.sim.step.contact import BodyContact
 from robokit.sim.step.ground_contacts import on_ground
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState

@@ -25,11 +25,11 @@ from robokit.sim.ground import Ground
 from robokit.sim.ground_inputs import ground_numbers, ground_tables, layouts
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
-from robokit.sim.step.contact import GroundLaw
 from robokit.sim.step.effective_mass import effective_masses, mobilities
 from robokit.sim.step.given import NOTHING, GivenLayout
+from robokit.sim.step.ground_law import GroundLaw
 from robokit.sim.step.integrators import Method
-from robokit.sim.step.joint_forces import JointLaw
+from robokit.sim.step.joint_law import JointLaw
 from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.moving_axes import free_base

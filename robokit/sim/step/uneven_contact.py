@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from robokit.sim.contact_shapes import Ball, ContactShape, Facing, Part
-from robokit.sim.step.contact import Axes, BodyContact, GroundLaw
+from robokit.sim.step.contact import BodyContact
+from robokit.sim.step.ground_law import Axes, GroundLaw
 from robokit.sim.step.point_moments import Moments, isotropic
 from robokit.sim.step.solid_contacts import Meeting, meetings
 from robokit.sim.step.surfaces import TINY, PlacedSolid, Touch, deepest, nothing

@@ -1,0 +1,71 @@
+"""The forces of a body's points that act in the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.sim.step.body_points import Velocities
+from robokit.sim.step.contact import BodyContact
+from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial.scalars import Scalar, maximum, sqrt
+
+
+class Acting:
+    """Impulses of one body's points in a step.
+
+    Attributes:
+        impulse: what acts, body coordinates [N m s; N s].
+        forces: of the points (along the normal, along x, along y) [N].
+        pressed: sum of the normal impulses [N s].
+        pulled: sum of those that pull [N s].
+        outside: sum of what of the tangential ones lies outside Coulomb's cone [N s].
+        work: of a surface that moves [J].
+        depth: of the deepest point [m].
+    """
+
+    def __init__(self, body: BodyContact) -> None:
+        self.body = body
+        self.impulse = Force.zero()
+        self.forces: list[tuple[Scalar, Scalar, Scalar]] = []
+        self.pressed: Any = 0.0
+        self.pulled: Any = 0.0
+        self.outside: Any = 0.0
+        self.work: Any = 0.0
+        self.depth: Any = 0.0
+
+    def add(self, m: int, N: Scalar, T: Scalar, at: Velocities) -> None:
+        """Enter point m: N along the normal, -T x along the ground."""
+        axes, dt, p = self.body.frame(m), self.body.dt, self.body.p[m]
+        x, y = at.x
+        self.forces.append((N, -T * x, -T * y))
+        f = (axes.n * N - (axes.along_x * x + axes.along_y * y) * T) * dt
+        self.impulse = self.impulse + Force(p.cross(f), f)
+        u = self.body.surface_velocity(m)
+        if u is not None:
+            self.work = self.work + u.dot(f)
+        pressed = maximum(N, 0.0)
+        self.pressed = self.pressed + dt * pressed
+        self.pulled = self.pulled + dt * (pressed - N)
+        excess = T * sqrt(at.sliding) - self.body.mu_at(m) * pressed
+        self.outside = self.outside + dt * maximum(excess, 0.0)
+        self.depth = maximum(self.depth, -self.body.phi[m])
+
+    def point_forces(self) -> list[Vector3]:
+        """Of every point, body coordinates [N]."""
+        frames = [self.body.frame(m) for m in range(len(self.forces))]
+        return [
+            axes.n * N + axes.along_x * x + axes.along_y * y
+            for axes, (N, x, y) in zip(frames, self.forces, strict=True)
+        ]
+
+
+def forces_at(body: BodyContact, V: Motion) -> Acting:
+    """The forces of a body's points at the velocity V that the sweeps found."""
+    done = Acting(body)
+    for m, at in enumerate(body.velocities(V)):
+        done.add(m, body.w[m] * body.normal_at(m, at.vn), body.c[m] / body.dt, at)
+    turning = body.turning_matrix()
+    if turning is not None:
+        w = V.ang if body.motion is None else V.ang - body.motion.ang
+        done.impulse = done.impulse - Force(turning @ w, Vector3.zero())
+    return done

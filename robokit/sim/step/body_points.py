@@ -1,0 +1,132 @@
+"""The points of one body over a ground: where they are, how fast, and how far their bristles are bent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from robokit.sim.contact_shapes import ContactShape
+from robokit.sim.step.ground_law import Axes, GroundLaw
+from robokit.spatial import Motion, Vector3
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt
+
+TANGENTIAL = 30.0
+"""Stiffness of a bristle over that of the ground: a box gives way by some micrometres before it slides."""
+
+
+@dataclass(frozen=True)
+class Velocities:
+    """Of one point: along the normal, and of its bristle along the two tangents [m/s]."""
+
+    vn: Scalar
+    x: tuple[Scalar, Scalar]
+
+    @property
+    def sliding(self) -> Scalar:
+        """|x|^2."""
+        return self.x[0] * self.x[0] + self.x[1] * self.x[1]
+
+
+class BodyPoints:
+    """The points of one body in one step.
+
+    Attributes:
+        i: number of the body.
+        p: positions, body coordinates [m].
+        phi: heights over the ground [m].
+        anchors: bristles at the step's end (they do not move in it) [m]; empty without.
+        near: whether any point could be on (near_ground.py).
+    """
+
+    def __init__(
+        self,
+        i: int,
+        points: Sequence[ContactShape],
+        axes: Axes,
+        mu: Scalar,
+        mass: Scalar,
+        law: GroundLaw,
+        dt: Scalar,
+        falling: Scalar,
+        motion: Motion | None = None,
+        restitution: Scalar | None = None,
+    ) -> None:
+        self.restitution = restitution
+        self.i, self.axes, self.mu, self.mass, self.law, self.dt = i, axes, mu, mass, law, dt
+        self.falling, self.motion = falling, motion
+        self.kd = law.k * dt + law.d
+        self.rho = law.k / self.kd
+        self.k_t = law.k * TANGENTIAL
+        self.kd_t = self.k_t * dt + law.d * TANGENTIAL**0.5
+        self.r = self.k_t / self.kd_t
+        n = axes.n
+        self.p = [shape.at(n) for shape in points]
+        self.phi = [n.dot(p) + axes.z for p in self.p]
+        self.anchors: list[tuple[Scalar, Scalar]] = []
+        self.near: Any = True
+
+    # ---- of the surface under point m --------------------------------------------------------------
+
+    def frame(self, m: int) -> Axes:
+        """Its axes, body coordinates."""
+        return self.axes
+
+    def mu_at(self, m: int) -> Scalar:
+        """Its friction coefficient."""
+        return self.mu
+
+    def falling_at(self, m: int) -> Scalar:
+        """Speed that gravity adds towards it in a step [m/s]."""
+        return self.falling
+
+    def surface_velocity(self, m: int) -> Vector3 | None:
+        """Its velocity, body coordinates [m/s]; None for one at rest."""
+        return None if self.motion is None else self.motion.lin + self.motion.ang.cross(self.p[m])
+
+    def surface_turn(self, m: int) -> Vector3 | None:
+        """Its angular velocity, body coordinates [rad/s]; None for one that does not move."""
+        return None if self.motion is None else self.motion.ang
+
+    # ---- points ------------------------------------------------------------------------------------
+
+    def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
+        """Bend the bristles by what the points have moved in the last step, at the velocity V."""
+        for m, (at, phi, (ex, ey)) in enumerate(zip(self.velocities(V), self.phi, anchors, strict=True)):
+            ux, uy = at.x
+            turn = self.surface_turn(m)
+            if turn is not None:  # half a step's way back, where it was on average, the surface moved so
+                axes, more = self.frame(m), turn.cross(V.lin) * (0.5 * self.dt)
+                ux, uy = ux + axes.along_x.dot(more), uy + axes.along_y.dot(more)
+            ex, ey = ex + self.dt * ux, ey + self.dt * uy
+            # Not by the damper: over the ground there is nothing to hold on to, however fast the point comes.
+            N = maximum(-(self.law.k * phi + self.law.d * maximum(at.vn, 0.0)), 0.0)
+            most = self.mu_at(m) * N / self.k_t
+            length = sqrt(ex * ex + ey * ey + 1e-30)
+            keep = minimum(most / length, 1.0)
+            self.anchors.append((ex * keep, ey * keep))
+
+    def velocities(self, V: Motion) -> list[Velocities]:
+        """Of every point at the body's velocity V; x includes the bristle once there is one."""
+        out = []
+        for m, u in enumerate(self._over_ground(V)):
+            axes = self.frame(m)
+            x, y = axes.along_x.dot(u), axes.along_y.dot(u)
+            if self.anchors:
+                ex, ey = self.anchors[m]
+                x, y = x + self.r * ex, y + self.r * ey
+            out.append(Velocities(axes.n.dot(u), (x, y)))
+        return out
+
+    def _over_ground(self, V: Motion) -> list[Vector3]:
+        """Velocity of every point over the surface, body coordinates."""
+        V = V if self.motion is None else V - self.motion
+        return [V.lin + V.ang.cross(p) for p in self.p]
+
+    def speeds(self, V: Motion) -> list[tuple[Scalar, Scalar]]:
+        """(along the normal, along the ground) of every point over the surface at the velocity V [m/s]."""
+        out = []
+        for m, u in enumerate(self._over_ground(V)):
+            vn = self.frame(m).n.dot(u)
+            out.append((vn, sqrt(maximum(u.dot(u) - vn * vn, 0.0))))
+        return out
