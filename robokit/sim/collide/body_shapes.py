@@ -104,12 +104,17 @@ class LinkBox:
 LinkShape = LinkCapsule | LinkBox
 
 
-def body_shapes(robot: Robot) -> tuple[LinkShape, ...]:
-    """The boxes and capsules of all links that have shapes, computed once."""
-    return robot.derived.get(("body shapes",), lambda: _body_shapes(robot))
+def body_shapes(robot: Robot, boxes: bool = True) -> tuple[LinkShape, ...]:
+    """The boxes and capsules of all links that have shapes, computed once.
+
+    Args:
+        robot: the robot.
+        boxes: False for capsules alone.
+    """
+    return robot.derived.get(("body shapes", boxes), lambda: _body_shapes(robot, boxes))
 
 
-def _body_shapes(robot: Robot) -> tuple[LinkShape, ...]:
+def _body_shapes(robot: Robot, boxes: bool) -> tuple[LinkShape, ...]:
     found: list[LinkShape] = []
     for link in robot.links:
         balls = link_balls(link, shapes_of(robot, link))
@@ -118,7 +123,7 @@ def _body_shapes(robot: Robot) -> tuple[LinkShape, ...]:
         P = link.placement
         points = balls[0] @ P.rotation.T + P.position
         fit = fit_capsules(points, balls[1])
-        box = fit_box(points, balls[1]) if fit.error > GOOD else None
+        box = fit_box(points, balls[1]) if boxes and fit.error > GOOD else None
         if box is not None and box.error < BETTER * fit.error:
             x, y, z = (_point(axis) for axis in box.axes)
             found.append(

@@ -88,7 +88,7 @@ class Plane(NamedTuple):
 def box_gap(a: Block, b: Block) -> Scalar:
     """Distance of a box a from b, below 0 where they overlap [m]."""
     b = seen(a, b)
-    own, other, rest = planes(a.half, b)
+    own, other, rest, _ = planes(a.half, b)
     phi = maximum(own.phi, rest.phi)
     return (phi if other is None else maximum(phi, other.phi)) - (a.radius + b.radius)
 
@@ -115,8 +115,11 @@ def sign(x: Scalar) -> Scalar:
     return where(x < 0.0, -1.0, 1.0)
 
 
-def planes(half: Sequence[Scalar], b: Block) -> tuple[Plane, Plane | None, Plane]:
-    """The best of the faces of a box about the origin, of those of b if it has any, and of all else."""
+def planes(half: Sequence[Scalar], b: Block) -> tuple[Plane, Plane | None, Plane, Vector3]:
+    """The best of the faces of a box about the origin, of those of b if it has any, and of all else.
+
+    And the point of b that is nearest to the box.
+    """
     t = b.center
     box = Block(Vector3.zero(), UNIT, tuple(half), 0.0)
     own = other = None
@@ -129,7 +132,8 @@ def planes(half: Sequence[Scalar], b: Block) -> tuple[Plane, Plane | None, Plane
             plane = Plane(abs(x) - h - box.reach(v), v * sign(x))
             other = plane if other is None else other.or_(plane)
     assert own is not None
-    return own, other, _across_edges(half, b, _between(box, b))
+    near, y = _between(box, b)
+    return own, other, _across_edges(half, b, near), y
 
 
 def _across_edges(half: Sequence[Scalar], b: Block, best: Plane) -> Plane:
@@ -154,8 +158,8 @@ def _across_edges(half: Sequence[Scalar], b: Block, best: Plane) -> Plane:
     return best
 
 
-def _between(box: Block, b: Block) -> Plane:
-    """The plane across the way between their nearest points: of two boxes, what projections find of it."""
+def _between(box: Block, b: Block) -> tuple[Plane, Vector3]:
+    """The plane across the way between their nearest points, and that of b; for boxes by projections."""
     y = b.center
     if len(b.axes) == 1:
         y = _of_axis(box.half, y, b.axes[0] * b.half[0])
@@ -167,7 +171,7 @@ def _between(box: Block, b: Block) -> Plane:
     square = d.dot(d)
     apart = square > 1e-18
     n = d * (1.0 / sqrt(where(apart, square, 1.0)))
-    return Plane(where(apart, b.center.dot(n) - box.reach(n) - b.reach(n), -FAR), n)
+    return Plane(where(apart, b.center.dot(n) - box.reach(n) - b.reach(n), -FAR), n), y
 
 
 def _of_axis(half: Sequence[Scalar], middle: Vector3, along: Vector3) -> Vector3:

@@ -23,7 +23,7 @@ from robokit.arguments import whole_number
 from robokit.dynamics import forward_kinematics
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.closing import those_that_close
-from robokit.sim.collide.body_shapes import LinkShape, body_shapes, link_balls, shapes_of
+from robokit.sim.collide.body_shapes import LinkBox, LinkShape, body_shapes, link_balls, shapes_of
 from robokit.sim.collide.gaps import Gaps, body_poses
 from robokit.sim.collide.hull_distance import hull_distance
 from robokit.sim.collide.pair_list import CollisionPairs
@@ -38,7 +38,10 @@ ROUNDS = 6
 """Rounds of the search for pairs that met in no sample."""
 
 ENOUGH = 300
-"""Pairs from which on none are searched for: a step would become too long to compile."""
+"""Pairs from which on none are searched for, and all shapes are capsules; two boxes count twice.
+
+A step would become too long to compile.
+"""
 
 KEPT, VARIED = 4, 8
 """Configurations of a pair that a round keeps, and variations of each."""
@@ -71,7 +74,14 @@ def collision_pairs(robot: Robot, samples: int = SAMPLES) -> CollisionPairs:
 
 
 def _collision_pairs(robot: Robot, samples: int) -> CollisionPairs:
-    shapes = body_shapes(robot)
+    found = _pairs_of(robot, body_shapes(robot), samples)
+    boxes = {shape.body for shape in found.shapes if isinstance(shape, LinkBox)}
+    if boxes and len(found) + sum(i in boxes and j in boxes for i, j in found.bodies) >= ENOUGH:
+        return _pairs_of(robot, body_shapes(robot, boxes=False), samples)
+    return found
+
+
+def _pairs_of(robot: Robot, shapes: tuple[LinkShape, ...], samples: int) -> CollisionPairs:
     rng = np.random.default_rng(SEED)
     q = np.array([robot.neutral(), *(robot.random_configuration(rng) for _ in range(samples))])
     q = those_that_close(robot, q)
