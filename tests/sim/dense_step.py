@@ -17,8 +17,9 @@ from scipy.spatial.transform import Rotation
 
 import robokit as rk
 from robokit.sim.contact_points import contact_points
-from robokit.sim.step.contact import TANGENTIAL
+from robokit.sim.step.contact import CREEPING, FAINT, SWINGING, TANGENTIAL
 from robokit.sim.step.joint_forces import STUCK, JointLaw
+from robokit.sim.step.settle import IMPOSSIBLE
 from robokit.spatial import Vector3
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -47,6 +48,7 @@ class DenseStep:
         y: velocities after the kick.
         w_last: velocities at which the last sweep took the velocity products.
         force: of the points, (K, 3) in world axes [N].
+        went_on: whether there was a sweep more.
         released: whether a point was let go in the last sweep.
     """
 
@@ -75,13 +77,18 @@ class DenseStep:
         self.wound = {at: np.clip(x + dt * self.v[at], -STUCK, STUCK) for at, x in wound.items()}
         ys = [self.v]
         self.released = False
-        for k in range(sweeps):
+        self.went_on = False
+        for k in range(sweeps + 1):
+            self.went_on = k == sweeps and k >= 3 and self._impossible(ys[-1]) > IMPOSSIBLE
+            if k == sweeps and not self.went_on:
+                break
             w = self.v if k == 0 else 0.5 * (self.v + np.mean(ys[1:][-2:], axis=0))
             dense = Dense(robot, self.q, w)
             b = dense.H @ self.v + dt * (tau - dense.C - dense.G)
             b += dt * dense.H[:, 3:6] @ np.cross(w[:3], w[3:6])  # as seen from axes that do not turn
             A = dense.H.copy()
-            rule = "foresee" if k == 0 else "release" if k == sweeps - 1 else "look again"
+            rules = {0: "foresee", sweeps - 1: "release", sweeps: "extrapolate"}
+            rule = "foresee" if k == 0 else rules.get(k, "look again")
             self._contacts(A, b, ys[-1], rule)
             self._joints(A, b, ys[-1], rule)
             ys.append(np.linalg.solve(A, b))
@@ -122,7 +129,12 @@ class DenseStep:
             N = self.on0 * np.maximum(0.0, -k * phi - kd * np.maximum(kept * vn, vn))
         else:
             pushes = -k * phi - kd * vn
-            if rule == "release":
+            if rule == "extrapolate":
+                self.w = self.w * (pushes > 0.0)
+                step, change = self.w * pushes - self.N, self.N - self.N_before
+                rate = np.clip(step * change / (change**2 + FAINT**2), SWINGING, CREEPING)
+                N = np.maximum(0.0, self.N + step / (1.0 - rate))
+            elif rule == "release":
                 self.released = self.released or bool(np.any((self.w > 0.0) & (pushes <= 0.0)))
                 self.w = self.w * (pushes > 0.0)
                 N = self.w * pushes
@@ -134,6 +146,7 @@ class DenseStep:
             ways = x / np.maximum(s, 1e-30)[:, None]
             whole = np.array([(lacks[:, None] * ways)[self.body == i].sum(axis=0) for i in self.body])
             s = s + np.maximum(lacks, np.sum(whole * ways, axis=1)) / mass
+        self.N_before, self.N = getattr(self, "N", N), N
         self.c = dt * np.minimum(self.kdt, self.mu * N / np.maximum(s, 1e-30))
         for m, J in enumerate(self.J):
             A += J.T @ np.diag([self.c[m], self.c[m], dt * self.w[m] * kd]) @ J
@@ -171,7 +184,7 @@ class DenseStep:
                     if first:
                         w = float(side * y[j] + reach < 0.0)
                         self.stops[i, side] = (w, w)
-                    elif rule == "release":
+                    elif rule in ("release", "extrapolate"):
                         w, first_w = self.stops[i, side]
                         self.stops[i, side] = (w * (-stop.k * gap - kd * side * y[j] > 0.0), first_w)
                     else:
@@ -183,6 +196,14 @@ class DenseStep:
                     self.rest[j] -= side * w * stop.k * gap
         A += dt * np.diag(self.slope + self.rub)
         b += dt * self.rest
+
+    def _impossible(self, y) -> float:
+        """Share of the impulse that pulls or lies outside the cone."""
+        self.y = y
+        self._act()
+        N, T = self.force[:, 2], np.linalg.norm(self.force[:, :2], axis=1)
+        pressed = np.maximum(N, 0.0)
+        return (pressed - N + np.maximum(T - self.mu * pressed, 0.0)).sum() / max(pressed.sum(), 1e-300)
 
     def _act(self) -> None:
         dt, kd = self.dt, self.k * self.dt + self.d

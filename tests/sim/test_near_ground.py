@@ -77,7 +77,7 @@ def test_a_step_is_the_same_with_nothing_skipped(monkeypatch):
     whole = Kernel.build("step", kernel.signature.inputs, kernel.signature.outputs, kernel.text)
     everything = whole.batch(*columns)
     assert sum(inside.values()) > 0.3 * sum(whole.counts.values())
-    assert not any(whole.guarded.values())
+    assert sum(whole.guarded.values()) < 0.5 * sum(inside.values()), "the sweep that goes on, alone"
     for k in (0, 1, 2):  # bristles of points in the air are bent to no effect: the carried numbers differ
         np.testing.assert_allclose(skipped[k], everything[k], rtol=1e-9, atol=1e-9)
     assert len(columns[0]) >= 600

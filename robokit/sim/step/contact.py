@@ -47,6 +47,13 @@ SPIN_FADE = 1e-6
 """Speed of turning below which torsional and rolling friction fade out [rad/s]."""
 
 
+SWINGING, CREEPING = -2.0, 0.4
+"""Bounds of the rate of convergence that an extrapolation of normal forces believes."""
+
+FAINT = 1e-3
+"""Change of a normal force from which it is believed at all [N]."""
+
+
 @dataclass(frozen=True)
 class GroundLaw:
     """Constants of the contact law as scalars: plain numbers or inputs of a kernel.
@@ -288,12 +295,35 @@ class BodyContact:
     def release(self, V: Motion) -> None:
         """Points and dampers of the last sweep: what pulls at the iterate V is let go."""
         speeds = self._speeds(V)
+        self.N_before = list(self.N)
         for m, at in enumerate(speeds):
             N = self._normal(m, at.vn)
             self.w[m] = where(N > 0.0, self.w[m], 0.0)
             self.N[m] = self.w[m] * N
         self._slide(speeds)
         self._resist_turning(V)
+
+    def extrapolate(self, V: Motion) -> None:
+        """Points and dampers of one sweep more, from the iterate V.
+
+        Where friction changes the normal forces (a leg that wedges, a foot on its corners), the sweeps come
+        near the solution slowly or swing about it. So friction takes the normal forces at which the last
+        three iterates point (Aitken's extrapolation, point by point).
+        """
+        speeds = self._speeds(V)
+        for m, at in enumerate(speeds):
+            N = self._normal(m, at.vn)
+            self.w[m] = where(N > 0.0, self.w[m], 0.0)
+            step, change = self.w[m] * N - self.N[m], self.N[m] - self.N_before[m]
+            rate = step * change / (change * change + FAINT * FAINT)
+            step = step / (1.0 - minimum(maximum(rate, SWINGING), CREEPING))
+            self.N[m] = maximum(self.N[m] + step, 0.0)
+        self._slide(speeds)
+        self._resist_turning(V)
+
+    def chosen(self) -> list[list[Scalar]]:
+        """What the present sweep has chosen, to be changed in place."""
+        return [self.w, self.N, self.c, self.turning]
 
     def converge(self, V: Motion) -> None:
         """Points and dampers of a sweep of the iteration to an accuracy, from the iterate V.
@@ -335,24 +365,24 @@ class BodyContact:
     def _resist_turning(self, V: Motion) -> None:
         """Dampers against turning that give torsional and rolling friction at the iterate V."""
         law, n = self.law, self.axes.n
-        self.twist: Scalar = 0.0
-        self.roll: Scalar = 0.0
+        self.turning: list[Scalar] = [0.0, 0.0]  # about the normal, about the tangents
         if law.torsional is None and law.rolling is None:
             return
         w = V.ang if self.motion is None else V.ang - self.motion.ang
         wn, pressed = n.dot(w), self.dt * sum(self.N, 0.0)
         if law.torsional is not None:
-            self.twist = law.torsional * pressed / sqrt(wn * wn + SPIN_FADE**2)
+            self.turning[0] = law.torsional * pressed / sqrt(wn * wn + SPIN_FADE**2)
         if law.rolling is not None:
             square = maximum(w.dot(w) - wn * wn, 0.0)
-            self.roll = law.rolling * pressed / sqrt(square + SPIN_FADE**2)
+            self.turning[1] = law.rolling * pressed / sqrt(square + SPIN_FADE**2)
 
     def _turning(self) -> Symmetric3 | None:
         """The same as a matrix on the angular velocity."""
         if self.law.torsional is None and self.law.rolling is None:
             return None
-        n, more = self.axes.n, self.twist - self.roll
-        return Symmetric3.diagonal(self.roll) + Symmetric3(*(x * more for x in outer(n)))
+        n, (twist, roll) = self.axes.n, self.turning
+        more = twist - roll
+        return Symmetric3.diagonal(roll) + Symmetric3(*(x * more for x in outer(n)))
 
     def _slide(self, speeds: Sequence[Velocities]) -> None:
         """The dampers of points that slide, at the speeds that the body gains by what friction lacks.

@@ -103,14 +103,14 @@ class DriveState:
             dt: step [s].
         """
         self.drives, self.numbers, self.tau, self.dt = drives, numbers, tau, dt
-        self.old: list[tuple[Scalar, Scalar]] | None = None
+        self.old: list[list[Scalar]] | None = None
         self.b, self.command = [], []
         for drive, x, target in zip(drives, numbers, u, strict=True):
             i = drive.body
             command = target + tau[i][0]
             self.b.append(x.b if drive.servo else 0.0)
             self.command.append(command - x.kp * q[i][0] - x.lag * v[i][0] if drive.servo else command)
-        self.lines: list[tuple[Scalar, Scalar]] = []
+        self.lines: list[list[Scalar]] = []
         """(slope, force at rest) of each driven joint."""
         self.limited: list[Scalar] = []
         """1.0 where a driven joint is at a limit, else 0.0."""
@@ -128,7 +128,7 @@ class DriveState:
         for k, drive in enumerate(self.drives):
             i = drive.body
             slope, force, at_limit = self._line(k, x[i][0])
-            self.lines.append((slope, force))
+            self.lines.append([slope, force])
             self.limited.append(at_limit)
             slopes[i][0], rest[i][0] = slope, force
         return slopes, rest
@@ -178,7 +178,11 @@ class DriveState:
 
     def recall(self, rest: Iterator[Scalar]) -> None:
         """The lines as :meth:`memory` has them."""
-        self.lines = [(next(rest), next(rest)) for _ in self.drives]
+        self.lines = [[next(rest), next(rest)] for _ in self.drives]
+
+    def chosen(self) -> list[list[Scalar]]:
+        """What the present sweep has chosen, to be changed in place."""
+        return [*self.lines, self.limited]
 
     def slopes(self) -> list[list[Scalar]]:
         """Of the law as it was linearised last, by joint and dof."""

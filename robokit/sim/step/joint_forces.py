@@ -299,6 +299,10 @@ class JointState:
             self.on.append([on for _, on, _ in stops])
             self.w.append([w for _, _, w in stops])
 
+    def chosen(self) -> list[list[Scalar]]:
+        """What the present sweep has chosen, to be changed in place."""
+        return [*self.w, *self.rub]
+
     def _stops(self, i: int, qd: Scalar, first: bool, last: bool, converge: bool) -> None:
         """The rules of a contact point, in one dimension."""
         stop = self.law.stop[i]
