@@ -6,8 +6,8 @@ import sim_models as m
 from loop_robots import gripper
 
 import robokit as rk
-from robokit.model import Box, Capsule, ModelBuilder, Placement, Shape
-from robokit.sim.collide import body_capsules
+from robokit.model import Box, Capsule, Cylinder, ModelBuilder, Placement, Shape
+from robokit.sim.collide import body_shapes
 
 
 def _rods(reach: float) -> rk.Robot:
@@ -54,27 +54,32 @@ def test_no_pair_touches_in_the_neutral_configuration_nor_where_it_has_slack():
 
 
 def _gaps(robot, q):
-    from robokit.sim.collide.collision_pairs import Gaps
+    from robokit.sim.collide.gaps import Gaps
 
-    gaps = Gaps(robot, body_capsules(robot), q[None])
+    gaps = Gaps(robot, body_shapes(robot), q[None])
     return lambda i, j: gaps.nearest(i, j, 0)
 
 
-def test_boxes_that_overlap_in_the_neutral_configuration_are_left_out_or_given_slack():
-    def arms(apart: float) -> rk.Robot:
-        builder = ModelBuilder("arms")
-        builder.link("frame")
-        for k, x in enumerate((0.0, apart)):
-            builder.link(f"box{k}", mass=1.0, inertia=np.eye(3), collisions=(Shape(Box((0.2, 0.1, 0.1))),))
-            place = Placement(position=np.array([x, 0.0, 0.0]))
-            builder.joint(f"j{k}", "continuous", "frame", f"box{k}", place, axis=(0, 0, 1))
-        return builder.build("fixed")
+def _turntables(apart: float, shape: Box | Cylinder) -> rk.Robot:
+    """Two bodies, long along x, that turn about vertical axes so far from each other."""
+    builder = ModelBuilder("arms")
+    builder.link("frame")
+    lying = Placement(rotation=np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]))
+    for k, x in enumerate((0.0, apart)):
+        builder.link(f"body{k}", mass=1.0, inertia=np.eye(3), collisions=(Shape(shape, lying),))
+        place = Placement(position=np.array([x, 0.0, 0.0]))
+        builder.joint(f"j{k}", "continuous", "frame", f"body{k}", place, axis=(0, 0, 1))
+    return builder.build("fixed")
 
-    touching = rk.collision_pairs(arms(0.15))
+
+@pytest.mark.parametrize("shape", [Box((0.1, 0.1, 0.2)), Cylinder(0.06, 0.2)])
+def test_bodies_that_overlap_in_the_neutral_configuration_are_left_out_or_given_slack(shape):
+    touching = rk.collision_pairs(_turntables(0.15, shape))
     assert touching.left_out["touching in the neutral pose"] == ((1, 2),)
-    near = rk.collision_pairs(arms(0.201))
+    near = rk.collision_pairs(_turntables(0.201, shape))
     assert near.bodies == ((1, 2),)
-    assert near.slack[1, 2] > 0.0
+    # A box is itself; the capsule that stands for a cylinder is longer than it.
+    assert (near.slack.get((1, 2), 0.0) > 0.0) == isinstance(shape, Cylinder)
 
 
 def test_the_list_is_printed_and_edited():
@@ -98,7 +103,7 @@ def test_the_list_is_printed_and_edited():
 
 def test_capsules_state_the_error_of_their_fit():
     robot = m.humanoid()
-    by_link = {c.link: c for c in body_capsules(robot)}
+    by_link = {c.link: c for c in body_shapes(robot)}
     assert by_link["left_wrist"].is_sphere and by_link["left_wrist"].error == 0.0
     assert 0.0 < by_link["left_hand"].error < 0.02
 

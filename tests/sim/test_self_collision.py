@@ -8,7 +8,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Capsule, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.collide.collision_pairs import Gaps
+from robokit.sim.collide.gaps import Gaps
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.integrators import METHODS
 from robokit.sim.step.joint_law import joint_law
@@ -78,7 +78,7 @@ def test_rods_that_tumble_keep_their_momentum_and_gain_no_energy():
         kinetic = run.energy.kinetic
         assert np.diff(kinetic).max() < 1e-3 * kinetic[0]
         hits += run.summary["dissipated_by_collision"] > 0.01 * kinetic[0]
-        gaps = Gaps(robot, pairs.capsules, run.q)
+        gaps = Gaps(robot, pairs.shapes, run.q)
         for i, j in pairs.bodies:
             assert min(gaps.nearest(i, j, row) for row in range(0, len(run.t), 5)) > -2e-3
     assert hits >= 1, "they do not meet: the test tests nothing"
@@ -151,7 +151,7 @@ def test_the_humanoid_does_not_fold_into_itself(seed):
     deepest = []
     for self_collision in (False, True):
         run = rk.simulate(robot, q0, duration=2.5, dt=1e-3, ground=True, self_collision=self_collision)
-        gaps = Gaps(robot, pairs.capsules, run.q)
+        gaps = Gaps(robot, pairs.shapes, run.q)
         rows = np.arange(len(run.t))
         of = gaps.of
         worst = min(gaps.gap(k, n, rows).min() for i, j in pairs.bodies for k in of[i] for n in of[j])

@@ -1,9 +1,10 @@
 """Which bodies touch or are about to: the few pairs that are deepest.
 
-Two balls that are farther apart than bodies can come together in a step decide most pairs; the capsules of
+Two balls that are farther apart than bodies can come together in a step decide most pairs; the shapes of
 the others are looked at in a guarded block.
 
-Cost: 10 operations a pair of bodies; about 130 for each pair of capsules whose balls meet.
+Cost: 10 operations a pair of bodies; about 130 for each pair of capsules whose balls meet, for boxes see
+box_distance.py.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from functools import partial
 from typing import Any
 
 from robokit.model.tree import Tree
-from robokit.sim.collide.capsule_distance import nearest_points, normal_and_distance
+from robokit.sim.collide.body_shapes import placed
+from robokit.sim.collide.box_distance import Block
+from robokit.sim.collide.shape_distance import shape_meetings
 from robokit.sim.step.momentum_projection import at_base, floats
 from robokit.sim.step.pair_shapes import PairShapes
 from robokit.spatial import Force, Matrix3, Motion, Vector3
@@ -26,11 +29,11 @@ SLOTS = 6
 FAR = 1e3
 """Distance of what is not there [m]."""
 
-POINTS = 2
-"""Contacts of two bodies at most, of different capsules."""
-
 WIDTH = 10
 """Numbers of a contact."""
+
+WAYS = 4
+"""Points of two shapes at most."""
 
 TOGETHER = 24
 """Pairs that are sorted in together."""
@@ -59,9 +62,9 @@ class Pose:
         """A force in world axes about the world's origin, in the body's coordinates."""
         return Force(self.E @ (F.ang - self.o.cross(F.lin)), self.E @ F.lin)
 
-    def turned(self, a: Sequence[float], b: Sequence[float]) -> Vector3:
-        """The vector from a to b of the body, world axes."""
-        return self.E.transpose_apply(Vector3(*(t - s for s, t in zip(a, b, strict=True))))
+    def turned(self, x: Sequence[float]) -> Vector3:
+        """A vector of the body, world axes."""
+        return self.E.transpose_apply(Vector3(*x))
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Nearest:
         n: unit vector from j to i, world axes.
         x: the point between them, world axes [m].
         i, j: places in the list of bodies, as scalars.
-        which: number of the pair of capsules, as a scalar.
+        which: number of the pair of shapes and of their point, as a scalar.
     """
 
     phi: Scalar
@@ -139,12 +142,12 @@ class Vicinity:
     def deepest(self) -> list[Nearest]:
         """At most SLOTS pairs, the deepest first; without those that are not near."""
         shapes, slots = self.shapes, [Nearest.none()] * slots_of(self.shapes)
-        starts = [self.by_body[b].out(a) for b, a, _, _ in shapes.capsules]
-        along = [None if end is None else self.by_body[b].turned(a, end) for b, a, end, _ in shapes.capsules]
+        poses = [self.by_body[shape.body] for shape in shapes.shapes]
+        blocks = [placed(shape, at.turned, at.o) for shape, at in zip(shapes.shapes, poses, strict=True)]
         found = []
-        for (i, j, slack, both), d, condition in zip(shapes.pairs, self.apart, self.near, strict=True):
-            closest = partial(_closest, shapes, starts, along, d, (i, j), slack, both)
-            count = min(POINTS, len(both))
+        rows = zip(shapes.pairs, shapes.points, self.apart, self.near, strict=True)
+        for (i, j, slack, both), count, d, condition in rows:
+            closest = partial(_closest, blocks, d, (i, j), slack, both, count)
             found += unpacked(guard(condition, closest, *(Nearest.none().values() * count)))
         for k in range(0, len(found), TOGETHER):
             some = found[k : k + TOGETHER]
@@ -157,7 +160,7 @@ class Vicinity:
 
 def slots_of(shapes: PairShapes) -> int:
     """Contacts that a step treats of these shapes."""
-    return min(SLOTS, sum(min(POINTS, len(both)) for *_, both in shapes.pairs))
+    return min(SLOTS, sum(shapes.points))
 
 
 def unpacked(values: Sequence[Scalar]) -> list[Nearest]:
@@ -183,24 +186,24 @@ def _sorted_in(slots: Sequence[Nearest], found: Sequence[Nearest]) -> list[Scala
 
 
 def _closest(
-    shapes: PairShapes,
-    starts: Sequence[Vector3],
-    along: Sequence[Vector3 | None],
+    blocks: Sequence[Block],
     apart: Vector3,
     places: tuple[int, int],
     slack: float,
     both: Sequence[tuple[int, int]],
+    count: int,
 ) -> list[Scalar]:
-    """The nearest of the capsules of two bodies, at most POINTS of them, as values."""
-    found = [Nearest.none()] * min(POINTS, len(both))
+    """The nearest points of the shapes of two bodies, ``count`` of them, as values."""
     i, j = (float(k) for k in places)
+    candidates = []
     for a, b in both:
-        p, q = nearest_points(starts[a], along[a], starts[b], along[b])
-        n, distance = normal_and_distance(p, q, apart)
-        radius = shapes.capsules[b][3]
-        gap = distance - (shapes.capsules[a][3] + radius)
-        which = float(a * len(shapes.capsules) + b)
-        best = Nearest(gap + slack, n, q + n * (radius + 0.5 * gap), i, j, which)
+        number = WAYS * (a * len(blocks) + b)
+        for k, (phi, n, x) in enumerate(shape_meetings(blocks[a], blocks[b], -apart)):
+            candidates.append(Nearest(phi + slack, -n, x, i, j, float(number + k)))
+    if len(candidates) == count:
+        return [x for best in candidates for x in best.values()]
+    found = [Nearest.none()] * count
+    for best in candidates:
         for k, other in enumerate(found):
             found[k], best = best.choose(other)
     return [x for best in found for x in best.values()]

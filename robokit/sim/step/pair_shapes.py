@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from robokit.sim.collide import CollisionPairs, LinkCapsule
+from robokit.sim.collide import CollisionPairs, LinkShape
+from robokit.sim.collide.shape_distance import meetings_of
 
 Point = tuple[float, float, float]
+
+POINTS = 2
+"""Contacts of two bodies of several capsules at most, of different capsules."""
 
 
 @dataclass(frozen=True)
@@ -17,26 +22,28 @@ class PairShapes:
 
     Attributes:
         bodies: numbers of all bodies in pairs.
-        spheres: centre and radius of a ball around the capsules of each of them, body coordinates [m].
-        capsules: (body, start, end or None for a sphere, radius) of all of them, body coordinates [m].
-        pairs: (i, j, slack [m], ((capsule of i, capsule of j), ...)); i and j are places in bodies.
+        spheres: centre and radius of a ball around the shapes of each of them, body coordinates [m].
+        shapes: boxes and capsules of all of them.
+        pairs: (i, j, slack [m], ((shape of i, shape of j), ...)); i and j are places in bodies.
+        points: in which each of the pairs touches at most.
     """
 
     bodies: tuple[int, ...]
     spheres: tuple[tuple[Point, float], ...]
-    capsules: tuple[tuple[int, Point, Point | None, float], ...]
+    shapes: tuple[LinkShape, ...]
     pairs: tuple[tuple[int, int, float, tuple[tuple[int, int], ...]], ...]
+    points: tuple[int, ...]
 
 
 def pair_shapes(pairs: CollisionPairs) -> PairShapes:
     """The shapes of a list of pairs."""
     bodies = sorted({i for pair in pairs.bodies for i in pair})
     place = {body: k for k, body in enumerate(bodies)}
-    capsules = [c for c in pairs.capsules if c.body in place]
+    shapes = [shape for shape in pairs.shapes if shape.body in place]
     of: dict[int, list[int]] = {body: [] for body in bodies}
-    for k, c in enumerate(capsules):
-        of[c.body].append(k)
-    balls = [_ball([capsules[k] for k in of[body]]) for body in bodies]
+    for k, shape in enumerate(shapes):
+        of[shape.body].append(k)
+    balls = [_ball([shapes[k] for k in of[body]]) for body in bodies]
     rows = []
     for i, j in pairs.bodies:
         both = tuple((a, b) for a in of[i] for b in of[j])
@@ -44,15 +51,22 @@ def pair_shapes(pairs: CollisionPairs) -> PairShapes:
     return PairShapes(
         tuple(bodies),
         tuple(balls),
-        tuple((c.body, c.start, None if c.is_sphere else c.end, c.radius) for c in capsules),
+        tuple(shapes),
         tuple(rows),
+        tuple(_points([shapes[a] for a in of[i]], [shapes[b] for b in of[j]]) for i, j in pairs.bodies),
     )
 
 
-def _ball(capsules: list[LinkCapsule]) -> tuple[Point, float]:
-    """A ball around capsules: about the middle of the box around their ends."""
-    ends = np.array([end for c in capsules for end in (c.start, c.end)])
-    radii = np.repeat([c.radius for c in capsules], 2)
+def _points(first: Sequence[LinkShape], second: Sequence[LinkShape]) -> int:
+    """Points of two bodies: as many as the pair of their shapes with most, two if there are several pairs."""
+    counts = [meetings_of(a.dimensions, b.dimensions) for a in first for b in second]
+    return max(*counts, min(POINTS, len(counts)))
+
+
+def _ball(shapes: Sequence[LinkShape]) -> tuple[Point, float]:
+    """A ball around shapes: about the middle of the box around their ends."""
+    ends = np.concatenate([shape.ends for shape in shapes])
+    radii = np.concatenate([np.full(len(shape.ends), shape.radius) for shape in shapes])
     low, high = (ends - radii[:, None]).min(axis=0), (ends + radii[:, None]).max(axis=0)
     centre = 0.5 * (low + high)
     x, y, z = centre.tolist()

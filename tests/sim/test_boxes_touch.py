@@ -1,0 +1,77 @@
+"""Boxes of robots that touch: where they meet, how they bounce, and that things rest on them."""
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.model import Box, ModelBuilder, Placement, Shape
+
+SIZE = 0.2
+MASSES = (1.0, 2.0)
+
+
+def _sliders(turn: float = 0.0) -> rk.Robot:
+    """Two cubes on one rail, their centres 0.5 m apart; the second turned about the vertical axis."""
+    builder = ModelBuilder("cubes")
+    builder.link("rail")
+    for k, mass in enumerate(MASSES):
+        R = np.array([[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]])
+        shape = (Shape(Box((SIZE,) * 3), Placement(rotation=R if k else np.eye(3))),)
+        builder.link(f"cube{k}", mass=mass, inertia=np.eye(3) * 0.01, collisions=shape)
+        place = Placement(position=np.array([0.5 * k, 0, 0]))
+        builder.joint(f"slide{k}", "prismatic", "rail", f"cube{k}", place, axis=(1, 0, 0))
+    return builder.build("fixed")
+
+
+@pytest.mark.parametrize(
+    ("restitution", "turn"), [(0.0, 0.0), (0.0, np.pi / 4), (0.5, 0.0), (0.5, np.pi / 4)]
+)
+def test_cubes_driven_at_each_other_meet_where_they_are_and_bounce(restitution, turn):
+    robot, dt = _sliders(turn), 1e-3
+    pairs = rk.collision_pairs(robot).with_law(restitution=restitution)
+    assert "2 boxes" in repr(pairs)
+    v0 = np.array([1.0, -0.5])
+    options = {"self_collision": pairs, "gravity": (0, 0, 0), "record_every": 1}
+    run = rk.simulate(robot, v0=v0, duration=0.4, dt=dt, **options)
+    gap = 0.5 - 0.5 * SIZE - 0.5 * SIZE * (np.cos(turn) + np.sin(turn)) + run.q[:, 1] - run.q[:, 0]
+    # What bounces does so in the step in which it would meet.
+    assert -1e-5 < gap.min() < (2.0 * dt if restitution else 1e-6)
+    assert run.v[-1] @ MASSES == pytest.approx(v0 @ MASSES, abs=1e-13)
+    assert (run.v[-1, 1] - run.v[-1, 0]) / 1.5 == pytest.approx(restitution, abs=0.005)
+
+
+def _on_top(robot: rk.Robot, x: float, z: float, duration: float) -> rk.Trajectory:
+    """Something falls 5 mm onto a cube that stands on the ground."""
+    low = (m.box(SIZE, mass=2.0), Placement(position=np.array([0.0, 0.0, 0.5 * SIZE])))
+    top = (robot, Placement(position=np.array([x, 0.0, SIZE + z + 0.005])))
+    world = rk.together({"low": low, "top": top})
+    return rk.simulate(world, duration=duration, dt=1e-3, ground=rk.Ground(), self_collision=True)
+
+
+def test_a_ball_rests_on_the_box_of_another_robot():
+    run = _on_top(m.ball(), 0.0, 0.1, 1.5)
+    assert run.q[-1, 11:14] == pytest.approx([0.0, 0.0, -0.005], abs=2e-3)
+    assert np.abs(run.v[-1]).max() < 1e-6
+
+
+def test_a_box_rests_on_a_box_unless_its_middle_is_over_the_edge():
+    run = _on_top(m.box(0.1), 0.09, 0.05, 1.5)
+    assert run.q[-1, 11:14] == pytest.approx([0.0, 0.0, -0.005], abs=2e-3)
+    assert np.abs(run.v[-1]).max() < 1e-5
+    run = _on_top(m.box(0.1), 0.12, 0.05, 1.5)
+    assert run.q[-1, 13] < -SIZE + 0.01
+
+
+def test_boxes_that_tumble_into_each_other_keep_their_momentum_and_gain_no_energy():
+    boxes = {name: (m.box(), Placement(position=np.array([x, y, 0.0]))) for name, x, y in
+             (("a", 0.0, 0.0), ("b", 0.5, 0.05), ("c", 0.25, 0.4))}  # fmt: skip
+    world = rk.together(boxes)
+    rng = np.random.default_rng(0)
+    v0 = 2.0 * rng.normal(size=18)
+    v0[3:6], v0[9:12], v0[15:18] = (1.0, 0.5, 0.0), (-1.0, 0.3, 0.0), (0.0, -1.5, 0.0)
+    pairs = rk.collision_pairs(world).with_law(restitution=0.3)
+    run = rk.simulate(world, v0=v0, duration=0.8, dt=1e-3, gravity=(0, 0, 0), self_collision=pairs)
+    assert run.summary["dissipated_by_collision"] > 0.05 * run.energy.kinetic[0]
+    assert np.abs(run.momentum - run.momentum[0]).max() < 1e-9
+    assert np.diff(run.energy.kinetic).max() < 1e-3 * run.energy.kinetic[0]
