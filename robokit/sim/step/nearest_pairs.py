@@ -26,6 +26,9 @@ from robokit.spatial.scalars import Scalar, guard, where
 SLOTS = 6
 """Contacts between bodies that a step treats together."""
 
+FEW, SLOTS_OF_FEW = 30, 12
+"""With so many pairs of bodies or fewer, a step treats more of them: boxes on each other have four a pair."""
+
 FAR = 1e3
 """Distance of what is not there [m]."""
 
@@ -140,7 +143,7 @@ class Vicinity:
         self.near = [d.dot(d) < r * r for d, r in zip(self.apart, limits, strict=True)]
 
     def deepest(self) -> list[Nearest]:
-        """At most SLOTS pairs, the deepest first; without those that are not near."""
+        """At most slots_of(shapes) points, the deepest first; without those that are not near."""
         shapes, slots = self.shapes, [Nearest.none()] * slots_of(self.shapes)
         poses = [self.by_body[shape.body] for shape in shapes.shapes]
         blocks = [placed(shape, at.turned, at.o) for shape, at in zip(shapes.shapes, poses, strict=True)]
@@ -160,7 +163,7 @@ class Vicinity:
 
 def slots_of(shapes: PairShapes) -> int:
     """Contacts that a step treats of these shapes."""
-    return min(SLOTS, sum(shapes.points))
+    return min(SLOTS_OF_FEW if len(shapes.pairs) <= FEW else SLOTS, sum(shapes.points))
 
 
 def unpacked(values: Sequence[Scalar]) -> list[Nearest]:
