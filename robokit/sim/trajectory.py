@@ -233,7 +233,10 @@ class Trajectory:
             if s.get("shape_error"):
                 say("shapes", f"meshes touch within {1e3 * s['shape_error']:.2g} mm of their hulls")
         if s.get("self_collision_pairs"):
-            say("bodies", f"{s['self_collision_pairs']} pairs of them are kept apart")
+            pairs = s["self_collision_pairs"]
+            say("bodies", f"{pairs} pair{'s' if pairs > 1 else ''} of them kept apart")
+        elif self.ground is not None and self.robot is not None and self.robot.nbodies > 1:
+            say("bodies", "of the robot pass through each other (self-collision is off)")
         if "events" in self.__dict__:
             for label, event in highlights(self.events):
                 say(label, f"{event.time:.4g} s: {event.subject} {event.text}")

@@ -61,6 +61,7 @@ def test_balls_driven_at_each_other_bounce_by_their_restitution(restitution, dt)
     lost = 0.5 * np.array(MASSES) @ (v0**2 - v**2)
     assert run.summary["dissipated_by_collision"] == pytest.approx(lost, rel=1e-12)
     assert run.summary["self_collision_pairs"] == 1
+    assert any("1 pair of them kept apart" in line for line in run.report())
 
 
 def test_rods_that_tumble_keep_their_momentum_and_gain_no_energy():
@@ -140,6 +141,12 @@ def test_a_heap_of_links_comes_to_rest():
     assert run.summary["dissipated_by_collision"] > 1.0
     assert run.energy.kinetic[late].max() < 1e-12
     assert np.abs(run.q[late] - run.q[-1]).max() < 1e-6
+
+
+def test_the_report_says_that_it_is_off():
+    run = rk.simulate(m.quadruped(), duration=0.002, ground=True)
+    assert run.summary["self_collision_pairs"] == 0
+    assert any("self-collision is off" in line for line in run.report())
 
 
 @pytest.mark.slow
