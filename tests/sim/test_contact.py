@@ -211,6 +211,7 @@ def test_ground_height_moves_everything():
     assert high.q[:, 6] - 1.0 == pytest.approx(low.q[:, 6], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_twenty_humanoids_fall():
     robot = m.humanoid()
     for seed in range(20):

@@ -82,7 +82,7 @@ def test_a_step_of_a_second_is_stopped_at_once():
     assert caught.value.trajectory.summary["stopped"]["time"] <= 3.0
 
 
-@pytest.mark.parametrize("dt", [2.5e-4, 4e-3])
+@pytest.mark.parametrize("dt", [pytest.param(2.5e-4, marks=pytest.mark.slow), 4e-3])
 def test_falls_and_spun_drops_are_not_stopped(dt):
     rng = np.random.default_rng(2)
     robot = m.quadruped()
@@ -181,6 +181,7 @@ def test_the_turning_rate_scales_like_a_fall():
     assert turning_rate(m.pendulum()) == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_chain_falls_well_by_default():
     chain, q = _chain()
     run = rk.simulate(chain, q, duration=1.2, ground=rk.Ground())

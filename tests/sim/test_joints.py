@@ -126,6 +126,7 @@ def test_stiff_friction_is_stable():
     assert abs(trajectory.v[-1, 0]) < 1e-3
 
 
+@pytest.mark.slow
 def test_falls_assume_some_damping_and_say_so():
     robot = m.free_chain()
     q = rk.standing_configuration(robot, height=0.5)

@@ -43,6 +43,7 @@ def pushed():
 # ---- agreement with simulate -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_humanoids_on_the_ground_move_as_simulated(pushed):
     robot, _, rollout = pushed
     for k in range(3):
@@ -52,6 +53,7 @@ def test_humanoids_on_the_ground_move_as_simulated(pushed):
     assert 0.0 < rollout.summary["deepest_penetration"] < 0.01
 
 
+@pytest.mark.slow
 def test_quadrupeds_in_free_flight_move_as_simulated():
     robot = m.quadruped()
     rollout = rk.rollout(robot, None, starts(robot, 3, speed=2.0), duration=0.1)

@@ -92,6 +92,7 @@ def test_each_row_is_the_robot_built_with_its_inertias(robot, arguments, monkeyp
     assert np.abs(rollout.q[-1, 0, 7:] - rollout.q[-1, 1, 7:]).max() > 1e-5, "the samples must matter"
 
 
+@pytest.mark.slow
 def test_humanoids_with_other_masses_on_the_ground(monkeypatch):
     robot = m.humanoid()
     many = varied(robot, spread=0.1)

@@ -37,6 +37,9 @@ def _landing(robot: rk.Robot, seed: int) -> tuple[np.ndarray, np.ndarray, np.nda
     return q, v, rng.normal(size=robot.nv)
 
 
+HUMANOID = pytest.param(m.humanoid, marks=pytest.mark.slow)
+
+
 def _program(robot: rk.Robot, sweeps: int) -> Program:
     law, _ = joint_law(robot, 0.1)
     return Program(robot, "contact", METHODS["contact"], law, GROUND, sweeps)
@@ -70,7 +73,7 @@ def _dense(program: Program, q, v, tau, carried) -> DenseStep:
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 3])
-@pytest.mark.parametrize("model", [m.quadruped, m.humanoid])
+@pytest.mark.parametrize("model", [m.quadruped, HUMANOID])
 def test_the_sweeps_solve_the_dense_system(model, sweeps):
     robot = model()
     program, stops_used, released, went_on = _program(robot, sweeps), 0, 0, []
@@ -152,7 +155,7 @@ def test_forces_of_the_points_are_what_changes_the_momentum(model):
     assert trajectory.contact_force[1] == pytest.approx(force.sum(axis=0), rel=1e-9)
 
 
-@pytest.mark.parametrize("model", [m.quadruped, m.humanoid])
+@pytest.mark.parametrize("model", [m.quadruped, HUMANOID])
 def test_machine_code_and_text_agree_on_a_landing(model):
     robot = model()
     program = _program(robot, 3)
