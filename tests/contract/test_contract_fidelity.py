@@ -58,7 +58,6 @@ def test_a_case_that_fails_says_so(fidelity, monkeypatch):
     assert "failed: ValueError" in "\n".join(fidelity.lines(entry))
 
 
-@pytest.mark.slow
 @pytest.mark.parity
 def test_every_case_runs(fidelity):
     for name in fidelity.CASES:

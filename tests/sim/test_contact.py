@@ -226,6 +226,7 @@ def test_twenty_humanoids_fall():
         assert trajectory.summary["energy_balance"] < 0.005 * abs(trajectory.energy.mechanical[0]) + 2.0
 
 
+@pytest.mark.slow
 def test_a_fallen_humanoid_lies_still():
     robot = m.humanoid()
     q = rk.standing_configuration(robot, height=0.02, tilt=math.radians(5), seed=1)

@@ -34,8 +34,8 @@ def agree(robot, rollout, k, **arguments):
 
 @pytest.fixture(scope="module")
 def pushed():
-    """200 steps of pushed humanoids on the ground."""
-    robot = m.humanoid()
+    """200 steps of pushed quadrupeds on the ground."""
+    robot = m.quadruped()
     q0 = rk.standing_configuration(robot, height=0.01, tilt=0.05)
     return robot, q0, rk.rollout(robot, q0, starts(robot, 5), steps=200, ground=rk.Ground())
 
@@ -43,8 +43,7 @@ def pushed():
 # ---- agreement with simulate -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_humanoids_on_the_ground_move_as_simulated(pushed):
+def test_quadrupeds_on_the_ground_move_as_simulated(pushed):
     robot, _, rollout = pushed
     for k in range(3):
         one = agree(robot, rollout, k, duration=0.2, ground=rk.Ground())

@@ -120,7 +120,7 @@ def test_effective_masses_against_the_dense_inverse():
 
 
 @pytest.mark.filterwarnings("ignore:contacts did not settle")  # one step, and a hard one
-@pytest.mark.parametrize("model", [m.quadruped, m.humanoid])
+@pytest.mark.parametrize("model", [m.quadruped, HUMANOID])
 def test_forces_of_the_points_are_what_changes_the_momentum(model):
     """H (y - v') = dt (sum J_p^T f_p + joint forces), with the forces that trajectories show."""
     robot = model()
