@@ -51,7 +51,8 @@ class Ground:
             critically, 2 sqrt(sink / g): 20 ms for 1 mm.
         slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
             it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
-        sweeps: solves of a time step, 1 to 50. 1 takes half the time, for dt <= 1 ms.
+        sweeps: solves of a time step, 1 to 50, and from 3 on one more where the forces need it. 1 takes half
+            the time, for dt <= 1 ms.
         accuracy: iterates every step until no velocity of what touches changes by more than this in a sweep
             [m/s], and no larger share of the ground's impulse pulls or lies outside Coulomb's cone. The
             summary and a warning say which steps missed it. None (default) takes ``sweeps`` instead.
