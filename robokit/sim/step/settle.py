@@ -36,7 +36,7 @@ from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, momenta_after
-from robokit.sim.step.near_ground import act, bend, linear, near_ground
+from robokit.sim.step.near_ground import act, bend, choose, linear, near_ground
 from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.pair_impulses import Kicked, Meeting, Met
 from robokit.sim.step.problem import Problem
@@ -197,15 +197,19 @@ class Sweeps:
         needed = bad > IMPOSSIBLE * sum((a.pressed for a in acting), 0.0)
         before = flat([*y, *V, *self._chosen()])
         y1, V1 = self.sweep("extrapolate", y, V, w, W, last=True)
-        after = flat([*y1, *V1, *self._chosen()])
+        rows = self._chosen()
+        after = flat([*y1, *V1, *rows])
         found = iter(guard(needed, lambda: after, *before))
         y1 = [list(islice(found, len(row))) for row in y1]
         V1 = [Motion(Vector3(*islice(found, 3)), Vector3(*islice(found, 3))) for _ in V1]
-        for row in self._chosen():
+        for row in rows:
             row[:] = islice(found, len(row))
         return y1, V1, V
 
     def _chosen(self) -> list[list[Scalar]]:
+        """What the last sweep has chosen, to be changed in place; nothing of bodies that are not near."""
+        for body in self.contacts:
+            choose(body.near, body)
         rows = [row for body in self.contacts for row in body.chosen()]
         return [*rows, *self.state.chosen(), *self.drive.chosen()]
 
