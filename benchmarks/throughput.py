@@ -4,8 +4,8 @@ python benchmarks/throughput.py                     the robots of benchmarks/dyn
 python benchmarks/throughput.py humanoid --base floating
 
 Pinocchio: a loop in Python, and its thread pool (ModelPool, rneaInParallel, abaInParallel). MuJoCo: a loop
-of mj_inverse or mj_forward, and mujoco.rollout. Drake: a loop. A "free step" is one of 20 semi-implicit
-Euler steps of 1 ms without contact.
+of mj_inverse or mj_forward, and mujoco.rollout. Drake: a loop. A "free step" is one of 20 steps of 1 ms
+without contact: MuJoCo's semi-implicit Euler (first order), robokit's "euler" (second order, energy kept).
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_a_case_that_fails_says_so(fidelity, monkeypatch):
 @pytest.mark.parity
 def test_every_case_runs(fidelity):
     for name in fidelity.CASES:
-        if name not in ("convergence", "beside", "speed", "deepest"):
+        if name not in ("convergence", "beside", "speed", "deepest", "operations", "admissible"):  # minutes
             assert "failed" not in fidelity.one(name, fidelity.Look(quick=True), True), name
 
 
