@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,22 @@ class ModelBuilder:
             placements = loop.predecessor_placement, loop.successor_placement
             builder.loop_joint(loop.name, loop.kind, *ends, *placements, loop.axis, loop.pitch)
         return builder
+
+    def _include(self, other: ModelBuilder, prefix: str) -> None:
+        """Add all of another builder; the prefix goes before its names, which nobody has yet."""
+        for link in other._links.values():
+            self._links[prefix + link.name] = replace(link, name=prefix + link.name)
+        for joint in other._joints.values():
+            mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
+            parent, child = prefix + joint.parent, prefix + joint.child
+            self._joints[prefix + joint.name] = replace(
+                joint, name=prefix + joint.name, parent=parent, child=child, mimic=mimic
+            )
+        for loop in other._loops.values():
+            predecessor, successor = prefix + loop.predecessor, prefix + loop.successor
+            self._loops[prefix + loop.name] = replace(
+                loop, name=prefix + loop.name, predecessor=predecessor, successor=successor
+            )
 
 
 def _alike(a: float, b: float) -> bool:

@@ -151,20 +151,8 @@ def graft(
     if both:
         names = ", ".join(map(repr, both[:6])) + (", ..." if len(both) > 6 else "")
         raise ModelError(f"both robots have the name {names}; give another prefix= or joint=")
-    for draft in added._links.values():
-        builder._links[prefix + draft.name] = replace(draft, name=prefix + draft.name)
     builder.joint(joint, "fixed", link, prefix + root, placement)
-    for d in added._joints.values():
-        mimic = d.mimic and replace(d.mimic, joint=prefix + d.mimic.joint)
-        name = prefix + d.name
-        builder._joints[name] = replace(
-            d, name=name, parent=prefix + d.parent, child=prefix + d.child, mimic=mimic
-        )
-    for p in added._loops.values():
-        name = prefix + p.name
-        builder._loops[name] = replace(
-            p, name=name, predecessor=prefix + p.predecessor, successor=prefix + p.successor
-        )
+    builder._include(added, prefix)
     return _rebuilt(robot, builder)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from robokit.conventions import FLOATING_BASE, WORLD
@@ -66,18 +65,7 @@ def together(robots: Mapping[str, Any], name: str = WORLD) -> Robot:
 
 def _add(builder: ModelBuilder, robot: Robot, prefix: str, placement: Placement) -> None:
     """Adds a robot's links and joints under another name, and the joint that carries its root."""
-    added = ModelBuilder.from_robot(robot)
     root = outward(robot, children(robot))[0]
-    for draft in added._links.values():
-        builder._links[prefix + draft.name] = replace(draft, name=prefix + draft.name)
     kind = "floating" if robot.base == "floating" else "fixed"
     builder.joint(f"{prefix}{FLOATING_BASE}", kind, WORLD, prefix + root, placement)
-    for d in added._joints.values():
-        mimic = d.mimic and replace(d.mimic, joint=prefix + d.mimic.joint)
-        builder._joints[prefix + d.name] = replace(
-            d, name=prefix + d.name, parent=prefix + d.parent, child=prefix + d.child, mimic=mimic
-        )
-    for p in added._loops.values():
-        builder._loops[prefix + p.name] = replace(
-            p, name=prefix + p.name, predecessor=prefix + p.predecessor, successor=prefix + p.successor
-        )
+    builder._include(ModelBuilder.from_robot(robot), prefix)

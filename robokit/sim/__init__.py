@@ -22,7 +22,7 @@ closing         configurations and velocities that close the loops
 saved_ground    the ground of a saved trajectory
 standing        configurations that stand on the ground
 recorded        energies, momenta and contact forces of recorded states
-collide/        which bodies can touch each other, and their shapes as capsules
+collide/        which bodies can touch each other, and their shapes as boxes and capsules
 replay          the steps of a run between its records
 step_facts      what happens in single steps: contacts, stops, limits of actuators
 events          Event: contacts, impacts, sliding, limits, rest, with time and size

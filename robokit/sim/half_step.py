@@ -14,9 +14,6 @@ from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
 from robokit.sim.recorded import in_blocks
 from robokit.sim.trajectory import Trajectory
-from robokit.spatial import Vector3
-
-_AXES = [Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0)]
 
 AGREEMENT = 0.01
 """Distance of the centres of mass up to which the runs agree, over the robot's size."""
@@ -113,8 +110,8 @@ def size_of(robot: Robot) -> float:
         if m > 0.0:
             c = h * (1.0 / m)
             places.append(list(X0[i].point(c)))
-            xx, yy, zz = (tree.I[i].Ibar @ axis for axis in _AXES)
-            spread = 0.5 * (xx.x + yy.y + zz.z) / m - c.dot(c)
+            xx, yy, zz, *_ = tree.I[i].Ibar
+            spread = 0.5 * (xx + yy + zz) / m - c.dot(c)
             gyration = max(gyration, float(spread) ** 0.5 if spread > 0.0 else 0.0)
     return max(float(np.ptp(np.array(places, float), axis=0).max()) if places else 0.0, 2.0 * gyration)
 

@@ -17,7 +17,7 @@ from robokit.engine import Kernel
 from robokit.errors import ShapeError
 from robokit.sim.acceleration import Acceleration
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.drift_kick_drift import drift_kick_drift, kick
+from robokit.sim.step.drift_kick_drift import kick
 from robokit.sim.step.iterated_kick import Parts, finish_kick
 from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
@@ -32,7 +32,7 @@ MOST_SWEEPS = 400
 def stepper(program: Program) -> Kernel | IteratedSteps:
     """What takes the steps of a program: its kernel, or the iteration."""
     ground = program.ground
-    if ground is None or ground.accuracy is None or program.method.step is not drift_kick_drift:
+    if ground is None or ground.accuracy is None or not program.method.falls:
         return program.kernel()
     return IteratedSteps(program)
 

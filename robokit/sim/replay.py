@@ -99,10 +99,7 @@ class Replay:
                 more = [*(x.astype(real) for x in given), *tables]
                 try:
                     q, v, _, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
-                except (
-                    ShapeError,
-                    ArithmeticError,
-                ):  # not finite, as the records are: these are not their steps
+                except (ShapeError, ArithmeticError):  # not finite, unlike the records: not their steps
                     self.error = np.inf
             off = [np.abs(a - b[k + 1]).max(initial=0.0) for a, b in zip((q, v), self.records, strict=False)]
             self.error = max(self.error, *(float(x) for x in off))

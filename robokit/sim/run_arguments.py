@@ -21,7 +21,6 @@ from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
 from robokit.sim.ground_gaps import point_gaps, row_gaps
 from robokit.sim.recorded import BLOCK
-from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.integrators import method
 from robokit.sim.step.joint_law import joint_law
 from robokit.sim.step.step_kernel import Program
@@ -175,7 +174,7 @@ def set_up(
     if surface is not None and surface.accuracy is not None:
         if dtype != "float64":
             raise ShapeError(f"accuracy: expected a rollout in double precision, got dtype={dtype!r}")
-        if row.step is not drift_kick_drift:
+        if not row.falls:
             raise ShapeError(f"accuracy: expected integrator='contact', got {name!r}")
     chosen = dt is None
     dt = default_step(robot, row.falls) if chosen else real_number("dt", dt, above=0.0)

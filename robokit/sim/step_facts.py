@@ -16,7 +16,6 @@ from robokit.sim.iterated_steps import iterates, kick_again
 from robokit.sim.recorded import in_blocks
 from robokit.sim.step.acting import Acting
 from robokit.sim.step.carried import Carried
-from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
@@ -162,7 +161,7 @@ def happening(
 
     ``settled`` is what :func:`iterates` found for a ground with an accuracy.
     """
-    if program.method.step is drift_kick_drift:
+    if program.method.falls:
         return kick_again(program, p, q, v, tau, dt, carried, settled)[1]
     return settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
 

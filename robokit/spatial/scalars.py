@@ -272,6 +272,11 @@ def minimum(a: Scalar, b: Scalar) -> Scalar:
     return _choose(a, b).minimum(a, b)
 
 
+def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """x, but at least low and at most high."""
+    return maximum(minimum(x, high), low)
+
+
 def is_zero(x: Scalar) -> bool:
     """Whether x is known to be 0 without looking at a variable: structure, not value."""
     return type(x) in _CONSTANT and x == 0

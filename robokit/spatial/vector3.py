@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from robokit.spatial.scalars import Scalar
+from robokit.spatial.scalars import Scalar, where
 
 
 class Vector3:
@@ -53,6 +53,11 @@ class Vector3:
             self.z * other.x - self.x * other.z,
             self.x * other.y - self.y * other.x,
         )
+
+
+def chosen(condition: Scalar, a: Vector3, b: Vector3) -> Vector3:
+    """a where the condition holds, else b."""
+    return Vector3(*(where(condition, s, t) for s, t in zip(a, b, strict=True)))
 
 
 class Matrix3:

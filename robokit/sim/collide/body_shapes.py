@@ -23,6 +23,7 @@ from robokit.sim.collide.capsule_fit import fit_capsules
 from robokit.spatial import Vector3
 
 RIM = 24
+"""Corners of a rim in place of a circle."""
 
 GOOD = 3e-3
 """Capsules that fit within this stay what they are [m]."""

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from robokit.spatial import Vector3
-from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, clamp, maximum, sqrt, where
+from robokit.spatial.vector3 import chosen
 
 UNIT = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 
@@ -59,7 +60,7 @@ class Block:
     def within(self, x: Vector3) -> Vector3:
         """Its point that is nearest to x, without its radius."""
         d = x - self.center
-        return self.at([kept(d.dot(a), h) for a, h in zip(self.axes, self.half, strict=True)])
+        return self.at([clamp(d.dot(a), -h, h) for a, h in zip(self.axes, self.half, strict=True)])
 
     def at(self, along: Sequence[Scalar]) -> Vector3:
         """The point with these coordinates along its axes."""
@@ -98,16 +99,6 @@ def seen(a: Block, b: Block) -> Block:
     d = b.center - a.center
     axes = tuple(Vector3(*(u.dot(v) for u in a.axes)) for v in b.axes)
     return Block(Vector3(*(u.dot(d) for u in a.axes)), axes, b.half, b.radius)
-
-
-def kept(x: Scalar, most: Scalar) -> Scalar:
-    """x, clamped to -most..most."""
-    return maximum(minimum(x, most), -most)
-
-
-def chosen(condition: Scalar, a: Vector3, b: Vector3) -> Vector3:
-    """a where the condition holds, else b."""
-    return Vector3(*(where(condition, s, t) for s, t in zip(a, b, strict=True)))
 
 
 def sign(x: Scalar) -> Scalar:
@@ -183,7 +174,7 @@ def _of_axis(half: Sequence[Scalar], middle: Vector3, along: Vector3) -> Vector3
 
     def slope(s: Scalar) -> Scalar:
         x = middle + along * s
-        return sum(((t - kept(t, h)) * a for t, h, a in zip(x, half, along, strict=True)), 0.0)
+        return sum(((t - clamp(t, -h, h)) * a for t, h, a in zip(x, half, along, strict=True)), 0.0)
 
     low, high = -1.0, 1.0
     under, over = slope(low), slope(high)
@@ -200,4 +191,4 @@ def _of_axis(half: Sequence[Scalar], middle: Vector3, along: Vector3) -> Vector3
     rise = over - under
     some = rise > 0.0
     s = low - under * (high - low) * (1.0 / where(some, rise, 1.0))
-    return middle + along * kept(where(some, s, 0.5 * (low + high)), 1.0)
+    return middle + along * clamp(where(some, s, 0.5 * (low + high)), -1.0, 1.0)

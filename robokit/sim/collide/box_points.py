@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
-from robokit.sim.collide.box_distance import FAR, UNIT, Block, Plane, chosen, kept, planes, seen, sign
+from robokit.sim.collide.box_distance import FAR, UNIT, Block, Plane, planes, seen, sign
 from robokit.sim.collide.capsule_distance import nearest_of_segments
 from robokit.spatial import Vector3
-from robokit.spatial.scalars import Scalar, minimum, where
+from robokit.spatial.scalars import Scalar, clamp, minimum, where
+from robokit.spatial.vector3 import chosen
 
 FACES_FIRST = 5e-5
 """Edges must be farther apart by this than faces, or these are taken: they have more points [m]."""
@@ -109,10 +110,10 @@ def _on_face(
     found = []
     top = sum((abs(m) * h for m, h in zip(n, half, strict=True)), 0.0)
     for corner in corners:
-        side = Vector3(*(kept(x, h) for x, h in zip(corner, half, strict=True)))
+        side = Vector3(*(clamp(x, -h, h) for x, h in zip(corner, half, strict=True)))
         x = side + n * (n.dot(corner) - n.dot(side))
         d = x - b.center
-        along = [kept(d.dot(v), h) for v, h in zip(b.axes, b.half, strict=True)]
+        along = [clamp(d.dot(v), -h, h) for v, h in zip(b.axes, b.half, strict=True)]
         for k, (fixed, at) in enumerate(facing):
             along[k] = where(fixed > 0.5, at, along[k])
         y = b.at(along)

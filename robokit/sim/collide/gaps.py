@@ -60,8 +60,7 @@ class Gaps:
 
     def nearest(self, i: int, j: int, row: int) -> float:
         """Distance of bodies i and j in one configuration, negative where they overlap [m]."""
-        rows = np.array([row])
-        return min(float(self.gap(k, m, rows)[0]) for k in self.of[i] for m in self.of[j])
+        return float(self.least(i, j, np.array([row]))[0])
 
     def gap(self, k: int, m: int, rows: np.ndarray) -> np.ndarray:
         """Distance of shapes k and m in the given configurations, negative where they overlap [m]."""

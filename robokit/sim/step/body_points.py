@@ -9,7 +9,7 @@ from typing import Any
 from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.ground_law import Axes, GroundLaw
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt
+from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 TANGENTIAL = 30.0
 """Stiffness of a bristle over that of the ground: a box gives way by some micrometres before it slides."""
@@ -63,8 +63,17 @@ class BodyPoints:
         n = axes.n
         self.p = [shape.at(n) for shape in points]
         self.phi = [n.dot(p) + axes.z for p in self.p]
+        self._rest()
         self.anchors: list[tuple[Scalar, Scalar]] = []
         self.near: Any = True
+
+    def _rest(self) -> None:
+        """What follows from the heights: N = load - damp vn, and the speed below which a point is on."""
+        self.reach = [where(phi > 0.0, phi / self.dt, self.rho * phi) for phi in self.phi]
+        self.load = [-(self.law.k * phi) for phi in self.phi]
+        self.damp = [self.kd for _ in self.phi]
+        self.back: list[Scalar] = [0.0 for _ in self.phi]
+        self.hardest = [self.kd_t for _ in self.phi]
 
     # ---- of the surface under point m --------------------------------------------------------------
 

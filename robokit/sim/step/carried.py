@@ -3,7 +3,7 @@
     momentum    6 numbers of a robot that floats: the centroidal momentum that it ought to have, world axes
     anchors     2 numbers a contact point: how far its bristle is bent, along the ground's two axes [m]
     wound       1 number a dof with dry friction: the same of a joint's bristle [rad | m]
-    bonds       5 numbers a contact between bodies: which capsules, bristle in world axes [m], impulse [N s]
+    bonds       5 numbers a contact between bodies: which shapes, bristle in world axes [m], impulse [N s]
     energy      1 number of a method that keeps it: of a robot that floats about its centre of mass [J]
 
 All start at zero but the momentum and the energy.
@@ -50,7 +50,7 @@ class Carried:
         momentum: (h_G in world axes) or None; a step replaces it.
         anchors: (along x, along y) of each contact point; a step replaces them.
         wound: {(joint, dof): angle or distance}; a step replaces them.
-        bonds: [capsules, x, y, z, impulse] of the contacts between bodies; a step replaces them.
+        bonds: [number of the shapes, x, y, z, impulse] of the contacts between bodies; a step replaces them.
         energy: the energy that the robot ought to have [J], or None; a step replaces it.
     """
 

@@ -22,12 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.body_points import BodyPoints, Velocities
-from robokit.sim.step.ground_law import Axes, GroundLaw
 from robokit.sim.step.point_moments import Moments, along, isotropic, outer, push
 from robokit.spatial import ArticulatedInertia, Force, Motion, Symmetric3, Vector3
-from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, sqrt, where
 
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [m/s]."""
@@ -50,30 +48,6 @@ FAINT = 1e-3
 
 class BodyContact(BodyPoints):
     """The points of one body, and what the sweeps choose for them."""
-
-    def __init__(
-        self,
-        i: int,
-        points: Sequence[ContactShape],
-        axes: Axes,
-        mu: Scalar,
-        mass: Scalar,
-        law: GroundLaw,
-        dt: Scalar,
-        falling: Scalar,
-        motion: Motion | None = None,
-        restitution: Scalar | None = None,
-    ) -> None:
-        super().__init__(i, points, axes, mu, mass, law, dt, falling, motion, restitution)
-        self._rest()
-
-    def _rest(self) -> None:
-        """What follows from the heights: N = load - damp vn, and the speed below which a point is on."""
-        self.reach = [where(phi > 0.0, phi / self.dt, self.rho * phi) for phi in self.phi]
-        self.load = [-(self.law.k * phi) for phi in self.phi]
-        self.damp = [self.kd for _ in self.phi]
-        self.back: list[Scalar] = [0.0 for _ in self.phi]
-        self.hardest = [self.kd_t for _ in self.phi]
 
     def _bounce(self, m: int, vn: Scalar) -> None:
         """A point that arrives fast leaves at the speed that its restitution says: N = damp (back - vn)."""
@@ -148,7 +122,7 @@ class BodyContact(BodyPoints):
             self.w[m] = where(N > 0.0, self.w[m], 0.0)
             step, change = self.w[m] * N - self.N[m], self.N[m] - self.N_before[m]
             rate = step * change / (change * change + FAINT * FAINT)
-            step = step / (1.0 - minimum(maximum(rate, SWINGING), CREEPING))
+            step = step / (1.0 - clamp(rate, SWINGING, CREEPING))
             self.N[m] = maximum(self.N[m] + step, 0.0)
         self._slide(speeds)
         self._resist_turning(V)

@@ -7,7 +7,7 @@ in axes that do not turn: :func:`advance` gives the velocity as seen from the ba
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from robokit.model.tree import Tree
@@ -17,6 +17,11 @@ from robokit.spatial.scalars import Scalar
 
 Rows = list[Any]
 """Scalars by joint: one list for each body 0..N."""
+
+
+def flat(rows: Iterable[Iterable[Scalar]]) -> list[Scalar]:
+    """All rows in one."""
+    return [x for row in rows for x in row]
 
 
 def free_base(tree: Tree, i: int) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.acting import Acting, forces_at
 from robokit.sim.step.contact import BodyContact
+from robokit.sim.step.moving_axes import flat
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, guard, maximum, minimum
 
@@ -109,7 +110,7 @@ def linear(near: Any, body: BodyContact) -> tuple[ArticulatedInertia, Force]:
 def choose(near: Any, body: BodyContact) -> None:
     """:meth:`BodyContact.chosen`; 0 for a body that is not near."""
     rows = body.chosen()
-    values = iter(_if(near, [x for row in rows for x in row]))
+    values = iter(_if(near, flat(rows)))
     for row in rows:
         row[:] = [next(values) for _ in row]
 

@@ -33,11 +33,12 @@ from robokit.sim.step.carried import Carried
 from robokit.sim.step.contact import BodyContact
 from robokit.sim.step.implicit_sweep import ImplicitSweep
 from robokit.sim.step.loop_impulses import LoopKick
+from robokit.sim.step.moving_axes import flat
 from robokit.sim.step.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of
 from robokit.sim.step.pair_contact import Bond, PairContact, PairLaw
 from robokit.sim.step.point_moments import Moments, along
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, guard, is_zero, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, maximum, sqrt, where
 
 ITERATIONS = 2
 
@@ -146,7 +147,7 @@ class Meeting:
         law, dt, bodies = self.law, self.dt, self.law.shapes.bodies
         ground = [acting for acting in kicked.ground if acting.body.i in bodies]
         rest = 6 * len(bodies) + 7 * len(ground) + len(self.slots)
-        none = [*_flat(y), *_flat(V), *([0.0] * rest)]
+        none = [*flat(y), *flat(V), *([0.0] * rest)]
 
         def near() -> Sequence[Scalar]:
             contacts = [PairContact(Nearest.of(row[:10]), law) for row in self.slots]
@@ -177,7 +178,7 @@ class Meeting:
 
 
 def _bond(contact: PairContact, carried: Carried) -> Bond:
-    """That of the same capsules after the last step; 0 where they did not touch."""
+    """That of the same shapes after the last step; 0 where they did not touch."""
     e, N = Vector3.zero(), 0.0
     for which, x, y, z, normal in carried.bonds:
         same = where(which == contact.near.which, 1.0, 0.0)
@@ -225,7 +226,7 @@ def _solve(
     f = [contact.cut(x) for contact, x in zip(contacts, f, strict=True)]
     dy, dV, moved = respond(f)
     wanted = sum((contact.missing(x) for contact, x in zip(contacts, f, strict=True)), 0.0)
-    s = minimum(maximum(_ratio(wanted, _dot(f, moved)), 0.0), 1.0)
+    s = clamp(_ratio(wanted, _dot(f, moved)), 0.0, 1.0)
     returned: list[Scalar] = []
     for acting in ground:
         i = acting.body.i
@@ -236,8 +237,8 @@ def _solve(
             total, pressed = total + Force(p.cross(n) * N, n * N), pressed + N
         returned += [*total, pressed]
     return [
-        *(a + b * s for a, b in zip(_flat(y), _flat(dy), strict=True)),
-        *(a + b * s for a, b in zip(_flat(V), _flat(dV), strict=True)),
+        *(a + b * s for a, b in zip(flat(y), flat(dy), strict=True)),
+        *(a + b * s for a, b in zip(flat(V), flat(dV), strict=True)),
         *(x * s for F in _forces(poses, contacts, f) for x in F),
         *returned,
         *(contact.n.dot(contact.given + x * s) for contact, x in zip(contacts, f, strict=True)),
@@ -338,10 +339,6 @@ def _ratio(a: Scalar, b: Scalar) -> Scalar:
     """a / b; 0 where nothing is left to do."""
     some = b > 1e-280
     return where(some, a / where(some, b, 1.0), 0.0)
-
-
-def _flat(rows: Sequence[Any]) -> list[Scalar]:
-    return [x for row in rows for x in row]
 
 
 def _vector(values: Any) -> Vector3:

@@ -13,7 +13,7 @@ from robokit.sim.collide.shape_distance import meetings_of
 Point = tuple[float, float, float]
 
 POINTS = 2
-"""Contacts of two bodies of several capsules at most, of different capsules."""
+"""Contacts of two bodies of several shapes at most, where no pair of these has more."""
 
 
 @dataclass(frozen=True)

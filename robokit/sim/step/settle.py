@@ -22,7 +22,7 @@ Cost: O(n) a sweep.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -35,7 +35,7 @@ from robokit.sim.step.ground_contacts import on_ground
 from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
-from robokit.sim.step.moving_axes import Rows, momenta_after
+from robokit.sim.step.moving_axes import Rows, flat, momenta_after
 from robokit.sim.step.near_ground import act, bend, choose, linear, near_ground
 from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.pair_impulses import Kicked, Meeting, Met
@@ -264,11 +264,6 @@ def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:
         [a * s * (1.0 / dt) if a else 0.0 for a, s in zip(row, rates, strict=True)]
         for row, rates in zip(tree.armature, v, strict=True)
     ]
-
-
-def flat(rows: Iterable[Iterable[Scalar]]) -> list[Scalar]:
-    """All in one list."""
-    return [x for row in rows for x in row]
 
 
 def _sum(a: Rows, b: Rows) -> Rows:

@@ -29,9 +29,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from robokit.sim.contact_shapes import NEAREST, Facing, Part, Rim
-from robokit.sim.step.surfaces import FAR, PlacedSolid, Surface, box, chosen, placed_solid
+from robokit.sim.step.surfaces import FAR, PlacedSolid, Surface, box, placed_solid
 from robokit.spatial import Matrix3, Transform, Vector3
-from robokit.spatial.scalars import Scalar, maximum, minimum, where
+from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, where
+from robokit.spatial.vector3 import chosen
 
 PROJECTIONS = 4
 """Alternating projections of an axis and a solid."""
@@ -164,12 +165,12 @@ def _round_under_box(frames: _Frames) -> list[Meeting]:
     along = frames.turned(Vector3(0.0, 0.0, 1.0))
     reach: Scalar = sum((abs(a) * h for a, h in zip(along, half, strict=True)), 0.0)
     if solid.kind == "capsule":
-        places = [_kept(middle + s, length) for s in (0.0, -reach, reach)]
+        places = [clamp(middle + s, -length, length) for s in (0.0, -reach, reach)]
         return [ball(Vector3(0.0, 0.0, z), radius) for z in places]
     inner = minimum(radius, length)
     found = []
     for s in (0.0, -reach, reach):
-        side = ball(Vector3(0.0, 0.0, _kept(middle + s, length - inner)), inner)
+        side = ball(Vector3(0.0, 0.0, clamp(middle + s, inner - length, length - inner)), inner)
         upright = along.dot(_matrix(frames.part).transpose_apply(side.n))
         # A flat end touches with its rim.
         found.append(side._replace(phi=where(upright * upright > 0.5, FAR, side.phi)))
@@ -189,7 +190,7 @@ def _box_under_box(frames: _Frames) -> list[Meeting]:
     center = frames.to_solid(Vector3.zero())
     side, sign = _near_face(center, size)
     nearest = Vector3(
-        *(where(f > 0.5, s * h, _kept(x, h)) for f, s, h, x in zip(side, sign, size, center, strict=True))
+        *(where(f > 0.5, s * h, clamp(x, -h, h)) for f, s, h, x in zip(side, sign, size, center, strict=True))
     )
     face, facing = _near_face(frames.to_part(nearest), half)
     at, first, second = _of_face(side, sign, size)
@@ -221,28 +222,24 @@ def _on_ball(frames: _Frames, at: Vector3) -> Meeting:
 def _under_capsule(frames: _Frames) -> list[Meeting]:
     solid, length = frames.solid, frames.part.size[1]
     axis = Vector3(0.0, 0.0, 1.0)
-    start = _kept(frames.to_part(Vector3.zero()).z, length)
+    start = clamp(frames.to_part(Vector3.zero()).z, -length, length)
     if solid.kind != "box":
         for _ in range(PROJECTIONS):
             x = frames.pose.point(frames.to_body(axis * start))
             touch = solid(x, 0.0)
             foot = frames.pose.E @ (x - touch.n * touch.phi - frames.pose.r) - Vector3(*frames.part.center)
-            start = _kept(_matrix(frames.part).transpose_apply(foot).z, length)
+            start = clamp(_matrix(frames.part).transpose_apply(foot).z, -length, length)
         return [_on_ball(frames, axis * start)]
     size = Vector3(*solid.sizes)
     side, _ = _near_face(frames.to_solid(axis * start), size)
     along = frames.turned_to_solid(axis * length)
     low, high = _cut(frames.to_solid(Vector3.zero()), along, size, side)
-    mean = _kept(0.5 * (low + high), 1.0)
+    mean = clamp(0.5 * (low + high), -1.0, 1.0)
     return [_on_ball(frames, axis * (length * where(low < high, t, mean))) for t in (low, high)]
 
 
 def _matrix(part: Part) -> Matrix3:
     return Matrix3(part.rotation)
-
-
-def _kept(x: Scalar, most: Scalar) -> Scalar:
-    return maximum(minimum(x, most), -most)
 
 
 def _near_face(x: Vector3, half: Vector3) -> tuple[Vector3, Vector3]:

@@ -27,7 +27,8 @@ from typing import Any
 from robokit.sim.ground import Ground
 from robokit.sim.ground_inputs import Layout, layouts
 from robokit.spatial import Matrix3, Motion, Vector3
-from robokit.spatial.scalars import Scalar, floor, is_zero, lookup, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, clamp, floor, is_zero, lookup, maximum, minimum, sqrt, where
+from robokit.spatial.vector3 import chosen
 
 TINY = 1e-30
 """Added under roots, so that a point in the middle of a ball has a direction."""
@@ -57,11 +58,6 @@ class Touch:
 
 Surface = Callable[[Vector3, Scalar], Touch]
 """(point, radius of the ball about it, which only a height field asks for) -> what is there."""
-
-
-def chosen(condition: Any, a: Vector3, b: Vector3) -> Vector3:
-    """a where the condition holds, else b."""
-    return Vector3(*(where(condition, x, y) for x, y in zip(a, b, strict=True)))
 
 
 def _chosen_motion(condition: Any, a: Vector3 | None, b: Vector3 | None) -> Vector3 | None:
@@ -119,7 +115,7 @@ def capsule(radius: Scalar, half: Scalar) -> Surface:
     ball = sphere(radius)
 
     def at(x: Vector3, r: Scalar) -> Touch:
-        return ball(Vector3(x.x, x.y, x.z - maximum(minimum(x.z, half), -half)), r)
+        return ball(Vector3(x.x, x.y, x.z - clamp(x.z, -half, half)), r)
 
     return at
 
@@ -196,7 +192,7 @@ def height_field(
         places, shares, inside = [], [], []
         for s, first, scale, n in zip((x, y), origin, per_cell, shape, strict=False):
             u = (s - first) * scale
-            kept = maximum(minimum(u, float(n - 1)), 0.0)
+            kept = clamp(u, 0.0, float(n - 1))
             place = minimum(floor(kept), float(n - 2))
             places.append(place)
             shares.append(kept - place)
