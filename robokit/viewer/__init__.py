@@ -7,9 +7,7 @@
     payload              the data of a page, of a motion or of a pose
     ground_nodes         what the robot falls on, as nodes
     drawing              its geometries, nodes and pictures
-    motion_data          its frames, curves and figures
-    mass_matrix_data     its patterns of the mass matrix
-    packing              arrays as base64 text
+    data/                its parts: frames, curves and figures of a motion, patterns of the mass matrix
     page                 the page: one HTML file, from payload and assets/
     check_page           the page of a check: findings and inertia boxes
     live                 Viewer: meshcat with Python in the loop

@@ -10,8 +10,8 @@ import numpy as np
 
 from robokit.meshes.surface import Picture
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
+from robokit.viewer.data.packing import base64_text, packed
 from robokit.viewer.nodes import Drawable, Node, Triangles
-from robokit.viewer.packing import base64_text, packed
 from robokit.viewer.payload_keys import NodeData, ShapeData
 from robokit.viewer.poses import pose_numbers
 from robokit.viewer.textures import data_uri

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -25,19 +26,40 @@ from robokit.viewer.payload_keys import Payload
 ASSETS = Path(__file__).parent / "assets"
 
 SCRIPTS = (
-    "util.js",
-    "geometry.js",
-    "stage.js",
-    "overlays.js",
-    "kinematics.js",
-    "timeline.js",
-    "plots.js",
-    "joints.js",
-    "structure.js",
-    "findings.js",
+    "base/util.js",
+    "base/selection.js",
+    "base/panels.js",
+    "motion/kinematics.js",
+    "motion/timeline.js",
+    "scene/geometry.js",
+    "scene/stage.js",
+    "scene/overlays.js",
+    "scene/cameras.js",
+    "scene/picking.js",
+    "panels/header.js",
+    "panels/plots.js",
+    "panels/curves.js",
+    "panels/joints.js",
+    "panels/structure.js",
+    "panels/findings.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
+
+STYLES = (
+    "vendor/uPlot.min.css",
+    "styles/theme.css",
+    "styles/header.css",
+    "styles/view.css",
+    "styles/panels.css",
+    "styles/plots.css",
+    "styles/joints.css",
+    "styles/structure.css",
+    "styles/findings.css",
+    "styles/timeline.css",
+    "styles/narrow.css",
+)
+"""Its style sheets; later ones win."""
 
 
 def write_page(
@@ -121,11 +143,10 @@ def render(payload: Payload) -> str:
     Returns:
         A whole HTML document.
     """
-    own = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    own = _joined(SCRIPTS)
     parts = {
         "title": html.escape(payload.robot.name),
-        "styles": (ASSETS / "vendor" / "uPlot.min.css").read_text(encoding="utf-8")
-        + (ASSETS / "page.css").read_text(encoding="utf-8"),
+        "styles": _joined(STYLES),
         "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
         "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
         "page": inline_script("(() => {\n'use strict';\n" + own + "\n})();"),
@@ -139,6 +160,11 @@ def render(payload: Payload) -> str:
         key, rest = piece.split("}}", 1)
         result += [parts[key.strip()], rest]
     return "".join(result)
+
+
+def _joined(names: Sequence[str]) -> str:
+    """The texts of these assets, one after another."""
+    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
 
 
 def json_for_html(value: Any) -> str:

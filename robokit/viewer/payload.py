@@ -14,10 +14,10 @@ from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.mass_matrix_data import structure
+from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
 from robokit.viewer.ground_nodes import ground_nodes
-from robokit.viewer.mass_matrix_data import structure
-from robokit.viewer.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.payload_keys import (
     BodiesData,
     FramesData,

@@ -20,7 +20,6 @@ NAMES = {
     "robot": keys.RobotData,
     "link": keys.LinkData,
     "joint": keys.JointData,
-    "chosenJoint": keys.JointData,
     "shape": keys.ShapeData,
     "node": keys.NodeData,
     "userData": keys.NodeData,

@@ -10,7 +10,7 @@ from test_viewer_browser import Watch
 from viewer_cases import pendulum
 
 from robokit.viewer import write_check_page, write_page
-from robokit.viewer.page import ASSETS, SCRIPTS
+from robokit.viewer.page import ASSETS, SCRIPTS, STYLES
 
 TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS}
 
@@ -23,7 +23,12 @@ def read(*texts):
 
 
 def test_all_scripts_are_on_the_page():
-    assert sorted(path.name for path in ASSETS.glob("*.js")) == sorted(SCRIPTS)
+    own = {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.js")}
+    assert {name for name in own if not name.startswith("vendor/")} == set(SCRIPTS)
+
+
+def test_all_style_sheets_are_on_the_page():
+    assert {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.css")} == set(STYLES)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

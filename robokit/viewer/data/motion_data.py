@@ -10,7 +10,7 @@ import numpy as np
 from robokit.dynamics import center_of_mass
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.packing import packed
+from robokit.viewer.data.packing import packed
 from robokit.viewer.payload_keys import CurveData, FigureData, FramesData, SeriesData, StoppedData
 
 MAX_CURVE_POINTS = 1600

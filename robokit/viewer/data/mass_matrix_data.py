@@ -6,7 +6,7 @@ import numpy as np
 
 from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
-from robokit.viewer.packing import packed_bits
+from robokit.viewer.data.packing import packed_bits
 from robokit.viewer.payload_keys import CountData, StructureData
 
 

@@ -1,0 +1,87 @@
+"""The keys of a page's data: every name that the page's JavaScript reads is declared here and nowhere else.
+
+    of_robot       header, tree, links and joints
+    of_scene       geometries, nodes, the ground
+    of_structure   the mass matrix
+    of_motion      frames, curves, figures of the run
+    of_findings    the importer's findings
+    tables         long tables of numbers
+
+A :class:`Payload` becomes one JSON object; the fields of these classes are its keys. All keys are always
+there, ``null`` stands for None. The scripts in ``assets/`` read them by the same names, which a test checks
+both ways (``tests/viewer/test_viewer_payload_keys.py``). A pose is seven numbers: position x y z [m], unit
+quaternion x y z w. T frames show N moving bodies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
+from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
+from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
+from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
+from robokit.viewer.payload_keys.of_structure import CountData, StructureData
+from robokit.viewer.payload_keys.tables import Packed, PackedBits
+
+__all__ = [
+    "BodiesData",
+    "CheckData",
+    "CountData",
+    "CurveData",
+    "FigureData",
+    "FindingData",
+    "FramesData",
+    "GroundData",
+    "InertiaData",
+    "JointData",
+    "LinkData",
+    "NodeData",
+    "Packed",
+    "PackedBits",
+    "Payload",
+    "RobotData",
+    "SeriesData",
+    "ShapeData",
+    "StoppedData",
+    "StructureData",
+]
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Everything that a page shows.
+
+    Curves and frames have their own times: frames are for the eye, curves keep what happens between them.
+
+    Attributes:
+        robot: name and figures of the header.
+        bodies, links, joints: what the page names.
+        geometries: what nodes draw, each once.
+        nodes: what is drawn where.
+        pictures: on surfaces, as data URIs.
+        structure: patterns of H and of its factors.
+        bounds: lowest and highest corner of the robot over the whole motion [m].
+        ground: what the robot falls on, or None.
+        frames: the motion at display rate.
+        curves: the plots; none for a pose.
+        summary: figures of the run.
+        stopped: why the run ended early, or None.
+        check: the importer's findings, or None on pages without a check.
+    """
+
+    robot: RobotData
+    bodies: BodiesData
+    links: list[LinkData]
+    joints: list[JointData]
+    geometries: list[ShapeData]
+    nodes: list[NodeData]
+    pictures: list[str]
+    structure: StructureData
+    bounds: list[list[float]]
+    ground: GroundData | None
+    frames: FramesData
+    curves: list[CurveData]
+    summary: list[FigureData]
+    stopped: StoppedData | None = None
+    check: CheckData | None = None

@@ -1,0 +1,93 @@
+"""The run: frames for the eye, curves for the plots, figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from robokit.viewer.payload_keys.tables import Packed
+
+
+@dataclass(frozen=True)
+class FramesData:
+    """The motion at display rate: T frames, or one for a pose.
+
+    Attributes:
+        count: T.
+        t: since the start, (T,) [s].
+        poses: of bodies 1..N in the world, (T, N, 7).
+        q: configurations, (T, nq).
+        com: centre of mass, (T, 3) [m]; NaN for a robot without mass.
+        v: velocities, (T, nv); or None.
+        tau: joint forces, (T, nv); or None.
+        momentum: centroidal, angular then linear, (T, 6) [N m s; N s]; or None.
+        force: of the ground on the robot, (T, 3) [N]; None where there is none all the time.
+        contact_count: points that touch the ground, (T,); or None.
+        contacts: positions [m] and forces [N] of these points, frame after frame, (sum, 6); or None.
+    """
+
+    count: int
+    t: Packed
+    poses: Packed
+    q: Packed
+    com: Packed
+    v: Packed | None = None
+    tau: Packed | None = None
+    momentum: Packed | None = None
+    force: Packed | None = None
+    contact_count: Packed | None = None
+    contacts: Packed | None = None
+
+
+@dataclass(frozen=True)
+class SeriesData:
+    """One line of a plot.
+
+    Attributes:
+        name: in the legend; chooses the colour.
+        y: values at the curve's times.
+    """
+
+    name: str
+    y: Packed
+
+
+@dataclass(frozen=True)
+class CurveData:
+    """A plot over time.
+
+    Attributes:
+        key: chooses its tab.
+        title: over the plot.
+        unit: of all its lines.
+        t: since the start [s].
+        series: the lines.
+    """
+
+    key: str
+    title: str
+    unit: str
+    t: Packed
+    series: list[SeriesData]
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """One figure of the run's summary: its key in ``Trajectory.summary``, and its value."""
+
+    key: str
+    value: float | str
+
+
+@dataclass(frozen=True)
+class StoppedData:
+    """Why a run ended before its time.
+
+    Attributes:
+        time: of the last state [s].
+        reason: what happened, a sentence.
+        remedy: what to do, a sentence; may be empty.
+    """
+
+    time: float
+    reason: str
+    remedy: str
