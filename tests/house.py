@@ -37,6 +37,18 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("bound",),
         ("__init__",),
     ],
+    "viewer": [
+        ("nodes", "textures", "meshcat_page", "scene_commands", "mass_matrix_figure"),
+        ("poses", "ground_nodes", "payload_keys"),
+        ("scene", "meshcat_shapes"),
+        ("data",),
+        ("drawing",),
+        ("payload",),
+        ("page",),
+        ("check_page", "server"),
+        ("live",),
+        ("__init__",),
+    ],
     "sim": [
         (
             "height_field",

@@ -82,7 +82,9 @@ def test_the_figures_in_the_header_are_those_of_simulations():
     robot = b.build(base="floating")
     start = rk.standing_configuration(robot)
     trajectory = rk.simulate(robot, start, duration=0.01, dt=1e-3, ground=rk.Ground())
-    labels = re.search(r"const LABELS = \{(.*?)\n\};", (ASSETS / "panels/header.js").read_text(), re.S).group(1)
+    labels = re.search(r"const LABELS = \{(.*?)\n\};", (ASSETS / "panels/header.js").read_text(), re.S).group(
+        1
+    )
     keys = re.findall(r"^  (\w+):", labels, re.M)
     assert len(keys) == 4 and set(keys) <= set(trajectory.summary)
 

@@ -5,7 +5,7 @@
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
     of_findings    the importer's findings
-    tables         long tables of numbers
+    packed_tables  long tables of numbers
 
 A :class:`Payload` becomes one JSON object; the fields of these classes are its keys. All keys are always
 there, ``null`` stands for None. The scripts in ``assets/`` read them by the same names, which a test checks
@@ -22,7 +22,7 @@ from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesD
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
 from robokit.viewer.payload_keys.of_structure import CountData, StructureData
-from robokit.viewer.payload_keys.tables import Packed, PackedBits
+from robokit.viewer.payload_keys.packed_tables import Packed, PackedBits
 
 __all__ = [
     "BodiesData",

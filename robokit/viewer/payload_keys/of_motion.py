@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robokit.viewer.payload_keys.tables import Packed
+from robokit.viewer.payload_keys.packed_tables import Packed
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from robokit.viewer.nodes import Role
-from robokit.viewer.payload_keys.tables import Packed
+from robokit.viewer.payload_keys.packed_tables import Packed
 
 
 @dataclass(frozen=True)

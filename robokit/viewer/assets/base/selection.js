@@ -16,9 +16,9 @@ class Selection {
   onHover(listener) { this.listeners.hover.push(listener); }
 
   // A body by its number, with one of its links and one of its degrees of freedom; null selects nothing.
-  select(body, link = null, dof = null) {
+  select(body, name = null, dof = null) {
     this.body = body;
-    this.link = body === null ? null : link ?? this.data.links.find((one) => one.body === body)?.name ?? null;
+    this.link = body === null ? null : name ?? this.data.links.find((link) => link.body === body)?.name ?? null;
     this.dof = dof;
     for (const listener of this.listeners.select) listener(this);
   }
