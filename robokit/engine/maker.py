@@ -118,18 +118,27 @@ class Maker:
                 self._program = self._record()
             return self._program
 
-    def _record(self, signed: bool = False) -> Program:
+    def _record(self, signed: bool = False, shares: bool = False) -> Program:
         from robokit.engine.trace.record import trace
 
         shape = self._signature
-        return opened(trace(self._text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables))
+        return opened(
+            trace(self._text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables, shares)
+        )
 
-    def planned(self) -> Planned:
+    def planned(self, target: Target | None = None) -> Planned:
         """The kernel ready to be written: its graph, and how to share its repeated iterations if that pays.
+
+        Args:
+            target: for which; None for those of this process.
 
         Raises:
             TraceTooLarge: the text or its code is longer than the budgets.
         """
+        shape = self._signature
+        checks = shape.quaternions, shape.feedback, shape.finite, shape.bounds
+        if target is not None and target.shares:
+            return Planned(self._symbol, fused(self._record(shares=True)), None, *checks)
         if self._plan is None:
             program = self.program()
             shared = stepped(program, PIECE)
@@ -141,10 +150,7 @@ class Maker:
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             self._plan = (program, shared) if shared else (fused(program), None)
-        shape = self._signature
-        return Planned(
-            self._symbol, *self._plan, shape.quaternions, shape.feedback, shape.finite, shape.bounds
-        )
+        return Planned(self._symbol, *self._plan, *checks)
 
     def counts(self) -> dict[str, int]:
         """Operations by name."""
@@ -196,7 +202,7 @@ class Maker:
         """
         described = {"kernel": self._signature.name, "part": target.name}
         try:
-            planned = self.planned()
+            planned = self.planned(target)
         except TraceTooLarge as error:
             if name is not None:
                 disk_cache.store(name, {**described, "refused": str(error)}, b"")
