@@ -29,6 +29,7 @@ SCRIPTS = (
     "base/util.js",
     "base/selection.js",
     "base/panels.js",
+    "base/shortcuts.js",
     "motion/kinematics.js",
     "motion/timeline.js",
     "scene/geometry.js",
@@ -57,6 +58,7 @@ STYLES = (
     "styles/structure.css",
     "styles/findings.css",
     "styles/timeline.css",
+    "styles/shortcuts.css",
     "styles/narrow.css",
 )
 """Its style sheets; later ones win."""
