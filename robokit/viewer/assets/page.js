@@ -50,6 +50,9 @@ selection.onHover((body) => {
 });
 selection.onSelect(({ body }) => { if (curves) curves.choose(body); });
 
+// Physics in the page, started when it is first asked for.
+page.startEngine = () => (page.engine ??= new LiveEngine(data.live));
+
 // ---- drawing one instant ----------------------------------------------------------------------------
 
 page.cameras = new Cameras(page);
