@@ -1,4 +1,4 @@
-"""The keyboard in a real browser: the focused control comes first, arrows walk the tabs, "?" lists the keys."""
+"""The keyboard in a browser: the focused control comes first, arrows walk the tabs, "?" lists the keys."""
 
 from __future__ import annotations
 
