@@ -1,4 +1,4 @@
-"""The questions that everyone has after a run, answered from its events: the report and the page say the same.
+"""The questions that everyone has after a run, answered from its events, for the report and the page alike.
 
     first contact   when and which link; of links that touch from the start, which, and then the next contact
     largest force   of the ground on a link, and on all links together

@@ -181,7 +181,7 @@ def _past(q: Any, stop: Any) -> Any:
 
 
 def _of_links(program: Program, subjects: Subjects, middle: Rows, done: Settled) -> tuple[list[Any], Any]:
-    """Of each link normal force, its sliding part, speed of sliding, of approach, force; that on all links."""
+    """Of each link normal force, its sliding part, speed of sliding, of approach, force; that on all."""
     points = program.points
     if points is None:
         return [], 0.0
