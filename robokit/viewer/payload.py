@@ -14,6 +14,7 @@ from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.event_data import events
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
@@ -58,6 +59,7 @@ def trajectory_payload(
         curves=curves(trajectory),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
+        events=events(trajectory),
     )
 
 
