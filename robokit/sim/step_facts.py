@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.model.tree import Tree
 from robokit.sim.iterated_steps import iterates, kick_again
 from robokit.sim.recorded import in_blocks
 from robokit.sim.step.acting import Acting
@@ -20,6 +21,7 @@ from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
 from robokit.sim.step.step_kernel import Program
+from robokit.spatial import Matrix3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, where
 
 SLIDING = 1e-3
@@ -34,7 +36,8 @@ class StepFacts:
     """Facts of S steps.
 
     Attributes:
-        normal: force of the ground along its normal on each link that can touch it, (S, L) [N].
+        force: of the ground on each link that can touch it, world axes, (S, 3 L) [N]: x, y, z of each.
+        normal: the part along the ground's normal, (S, L) [N].
         sliding: the part of it on points that slide, (S, L) [N].
         speed: at which these slide at the end of the step, (S, L) [m/s].
         closing: largest speed before the step at which a point that is then pressed approaches, (S, L) [m/s].
@@ -46,6 +49,7 @@ class StepFacts:
         moving: speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s].
     """
 
+    force: np.ndarray
     normal: np.ndarray
     sliding: np.ndarray
     speed: np.ndarray
@@ -121,7 +125,7 @@ def step_facts(
     robot, subjects = program.robot, Subjects.of(program)
     parameters = [float(x) for x in program.parameters(dt)]
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
-    widths = [L, L, L, L, J, J, D, D, M, 1]
+    widths = [3 * L, L, L, L, L, J, J, D, D, M, 1]
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
@@ -167,21 +171,36 @@ def happening(
 
 
 def _of_links(program: Program, subjects: Subjects, done: Settled) -> list[Any]:
-    """Normal force, its sliding part, speed of sliding and of approach, each by link."""
+    """Force, its normal and its sliding part, speed of sliding and of approach, each by link."""
     points = program.points
     if points is None:
         return []
     place = {name: k for k, name in enumerate(subjects.links)}
     links = iter([place[points.link[k]] for k in points.order(program.robot.nbodies)])
     normal, sliding, moved, closing = ([0.0] * len(place) for _ in range(4))
+    force = [Vector3.zero() for _ in place]
+    turned = _rotations(program.robot.tree, done.X)
     for acting in done.contacts:
-        for N, slides, speed, approach in _of_points(acting, done):
+        E = turned[acting.body.i]
+        points_of_body = zip(_of_points(acting, done), acting.point_forces(), strict=True)
+        for (N, slides, speed, approach), f in points_of_body:
             k = next(links)
+            force[k] = force[k] + E.transpose_apply(f)
             normal[k] = normal[k] + N
             sliding[k] = sliding[k] + where(slides, N, 0.0)
             moved[k] = maximum(moved[k], where(slides, speed, 0.0))
             closing[k] = maximum(closing[k], where(N > 0.0, approach, 0.0))
-    return [*normal, *sliding, *moved, *closing]
+    return [*(x for f in force for x in f), *normal, *sliding, *moved, *closing]
+
+
+def _rotations(tree: Tree, X: Sequence[Transform | None]) -> list[Matrix3]:
+    """E from world to body axes, of all bodies 0..N."""
+    E = [Matrix3.identity()]
+    for i in tree.outward():
+        step = X[i]
+        assert step is not None
+        E.append(step.E @ E[tree.parent[i]])
+    return E
 
 
 def _of_points(acting: Acting, done: Settled) -> list[tuple[Any, Any, Any, Any]]:
