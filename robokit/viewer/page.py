@@ -31,17 +31,21 @@ SCRIPTS = (
     "base/panels.js",
     "motion/kinematics.js",
     "motion/timeline.js",
+    "motion/tables.js",
+    "motion/recorder.js",
     "scene/geometry.js",
     "scene/stage.js",
     "scene/overlays.js",
     "scene/cameras.js",
     "scene/picking.js",
+    "scene/snapshot.js",
     "panels/header.js",
     "panels/plots.js",
     "panels/curves.js",
     "panels/joints.js",
     "panels/structure.js",
     "panels/findings.js",
+    "panels/export.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
@@ -57,6 +61,7 @@ STYLES = (
     "styles/structure.css",
     "styles/findings.css",
     "styles/timeline.css",
+    "styles/export.css",
     "styles/narrow.css",
 )
 """Its style sheets; later ones win."""

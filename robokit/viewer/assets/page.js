@@ -52,6 +52,7 @@ selection.onSelect(({ body }) => { if (curves) curves.choose(body); });
 
 page.cameras = new Cameras(page);
 addPicking(page);
+page.exports = new ExportMenu(page);
 
 function drawTime(time) {
   page.posed = null;
