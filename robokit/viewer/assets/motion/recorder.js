@@ -28,7 +28,7 @@ class Recorder {
     const [track] = stream.getVideoTracks();
     const recorder = new MediaRecorder(stream, { mimeType: Recorder.type(), videoBitsPerSecond: 8e6 });
     const pieces = [];
-    recorder.addEventListener("dataavailable", (event) => { if (event.data.size) pieces.push(event.data); });
+    recorder.addEventListener("dataavailable", ({ data: piece }) => { if (piece.size) pieces.push(piece); });
     const ended = new Promise((resolve, reject) => {
       recorder.addEventListener("stop", resolve);
       recorder.addEventListener("error", (event) => reject(event.error || new Error("the browser's encoder failed")));

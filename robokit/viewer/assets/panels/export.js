@@ -8,7 +8,7 @@ class ExportMenu {
     if (page.timeline) {
       if (Recorder.type()) this.entries.push(["Film of the motion", Recorder.type().includes("webm") ? "WebM" : "MP4", () => this.saveFilm()]);
       this.entries.push(
-        ["Plots", "PNG", () => this.savePlots()],
+        ["Plots", "PNG", () => this.savePicture(plotPicture(this.page.curves.plots, window.devicePixelRatio || 1), "plots")],
         ["Curves", "CSV", () => this.saveText(curveTable(page.data), "curves.csv")],
         ["States: q, v, momentum …", "CSV", () => this.saveText(stateTable(page.data, page.motion), "states.csv")],
       );
@@ -62,12 +62,6 @@ class ExportMenu {
 
   view(ratio, canvas = element("canvas"), caption = this.caption(this.page.timeline?.time)) {
     return snapshot(this.page.stage, canvas, ratio, caption);
-  }
-
-  savePlots() {
-    this.page.panels.open("curves");
-    // uPlot draws at the size that its panel has once it is in view, and after the events at hand.
-    requestAnimationFrame(() => requestAnimationFrame(() => this.savePicture(plotPicture(this.page.curves.plots, window.devicePixelRatio || 1), "plots")));
   }
 
   savePicture(canvas, what) { canvas.toBlob((blob) => this.save(blob, `${what}.png`)); }

@@ -43,20 +43,16 @@ function writeCaption(pen, lines, ratio) {
 
 const FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 
-// The curves' plots one over another, each with its title and legend.
+// Plots one over another, each with its title and legend, at a size of their own.
 function plotPicture(plots, ratio) {
-  const heads = 58, edge = 12;
+  const [wide, high, heads, edge] = [680, 240, 58, 12];
   const shown = plots.filter((plot) => plot.chartObject);
-  const charts = shown.map((plot) => plot.chartObject.ctx.canvas);
-  const width = Math.max(...charts.map((chart) => chart.width)) + 2 * edge * ratio;
-  const height = charts.reduce((sum, chart) => sum + chart.height + heads * ratio, edge * ratio);
-  const canvas = element("canvas", { width, height });
-  const pen = canvas.getContext("2d");
+  const canvas = element("canvas", { width: (wide + 2 * edge) * ratio, height: (shown.length * (high + heads) + edge) * ratio });
+  const pen = canvas.getContext("2d", { alpha: false });
   pen.fillStyle = colour("surface");
-  pen.fillRect(0, 0, width, height);
-  let y = 0;
-  shown.forEach((plot, i) => {
-    const { graph, chartObject } = plot;
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  shown.forEach(({ graph, chartObject }, i) => {
+    const y = i * (high + heads) * ratio;
     pen.fillStyle = colour("text");
     pen.font = `600 ${13 * ratio}px ${FONT}`;
     pen.fillText(graph.unit.includes("[") ? graph.unit : `${graph.title} [${graph.unit}]`, edge * ratio, y + 24 * ratio);
@@ -71,8 +67,11 @@ function plotPicture(plots, ratio) {
       pen.fillText(name, x + 15 * ratio, y + 46 * ratio);
       x += 31 * ratio + pen.measureText(name).width;
     });
-    pen.drawImage(charts[i], edge * ratio, y + heads * ratio);
-    y += charts[i].height + heads * ratio;
+    // uPlot draws at once what is batched; then it has its place in the page again.
+    const { width, height } = chartObject;
+    chartObject.batch(() => chartObject.setSize({ width: wide, height: high }));
+    pen.drawImage(chartObject.ctx.canvas, edge * ratio, y + heads * ratio);
+    chartObject.batch(() => chartObject.setSize({ width, height }));
   });
   return canvas;
 }
