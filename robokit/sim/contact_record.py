@@ -45,6 +45,6 @@ class StepForces:
 
     @staticmethod
     def of(force: np.ndarray, links: Iterable[str], dt: float) -> StepForces:
-        """Those of steps of dt [s] from the start, given by (S, ...) numbers."""
+        """Those of steps of dt [s] from the start, given by (S, L, 3) numbers."""
         steps = np.arange(1, len(force) + 1)
-        return StepForces(dt * steps, tuple(links), force.reshape(len(steps), -1, 3))
+        return StepForces(dt * steps, tuple(links), force)

@@ -29,22 +29,31 @@ SCRIPTS = (
     "base/util.js",
     "base/selection.js",
     "base/panels.js",
+    "base/shortcuts.js",
     "motion/kinematics.js",
     "motion/timeline.js",
+    "motion/tables.js",
+    "motion/recorder.js",
     "scene/geometry.js",
     "scene/stage.js",
     "scene/overlays.js",
     "scene/cameras.js",
     "scene/picking.js",
+    "scene/snapshot.js",
     "panels/header.js",
     "panels/plots.js",
     "panels/curves.js",
     "panels/joints.js",
     "panels/structure.js",
     "panels/findings.js",
+    "panels/export.js",
+    "live/engine.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
+
+WORKER = "live/worker.js"
+"""Runs beside the page, in pages that ask for physics; its text goes into the page's data."""
 
 STYLES = (
     "vendor/uPlot.min.css",
@@ -57,6 +66,8 @@ STYLES = (
     "styles/structure.css",
     "styles/findings.css",
     "styles/timeline.css",
+    "styles/export.css",
+    "styles/shortcuts.css",
     "styles/narrow.css",
 )
 """Its style sheets; later ones win."""
@@ -146,6 +157,8 @@ def render(payload: Payload) -> str:
     own = _joined(SCRIPTS)
     parts = {
         "title": html.escape(payload.robot.name),
+        # A page without physics in it may start neither WebAssembly nor Workers.
+        "physics": " 'wasm-unsafe-eval'; worker-src blob:" if payload.live else "",
         "styles": _joined(STYLES),
         "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
         "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
