@@ -43,6 +43,13 @@ SCRIPTS = (
     "panels/structure.js",
     "panels/findings.js",
     "live/engine.js",
+    "live/live_motion.js",
+    "live/spring.js",
+    "live/hand.js",
+    "live/live_bar.js",
+    "live/live_charts.js",
+    "live/live_panel.js",
+    "live/live_run.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
@@ -61,6 +68,7 @@ STYLES = (
     "styles/structure.css",
     "styles/findings.css",
     "styles/timeline.css",
+    "styles/live.css",
     "styles/narrow.css",
 )
 """Its style sheets; later ones win."""

@@ -10,7 +10,10 @@ page.selection = new Selection(data);
 page.panels = new Panels($("tabs"), $("side"));
 // The configuration that sliders made, while they rule; and the frame, with a fraction, that is shown.
 page.posed = null;
-page.frame = () => (page.timeline ? page.motion.frameAt(page.timeline.time) : 0);
+page.frame = () => {
+  if (page.run?.on) return page.run.shown;
+  return page.timeline ? page.motion.frameAt(page.timeline.time) : 0;
+};
 page.configuration = () => page.posed || page.motion.coordinates(page.frame());
 const { motion, stage, overlays, timeline, selection, panels } = page;
 
@@ -28,12 +31,13 @@ page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.sh
     page.posed = page.configuration();
     page.posed[at] = value;
     if (timeline) timeline.pause();
+    if (page.run?.on) page.run.halt();
     drawPosed();
   },
   reset: () => {
     page.posed = null;
-    if (timeline) timeline.seek(timeline.time);
-    else drawStill();
+    if (page.run?.on) page.run.draw();
+    else page.back();
   },
   choose: (joint) => selection.select(joint.body),
 });
@@ -50,6 +54,7 @@ selection.onSelect(({ body }) => { if (curves) curves.choose(body); });
 
 // Physics in the page, started when it is first asked for.
 page.startEngine = () => (page.engine ??= new LiveEngine(data.live));
+if (data.live) page.run = new LiveRun(page);
 
 // ---- drawing one instant ----------------------------------------------------------------------------
 
@@ -57,6 +62,8 @@ page.cameras = new Cameras(page);
 addPicking(page);
 
 function drawTime(time) {
+  // Whoever goes to a time of the recording wants to see the recording.
+  if (page.run) page.run.leave();
   page.posed = null;
   const frame = motion.frameAt(time);
   stage.pose(motion.at(frame));
@@ -78,10 +85,17 @@ function drawStill() {
   joints.show(page.configuration());
 }
 
+// The recording, where it was left.
+page.back = () => {
+  if (timeline) timeline.seek(timeline.time);
+  else drawStill();
+};
+
 $("theme").addEventListener("click", () => {
   const root = document.documentElement;
   root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
   if (curves) curves.redraw();
+  if (page.run) page.run.panel.redraw();
   structure.draw();
   stage.dark(root.dataset.theme === "dark");
 });
@@ -103,6 +117,7 @@ function loop(now) {
   }
   // While a slow machine plays, smooth motion is worth more than sharp edges; a still picture is sharp again.
   stage.coarse(playing && (stage.isCoarse || interval > 90));
+  if (page.run) page.run.tick(Math.min((now - before) / 1000, 0.5));
   before = now;
   stage.render();
 }
