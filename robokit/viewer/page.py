@@ -29,6 +29,7 @@ SCRIPTS = (
     "base/util.js",
     "base/selection.js",
     "base/panels.js",
+    "base/shortcuts.js",
     "motion/kinematics.js",
     "motion/timeline.js",
     "scene/geometry.js",
@@ -69,6 +70,7 @@ STYLES = (
     "styles/findings.css",
     "styles/timeline.css",
     "styles/live.css",
+    "styles/shortcuts.css",
     "styles/narrow.css",
 )
 """Its style sheets; later ones win."""

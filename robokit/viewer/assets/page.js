@@ -15,7 +15,9 @@ page.frame = () => {
   return page.timeline ? page.motion.frameAt(page.timeline.time) : 0;
 };
 page.configuration = () => page.posed || page.motion.coordinates(page.frame());
-const { motion, stage, overlays, timeline, selection, panels } = page;
+page.shortcuts = new Shortcuts($("shortcuts"), $("keys"));
+const { motion, stage, overlays, timeline, selection, panels, shortcuts } = page;
+if (timeline) timeline.addKeys(shortcuts);
 
 drawHeader(data);
 drawBanner(data);

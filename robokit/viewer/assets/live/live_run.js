@@ -23,7 +23,8 @@ class LiveRun {
       letGo: () => this.engine.send("release"),
       push: (values) => this.engine.send("push", values),
     });
-    document.addEventListener("keydown", (event) => this.key(event), true);
+    page.shortcuts.add("d", "Live: drop the robot from what is shown; drop it again", () => { if (this.on) this.drop(); else this.enter(); });
+    page.shortcuts.add("b", "Back to the recording", () => this.leave());
   }
 
   // ---- to and fro ------------------------------------------------------------------------------------
@@ -40,6 +41,8 @@ class LiveRun {
     page.motion = this.motion;
     page.overlays.use(this.motion);
     document.documentElement.dataset.live = "on";
+    page.shortcuts.instead = { " ": () => this.toggle(), ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1), "Shift+ArrowLeft": () => this.step(-10),
+      "Shift+ArrowRight": () => this.step(10), Home: () => this.seek(0), End: () => this.seek(this.motion.duration) };
     this.bar.show(true);
     this.wake();
     this.drop();
@@ -53,6 +56,7 @@ class LiveRun {
     this.on = false;
     this.halt();
     this.page.posed = null;
+    this.page.shortcuts.instead = {};
     this.page.motion = this.recording;
     this.page.overlays.use(this.recording);
     delete document.documentElement.dataset.live;
@@ -193,21 +197,6 @@ class LiveRun {
     if (panels.shows("joints")) joints.show(this.motion.coordinates(this.shown));
     this.bar.draw();
     this.panel.draw();
-  }
-
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    const slides = event.target.matches?.("input[type=range]:not(#live-scrub)");
-    const presses = event.target.matches?.("button") && event.key === " ";
-    const ten = event.shiftKey ? 10 : 1;
-    const always = { d: () => (this.on ? this.drop() : this.enter()) };
-    const whileOn = { " ": () => this.toggle(), ArrowLeft: () => this.step(-ten), ArrowRight: () => this.step(ten), Home: () => this.seek(0),
-      End: () => this.seek(this.motion.duration), b: () => this.leave() };
-    const act = always[event.key] || (this.on && whileOn[event.key]);
-    if (!act || (slides && event.key.length > 1) || presses) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    act();
   }
 }
 
