@@ -112,14 +112,12 @@ let before = performance.now();
 let interval = 16;
 function loop(now) {
   requestAnimationFrame(loop);
-  const playing = Boolean(timeline && timeline.playing);
-  if (playing) {
-    interval += 0.1 * (Math.min(now - before, 500) - interval);
-    timeline.tick(Math.min((now - before) / 1000, 0.5));
-  }
+  const playing = Boolean(timeline?.playing || page.run?.running), seconds = Math.min((now - before) / 1000, 0.5);
+  if (playing) interval += 0.1 * (Math.min(now - before, 500) - interval);
+  if (timeline) timeline.tick(seconds);
+  if (page.run) page.run.tick(seconds);
   // While a slow machine plays, smooth motion is worth more than sharp edges; a still picture is sharp again.
   stage.coarse(playing && (stage.isCoarse || interval > 90));
-  if (page.run) page.run.tick(Math.min((now - before) / 1000, 0.5));
   before = now;
   stage.render();
 }

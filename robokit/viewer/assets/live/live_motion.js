@@ -56,13 +56,6 @@ class LiveMotion extends Motion {
     this.show();
   }
 
-  // Frames after this one are forgotten: the run goes on from it.
-  cut(frame) {
-    this.count = Math.min(this.count, frame + 1);
-    this.touching.length = this.count;
-    this.show();
-  }
-
   // What readers of a motion read: views of the frames that are kept.
   show() {
     for (const [key, width] of Object.entries(this.widths)) this[key] = this.rows[key].subarray(this.from * width, (this.from + this.count) * width);
