@@ -62,6 +62,7 @@ if (data.live) page.run = new LiveRun(page);
 
 page.cameras = new Cameras(page);
 addPicking(page);
+page.exports = new ExportMenu(page);
 
 function drawTime(time) {
   // Whoever goes to a time of the recording wants to see the recording.
