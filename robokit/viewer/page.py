@@ -48,6 +48,13 @@ SCRIPTS = (
     "panels/findings.js",
     "panels/export.js",
     "live/engine.js",
+    "live/live_motion.js",
+    "live/spring.js",
+    "live/hand.js",
+    "live/live_bar.js",
+    "live/live_charts.js",
+    "live/live_panel.js",
+    "live/live_run.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
@@ -67,6 +74,7 @@ STYLES = (
     "styles/findings.css",
     "styles/timeline.css",
     "styles/export.css",
+    "styles/live.css",
     "styles/shortcuts.css",
     "styles/narrow.css",
 )
