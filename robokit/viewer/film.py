@@ -177,7 +177,7 @@ def drawn_page(
 
     with tempfile.TemporaryDirectory() as folder:
         made = isinstance(source, (Trajectory, Robot))
-        file = writedrawn_page(source, Path(folder) / "film.html") if made else Path(source)  # type: ignore[arg-type]
+        file = write_page(source, Path(folder) / "film.html") if made else Path(source)  # type: ignore[arg-type]
         # Even sides, which H.264 asks for.
         width, height = size_of(size)
         window = (width + width % 2, height + height % 2)
