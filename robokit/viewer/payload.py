@@ -137,7 +137,8 @@ def _robot_payload(
             size=robot_size(robot),
         ),
         bodies=BodiesData(
-            name=[robot.body_name(i) for i in range(robot.nbodies + 1)], parent=list(robot.tree.parent),
+            name=[robot.body_name(i) for i in range(robot.nbodies + 1)],
+            parent=list(robot.tree.parent),
             inertial=robot.inertial_parameters.tolist(),
         ),
         links=[_link(link) for link in robot.links],

@@ -84,8 +84,8 @@ class JointData:
         parent_link: name of the link that it hangs on.
         child_link: name of the link that it moves.
         placement: pose of its body in the parent body at the neutral configuration.
-        rotor: inertia of its rotors as the joint feels it, by degree of freedom, which H holds on its diagonal
-            [kg m^2 | kg]; none for a joint without.
+        rotor: inertia of its rotors as the joint feels it, by degree of freedom, on the diagonal of H
+            [kg m^2 | kg]; empty for a joint without.
     """
 
     name: str

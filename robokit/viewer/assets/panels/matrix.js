@@ -1,7 +1,7 @@
 // The mass matrix and its factors: values or patterns, joints named on the axes, zeros outlined by branches.
 
 const DECADES = 6;
-const NAME_ROOM = 10;
+const NAME_ROOM = 10.5;
 
 class MatrixView {
   // act: { light(ends, way), choose(body, dof), values() -> n x n numbers at the time shown, or null for patterns }
@@ -14,10 +14,10 @@ class MatrixView {
     this.kind = "H";
     this.at = this.held = this.lit = this.numbers = this.scale = null;
     this.chosen = new Set();
-    this.canvas = element("canvas", { id: "matrix", class: "matrix", tabindex: "0", role: "application", "aria-roledescription": "matrix", "aria-label": `${this.n} by ${this.n}: arrow keys walk the cells, Enter selects` });
+    this.canvas = element("canvas", { class: "matrix", tabindex: "0", role: "application", "aria-roledescription": "matrix", "aria-label": `${this.n} by ${this.n}: arrow keys walk the cells, Enter selects` });
     this.names = { left: element("div", { class: "names left", "aria-hidden": "true" }), top: element("div", { class: "names top", "aria-hidden": "true" }) };
     this.legend = element("div", { class: "scale" });
-    this.cell = element("p", { id: "cell", class: "cell", "aria-live": "polite" });
+    this.cell = element("p", { class: "cell", "aria-live": "polite" });
     host.append(element("div", { class: "axes" }, this.names.top, this.names.left, this.canvas), this.legend, this.cell);
     this.canvas.addEventListener("pointermove", (event) => this.point(event, false));
     this.canvas.addEventListener("pointerleave", () => this.move(this.held));
@@ -45,10 +45,14 @@ class MatrixView {
 
   layout() {
     const wide = this.canvas.closest(".card").clientWidth - 28, panel = this.canvas.closest(".panel");
-    const names = Math.min(104, 0.3 * wide);
-    const side = Math.floor(Math.max(140, Math.min(300, wide - names, 0.34 * (panel ? panel.clientHeight : 900))));
-    this.canvas.parentElement.style.setProperty("--names", `${names}px`);
-    this.canvas.parentElement.style.setProperty("--side", `${side}px`);
+    const high = panel ? panel.clientHeight : 900;
+    const side = Math.floor(Math.max(140, Math.min(320, wide - 110, 0.35 * high)));
+    const { style, classList } = this.canvas.closest(".matrix-view");
+    style.setProperty("--names", `${Math.min(140, wide - side)}px`);
+    style.setProperty("--side", `${side}px`);
+    // Where there is little room, the columns have numbers alone; the rows have the same names.
+    this.tall = high > 760;
+    classList.toggle("tall", this.tall);
     return side;
   }
 
@@ -160,24 +164,20 @@ class MatrixView {
   drawNames(room) {
     const { n } = this, { joints, owner } = this.branches;
     const row = room / n, marked = new Set([...(this.at || []).map((k) => owner[k]), ...this.chosen]);
-    const key = [row, this.at, ...this.chosen].join();
+    const key = [row, this.tall, this.at, ...this.chosen].join();
     if (key === this.named) return;
     this.named = key;
+    const middle = (joint) => 0.5 * (joint.v[0] + joint.v[1]) * row;
     const rows = [...joints.values()].filter((joint) => joint.v[1] > joint.v[0]);
-    const placed = [];
-    for (const first of [true, false]) {
-      for (const joint of rows) {
-        const middle = 0.5 * (joint.v[0] + joint.v[1]) * row;
-        if (marked.has(joint.body) !== first || placed.some((other) => Math.abs(other - middle) < NAME_ROOM)) continue;
-        placed.push(middle);
-      }
-    }
-    const shown = rows.filter((joint) => placed.includes(0.5 * (joint.v[0] + joint.v[1]) * row));
+    rows.sort((a, b) => marked.has(b.body) - marked.has(a.body) || a.body - b.body);
     for (const side of ["left", "top"]) {
-      const edge = side === "left" ? "top" : "left";
+      const bare = side === "top" && !this.tall, shown = [];
+      for (const joint of rows) {
+        if (shown.every((other) => Math.abs(middle(other) - middle(joint)) >= (bare ? 1.7 : 1) * NAME_ROOM)) shown.push(joint);
+      }
       this.names[side].replaceChildren(...shown.map((joint) => {
-        const name = element("span", { class: marked.has(joint.body) ? "marked" : "", title: joint.name }, element("i", {}, String(joint.body)), shortName(joint.name));
-        name.style[edge] = `${0.5 * (joint.v[0] + joint.v[1]) * row}px`;
+        const name = element("span", { class: marked.has(joint.body) ? "marked" : "", title: joint.name }, element("i", {}, String(joint.body)), bare ? "" : shortName(joint.name));
+        name.style[side === "left" ? "top" : "left"] = `${middle(joint)}px`;
         return name;
       }));
     }

@@ -20,15 +20,17 @@ function operationsTable(data) {
   return table;
 }
 
-// Zeros, factorisation and solve of H by formula, for the matrix shown.
+// Zeros, factorisation and solve of H by formula, for the matrix shown: [label, figure, what it compares].
 function matrixFigures(data, kind) {
   const { counts } = data.structure;
-  const row = (label, text) => element("div", {}, element("dt", {}, label), element("dd", {}, text));
-  const times = (a, b) => (b ? `${figure(a / b, 2)}×` : "–");
+  const fewer = (a, b) => (b ? `${figure(a / b, 2)}× fewer` : "–"), both = (tree, dense) => `${grouped(tree)}, dense ${grouped(dense)}`;
   const rows = {
-    H: () => [row("zeros in H", `${Math.round(100 * counts.zeros_share)} %  (${grouped(counts.zeros)} of ${grouped(counts.entries)})`), row("factorise, tree / dense", `${grouped(counts.factorise)} / ${grouped(counts.factorise_dense)}`), row("fewer multiply-adds", times(counts.factorise_dense, counts.factorise)), row("solve, tree / dense", `${grouped(counts.solve)} / ${grouped(counts.solve_dense)}`), row("fewer multiply-adds", times(counts.solve_dense, counts.solve))],
-    ltdl: () => [row("fill-in", "none"), row("factorise", grouped(counts.factorise)), row("solve", grouped(counts.solve)), row("against dense", times(counts.factorise_dense, counts.factorise))],
-    cholesky: () => [row("fill-in", `${grouped(counts.fill)} entries`), row("factorise", grouped(counts.cholesky_factorise)), row("solve", grouped(counts.cholesky_solve)), row("LᵀDL instead", `${times(counts.cholesky_factorise, counts.factorise)} fewer`)],
+    H: [["zeros in H", `${Math.round(100 * counts.zeros_share)} %`, `${grouped(counts.zeros)} of ${grouped(counts.entries)}`], ["factorise", fewer(counts.factorise_dense, counts.factorise), both(counts.factorise, counts.factorise_dense)], ["solve", fewer(counts.solve_dense, counts.solve), both(counts.solve, counts.solve_dense)]],
+    ltdl: [["fill-in", "none", ""], ["factorise", grouped(counts.factorise), `${fewer(counts.factorise_dense, counts.factorise)} than dense`], ["solve", grouped(counts.solve), `${fewer(counts.solve_dense, counts.solve)} than dense`]],
+    cholesky: [["fill-in", `${grouped(counts.fill)} entries`, ""], ["factorise", grouped(counts.cholesky_factorise), `LᵀDL: ${fewer(counts.cholesky_factorise, counts.factorise)}`], ["solve", grouped(counts.cholesky_solve), `LᵀDL: ${fewer(counts.cholesky_solve, counts.solve)}`]],
   };
-  return rows[kind]();
+  return rows[kind].map(([label, text, more]) => {
+    const detail = element("small", {}, more);
+    return element("div", { title: "multiply-adds" }, element("dt", {}, label), element("dd", {}, text, detail));
+  });
 }

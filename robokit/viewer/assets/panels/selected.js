@@ -25,7 +25,7 @@ class SelectedCard {
       rows.push(line("rests on", element("button", { type: "button", title: "Select it", onclick: () => selection.select(parent[body]) }, data.bodies.name[parent[body]])));
     }
     if (link) rows.push(line("mass", link.mass > 0 ? `${figure(link.mass)} kg` : "none"));
-    if (link && link.moments) rows.push(line("moments", `${link.moments.map((x) => figure(x)).join(", ")} kg m²`));
+    if (link && link.moments) rows.push(line("moments", `${link.moments.map((x) => figure(x)).join(", ")} kg m²`));
     this.contact = element("dd", {}, "–");
     if (this.page.contactForce) rows.push(element("div", {}, element("dt", {}, "ground"), this.contact));
     const title = element("header", {}, element("h2", { title: name }, name ?? data.bodies.name[body]), element("button", { class: "quiet", type: "button", "aria-label": "Unselect", title: "Unselect (Escape)", onclick: () => selection.select(null) }, "×"));

@@ -23,6 +23,9 @@ class Structure {
     host.append(tree, card);
     this.matrix = new MatrixView(matrix, data, branches, { light: (ends, way) => this.light(ends, way), choose: (body, dof) => act.choose(body, dof), values: () => act.values() });
     this.figures.replaceChildren(...matrixFigures(data, "H"));
+    // A page may show several robots; the first one's parts can be linked to.
+    const parts = { "tree-rows": this.tree.list, sets: this.sets, matrix: this.matrix.canvas, cell: this.matrix.cell };
+    for (const [id, part] of Object.entries(parts)) if (!$(id)) part.id = id;
     this.showSets(null);
   }
 

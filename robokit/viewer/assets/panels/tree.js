@@ -9,7 +9,7 @@ class TreeView {
     this.closed = new Set();
     this.selected = null;
     const { children, depth } = branches, { parent } = data.bodies;
-    this.list = element("div", { id: "tree-rows", role: "tree", "aria-label": "Bodies" });
+    this.list = element("div", { class: "tree-rows", role: "tree", "aria-label": "Bodies" });
     this.rows = data.bodies.name.map((name, i) => {
       const joint = branches.joints.get(i);
       const dofs = joint ? (joint.v[1] - joint.v[0] > 1 ? `${joint.kind}, ${joint.v[1] - joint.v[0]} dof` : joint.kind) : data.robot.base === "fixed" ? "fixed root" : "";
