@@ -57,6 +57,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "run_warnings",
             "default_step",
             "trajectory_file",
+            "contact_record",
             "acceleration",
         ),
         ("ground", "saved_robot", "contact_shapes", "contact_patches"),
