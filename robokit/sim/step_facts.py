@@ -154,7 +154,7 @@ def step_facts(
     settled = iterates(program, dt, q, v, tau, carried, given)
     columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
-    parts[0], parts[-1] = parts[0].reshape(-1, L, 3), parts[-1][:, 0]
+    parts[0], parts[-1] = parts[0].reshape(len(columns), L, 3), parts[-1][:, 0]
     return StepFacts(*parts)
 
 
