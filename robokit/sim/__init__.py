@@ -16,6 +16,7 @@ run_warnings    warnings about a run's result
 default_step    the time step where none is given
 energy_growth   when a simulation has made energy out of nothing
 trajectory      Trajectory: what happened, with energies, momenta and contact forces
+contact_record  Contacts by point and StepForces by link
 trajectory_file the file of a trajectory: sizes are checked, nothing in it runs
 saved_robot     the robot of a saved trajectory: what is stored of it, and the same robot again
 closing         configurations and velocities that close the loops
@@ -26,6 +27,7 @@ collide/        which bodies can touch each other, and their shapes as boxes and
 replay          the steps of a run between its records
 step_facts      what happens in single steps: contacts, stops, limits of actuators
 events          Event: contacts, impacts, sliding, limits, rest, with time and size
+answers         the questions that everyone has after a run, answered from its events
 sensors         what sensors would have measured: IMU, contact wrench, joint force
 contact_points  contact points from collision shapes
 contact_shapes  points that lie or move on a shape: corners, balls, the lowest of several corners, rims

@@ -21,7 +21,7 @@ class Cameras {
     if (motion.count > 1 && data.robot.mass > 0) {
       $("cameras").append(toggle("Follow", false, (on) => this.follow(on), { title: "The camera goes with the centre of mass" }));
     }
-    document.addEventListener("keydown", (event) => { if (event.key === "f" && !event.ctrlKey && !event.metaKey) stage.frameMotion(); });
+    page.shortcuts.add("f", "The whole motion in view", () => stage.frameMotion());
   }
 
   follow(on) {
@@ -29,6 +29,11 @@ class Cameras {
   }
 
   centreAt(frame) { return yUp(this.page.motion.vector(this.page.motion.com, frame)); }
+
+  // The camera stays, and will follow from here.
+  rest(frame) {
+    if (this.centre !== null) this.centre = this.centreAt(frame);
+  }
 
   // The camera goes along, if it follows.
   move(frame) {
