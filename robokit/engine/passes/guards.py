@@ -112,7 +112,10 @@ def guarded(program: Program) -> dict[str, int]:
 
 
 def blocks(
-    program: Program, order: list[int] | None = None, reads: Sequence[set[int]] = ()
+    program: Program,
+    order: list[int] | None = None,
+    reads: Sequence[set[int]] = (),
+    path: dict[int, Path] | None = None,
 ) -> tuple[list[int], dict[int, Path]]:
     """An order of evaluation in which guarded blocks are in one piece, and the path of each node.
 
@@ -122,9 +125,10 @@ def blocks(
         program: the graph.
         order: some of its nodes; None for all.
         reads: what the body of each shared text reads from the program around it.
+        path: as of :func:`paths`, where it is known.
     """
     order = program.order if order is None else order
-    path = paths(program)
+    path = paths(program) if path is None else path
     if not path:
         return order, {}
     nodes = program.nodes

@@ -86,10 +86,11 @@ def regions(program: Program, size: int) -> Regions:
         slot |= {p: arguments[k] + j for j, p in enumerate(block.parameters)}
     line, insides = program.lines()
     own = [line, *insides]
-    borrowed = _borrowed(program, own, body)
+    path = paths(program)
+    borrowed = _borrowed(program, own, body, path)
     orders, inside = [], dict[int, Path]()
     for order in own:
-        line, within = blocks(program, order, borrowed)
+        line, within = blocks(program, order, borrowed, path)
         orders.append(line)
         inside |= within
     kept: set[int] = set()
@@ -102,9 +103,11 @@ def regions(program: Program, size: int) -> Regions:
     return Regions(inputs, tables, outputs, constants, arguments, results, lines, memory.size)
 
 
-def _borrowed(program: Program, orders: list[list[int]], body: dict[int, int]) -> list[set[int]]:
+def _borrowed(
+    program: Program, orders: list[list[int]], body: dict[int, int], inside: dict[int, Path]
+) -> list[set[int]]:
     """What each body reads from the program around it, conditions included."""
-    nodes, inside = program.nodes, paths(program)
+    nodes = program.nodes
     found = []
     for k, line in enumerate(orders[1:]):
         read = {r for r in program.blocks[k].results if type(r) is int}
