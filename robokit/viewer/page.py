@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from robokit.arguments import path_argument
 from robokit.errors import WrongType
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.live_data import live_data
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import pose_payload, trajectory_payload
 from robokit.viewer.payload_keys import Payload
@@ -101,6 +102,7 @@ def write_page(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    live: bool = False,
 ) -> Path:
     """Write the page of a motion or of a single pose.
 
@@ -111,17 +113,20 @@ def write_page(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
+        live: put the step of the motion into the page as WebAssembly, so that it can go on from any frame,
+            pulled and pushed by hand. Compiling it takes some seconds the first time, for each robot.
 
     Returns:
         The path of the file.
 
     Raises:
         MissingDependency: meshcat is not installed.
+        RobokitError: ``live``, of a motion that was loaded from a file or whose step is too long.
     """
     path = path_argument("path", path)
     if not path.suffix:
         path = path.with_suffix(".html")
-    path.write_text(page_html(source, q, max_triangles, max_fps), encoding="utf-8")
+    path.write_text(page_html(source, q, max_triangles, max_fps, live), encoding="utf-8")
     return path
 
 
@@ -144,6 +149,7 @@ def page_html(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    live: bool = False,
 ) -> str:
     """The text of the page, as :func:`write_page` writes it.
 
@@ -153,6 +159,7 @@ def page_html(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most.
+        live: put the step of the motion into the page.
 
     Returns:
         A whole HTML document.
@@ -161,7 +168,8 @@ def page_html(
         MissingDependency: meshcat is not installed.
     """
     if isinstance(source, Trajectory):
-        return render(trajectory_payload(source, max_triangles, max_fps))
+        payload = trajectory_payload(source, max_triangles, max_fps)
+        return render(replace(payload, live=live_data(source, ASSETS / WORKER)) if live else payload)
     if isinstance(source, Robot):
         return render(pose_payload(source, q, max_triangles))
     raise WrongType("source", source, "a Trajectory or a Robot")

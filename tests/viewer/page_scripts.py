@@ -37,6 +37,7 @@ NAMES = {
     "finding": keys.FindingData,
     "inertia": keys.InertiaData,
     "live": keys.LiveData,
+    "module": keys.ModuleData,
     "slot": keys.SlotData,
 }
 """What a name of the scripts stands for, as a variable or, ``data`` and ``userData``, as a property."""

@@ -24,7 +24,7 @@ def shared(
 ) -> list[Any]:
     """As :func:`robokit.spatial.scalars.shared`: a call, where the graph shares texts."""
     graph = next(x.graph for x in arguments if type(x) is Scalar)
-    if graph.shared is None:
+    if graph.shared is None or graph.within:
         return list(text(*arguments))
     given = [
         where(needed, x, 0.0, GUARD) if type(x) is Scalar else x
@@ -37,7 +37,9 @@ def shared(
         number = len(graph.blocks)
         parameters = [graph.add((PARAMETER, number, k)) for k, x in enumerate(given) if type(x) is Scalar]
         rest = iter(parameters)
+        graph.within = True
         values = text(*(Scalar(graph, next(rest)) if type(x) is Scalar else x for x in given))
+        graph.within = False
         block = Block(parameters, [graph.plain(x.ref) if type(x) is Scalar else float(x) for x in values])
         graph.shared[pattern] = block
         graph.blocks.append(block)

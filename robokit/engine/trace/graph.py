@@ -46,14 +46,16 @@ class Graph:
             of their constants, at a few more operations.
         blocks: shared texts in the order of recording.
         shared: the same by key; None where all texts are written out.
+        within: whether a shared text is being recorded: what it shares in turn is written out.
     """
 
-    __slots__ = ("blocks", "budget", "index", "marks", "nodes", "shared", "signed")
+    __slots__ = ("blocks", "budget", "index", "marks", "nodes", "shared", "signed", "within")
 
     def __init__(self, budget: int = 400_000, signed: bool = False, shares: bool = False) -> None:
         self.signed = signed
         self.shared: dict[Hashable, Block] | None = {} if shares else None
         self.blocks: list[Block] = []
+        self.within = False
         # Node 0 is a placeholder: it could not carry a sign.
         self.nodes: list[Node] = [(CONST, math.nan)]
         self.index: dict[Node, int] = {}

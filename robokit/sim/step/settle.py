@@ -40,7 +40,7 @@ from robokit.sim.step.near_ground import act, bend, choose, linear, near_ground
 from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.pair_impulses import Kicked, Meeting, Met
 from robokit.sim.step.problem import Problem
-from robokit.sim.step.shared_sweeps import shared_forces, shared_solve
+from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_solve
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, guard, maximum, sharing, sqrt
 
@@ -137,6 +137,8 @@ class Sweeps:
         self.outside = p.given.outside(tree, X, tau)
         self.loops = None if p.loops is None else LoopKick(p.loops, tree, X)
         self.pairs = None if p.pairs is None else Meeting(p.pairs, tree, X, self.V_before, dt, carried)
+        for body in self.contacts if self.alike and sharing(dt) else ():
+            share_rules(body)
 
     def sweep(
         self, rule: str, y: Rows, V: Sequence[Motion], w: Rows, W: Sequence[Motion], last: bool = False

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from robokit.sim.step.acting import Acting
+from robokit.sim.step.body_points import Velocities
 from robokit.sim.step.contact import BodyContact
 from robokit.sim.step.implicit_sweep import ImplicitSweep
 from robokit.sim.step.moving_axes import Rows, flat, momenta_after
@@ -72,14 +73,43 @@ def shared_forces(sweeps: Sweeps, V: Sequence[Motion]) -> list[Acting]:
             sums = [done.pressed, done.pulled, done.outside, done.work, done.depth]
             return [*done.impulse, *flat(done.forces), *sums]
 
-        arguments = [*V[body.i], *flat(choices)]
-        found = iter(shared((sweeps, body.i), text, arguments, [body.near] * len(arguments)))
+        given = flat(choices)
+        matter = [*[True] * 6, *[body.near] * len(given)]
+        found = iter(shared((sweeps, body.i), text, [*V[body.i], *given], matter))
         done = Acting(body)
         done.impulse = Force(Vector3(*islice(found, 3)), Vector3(*islice(found, 3)))
         done.forces = [(next(found), next(found), next(found)) for _ in body.p]
         done.pressed, done.pulled, done.outside, done.work, done.depth = found
         out.append(done)
     return out
+
+
+def share_rules(body: BodyContact) -> None:
+    """Let the rules of a body share what all of them do: the points' velocities, and how they slide."""
+    velocities, slide = body.velocities, body._slide
+    points = len(body.p)
+
+    def shared_velocities(V: Motion) -> list[Velocities]:
+        def text(*given: Scalar) -> list[Scalar]:
+            return [x for at in velocities(_motions(1, iter(given))[0]) for x in (at.vn, *at.x)]
+
+        found = iter(shared((body, "velocities"), text, [*V], [True] * 6))
+        return [Velocities(next(found), (next(found), next(found))) for _ in range(points)]
+
+    def shared_slide(speeds: Sequence[Velocities]) -> None:
+        def text(*given: Scalar) -> list[Scalar]:
+            rest = iter(given)
+            before = body.c, body.N
+            body.c, body.N = list(islice(rest, points)), list(islice(rest, points))
+            slide([Velocities(next(rest), (next(rest), next(rest))) for _ in range(points)])
+            found = body.c
+            body.c, body.N = before
+            return found
+
+        given = [*body.c, *body.N, *(x for at in speeds for x in (at.vn, *at.x))]
+        body.c = shared((body, "slide"), text, given, [True] * len(given))
+
+    body.velocities, body._slide = shared_velocities, shared_slide  # type: ignore[method-assign]
 
 
 def _choice(body: BodyContact) -> list[list[Scalar]]:

@@ -27,7 +27,7 @@ from robokit.viewer.payload_keys.of_events import (
     TouchedData,
 )
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
-from robokit.viewer.payload_keys.of_live import LiveData, SlotData
+from robokit.viewer.payload_keys.of_live import LiveData, ModuleData, SlotData
 from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
@@ -51,6 +51,7 @@ __all__ = [
     "JointData",
     "LinkData",
     "LiveData",
+    "ModuleData",
     "NodeData",
     "Packed",
     "PackedBits",
