@@ -135,10 +135,8 @@ class Maker:
         Raises:
             TraceTooLarge: the text or its code is longer than the budgets.
         """
-        shape = self._signature
-        checks = shape.quaternions, shape.feedback, shape.finite, shape.bounds
         if target is not None and target.shares:
-            return Planned(self._symbol, fused(self._record(shares=True)), None, *checks)
+            return self._described(fused(self._record(shares=True)), None)
         if self._plan is None:
             program = self.program()
             shared = stepped(program, PIECE)
@@ -150,7 +148,13 @@ class Maker:
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             self._plan = (program, shared) if shared else (fused(program), None)
-        return Planned(self._symbol, *self._plan, *checks)
+        return self._described(*self._plan)
+
+    def _described(self, program: Program, shared: Stepped | None) -> Planned:
+        shape = self._signature
+        return Planned(
+            self._symbol, program, shared, shape.quaternions, shape.feedback, shape.finite, shape.bounds
+        )
 
     def counts(self) -> dict[str, int]:
         """Operations by name."""

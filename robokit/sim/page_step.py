@@ -3,8 +3,8 @@
     step    the next state, ledger and carried numbers, and the force of the ground at each contact point
     look    what a state looks like: poses, energies, momentum, and what the first step is handed
 
-Gravity and a wrench on every body are inputs of both; actuators, controllers and pushes of the run are left out.
-Everything else is as in :func:`robokit.simulate`: the same text.
+Gravity and a wrench on every body are inputs of both; actuators, controllers and pushes of the run are left
+out. Everything else is as in :func:`robokit.simulate`: the same text.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class PageStep:
     Attributes:
         program: the step without actuators, pushes and accuracy, with a wrench on every body.
         step: (q, v, tau, ledger, gravity, carried, parameters, held) -> (q_next, v_next, ledger_next,
-            carried_next, forces): tau is not read; held (6 N) are wrenches in body coordinates [N m; N]; forces
-            (K, 3) of the ground at each contact point, world axes [N].
-        look: (q, v, gravity, carried, parameters, held) -> (places, figures, kept, points): for each body 1..N
-            the rows of the rotation from world to body axes, then its origin in the world (N, 12); centre of
-            mass, kinetic and potential energy, centroidal momentum (11); momentum and energy that the first
-            step is handed (7); contact points in the world (K, 3).
+            carried_next, forces): tau is not read; held (6 N) are wrenches in body coordinates [N m; N];
+            forces (K, 3) of the ground at each contact point, world axes [N].
+        look: (q, v, tau, gravity, carried, parameters, held) -> (places, figures, kept, points): for each
+            body 1..N the rows of the rotation from world to body axes, then its origin in the world (N, 12);
+            centre of mass, kinetic and potential energy, centroidal momentum (11); momentum and energy that
+            the first step is handed (7); contact points in the world (K, 3).
         bodies: body of each contact point, (K,).
     """
 
@@ -79,7 +79,11 @@ def page_step(program: Program) -> PageStep:
     """The kernels of a run's program."""
     ground = program.ground and replace(program.ground, accuracy=None)
     bare = replace(
-        program, ground=ground, dtype="float64", given=GivenLayout(bodies=program.robot.nbodies), given_numbers=()
+        program,
+        ground=ground,
+        dtype="float64",
+        given=GivenLayout(bodies=program.robot.nbodies),
+        given_numbers=(),
     )
     bodies = [i for i in bare.touching for _ in bare.by_body[i]]
     robot, points = bare.robot, max(1, len(bodies))

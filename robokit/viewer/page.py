@@ -70,7 +70,7 @@ SCRIPTS = (
 )
 """The page's own scripts, in the order in which they build on one another."""
 
-WORKER = "live/worker.js"
+WORKER = ("live/physics.js", "live/worker.js")
 """Runs beside the page, in pages that ask for physics; its text goes into the page's data."""
 
 STYLES = (
@@ -169,7 +169,7 @@ def page_html(
     """
     if isinstance(source, Trajectory):
         payload = trajectory_payload(source, max_triangles, max_fps)
-        return render(replace(payload, live=live_data(source, ASSETS / WORKER)) if live else payload)
+        return render(replace(payload, live=live_data(source, _joined(WORKER))) if live else payload)
     if isinstance(source, Robot):
         return render(pose_payload(source, q, max_triangles))
     raise WrongType("source", source, "a Trajectory or a Robot")

@@ -12,7 +12,7 @@ from viewer_cases import pendulum
 from robokit.viewer import write_check_page, write_page
 from robokit.viewer.page import ASSETS, SCRIPTS, STYLES, WORKER
 
-TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in (*SCRIPTS, WORKER)}
+TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in (*SCRIPTS, *WORKER)}
 
 
 def read(*texts):
@@ -24,7 +24,7 @@ def read(*texts):
 
 def test_all_scripts_are_on_the_page():
     own = {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.js")}
-    assert {name for name in own if not name.startswith("vendor/")} == {*SCRIPTS, WORKER}
+    assert {name for name in own if not name.startswith("vendor/")} == {*SCRIPTS, *WORKER}
 
 
 def test_all_style_sheets_are_on_the_page():

@@ -2,12 +2,14 @@
 
     void step()
 
-reads the inputs and writes the outputs (passes/regions.py gives the places). Nothing is checked. Every distance
-from the memory's begin is written so that LLVM makes it part of the load or store. Constants are loads, too,
-once a chunk: as part of the code each would take nine bytes at each use.
+reads the inputs and writes the outputs (passes/regions.py gives the places). Nothing is checked. Every
+distance from the memory's begin is written so that LLVM makes it part of the load or store. Constants are
+loads, too, once a chunk: as part of the code each would take nine bytes at each use.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.straight_line import ChunkWriter
@@ -71,11 +73,11 @@ class RegionWriter(ChunkWriter):
         calls = "".join(f"  call void @{self.name}_{k}(ptr %ws)\n" for k in range(len(chunks)))
         return [*chunks, f"define internal void @{self.name}(ptr %ws) #0 {{\n{calls}  ret void\n}}\n"]
 
-    def _wrapped(self, index: int, pointers: list[int], lines: list[str]) -> str:
+    def _wrapped(self, index: int, pointers: Sequence[int], lines: Sequence[str]) -> str:
         plan = self.regions
         starts = [*plan.inputs, *plan.tables, *plan.outputs]
         entry = ["entry:", *(self._at(f"%p{k}", starts[k]) for k in pointers)]
-        body = "\n  ".join(entry + lines)
+        body = "\n  ".join([*entry, *lines])
         return f"define internal void @{self.name}_{index}(ptr noalias %ws) #0 {{\n  {body}\n  ret void\n}}\n"
 
     def _at(self, name: str, place: int) -> str:

@@ -101,9 +101,7 @@ def opened(program: Program) -> Program:
         replace(block, results=[same.get(r, r) if type(r) is int else r for r in block.results])
         for block in program.blocks
     ]
-    return replace(
-        program, nodes=nodes, order=order, counts=counted(nodes[n] for n in order), blocks=blocks
-    )
+    return replace(program, nodes=nodes, order=order, counts=counted(nodes[n] for n in order), blocks=blocks)
 
 
 def guarded(program: Program) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Plans a program with shared texts: its own line and that of each body, and one memory for all.
 
-Places in memory are given to inputs, outputs, constants, then to each block's arguments and results, then to what
-must outlive a chunk. What a body reads from the program around it stays there until the last call.
+Places in memory are given to inputs, outputs, constants, then to each block's arguments and results, then to
+what must outlive a chunk. What a body reads from the program around it stays there until the last call.
 """
 
 from __future__ import annotations

@@ -73,7 +73,10 @@ class WebAssembly(Target):
         ins = [*program.inputs, *program.tables]
         outs = [(name, math.prod(shape)) for name, shape in program.outputs]
         layout = {
-            "inputs": [(n, BASE + 8 * at, size) for (n, size), at in zip(ins, [*plan.inputs, *plan.tables], strict=True)],
+            "inputs": [
+                (n, BASE + 8 * at, size)
+                for (n, size), at in zip(ins, [*plan.inputs, *plan.tables], strict=True)
+            ],
             "outputs": [(n, BASE + 8 * at, size) for (n, size), at in zip(outs, plan.outputs, strict=True)],
             "bytes": BASE + 8 * (plan.size + 2),
             "constants": [(BASE + 8 * at, value) for value, at in plan.constants.items()],
@@ -211,7 +214,7 @@ def _sections(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _imports(part: bytes) -> list[tuple[str, int]]:
-    """(name, kind) of what an object file wants from outside: 0 a function, 1 a table, 2 memory, 3 a variable."""
+    """(name, kind) of what an object file wants: 0 a function, 1 a table, 2 memory, 3 a variable."""
     reader, found = _Reader(part), []
     for _ in range(reader.number()):
         reader.name()

@@ -212,8 +212,8 @@ FLOOR = _operation(
 LOOKUP = _operation(
     "lookup", "%s[%s]", lookup, "%s[%s]", slopes=(None, lambda d, y, t, a: 0.0 * d), count="lookup"
 )
-# A shared text is taken (trace/blocks.py): (CALL, block, arguments...) and (RESULT, call, position), where block
-# and position are constants. What they mean does not follow from their operands alone.
+# A shared text is taken (trace/blocks.py): (CALL, block, arguments...) and (RESULT, call, position), where
+# block and position are constants. What they mean does not follow from their operands alone.
 CALL = _operation("call", "%s()", lambda *_: math.nan)
 RESULT = _operation("result", "%s[%s]", lambda *_: math.nan)
 # Comparisons are ordered: false where a number is NaN.

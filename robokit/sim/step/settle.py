@@ -172,15 +172,16 @@ class Sweeps:
                 T[i] = T[i] + f
         b, rest = self.state.linearise(y, last=last, converge=rule == "converge")
         slopes, given = self.drive.linearise(y)
-        b, forces = _sum(b, slopes), _sum(_sum(rest, given), self.spin)
+        b = _sum(b, slopes)
         if alike:
-            return shared_solve(self, w, W, b, forces)
+            return shared_solve(self, w, W, b, _sum(_sum(rest, given), self.spin))
         sweep = ImplicitSweep(tree, self.X, K, b, dt)
+        forces = _sum(_sum(rest, given), self.spin)
         return sweep.solve(T, forces) if self.loops is None else self.loops.solve(sweep, T, forces, self.v)
 
     @property
     def alike(self) -> bool:
-        """Whether all sweeps do the same from the choice of their points on: on one plane, nothing else met."""
+        """Whether all sweeps do the same once their points are chosen: on one plane, nothing else met."""
         ground = self.p.ground
         return self.pairs is None and self.loops is None and not (ground is not None and ground.surfaces)
 

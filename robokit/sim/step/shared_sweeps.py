@@ -1,8 +1,8 @@
 """What all sweeps of a step have in common, written once where code is dear (``scalars.shared``).
 
-The rule that chooses which points are on differs from sweep to sweep. All that follows from the choice does not:
-the linearised contacts, the momenta, the solve, and the forces of the points. The numbers are those of the
-plain text.
+The rule that chooses which points are on differs from sweep to sweep. All that follows from the choice does
+not: the linearised contacts, the momenta, the solve, and the forces of the points. The numbers are those of
+the plain text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from robokit.sim.step.acting import Acting
 from robokit.sim.step.body_points import Velocities
@@ -21,12 +21,20 @@ from robokit.sim.step.near_ground import act, linear
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, shared
 
-if TYPE_CHECKING:
-    from robokit.sim.step.settle import Sweeps
+
+class Kick(Protocol):
+    """What of a kick (settle.py) its sweeps share; see there."""
+
+    p: Any
+    X: Any
+    P: Any
+    dt: Scalar
+    contacts: list[BodyContact]
+    outside: Any
 
 
 def shared_solve(
-    sweeps: Sweeps, w: Rows, W: Sequence[Motion], b: Rows, forces: Rows
+    sweeps: Kick, w: Rows, W: Sequence[Motion], b: Rows, forces: Rows
 ) -> tuple[Rows, list[Motion]]:
     """One solve with what the bodies' points have chosen: the iterate by joint and by body.
 
@@ -59,7 +67,7 @@ def shared_solve(
     return _like(w, found), _motions(len(W), found)
 
 
-def shared_forces(sweeps: Sweeps, V: Sequence[Motion]) -> list[Acting]:
+def shared_forces(sweeps: Kick, V: Sequence[Motion]) -> list[Acting]:
     """What acts on each touching body at the velocities V."""
     out = []
     for body in sweeps.contacts:
@@ -133,6 +141,4 @@ def _like(rows: Rows, values: Iterator[Scalar]) -> Rows:
 
 
 def _motions(count: int, values: Iterator[Scalar]) -> list[Motion]:
-    return [
-        Motion(Vector3(*islice(values, 3)), Vector3(*islice(values, 3))) for _ in range(count)
-    ]
+    return [Motion(Vector3(*islice(values, 3)), Vector3(*islice(values, 3))) for _ in range(count)]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import base64
 import gzip
 import math
-from pathlib import Path
 
 import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
 from robokit.errors import RobokitError
-from robokit.sim.step.momentum_projection import hangs_on_nothing
 from robokit.sim.page_step import page_step
 from robokit.sim.step import ledger
+from robokit.sim.step.momentum_projection import hangs_on_nothing
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.packing import base64_text
@@ -27,7 +26,7 @@ DAMPING = 0.3
 """Of the robot on that spring, over what keeps it from swinging."""
 
 
-def live_data(trajectory: Trajectory, worker: Path) -> LiveData:
+def live_data(trajectory: Trajectory, worker: str) -> LiveData:
     """What a page needs to go on with a run.
 
     Args:
@@ -46,14 +45,14 @@ def live_data(trajectory: Trajectory, worker: Path) -> LiveData:
     return live_of(program, trajectory.q[0], trajectory.v[0], trajectory.summary["dt"], worker)
 
 
-def live_of(program: Program, q: np.ndarray, v: np.ndarray, dt: float, worker: Path) -> LiveData:
+def live_of(program: Program, q: np.ndarray, v: np.ndarray, dt: float, worker: str) -> LiveData:
     """The same for a step, its start and the time step [s]."""
     steps = page_step(program)
     robot = steps.program.robot
     mass = float(robot.total_mass)
     stiffness = mass * abs(GRAVITY[2]) / STRETCH
     return LiveData(
-        worker=worker.read_text(encoding="utf-8"),
+        worker="'use strict';\n" + worker,
         step=module_data(steps.step),
         look=module_data(steps.look),
         q=base64_text(q.astype("<f8")),
