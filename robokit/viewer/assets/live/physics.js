@@ -36,6 +36,7 @@ class Physics {
     physics.at = Object.fromEntries(live.ledger.map((name, k) => [name, k]));
     physics.gravity = [...live.gravity];
     physics.dt = live.dt;
+    physics.started = false;
     return physics;
   }
 
@@ -54,6 +55,7 @@ class Physics {
     step.held.fill(0);
     if (this.friction !== undefined) this.setFriction(this.friction);
     Object.assign(this, { t, steps: 0, hand: null, push: null, shifted: 0, fell: [0, 0, 0], held: 0, peak: 0, sent: t });
+    this.started = true;
     this.see();
     this.hold();
     this.first = this.look.figures.slice(5);
@@ -173,9 +175,10 @@ class Physics {
 
   // The energy of the place changes: that is work of whoever changes it.
   setGravity(gravity) {
+    this.gravity = [...gravity];
+    if (!this.started) return;
     this.see();
     const before = this.look.figures[4];
-    this.gravity = [...gravity];
     this.step.gravity.set(gravity);
     this.see();
     this.hold();

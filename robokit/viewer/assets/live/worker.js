@@ -60,7 +60,7 @@ const BATCH = 12; // [ms] of steps between two looks at what the page says
 // ---- time ----------------------------------------------------------------------------------------------
 
 let physics = null;
-let running = false, speed = 1;
+let running = false, speed = 1, number = 0;
 let last = 0, owed = 0, posted = 0; // real time of the last tick [ms], simulated time that is due [s], of the last frame
 const pace = []; // [real time [ms], steps, simulated time] of the last second
 
@@ -72,7 +72,7 @@ function send() {
   while (pace.length > 2 && now - pace[0][0] > 1000) pace.shift();
   const [then, steps, t] = pace[0], seconds = (now - then) / 1000;
   const rates = seconds > 0 ? { stepsPerSecond: (physics.steps - steps) / seconds, rate: (physics.t - t) / seconds } : { stepsPerSecond: 0, rate: 0 };
-  say("frame", { ...physics.frame(), ...rates, running });
+  say("frame", { ...physics.frame(), ...rates, running, run: number });
   posted = now;
 }
 
@@ -94,7 +94,7 @@ function advance(due, until) {
   physics.t = t;
   running = false;
   send();
-  say("stopped", { t, reason: "The state is no longer finite: the step is too long for what acts. Take a shorter one." });
+  say("stopped", { t, run: number, reason: "The state is no longer finite: the step is too long for what acts. Take a shorter one." });
   return false;
 }
 
@@ -128,8 +128,9 @@ const hear = {
       say("problem", { message: `This browser cannot run the physics: ${error.message}` });
     }
   },
-  start({ t = 0, q = null, v = null }) {
+  start({ t = 0, q = null, v = null, run = 0 }) {
     physics.start(t, q, v);
+    number = run;
     pace.length = 0;
     owed = 0;
     last = performance.now();
@@ -162,7 +163,7 @@ const hear = {
     if (gravity !== undefined) physics.setGravity(gravity);
     if (friction !== undefined) physics.setFriction(friction);
     if (dt !== undefined) physics.setStep(dt);
-    if (!running) send();
+    if (!running && physics.started) send();
   },
   trace({ steps, every = 1 }) {
     const rows = { t: [], q: [], v: [], energy: [] };
@@ -187,6 +188,6 @@ onmessage = async ({ data: message }) => {
   if (message.kind === "load") loaded = hear.load(message);
   else {
     await loaded; // what comes before the physics is there waits for it, in order
-    if (physics && hear[message.kind]) hear[message.kind](message);
+    if (physics && (physics.started || ["start", "set"].includes(message.kind))) hear[message.kind]?.(message);
   }
 };
