@@ -82,7 +82,8 @@ def trajectory_of(
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
         kinetic, potential = energies(robot, q, v) if energy is None else energy
         momentum = momenta(robot, q, v)
-        dissipated = sum(entries[:, ledger.AT[k]] for k in ledger.DISSIPATED)
+        losses = {k: entries[:, ledger.AT[k]] for k in ledger.DISSIPATED}
+        dissipated = sum(losses.values())
         force = np.zeros((len(t), 3))
         force[1:] = np.diff(entries[:, ledger.IMPULSE], axis=0)[:, 3:] / np.diff(t)[:, None]
         found = Trajectory(
@@ -90,6 +91,7 @@ def trajectory_of(
             momentum, force, robot, ground=program.ground, program=program, carried=np.array(records.carried),
             given=[np.array(x) for x in zip(*records.given, strict=True)],
             actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
+            losses=losses,
         )  # fmt: skip
         found.summary = _summary(program, dt, records.steps[-1], found, entries)
     return found

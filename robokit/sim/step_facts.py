@@ -20,6 +20,7 @@ from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
 from robokit.sim.step.step_kernel import Program
+from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, maximum, where
 
 SLIDING = 1e-3
@@ -43,6 +44,9 @@ class StepFacts:
         drive: force of each actuator that has a limit, (S, D) [N m | N].
         limited: 1.0 where it is at that limit, (S, D).
         met: impulse of other bodies on each body that can meet one, (S, M) [N s].
+        force: of the ground on each link that can touch it, world axes, (S, L, 3) [N]: the impulse of the
+            step over the step.
+        v: velocities before the step, (S, nv) [rad/s | m/s].
         moving: speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s].
     """
 
@@ -55,6 +59,8 @@ class StepFacts:
     drive: np.ndarray
     limited: np.ndarray
     met: np.ndarray
+    force: np.ndarray
+    v: np.ndarray
     moving: np.ndarray
 
     @staticmethod
@@ -121,7 +127,7 @@ def step_facts(
     robot, subjects = program.robot, Subjects.of(program)
     parameters = [float(x) for x in program.parameters(dt)]
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
-    widths = [L, L, L, L, J, J, D, D, M, 1]
+    widths = [L, L, L, L, J, J, D, D, M, 3 * L, 1]
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
@@ -135,6 +141,7 @@ def step_facts(
         for _, i in subjects.meeting:
             f = None if done.met is None else done.met.impulse.get(i)
             out.append(0.0 if f is None else f.lin.dot(f.lin) ** 0.5)
+        out += _forces(program, subjects, p, done)
         mass = sum((p.tree.I[i].m for i in p.tree.outward()), 0.0)
         energy = sum((done.V_before[i].dot(p.tree.I[i] @ done.V_before[i]) for i in p.tree.outward()), 0.0)
         out.append((maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0)
@@ -142,9 +149,8 @@ def step_facts(
 
     settled = iterates(program, dt, q, v, tau, carried, given)
     columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
-    parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
-    parts[-1] = parts[-1][:, 0]
-    return StepFacts(*parts)
+    *parts, force, moving = np.split(columns, np.cumsum(widths)[:-1], axis=1)
+    return StepFacts(*parts, force.reshape(len(q), L, 3), v, moving[:, 0])
 
 
 def happening(
@@ -182,6 +188,33 @@ def _of_links(program: Program, subjects: Subjects, done: Settled) -> list[Any]:
             moved[k] = maximum(moved[k], where(slides, speed, 0.0))
             closing[k] = maximum(closing[k], where(N > 0.0, approach, 0.0))
     return [*normal, *sliding, *moved, *closing]
+
+
+def _forces(program: Program, subjects: Subjects, p: Problem, done: Settled) -> list[Any]:
+    """Force of the ground on each link, world axes: x, y, z of the first, then of the next."""
+    points = program.points
+    if points is None:
+        return []
+    place = {name: k for k, name in enumerate(subjects.links)}
+    links = iter([place[points.link[k]] for k in points.order(program.robot.nbodies)])
+    total = [Vector3.zero() for _ in place]
+    turned = _rotations(p, done)
+    for acting in done.contacts:
+        E = turned[acting.body.i]
+        for f in acting.point_forces():
+            k = next(links)
+            total[k] = total[k] + (f if E is None else E.transpose_apply(f))
+    return [x for f in total for x in f]
+
+
+def _rotations(p: Problem, done: Settled) -> list[Any]:
+    """From world axes to those of each body in the step's pose; None for the world itself."""
+    E: list[Any] = [None]
+    for i in p.tree.outward():
+        X, above = done.X[i], E[p.tree.parent[i]]
+        assert X is not None
+        E.append(X.E if above is None else X.E @ above)
+    return E
 
 
 def _of_points(acting: Acting, done: Settled) -> list[tuple[Any, Any, Any, Any]]:

@@ -94,6 +94,8 @@ class Trajectory:
         actuator_force: (T, nv) forces of the actuators [N m | N], ``tau`` of the same joints included: the
             mean over the time since the state recorded before; 0 at the start. None without actuators.
         summary: figures of the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
+        losses: what took energy so far, (T,) each [J]: "contact", "friction" (and damping of the joints),
+            "stops" (joint limits), "collision"; their sum is ``energy.dissipated``. Empty if loaded.
     """
 
     t: np.ndarray
@@ -112,6 +114,7 @@ class Trajectory:
     actuator_force: np.ndarray | None = None
     marks: Sequence[int] = field(default=(), repr=False)
     inputs: StepInputs | None = field(default=None, repr=False)
+    losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")

@@ -14,6 +14,7 @@ from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.force_data import StepForces, link_forces
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
@@ -53,9 +54,11 @@ def trajectory_payload(
     chosen = frame_indices(trajectory.t, max_fps)
     poses = body_poses(robot, trajectory.q[chosen])
     frames = motion_frames(trajectory, robot, chosen, poses)
+    forces = StepForces(trajectory, chosen)
     return replace(
         _robot_payload(robot, poses, frames, max_triangles, trajectory.ground),
-        curves=curves(trajectory),
+        curves=curves(trajectory, forces),
+        link_forces=link_forces(forces),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
     )
@@ -169,8 +172,10 @@ def _joints(robot: Robot) -> list[JointData]:
             v=(joint.v_slice.start, joint.v_slice.stop),
             axis=joint.axis.tolist(),
             pitch=float(joint.pitch),
-            lower=float(joint.lower) if math.isfinite(joint.lower) else None,
-            upper=float(joint.upper) if math.isfinite(joint.upper) else None,
+            lower=_finite(joint.lower),
+            upper=_finite(joint.upper),
+            velocity=_finite(joint.velocity),
+            effort=_finite(joint.effort),
             follows=_follows(robot, joint),
             mimic=None if joint.mimic is None else joint.mimic.joint,
             parent_link=joint.parent_link,
@@ -179,6 +184,10 @@ def _joints(robot: Robot) -> list[JointData]:
         )
         for joint in robot.body_joints
     ]
+
+
+def _finite(limit: float) -> float | None:
+    return float(limit) if math.isfinite(limit) else None
 
 
 def _follows(robot: Robot, joint: Joint) -> tuple[int, float] | None:

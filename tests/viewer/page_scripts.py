@@ -28,6 +28,8 @@ NAMES = {
     "frames": keys.FramesData,
     "curve": keys.CurveData,
     "series": keys.SeriesData,
+    "linkForce": keys.LinkForceData,
+    "peak": keys.PeaksData,
     "stopped": keys.StoppedData,
     "finding": keys.FindingData,
     "inertia": keys.InertiaData,

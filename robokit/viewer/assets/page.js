@@ -46,7 +46,7 @@ selection.onHover((body) => {
   joints.light(new Set(body === null ? [] : [body]));
   stage.light(new Set(body === null ? [] : structure.under[body]));
 });
-selection.onSelect(({ body }) => { if (curves) curves.choose(body); });
+selection.onSelect(({ body, link }) => { if (curves) curves.choose(body, link); });
 
 // ---- drawing one instant ----------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ function drawTime(time) {
   stage.pose(motion.at(frame));
   page.cameras.move(frame);
   overlays.update(frame);
-  for (const plot of curves.plots) plot.setTime(time);
+  curves.setTime(time);
   if (panels.shows("joints")) joints.show(motion.coordinates(frame));
 }
 

@@ -15,10 +15,18 @@ quaternion x y z w. T frames show N moving bodies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
-from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
+from robokit.viewer.payload_keys.of_motion import (
+    CurveData,
+    FigureData,
+    FramesData,
+    LinkForceData,
+    PeaksData,
+    SeriesData,
+    StoppedData,
+)
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
 from robokit.viewer.payload_keys.of_structure import CountData, StructureData
@@ -36,10 +44,12 @@ __all__ = [
     "InertiaData",
     "JointData",
     "LinkData",
+    "LinkForceData",
     "NodeData",
     "Packed",
     "PackedBits",
     "Payload",
+    "PeaksData",
     "RobotData",
     "SeriesData",
     "ShapeData",
@@ -65,6 +75,7 @@ class Payload:
         ground: what the robot falls on, or None.
         frames: the motion at display rate.
         curves: the plots; none for a pose.
+        link_forces: of the ground, over time, by link.
         summary: figures of the run.
         stopped: why the run ended early, or None.
         check: the importer's findings, or None on pages without a check.
@@ -83,5 +94,6 @@ class Payload:
     frames: FramesData
     curves: list[CurveData]
     summary: list[FigureData]
+    link_forces: list[LinkForceData] = field(default_factory=list)
     stopped: StoppedData | None = None
     check: CheckData | None = None
