@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from robokit.algorithms.kinematics import forward_kinematics
 from robokit.sim.iterated_steps import iterates, kick_again
 from robokit.sim.recorded import in_blocks
 from robokit.sim.step.acting import Acting
@@ -39,29 +41,40 @@ class StepFacts:
         sliding: the part of it on points that slide, (S, L) [N].
         speed: at which these slide at the end of the step, (S, L) [m/s].
         closing: largest speed before the step at which a point that is then pressed approaches, (S, L) [m/s].
+        forces: of the ground on each link, friction included, world axes, (S, L, 3) [N].
         stop: force of the stop of each joint with limits, (S, J) [N m | N].
         rate: the joint's velocity before the step, (S, J) [rad/s | m/s].
+        past: how far the joint is above its upper limit, negative below its lower one, (S, J) [rad | m].
         drive: force of each actuator that has a limit, (S, D) [N m | N].
         limited: 1.0 where it is at that limit, (S, D).
         met: impulse of other bodies on each body that can meet one, (S, M) [N s].
-        force: of the ground on each link that can touch it, world axes, (S, L, 3) [N]: the impulse of the
-            step over the step.
-        v: velocities before the step, (S, nv) [rad/s | m/s].
         moving: speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s].
+        v: velocities before the step, (S, nv) [rad/s | m/s].
     """
 
     normal: np.ndarray
     sliding: np.ndarray
     speed: np.ndarray
     closing: np.ndarray
+    forces: np.ndarray
     stop: np.ndarray
     rate: np.ndarray
+    past: np.ndarray
     drive: np.ndarray
     limited: np.ndarray
     met: np.ndarray
-    force: np.ndarray
-    v: np.ndarray
     moving: np.ndarray
+    v: np.ndarray
+
+    @cached_property
+    def force(self) -> np.ndarray:
+        """Size of the force of the ground on each link, (S, L) [N]."""
+        return np.asarray(np.linalg.norm(self.forces, axis=2))
+
+    @cached_property
+    def load(self) -> np.ndarray:
+        """Size of the force of the ground on the whole robot, (S,) [N]."""
+        return np.asarray(np.linalg.norm(self.forces.sum(axis=1), axis=1))
 
     @staticmethod
     def joined(parts: Sequence[StepFacts]) -> StepFacts:
@@ -127,30 +140,31 @@ def step_facts(
     robot, subjects = program.robot, Subjects.of(program)
     parameters = [float(x) for x in program.parameters(dt)]
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
-    widths = [L, L, L, L, J, J, D, D, M, 3 * L, 1]
+    widths = [L, L, L, L, 3 * L, J, J, J, D, D, M, 1]
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
         p, carry = program.problem(parameters, inputs[: len(given)]), Carried(program.layout, kept)
-        done = happening(program, p, *rows, dt, carry, inputs[len(given) :])
-        out = _of_links(program, subjects, done)
+        middle, done = happening(program, p, *rows, dt, carry, inputs[len(given) :])
+        out = _of_links(program, subjects, middle, done)
         out += [done.joint_force[i][1][0] for _, i in subjects.joints]
         out += [rows[1][i][0] for _, i in subjects.joints]
+        out += [_past(rows[0][i][0], program.joints.stop[i]) for _, i in subjects.joints]
         out += [done.given[i][0] for _, i, _ in subjects.driven]
         out += [done.limited[k] for *_, k in subjects.driven]
         for _, i in subjects.meeting:
             f = None if done.met is None else done.met.impulse.get(i)
             out.append(0.0 if f is None else f.lin.dot(f.lin) ** 0.5)
-        out += _forces(program, subjects, p, done)
         mass = sum((p.tree.I[i].m for i in p.tree.outward()), 0.0)
         energy = sum((done.V_before[i].dot(p.tree.I[i] @ done.V_before[i]) for i in p.tree.outward()), 0.0)
-        out.append((maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0)
-        return out
+        return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0]
 
     settled = iterates(program, dt, q, v, tau, carried, given)
     columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
-    *parts, force, moving = np.split(columns, np.cumsum(widths)[:-1], axis=1)
-    return StepFacts(*parts, force.reshape(len(q), L, 3), v, moving[:, 0])
+    parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
+    parts[4] = parts[4].reshape(len(q), L, 3)
+    parts[-1] = parts[-1][:, 0]
+    return StepFacts(*parts, v)
 
 
 def happening(
@@ -162,59 +176,43 @@ def happening(
     dt: Scalar,
     carried: Carried,
     settled: Sequence[Any] = (),
-) -> Settled:
-    """What acts in a step: at its middle, or at its start with a method that holds joint forces.
+) -> tuple[Rows, Settled]:
+    """The configuration in which forces act, and what acts.
 
-    ``settled`` is what :func:`iterates` found for a ground with an accuracy.
+    At the middle of the step, or at its start with a method that holds joint forces. ``settled`` is what
+    :func:`iterates` found for a ground with an accuracy.
     """
     if program.method.falls:
-        return kick_again(program, p, q, v, tau, dt, carried, settled)[1]
-    return settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
+        return kick_again(program, p, q, v, tau, dt, carried, settled)
+    return q, settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
 
 
-def _of_links(program: Program, subjects: Subjects, done: Settled) -> list[Any]:
-    """Normal force, its sliding part, speed of sliding and of approach, each by link."""
+def _past(q: Any, stop: Any) -> Any:
+    """How far a joint is above its upper limit, negative below its lower one."""
+    return maximum(q - stop.upper, 0.0) - maximum(stop.lower - q, 0.0)
+
+
+def _of_links(program: Program, subjects: Subjects, middle: Rows, done: Settled) -> list[Any]:
+    """Normal force, its sliding part, speed of sliding and of approach, and force, each by link."""
     points = program.points
     if points is None:
         return []
     place = {name: k for k, name in enumerate(subjects.links)}
     links = iter([place[points.link[k]] for k in points.order(program.robot.nbodies)])
     normal, sliding, moved, closing = ([0.0] * len(place) for _ in range(4))
+    force = [Vector3.zero()] * len(place)
+    frames = forward_kinematics(program.robot.tree, middle)
     for acting in done.contacts:
-        for N, slides, speed, approach in _of_points(acting, done):
+        E = frames[acting.body.i].E
+        facts = zip(_of_points(acting, done), acting.point_forces(), strict=True)
+        for (N, slides, speed, approach), f in facts:
             k = next(links)
+            force[k] = force[k] + E.transpose_apply(f)
             normal[k] = normal[k] + N
             sliding[k] = sliding[k] + where(slides, N, 0.0)
             moved[k] = maximum(moved[k], where(slides, speed, 0.0))
             closing[k] = maximum(closing[k], where(N > 0.0, approach, 0.0))
-    return [*normal, *sliding, *moved, *closing]
-
-
-def _forces(program: Program, subjects: Subjects, p: Problem, done: Settled) -> list[Any]:
-    """Force of the ground on each link, world axes: x, y, z of the first, then of the next."""
-    points = program.points
-    if points is None:
-        return []
-    place = {name: k for k, name in enumerate(subjects.links)}
-    links = iter([place[points.link[k]] for k in points.order(program.robot.nbodies)])
-    total = [Vector3.zero() for _ in place]
-    turned = _rotations(p, done)
-    for acting in done.contacts:
-        E = turned[acting.body.i]
-        for f in acting.point_forces():
-            k = next(links)
-            total[k] = total[k] + (f if E is None else E.transpose_apply(f))
-    return [x for f in total for x in f]
-
-
-def _rotations(p: Problem, done: Settled) -> list[Any]:
-    """From world axes to those of each body in the step's pose; None for the world itself."""
-    E: list[Any] = [None]
-    for i in p.tree.outward():
-        X, above = done.X[i], E[p.tree.parent[i]]
-        assert X is not None
-        E.append(X.E if above is None else X.E @ above)
-    return E
+    return [*normal, *sliding, *moved, *closing, *(x for f in force for x in f)]
 
 
 def _of_points(acting: Acting, done: Settled) -> list[tuple[Any, Any, Any, Any]]:

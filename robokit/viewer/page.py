@@ -29,6 +29,7 @@ SCRIPTS = (
     "base/util.js",
     "base/selection.js",
     "base/panels.js",
+    "base/shortcuts.js",
     "motion/kinematics.js",
     "motion/link_velocity.js",
     "motion/timeline.js",
@@ -48,9 +49,13 @@ SCRIPTS = (
     "panels/joints.js",
     "panels/structure.js",
     "panels/findings.js",
+    "live/engine.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
+
+WORKER = "live/worker.js"
+"""Runs beside the page, in pages that ask for physics; its text goes into the page's data."""
 
 STYLES = (
     "vendor/uPlot.min.css",
@@ -63,6 +68,7 @@ STYLES = (
     "styles/structure.css",
     "styles/findings.css",
     "styles/timeline.css",
+    "styles/shortcuts.css",
     "styles/narrow.css",
 )
 """Its style sheets; later ones win."""
@@ -152,6 +158,8 @@ def render(payload: Payload) -> str:
     own = _joined(SCRIPTS)
     parts = {
         "title": html.escape(payload.robot.name),
+        # A page without physics in it may start neither WebAssembly nor Workers.
+        "physics": " 'wasm-unsafe-eval'; worker-src blob:" if payload.live else "",
         "styles": _joined(STYLES),
         "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
         "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),

@@ -37,10 +37,10 @@ class StepForces:
         self.averaged: float | None = None
         last = [x[-1] for x in trajectory.contact_forces.values()]
         facts = trajectory.step_facts if self.links and every_step(trajectory) else None
-        if facts is not None and len(facts.force):
-            S = len(facts.force)
+        if facts is not None and len(facts.forces):
+            S = len(facts.forces)
             self.t = np.append(trajectory.summary["dt"] * np.arange(S), t[-1])
-            self.force = np.concatenate([facts.force, np.array(last)[None]])
+            self.force = np.concatenate([facts.forces, np.array(last)[None]])
             self.total = self.force.sum(axis=1)
             self.frames = np.clip(np.searchsorted(self.t, t[chosen] - 1e-9), 0, S)
             return

@@ -5,6 +5,7 @@
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
     of_findings    the importer's findings
+    of_live        physics in the page
     packed_tables  long tables of numbers
 
 A :class:`Payload` becomes one JSON object; the fields of these classes are its keys. All keys are always
@@ -18,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
+from robokit.viewer.payload_keys.of_live import LiveData, SlotData
 from robokit.viewer.payload_keys.of_motion import (
     CurveData,
     FigureData,
@@ -45,6 +47,7 @@ __all__ = [
     "JointData",
     "LinkData",
     "LinkForceData",
+    "LiveData",
     "NodeData",
     "Packed",
     "PackedBits",
@@ -53,6 +56,7 @@ __all__ = [
     "RobotData",
     "SeriesData",
     "ShapeData",
+    "SlotData",
     "StoppedData",
     "StructureData",
 ]
@@ -79,6 +83,7 @@ class Payload:
         summary: figures of the run.
         stopped: why the run ended early, or None.
         check: the importer's findings, or None on pages without a check.
+        live: the step for the page to take, or None on pages that did not ask for it.
     """
 
     robot: RobotData
@@ -97,3 +102,4 @@ class Payload:
     link_forces: list[LinkForceData] = field(default_factory=list)
     stopped: StoppedData | None = None
     check: CheckData | None = None
+    live: LiveData | None = None
