@@ -22,6 +22,7 @@ class StepForces:
         force: on each link, world axes, (S, L, 3) [N].
         total: on the robot, (S, 3) [N].
         frames: which of the times are those of the page's frames.
+        hold: how long each force holds, from its time on [s]: a step; 0 where it is a mean until its time.
         averaged: time over which each force is the mean, where that is more than a step [s]; else None.
     """
 
@@ -35,10 +36,12 @@ class StepForces:
         t = trajectory.t - trajectory.t[0]
         self.links = tuple(trajectory.contact_forces)
         self.averaged: float | None = None
+        self.hold = 0.0
         last = [x[-1] for x in trajectory.contact_forces.values()]
         facts = trajectory.step_facts if self.links and every_step(trajectory) else None
         if facts is not None and len(facts.forces):
             S = len(facts.forces)
+            self.hold = float(trajectory.summary["dt"])
             self.t = np.append(trajectory.summary["dt"] * np.arange(S), t[-1])
             self.force = np.concatenate([facts.forces, np.array(last)[None]])
             self.total = self.force.sum(axis=1)
@@ -46,7 +49,7 @@ class StepForces:
             return
         self.t, self.frames = t, chosen
         self.total = trajectory.contact_force
-        each = [x for x in trajectory.contact_forces.values()]
+        each = list(trajectory.contact_forces.values())
         self.force = np.stack(each, axis=1) if each else np.zeros((len(t), 0, 3))
         if len(t) > 1 and len(t) - 1 < trajectory.summary.get("steps", 0):
             self.averaged = float(t[1] - t[0])
@@ -61,14 +64,13 @@ def every_step(trajectory: Trajectory) -> bool:
 def force_curve(forces: StepForces) -> CurveData:
     """The plot of the whole robot's contact force."""
     x, y, z = forces.total.T
-    lines = {"x": x, "y": y, "z": z, "size": np.linalg.norm(forces.total, axis=1)}
+    lines = {"size": np.linalg.norm(forces.total, axis=1), "x": x, "y": y, "z": z}
     keep = kept(list(lines.values()), forces.frames)
     title = "Contact force"
     if forces.averaged is not None:
         title += f", mean over {1e3 * forces.averaged:.3g} ms"
-    return CurveData(
-        "force", title, "N", packed(forces.t[keep]), [SeriesData(name, packed(v[keep])) for name, v in lines.items()]
-    )
+    series = [SeriesData(name, packed(v[keep])) for name, v in lines.items()]
+    return CurveData("force", title, "N", packed(forces.t[keep]), series, forces.hold)
 
 
 def link_forces(forces: StepForces) -> list[LinkForceData]:
@@ -80,5 +82,5 @@ def link_forces(forces: StepForces) -> list[LinkForceData]:
             break
         keep = kept([sizes[:, k]])
         t, y = without_repeats(forces.t[keep], sizes[keep, k])
-        found.append(LinkForceData(forces.links[k], packed(t), packed(y)))
+        found.append(LinkForceData(forces.links[k], packed(t), packed(y), forces.hold))
     return found

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-BUCKETS = 400
+BUCKETS = 500
 """Buckets of a curve: about as many as its plot has columns."""
 
 NEGLIGIBLE = 0.01
@@ -66,7 +66,6 @@ def peaks_between(t: np.ndarray, y: np.ndarray, frames: np.ndarray) -> list[tupl
     Returns:
         (times, values) of the peaks of each line, in the order of time.
     """
-    # Rows that are not finite are no peaks.
     sound = np.isfinite(y)
     starts = np.unique(np.clip(np.searchsorted(t, frames - 1e-9), 0, max(len(t) - 1, 0)))
     if len(starts) < 2 or np.all(np.diff(starts) < 2):

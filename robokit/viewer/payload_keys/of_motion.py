@@ -80,6 +80,7 @@ class CurveData:
         unit: of all its lines.
         t: since the start [s].
         series: the lines.
+        hold: how long each value holds [s]: the time step for what is a mean over it; else 0.
     """
 
     key: str
@@ -87,6 +88,7 @@ class CurveData:
     unit: str
     t: Packed
     series: list[SeriesData]
+    hold: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,11 +99,13 @@ class LinkForceData:
         link: its name.
         t: since the start [s].
         y: size of the force [N].
+        hold: how long each value holds [s].
     """
 
     link: str
     t: Packed
     y: Packed
+    hold: float
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ function jointColumns(joint) {
 function jointRates(data, joint, v) {
   if (!joint.follows) return v.slice(...joint.v);
   const leading = joint.follows[0];
-  const found = data.joints.find((joint) => joint.q[0] === leading && joint.q[1] > leading);
-  return [joint.follows[1] * (found ? v[found.v[0]] : 0)];
+  const rates = data.joints.filter((joint) => joint.q[0] === leading && joint.q[1] > leading).map((joint) => v[joint.v[0]]);
+  return [joint.follows[1] * (rates[0] || 0)];
 }
 
 // {angular, linear}: x, y, z over the frames, (T,) each [rad/s; m/s]; the linear one of the frame's origin.

@@ -8,9 +8,10 @@ class Curves {
     const { data, timeline, motion } = page;
     this.page = page;
     this.graphs = new Graphs(data, motion);
-    const first = data.joints.find((joint) => joint.q[1] - joint.q[0] === 1) || data.joints.find((joint) => joint.v[1] > joint.v[0]);
+    const moving = data.joints.filter((joint) => joint.v[1] > joint.v[0]);
+    const joint = moving.find((joint) => joint.q[1] - joint.q[0] === 1) || moving[0];
     const { stored, forces } = this.graphs;
-    this.keys = Object.keys(GRAPH_NAMES).filter((key) => stored.has(key) || (key === "links" && forces.length) || (motion.v && ((key === "joint" && first) || key === "velocity")));
+    this.keys = Object.keys(GRAPH_NAMES).filter((key) => stored.has(key) || (key === "links" && forces.length) || (motion.v && ((key === "joint" && joint) || key === "velocity")));
     this.window = new TimeWindow(motion.duration, Math.max(2e-3 * motion.duration, 1e-6));
     this.over = null;
     this.link = null;
@@ -20,7 +21,7 @@ class Curves {
     const wanted = ["energy", stored.has("force") ? "force" : "joint"];
     this.panes = wanted.map((key) => this.pane(host, act, this.keys.includes(key) ? key : this.keys[0]));
     this.plots = this.panes.map((pane) => pane.plot);
-    if (first) this.picker.chosen.add(first.body);
+    if (joint) this.picker.chosen.add(joint.body);
     this.picker.set(this.picker.chosen);
     this.addRange();
     this.redraw();
@@ -35,7 +36,7 @@ class Curves {
     pane.select.addEventListener("change", () => this.draw(pane, pane.select.value));
     pane.unit = element("span", { class: "unit" });
     pane.tools = element("span", { class: "tools" });
-    pane.peak = element("button", { class: "largest", type: "button", title: "The largest value: click to go there" });
+    pane.peak = element("button", { class: "largest", type: "button" });
     pane.plot.header.append(pane.select, pane.unit, pane.plot.cut, pane.tools, pane.peak);
     return pane;
   }
@@ -81,17 +82,16 @@ class Curves {
     pane.tools.replaceChildren(...made);
   }
 
-  // The largest value of what is drawn: of the size, where there is one.
+  // The largest value: of the size or the kinetic energy where there is one, else of any line.
   drawPeak(pane) {
     const { lines } = pane.plot.graph;
-    const one = lines.find((line) => line.name === "size");
-    const of = one ? [one] : lines;
+    const one = lines.find((line) => line.name === "size" || line.name === "kinetic");
     let best = null;
-    for (const line of of) line.y.forEach((y, k) => { if (Number.isFinite(y) && (!best || Math.abs(y) > Math.abs(best.y))) best = { y, time: line.x[k], name: line.name }; });
-    pane.peak.hidden = !best || best.y === 0 || Boolean(PARTS[pane.key]);
+    for (const line of one ? [one] : lines) line.y.forEach((y, k) => { if (Number.isFinite(y) && (!best || Math.abs(y) > Math.abs(best.y))) best = { y, time: timeOf(line, k), name: line.name }; });
+    pane.peak.hidden = !best || best.y === 0 || !pane.plot.cut.hidden || Boolean(PARTS[pane.key]);
     if (!best) return;
-    pane.peak.replaceChildren("peak ", element("b", {}, figure(best.y, 4)), ` at ${best.time.toFixed(3)} s`);
-    pane.peak.title = `${best.name}: click to go there`;
+    pane.peak.replaceChildren(`${best.name === "size" ? "peak" : best.name} `, element("b", {}, figure(best.y, 4)), ` at ${+best.time.toFixed(4)} s`);
+    pane.peak.title = `The largest value, of ${best.name}: click to go there`;
     pane.peak.onclick = () => { this.page.timeline.pause(); this.page.timeline.seek(best.time); };
   }
 

@@ -10,10 +10,10 @@ class Graphs {
     this.t = Array.from(motion.t);
     this.stored = new Map(data.curves.map((curve) => [curve.key, {
       title: curve.title, unit: curve.unit, x: Array.from(floats(curve.t)),
-      lines: curve.series.map((series) => ({ name: series.name, y: Array.from(floats(series.y)) })),
+      lines: curve.series.map((series) => ({ name: series.name, y: Array.from(floats(series.y)), hold: curve.hold })),
     }]));
     const { link_forces } = data;
-    this.forces = link_forces.map((linkForce) => ({ name: linkForce.link, x: Array.from(floats(linkForce.t)), y: Array.from(floats(linkForce.y)) }));
+    this.forces = link_forces.map((linkForce) => ({ name: linkForce.link, x: Array.from(floats(linkForce.t)), y: Array.from(floats(linkForce.y)), hold: linkForce.hold }));
     this.peaks = new Map();
     const { peaks } = data.frames;
     for (const peak of peaks) this.peaks.set(`${peak.line} ${peak.index}`, { x: floats(peak.t), y: floats(peak.y) });
@@ -67,6 +67,6 @@ class Graphs {
     const values = linkVelocity(this.data, this.motion, name)[part];
     const size = values[0].map((_, k) => Math.hypot(...values.map((one) => one[k])));
     const lines = ["x", "y", "z"].map((axis, k) => ({ name: axis, y: values[k] }));
-    return { title: `Velocity of the frame of ${name}, world axes`, unit: part === "linear" ? "m/s" : "rad/s", x: this.t, lines: [...lines, { name: "size", y: size }] };
+    return { title: `Velocity of the frame of ${name}, world axes`, unit: part === "linear" ? "m/s" : "rad/s", x: this.t, lines: [{ name: "size", y: size }, ...lines] };
   }
 }

@@ -52,7 +52,7 @@ class Plot {
     const options = {
       width: Math.max(this.chart.clientWidth, 50),
       height: Math.max(this.chart.clientHeight, 50),
-      padding: [6, 12, 0, 0],
+      padding: [6, 20, 0, 0],
       legend: { show: false },
       cursor: { show: false },
       scales: { x: { time: false, range: () => [act.window.from, act.window.to] }, y: { range: () => this.range() } },
@@ -67,6 +67,7 @@ class Plot {
     this.hand = new PlotHand(this, act);
     this.showCut();
     this.setTime(this.time);
+    this.setPointed(this.pointed);
   }
 
   // What uPlot draws: one row of times for all lines; what blew up ends far outside the picture.
@@ -112,7 +113,7 @@ class Plot {
         if (limit === undefined) continue;
         const at = Math.min(Math.max(u.valToPos(limit, "y", true), bbox.top - 4), bbox.top + bbox.height + 4);
         ctx.fillStyle = ctx.strokeStyle = line.tint;
-        ctx.globalAlpha = 0.1;
+        ctx.globalAlpha = this.graph.lines.length > 1 ? 0.06 : 0.1;
         ctx.fillRect(bbox.left, Math.min(at, end), bbox.width, Math.abs(end - at));
         ctx.globalAlpha = 0.55;
         ctx.lineWidth = devicePixelRatio;
