@@ -30,6 +30,11 @@ class Cameras {
 
   centreAt(frame) { return yUp(this.page.motion.vector(this.page.motion.com, frame)); }
 
+  // The camera stays, and will follow from here.
+  rest(frame) {
+    if (this.centre !== null) this.centre = this.centreAt(frame);
+  }
+
   // The camera goes along, if it follows.
   move(frame) {
     if (this.centre === null) return;
