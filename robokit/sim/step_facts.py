@@ -164,7 +164,7 @@ def step_facts(
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
     parts[4] = parts[4].reshape(len(q), L, 3)
     parts[-1] = parts[-1][:, 0]
-    return StepFacts(*parts, v)
+    return StepFacts(*[*parts, v])
 
 
 def happening(

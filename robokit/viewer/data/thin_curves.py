@@ -33,8 +33,8 @@ def kept(
     Returns:
         Increasing indices, at most 2 * buckets for each line and those of ``always``.
     """
-    T = len(columns[0])
-    if T <= 2 * buckets:
+    T, most = len(columns[0]), 2 * buckets
+    if most >= T:
         return np.arange(T)
     width = -(-T // buckets)
     rows = -(-T // width)
