@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,11 +36,11 @@ class StepFacts:
     """Facts of S steps.
 
     Attributes:
-        normal: force of the ground along its normal on each link that can touch it, (S, L) [N].
+        force: of the ground on each link that can touch it, world axes, (S, L, 3) [N].
+        normal: the part along the ground's normal, (S, L) [N].
         sliding: the part of it on points that slide, (S, L) [N].
         speed: at which these slide at the end of the step, (S, L) [m/s].
         closing: largest speed before the step at which a point that is then pressed approaches, (S, L) [m/s].
-        forces: of the ground on each link, friction included, world axes, (S, L, 3) [N].
         stop: force of the stop of each joint with limits, (S, J) [N m | N].
         rate: the joint's velocity before the step, (S, J) [rad/s | m/s].
         past: how far the joint is above its upper limit, negative below its lower one, (S, J) [rad | m].
@@ -52,11 +51,11 @@ class StepFacts:
         v: velocities before the step, (S, nv) [rad/s | m/s].
     """
 
+    force: np.ndarray
     normal: np.ndarray
     sliding: np.ndarray
     speed: np.ndarray
     closing: np.ndarray
-    forces: np.ndarray
     stop: np.ndarray
     rate: np.ndarray
     past: np.ndarray
@@ -66,15 +65,10 @@ class StepFacts:
     moving: np.ndarray
     v: np.ndarray
 
-    @cached_property
-    def force(self) -> np.ndarray:
-        """Size of the force of the ground on each link, (S, L) [N]."""
-        return np.asarray(np.linalg.norm(self.forces, axis=2))
-
-    @cached_property
+    @property
     def load(self) -> np.ndarray:
         """Size of the force of the ground on the whole robot, (S,) [N]."""
-        return np.asarray(np.linalg.norm(self.forces.sum(axis=1), axis=1))
+        return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
 
     @staticmethod
     def joined(parts: Sequence[StepFacts]) -> StepFacts:
@@ -140,7 +134,7 @@ def step_facts(
     robot, subjects = program.robot, Subjects.of(program)
     parameters = [float(x) for x in program.parameters(dt)]
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
-    widths = [L, L, L, L, 3 * L, J, J, J, D, D, M, 1]
+    widths = [3 * L, L, L, L, L, J, J, J, D, D, M, 1]
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
@@ -162,8 +156,7 @@ def step_facts(
     settled = iterates(program, dt, q, v, tau, carried, given)
     columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
-    parts[4] = parts[4].reshape(len(q), L, 3)
-    parts[-1] = parts[-1][:, 0]
+    parts[0], parts[-1] = parts[0].reshape(len(columns), L, 3), parts[-1][:, 0]
     return StepFacts(*[*parts, v])
 
 
@@ -193,7 +186,7 @@ def _past(q: Any, stop: Any) -> Any:
 
 
 def _of_links(program: Program, subjects: Subjects, middle: Rows, done: Settled) -> list[Any]:
-    """Normal force, its sliding part, speed of sliding and of approach, and force, each by link."""
+    """Of each link force, its normal and its sliding part, speed of sliding and of approach."""
     points = program.points
     if points is None:
         return []
@@ -212,7 +205,7 @@ def _of_links(program: Program, subjects: Subjects, middle: Rows, done: Settled)
             sliding[k] = sliding[k] + where(slides, N, 0.0)
             moved[k] = maximum(moved[k], where(slides, speed, 0.0))
             closing[k] = maximum(closing[k], where(N > 0.0, approach, 0.0))
-    return [*normal, *sliding, *moved, *closing, *(x for f in force for x in f)]
+    return [*(x for f in force for x in f), *normal, *sliding, *moved, *closing]
 
 
 def _of_points(acting: Acting, done: Settled) -> list[tuple[Any, Any, Any, Any]]:

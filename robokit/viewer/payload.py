@@ -14,7 +14,7 @@ from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.data.force_data import StepForces, link_forces
+from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
@@ -54,7 +54,7 @@ def trajectory_payload(
     chosen = frame_indices(trajectory.t, max_fps)
     poses = body_poses(robot, trajectory.q[chosen])
     frames = motion_frames(trajectory, robot, chosen, poses)
-    forces = StepForces(trajectory, chosen)
+    forces = ForceHistory(trajectory, chosen)
     return replace(
         _robot_payload(robot, poses, frames, max_triangles, trajectory.ground),
         curves=curves(trajectory, forces),

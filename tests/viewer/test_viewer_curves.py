@@ -42,8 +42,7 @@ def series(run) -> dict[str, tuple[str, str, dict[str, np.ndarray]]]:
     """Title, unit and lines of each plot, from the robot and its states where they tell."""
     h = rk.centroidal_momentum(run.robot, run.q, run.v)
     xyz = dict(zip("xyz", range(3), strict=True))
-    # That of the step after each state; the last is one that was not taken.
-    pushed = sum(run.contact_forces.values(), np.zeros((len(run), 3)))
+    pushed = run.contact_force
     force = {"size": np.linalg.norm(pushed, axis=1)} | {k: pushed[:, i] for k, i in xyz.items()}
     rates = {"work": run.energy.work, "ground": -run.losses["contact"], "joints": -run.losses["friction"]}
     rates = {k: np.diff(y, prepend=y[0]) / run.summary["dt"] for k, y in rates.items()}

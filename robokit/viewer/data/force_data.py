@@ -13,17 +13,17 @@ MOST_WORK = 4_000_000
 """Bodies times steps up to which a page looks at every step: about half a minute."""
 
 
-class StepForces:
-    """Force of the ground on each link at times of one's own.
+class ForceHistory:
+    """Force of the ground on each link: the impulse of single steps over the step.
 
     Attributes:
-        t: (S,) since the start [s].
+        t: (S,) ends of the steps, since the start [s].
         links: L names.
         force: on each link, world axes, (S, L, 3) [N].
         total: on the robot, (S, 3) [N].
         frames: which of the times are those of the page's frames.
-        hold: how long each force holds, from its time on [s]: a step; 0 where it is a mean until its time.
-        averaged: time over which each force is the mean, where that is more than a step [s]; else None.
+        hold: duration of a step, through which each force holds until its time [s].
+        left_out: whether there are steps that are not known, between the records.
     """
 
     def __init__(self, trajectory: Trajectory, chosen: np.ndarray) -> None:
@@ -34,25 +34,20 @@ class StepForces:
             chosen: indices of the records that become frames, (T,).
         """
         t = trajectory.t - trajectory.t[0]
-        self.links = tuple(trajectory.contact_forces)
-        self.averaged: float | None = None
-        self.hold = 0.0
-        last = [x[-1] for x in trajectory.contact_forces.values()]
-        facts = trajectory.step_facts if self.links and every_step(trajectory) else None
-        if facts is not None and len(facts.forces):
-            S = len(facts.forces)
-            self.hold = float(trajectory.summary["dt"])
-            self.t = np.append(trajectory.summary["dt"] * np.arange(S), t[-1])
-            self.force = np.concatenate([facts.forces, np.array(last)[None]])
+        steps = trajectory.step_forces if every_step(trajectory) else None
+        self.hold = float(trajectory.summary.get("dt", 0.0))
+        self.left_out = steps is None and trajectory.summary.get("steps", 0) >= len(t)
+        if steps is not None:
+            self.links = steps.links
+            self.t = np.append(0.0, steps.t)
+            self.force = np.concatenate([np.zeros((1, len(self.links), 3)), steps.force])
             self.total = self.force.sum(axis=1)
-            self.frames = np.clip(np.searchsorted(self.t, t[chosen] - 1e-9), 0, S)
+            self.frames = np.clip(np.searchsorted(self.t, t[chosen] - 1e-9), 0, len(self.t) - 1)
             return
-        self.t, self.frames = t, chosen
+        each = trajectory.contact_forces
+        self.links, self.t, self.frames = tuple(each), t, chosen
+        self.force = np.stack(list(each.values()), axis=1) if each else np.zeros((len(t), 0, 3))
         self.total = trajectory.contact_force
-        each = list(trajectory.contact_forces.values())
-        self.force = np.stack(each, axis=1) if each else np.zeros((len(t), 0, 3))
-        if len(t) > 1 and len(t) - 1 < trajectory.summary.get("steps", 0):
-            self.averaged = float(t[1] - t[0])
 
 
 def every_step(trajectory: Trajectory) -> bool:
@@ -61,19 +56,19 @@ def every_step(trajectory: Trajectory) -> bool:
     return robot is not None and steps * robot.nbodies <= MOST_WORK
 
 
-def force_curve(forces: StepForces) -> CurveData:
+def force_curve(forces: ForceHistory) -> CurveData:
     """The plot of the whole robot's contact force."""
     x, y, z = forces.total.T
     lines = {"size": np.linalg.norm(forces.total, axis=1), "x": x, "y": y, "z": z}
     keep = kept(list(lines.values()), forces.frames)
     title = "Contact force"
-    if forces.averaged is not None:
-        title += f", mean over {1e3 * forces.averaged:.3g} ms"
+    if forces.left_out:
+        title += ", only of the steps that were recorded"
     series = [SeriesData(name, packed(v[keep])) for name, v in lines.items()]
     return CurveData("force", title, "N", packed(forces.t[keep]), series, forces.hold)
 
 
-def link_forces(forces: StepForces) -> list[LinkForceData]:
+def link_forces(forces: ForceHistory) -> list[LinkForceData]:
     """The size of the force on each link that ever touches the ground, the largest first."""
     sizes = np.linalg.norm(forces.force, axis=2)
     found = []

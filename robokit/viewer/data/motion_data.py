@@ -10,7 +10,7 @@ import numpy as np
 from robokit.dynamics import center_of_mass
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.data.force_data import StepForces, every_step, force_curve
+from robokit.viewer.data.force_data import ForceHistory, every_step, force_curve
 from robokit.viewer.data.packing import packed
 from robokit.viewer.data.thin_curves import kept, peaks_between
 from robokit.viewer.payload_keys import (
@@ -105,7 +105,7 @@ def peaks(trajectory: Trajectory, chosen: np.ndarray) -> list[PeaksData]:
     return found
 
 
-def curves(trajectory: Trajectory, forces: StepForces) -> list[CurveData]:
+def curves(trajectory: Trajectory, forces: ForceHistory) -> list[CurveData]:
     """The plots, thinned to a screen's width so that every peak stays.
 
     Args:

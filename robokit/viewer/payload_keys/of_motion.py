@@ -80,7 +80,7 @@ class CurveData:
         unit: of all its lines.
         t: since the start [s].
         series: the lines.
-        hold: how long each value holds [s]: the time step for what is a mean over it; else 0.
+        hold: how long each value holds until its time [s]: the step for what is a mean over it; else 0.
     """
 
     key: str
@@ -99,7 +99,7 @@ class LinkForceData:
         link: its name.
         t: since the start [s].
         y: size of the force [N].
-        hold: how long each value holds [s].
+        hold: how long each value holds until its time [s].
     """
 
     link: str

@@ -13,19 +13,18 @@ function within(x, from, to) {
   return [first, Math.min(low, x.length - 1)];
 }
 
-// Value of a line at a time, between its samples; the mean over a time step holds through the step.
+// Value of a line at a time, between its samples; the mean over a time step holds through the step before.
 function valueAt(line, time) {
-  const hold = 0.999 * (line.hold || 0);
-  const [before] = within(line.x, time + 1e-7, time + 1e-7);
+  const [before] = within(line.x, time - 1e-7, time);
   const next = Math.min(before + 1, line.x.length - 1);
-  const start = line.x[before] + hold;
-  if (time <= start || line.x[next] <= line.x[before]) return line.y[before];
-  const part = Math.min((time - start) / Math.max(line.x[next] - start, 1e-12), 1);
+  const end = line.x[next] - 0.999 * (line.hold || 0);
+  if (time >= end) return line.y[next];
+  const part = Math.max((time - line.x[before]) / Math.max(end - line.x[before], 1e-12), 0);
   return line.y[before] + part * (line.y[next] - line.y[before]);
 }
 
 // The time of a sample: the middle of the step over which it is the mean.
-const timeOf = (line, k) => Math.min(line.x[k] + 0.5 * (line.hold || 0), line.x[line.x.length - 1]);
+const timeOf = (line, k) => Math.max(line.x[k] - 0.5 * (line.hold || 0), 0);
 
 // Up to which size values are drawn to scale: what a motion did before it blew up, or everything.
 function sane(lines, stopped) {
