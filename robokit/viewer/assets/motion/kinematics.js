@@ -3,6 +3,7 @@
 class Motion {
   constructor(frames, bodies) {
     this.count = frames.count;
+    this.sane = frames.sane;
     this.bodies = bodies;
     this.t = floats(frames.t);
     this.poses = floats(frames.poses);
@@ -36,8 +37,10 @@ class Motion {
   }
 
   // Poses at a fractional frame. Neighbouring quaternions have no jump of sign, so mixing them is sound.
+  // After a motion blew up, its last sound pose stays.
   at(frame) {
-    const k = Math.min(Math.floor(frame), this.count - 1), rest = frame - k;
+    const held = Math.min(frame, this.sane - 1);
+    const k = Math.min(Math.floor(held), this.count - 1), rest = held - k;
     const width = 7 * this.bodies, here = k * width, next = rest > 0 ? here + width : here;
     for (let i = 0; i < width; i++) this.current[i] = this.poses[here + i] + rest * (this.poses[next + i] - this.poses[here + i]);
     for (let i = 3; i < width; i += 7) {

@@ -101,7 +101,7 @@ class Overlays {
     group.add(ball);
     const path = [];
     const com = this.motion.com;
-    for (let k = 0; k < this.motion.count; k++) path.push(new THREE.Vector3().fromArray(com, 3 * k));
+    for (let k = 0; k < this.motion.sane; k++) path.push(new THREE.Vector3().fromArray(com, 3 * k));
     const length = path.reduce((sum, p, k) => sum + (k ? p.distanceTo(path[k - 1]) : 0), 0);
     let trail = null, rings = 0;
     if (length > 0.01 * this.size) {
@@ -119,7 +119,7 @@ class Overlays {
       if (trail) trail.visible = !pose;
       ball.visible = !pose;
       ball.position.copy(this.motion.vector(com, frame));
-      if (trail) trail.geometry.setDrawRange(0, 36 * Math.floor((rings * frame) / Math.max(this.motion.count - 1, 1)));
+      if (trail) trail.geometry.setDrawRange(0, 36 * Math.floor(rings * Math.min(frame / Math.max(this.motion.sane - 1, 1), 1)));
     };
     this.stage.world.add(group);
     return group;
