@@ -172,7 +172,7 @@ class _Finder:
             speed, impulse = float(closing[first:end].max()), dt * float(normal[first : end + blow].sum())
             text = f"hits the ground at {speed:.3g} m/s with {impulse:.3g} N s"
             yield Event(self._at(first), "impact", link, impulse, "N s", text)
-        step, most = _peak(facts.force[:, k])
+        step, most = _peak(np.linalg.norm(facts.force[:, k], axis=-1))
         if most > 0.0:
             text = f"feels the largest force of the ground on it, {newtons(most)}"
             yield Event(self._at(step), "peak force", link, most, "N", text)

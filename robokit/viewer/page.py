@@ -51,6 +51,13 @@ SCRIPTS = (
     "panels/findings.js",
     "panels/export.js",
     "live/engine.js",
+    "live/live_motion.js",
+    "live/spring.js",
+    "live/hand.js",
+    "live/live_bar.js",
+    "live/live_charts.js",
+    "live/live_panel.js",
+    "live/live_run.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
@@ -70,6 +77,7 @@ STYLES = (
     "styles/findings.css",
     "styles/timeline.css",
     "styles/export.css",
+    "styles/live.css",
     "styles/shortcuts.css",
     "styles/narrow.css",
 )

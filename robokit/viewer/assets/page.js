@@ -10,7 +10,10 @@ page.selection = new Selection(data);
 page.panels = new Panels($("tabs"), $("side"));
 // The configuration that sliders made, while they rule; and the frame, with a fraction, that is shown.
 page.posed = null;
-page.frame = () => (page.timeline ? page.motion.frameAt(page.timeline.time) : 0);
+page.frame = () => {
+  if (page.run?.on) return page.run.shown;
+  return page.timeline ? page.motion.frameAt(page.timeline.time) : 0;
+};
 page.configuration = () => page.posed || page.motion.coordinates(page.frame());
 page.shortcuts = new Shortcuts($("shortcuts"), $("keys"));
 const { motion, stage, overlays, timeline, selection, panels, shortcuts } = page;
@@ -30,12 +33,13 @@ page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.sh
     page.posed = page.configuration();
     page.posed[at] = value;
     if (timeline) timeline.pause();
+    if (page.run?.on) page.run.halt();
     drawPosed();
   },
   reset: () => {
     page.posed = null;
-    if (timeline) timeline.seek(timeline.time);
-    else drawStill();
+    if (page.run?.on) page.run.draw();
+    else page.back();
   },
   choose: (joint) => selection.select(joint.body),
 });
@@ -52,6 +56,7 @@ selection.onSelect(({ body }) => { if (curves) curves.choose(body); });
 
 // Physics in the page, started when it is first asked for.
 page.startEngine = () => (page.engine ??= new LiveEngine(data.live));
+if (data.live) page.run = new LiveRun(page);
 
 // ---- drawing one instant ----------------------------------------------------------------------------
 
@@ -60,6 +65,8 @@ addPicking(page);
 page.exports = new ExportMenu(page);
 
 function drawTime(time) {
+  // Whoever goes to a time of the recording wants to see the recording.
+  if (page.run) page.run.leave();
   page.posed = null;
   const frame = motion.frameAt(time);
   stage.pose(motion.at(frame));
@@ -81,10 +88,17 @@ function drawStill() {
   joints.show(page.configuration());
 }
 
+// The recording, where it was left.
+page.back = () => {
+  if (timeline) timeline.seek(timeline.time);
+  else drawStill();
+};
+
 $("theme").addEventListener("click", () => {
   const root = document.documentElement;
   root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
   if (curves) curves.redraw();
+  if (page.run) page.run.panel.redraw();
   structure.draw();
   stage.dark(root.dataset.theme === "dark");
 });
@@ -99,11 +113,10 @@ let before = performance.now();
 let interval = 16;
 function loop(now) {
   requestAnimationFrame(loop);
-  const playing = Boolean(timeline && timeline.playing);
-  if (playing) {
-    interval += 0.1 * (Math.min(now - before, 500) - interval);
-    timeline.tick(Math.min((now - before) / 1000, 0.5));
-  }
+  const playing = Boolean(timeline?.playing || page.run?.running), seconds = Math.min((now - before) / 1000, 0.5);
+  if (playing) interval += 0.1 * (Math.min(now - before, 500) - interval);
+  if (timeline) timeline.tick(seconds);
+  if (page.run) page.run.tick(seconds);
   // While a slow machine plays, smooth motion is worth more than sharp edges; a still picture is sharp again.
   stage.coarse(playing && (stage.isCoarse || interval > 90));
   before = now;

@@ -3,7 +3,7 @@
 class Motion {
   constructor(frames, bodies) {
     this.count = frames.count;
-    this.sane = frames.sane;
+    this.sane = frames.sane ?? Infinity;
     this.bodies = bodies;
     this.t = floats(frames.t);
     this.poses = floats(frames.poses);
@@ -58,6 +58,16 @@ class Motion {
   }
 
   vector(values, frame) { return new THREE.Vector3().fromArray(this.mixed(values, 3, frame)); }
+
+  // The largest angular and linear momentum, which their arrows are scaled by.
+  largestMomenta() {
+    const h = this.momentum, largest = [0, 0];
+    for (let k = 0; k < this.count; k++) {
+      largest[0] = Math.max(largest[0], Math.hypot(h[6 * k], h[6 * k + 1], h[6 * k + 2]));
+      largest[1] = Math.max(largest[1], Math.hypot(h[6 * k + 3], h[6 * k + 4], h[6 * k + 5]));
+    }
+    return largest;
+  }
 
   coordinates(frame) { return this.mixed(this.q, this.nq, frame); }
 }

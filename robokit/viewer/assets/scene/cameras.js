@@ -10,8 +10,8 @@ class Cameras {
       $("switches").append(button);
       overlays.show(key, on);
     }
-    const fit = () => stage.frameMotion(page.frame());
-    const view = (label, title, azimuth, elevation) => element("button", { class: "chip plain", type: "button", title, onclick: () => stage.look(azimuth, elevation, page.frame()) }, label);
+    const fit = () => stage.frameMotion();
+    const view = (label, title, azimuth, elevation) => element("button", { class: "chip plain", type: "button", title, onclick: () => stage.look(azimuth, elevation) }, label);
     $("cameras").append(
       view("Front", "From the front, along x", 0, 0.03),
       view("Side", "From the right side, along y", -Math.PI / 2, 0.03),
@@ -26,24 +26,29 @@ class Cameras {
       this.follow(framing.following);
     }
     page.shortcuts.add("f", "The whole motion in view", fit);
-    stage.frame = () => page.frame();
+    stage.now = () => [page.frame(), page.motion];
     fit();
   }
 
   follow(on) {
     const { framing } = this.page.stage;
     framing.following = on;
-    this.centre = on ? framing.centre(this.page.frame()) : null;
+    this.centre = on ? framing.centre(this.page.frame(), this.page.motion) : null;
     this.button.setAttribute("aria-pressed", String(on));
+  }
+
+  // The camera stays, and will follow from here.
+  rest(frame) {
+    if (this.centre !== null) this.centre = this.page.stage.framing.centre(frame, this.page.motion);
   }
 
   // The camera goes along, if it follows; light and floor too, where the robot travels far.
   move(frame) {
     const { stage } = this.page;
-    if (stage.framing.local) stage.aim(stage.framing.centre(frame));
+    if (stage.framing.local) stage.aim(stage.framing.centre(frame, this.page.motion));
     if (this.centre === null) return;
     const { camera, controls } = stage.viewer;
-    const centre = stage.framing.centre(frame);
+    const centre = stage.framing.centre(frame, this.page.motion);
     const shift = centre.clone().sub(this.centre);
     camera.position.add(shift);
     controls.target.add(shift);

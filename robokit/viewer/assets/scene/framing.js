@@ -9,7 +9,6 @@ class Framing {
   constructor(stage, data, motion) {
     this.stage = stage;
     this.motion = motion;
-    this.sane = motion.sane;
     this.canFollow = motion.count > 1 && data.robot.mass > 0;
     this.touched = false;
     this.following = false;
@@ -43,7 +42,7 @@ class Framing {
 
   // Corners of every body's box at some forty instants (y up); relative to the centre of mass, or in the world.
   extremes(relative) {
-    const corners = [], { motion, boxes, sane } = this;
+    const corners = [], { motion, boxes } = this, { sane } = motion;
     const place = new THREE.Matrix4(), turn = new THREE.Quaternion(), one = new THREE.Vector3(1, 1, 1), at = new THREE.Vector3();
     for (let f = 0; f < sane; f += Math.max(1, Math.ceil(sane / 40))) {
       const centre = relative ? this.centre(f) : null;
@@ -65,21 +64,21 @@ class Framing {
   travel() {
     const start = this.centre(0);
     let most = 0;
-    for (let f = 0; f < this.sane; f++) most = Math.max(most, this.centre(f).distanceTo(start));
+    for (let f = 0; f < this.motion.sane; f++) most = Math.max(most, this.centre(f).distanceTo(start));
     return most;
   }
 
   // The centre of mass at a frame, no later than the last one that can be trusted (y up).
-  centre(frame) { return yUp(this.motion.vector(this.motion.com, Math.min(frame, this.sane - 1))); }
+  centre(frame, motion = this.motion) { return yUp(motion.vector(motion.com, Math.min(frame, motion.sane - 1))); }
 
   // Looks from where it looked last, or from the side on which the motion is longest.
-  fit(frame = 0) {
+  fit(frame = 0, motion = this.motion) {
     this.touched = false;
-    this.look(...this.angles, frame);
+    this.look(...this.angles, frame, motion);
   }
 
   // azimuth, elevation [rad] of the camera seen from the robot; frame: where the robot is.
-  look(azimuth, elevation, frame = 0) {
+  look(azimuth, elevation, frame = 0, motion = this.motion) {
     const { viewer, host } = this.stage, { camera, controls } = viewer;
     this.last = [azimuth, elevation];
     camera.fov = FIELD_OF_VIEW;
@@ -88,7 +87,7 @@ class Framing {
     const right = new THREE.Vector3().crossVectors(camera.up, away).normalize();
     if (right.lengthSq() < 0.5) right.set(1, 0, 0);
     const upward = new THREE.Vector3().crossVectors(away, right);
-    const shift = this.following ? this.centre(frame) : new THREE.Vector3();
+    const shift = this.following && motion.count ? this.centre(frame, motion) : new THREE.Vector3();
     const corners = this.following ? this.near : this.whole;
     const [wide, high] = [Math.max(host.clientWidth, 1), Math.max(host.clientHeight, 1)];
     const { top, foot } = this.insets(high);

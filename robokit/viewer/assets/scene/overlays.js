@@ -44,6 +44,17 @@ class Overlays {
     this.update(this.frame);
   }
 
+  // From now on overlays show another motion: those that were built for the old one are built afresh.
+  use(motion) {
+    this.motion = motion;
+    for (const key of ["com", "contacts", "momentum"]) {
+      if (!this.built[key]) continue;
+      this.stage.world.remove(this.built[key]);
+      delete this.built[key];
+      if (this.on[key]) this.show(key, true);
+    }
+  }
+
   update(frame, pose = null) {
     this.frame = frame;
     for (const [key, group] of Object.entries(this.built)) {
@@ -100,7 +111,7 @@ class Overlays {
     ball.renderOrder = 9;
     group.add(ball);
     const path = [];
-    const com = this.motion.com;
+    const { com } = this.motion;
     for (let k = 0; k < this.motion.sane; k++) path.push(new THREE.Vector3().fromArray(com, 3 * k));
     const length = path.reduce((sum, p, k) => sum + (k ? p.distanceTo(path[k - 1]) : 0), 0);
     let trail = null, rings = 0;
@@ -118,7 +129,7 @@ class Overlays {
     group.move = (frame, pose) => {
       if (trail) trail.visible = !pose;
       ball.visible = !pose;
-      ball.position.copy(this.motion.vector(com, frame));
+      ball.position.copy(this.motion.vector(this.motion.com, frame));
       if (trail) trail.geometry.setDrawRange(0, 36 * Math.floor(rings * Math.min(frame / Math.max(this.motion.sane - 1, 1), 1)));
     };
     this.stage.world.add(group);
@@ -170,16 +181,11 @@ class Overlays {
     group.needsMotion = true;
     const linear = new Arrow(0x0b7285, 0.016 * this.size), angular = new Arrow(0x9c36b5, 0.016 * this.size);
     group.add(linear, angular);
-    const h = this.motion.momentum;
-    const largest = [0, 0];
-    for (let k = 0; k < this.motion.count; k++) {
-      largest[0] = Math.max(largest[0], Math.hypot(h[6 * k], h[6 * k + 1], h[6 * k + 2]));
-      largest[1] = Math.max(largest[1], Math.hypot(h[6 * k + 3], h[6 * k + 4], h[6 * k + 5]));
-    }
+    const largest = this.motion.largestMomenta();
     const full = 0.9 * this.size;
     group.move = (frame) => {
       const from = this.motion.vector(this.motion.com, frame);
-      const both = this.motion.mixed(h, 6, frame);
+      const both = this.motion.mixed(this.motion.momentum, 6, frame);
       angular.point(from, new THREE.Vector3().fromArray(both, 0).multiplyScalar(full / Math.max(largest[0], 1e-9)));
       linear.point(from, new THREE.Vector3().fromArray(both, 3).multiplyScalar(full / Math.max(largest[1], 1e-9)));
     };

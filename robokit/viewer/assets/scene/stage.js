@@ -27,6 +27,8 @@ class Stage {
     this.materials = [];
     this.roles = { visual: [], collision: [], inertia: [], axis: [] };
     this.lit = new Set();
+    // The frame that is shown, and of which motion.
+    this.now = () => [0, motion];
     this.addBodies();
     this.pose(motion.at(0));
     this.framing = new Framing(this, data, motion);
@@ -42,7 +44,7 @@ class Stage {
   // A camera that nobody has moved is placed anew.
   resized() {
     this.viewer.set_3d_pane_size();
-    if (!this.framing.touched) this.framing.look(...this.framing.last, this.frame ? this.frame() : 0);
+    if (!this.framing.touched) this.framing.look(...this.framing.last, ...this.now());
   }
 
   dirty() { this.viewer.set_dirty(); }
@@ -155,9 +157,9 @@ class Stage {
   }
 
   // The whole motion in view, or the robot alone where it travels far.
-  frameMotion(frame = 0) { this.framing.fit(frame); }
+  frameMotion() { this.framing.fit(...this.now()); }
 
-  look(azimuth, elevation, frame = 0) { this.framing.look(azimuth, elevation, frame); }
+  look(azimuth, elevation) { this.framing.look(azimuth, elevation, ...this.now()); }
 
   // Body poses for one instant: seven numbers each, position then quaternion xyzw, body 1 first.
   pose(numbers, offset = 0) {
