@@ -72,9 +72,9 @@ class Skin {
     this.table.needsUpdate = true;
   }
 
-  // What these bodies shine with, red, green and blue; all others not at all.
-  glow(bodies, tint) {
-    this.bodies.forEach((_, k) => this.numbers.set(bodies.has(k) ? tint : [0, 0, 0], 16 * k + 12));
+  // How strongly each body shines, in one colour: red, green and blue.
+  glow(strength, tint) {
+    this.bodies.forEach((_, k) => this.numbers.set(tint.map((part) => part * strength(k)), 16 * k + 12));
     this.table.needsUpdate = true;
   }
 

@@ -187,10 +187,10 @@ class Stage {
     this.dirty();
   }
 
-  // Lights a set of bodies; an empty set puts the light out.
-  light(bodies, tint = 0x2f6bff) {
+  // Lights a set of bodies, the strong ones more; an empty set puts the light out.
+  light(bodies, strong = bodies, tint = 0x2f6bff) {
     this.lit = new Set(bodies);
-    this.skin.glow(this.lit, ink(tint).multiplyScalar(0.8).toArray());
+    this.skin.glow((body) => (bodies.has(body) ? (strong.has(body) ? 0.8 : 0.3) : 0), ink(tint).toArray());
     this.dirty();
   }
 
