@@ -36,6 +36,7 @@ SCRIPTS = (
     "motion/recorder.js",
     "scene/geometry.js",
     "scene/stage.js",
+    "scene/force_scale.js",
     "scene/overlays.js",
     "scene/cameras.js",
     "scene/picking.js",
