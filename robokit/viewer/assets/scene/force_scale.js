@@ -1,17 +1,15 @@
 // How long force arrows are: as the square root of the force, so that a step of 30 kN and a weight of 400 N both show.
 // Two round forces stand beside the view, as long as arrows in its middle are.
 
+const LONGEST_BAR = 160; // [px]
+
 class ForceScale {
   constructor(stage, size, weight, largest) {
     this.stage = stage;
     this.largest = Math.max(largest, weight, 1e-9);
     this.factor = Math.min((1.8 * size) / Math.sqrt(this.largest), (0.6 * size) / Math.sqrt(Math.max(weight, 1e-9)));
-    const most = roundBelow(this.largest);
-    this.bars = [most, roundBelow(most / 8)].map((force) => {
-      const line = element("i");
-      return { force, line, row: element("div", {}, line, forceText(force)) };
-    });
-    $("force-scale").replaceChildren(...this.bars.map((bar) => bar.row));
+    this.bars = [0, 1].map(() => ({ line: element("i"), label: element("span") }));
+    $("force-scale").replaceChildren(...this.bars.map(({ line, label }) => element("div", {}, line, label)));
     $("force-scale").title = "Force arrows: their length grows with the square root of the force";
     stage.viewer.controls.addEventListener("change", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(stage.host);
@@ -28,7 +26,11 @@ class ForceScale {
     const { camera, controls } = this.stage.viewer;
     const away = camera.position.distanceTo(controls.target);
     const perMetre = this.stage.host.clientHeight / (2 * away * Math.tan((camera.fov * Math.PI) / 360));
-    for (const { force, line } of this.bars) line.style.width = `${Math.min(this.factor * Math.sqrt(force) * perMetre, 240).toFixed(1)}px`;
+    const most = roundBelow(Math.min(this.largest, (LONGEST_BAR / (this.factor * perMetre)) ** 2));
+    [most, roundBelow(most / 8)].forEach((force, k) => {
+      this.bars[k].line.style.width = `${(this.factor * Math.sqrt(force) * perMetre).toFixed(1)}px`;
+      this.bars[k].label.textContent = forceText(force);
+    });
   }
 }
 
