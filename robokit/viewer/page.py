@@ -43,6 +43,7 @@ SCRIPTS = (
     "scene/framing.js",
     "scene/ground.js",
     "scene/stage.js",
+    "scene/force_scale.js",
     "scene/overlays.js",
     "scene/cameras.js",
     "scene/outline.js",

@@ -69,6 +69,14 @@ class Motion {
     return largest;
   }
 
+  // Of a single point, or of the ground as a whole where points are not known [N].
+  largestForce() {
+    const [values, width, first] = this.contacts ? [this.contacts, 6, 3] : [this.force || [], 3, 0];
+    let most = 0;
+    for (let k = first; k < values.length; k += width) most = Math.max(most, Math.hypot(values[k], values[k + 1], values[k + 2]));
+    return most;
+  }
+
   coordinates(frame) { return this.mixed(this.q, this.nq, frame); }
 }
 
