@@ -1,21 +1,5 @@
 // Velocity of a link's frame in the world at every frame, from the joints between it and the ground.
 
-// The columns of a joint's motion subspace in coordinates of its body: [angular, linear] each, a row for each dof.
-function jointColumns(joint) {
-  const axis = new THREE.Vector3(...joint.axis), zero = () => new THREE.Vector3();
-  const units = () => [0, 1, 2].map((k) => new THREE.Vector3().setComponent(k, 1));
-  switch (joint.kind) {
-    case "revolute": case "continuous": return [[axis, zero()]];
-    case "prismatic": return [[zero(), axis]];
-    case "helical": return [[axis, axis.clone().multiplyScalar(joint.pitch)]];
-    case "cylindrical": return [[axis, zero()], [zero(), axis]];
-    case "planar": return [[axis, zero()], ...planeAxes(axis).map((one) => [zero(), one])];
-    case "spherical": return units().map((one) => [one, zero()]);
-    case "floating": return [...units().map((one) => [one, zero()]), ...units().map((one) => [zero(), one])];
-    default: return [];
-  }
-}
-
 // Rates of a joint's own dofs in a row of v; a coupled mimic joint has those of the joint that it follows.
 function jointRates(data, joint, v) {
   if (!joint.follows) return v.slice(...joint.v);
@@ -31,7 +15,7 @@ function linkVelocity(data, motion, name) {
   const path = [];
   for (let body = link.body; body > 0; body = data.bodies.parent[body]) {
     const joint = data.joints.find((joint) => joint.body === body);
-    path.push([joint, jointColumns(joint)]);
+    path.push([joint, jointColumns(joint).map((column) => column.map((part) => new THREE.Vector3(...part)))]);
   }
   const lines = { angular: [[], [], []], linear: [[], [], []] };
   const place = (body, frame) => {

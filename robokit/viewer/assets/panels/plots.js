@@ -36,10 +36,13 @@ class Plot {
       line.x ??= graph.x;
       line.tint = colour(line.colour || LINE_COLOURS[line.name] || SERIES[k % SERIES.length]);
     });
-    if (this.chartObject) this.chartObject.destroy();
+    if (this.chartObject) {
+      if (act.over() === this) act.point(null, this);
+      this.chartObject.destroy();
+    }
     this.values = graph.lines.map((line, k) => {
       const value = element("b", {}, "–");
-      const button = element("button", { type: "button", "aria-pressed": String(!this.hiddenSeries.has(line.name)), title: `Show or hide ${line.name}` }, element("span", {}, line.name), value);
+      const button = element("button", { type: "button", "aria-pressed": String(!this.hiddenSeries.has(line.name)), title: `Show or hide ${line.name}` }, element("em", {}, line.name), value);
       button.style.setProperty("--series", line.tint);
       button.addEventListener("click", () => this.flip(line.name, k, button));
       return { button, value };
