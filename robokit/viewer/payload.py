@@ -10,7 +10,8 @@ import numpy as np
 from robokit.arguments import check_values, real_array
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
-from robokit.model.parts import Joint
+from robokit.model.inertia_box import equivalent_box
+from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
@@ -136,9 +137,11 @@ def _robot_payload(
             size=robot_size(robot),
         ),
         bodies=BodiesData(
-            name=[robot.body_name(i) for i in range(robot.nbodies + 1)], parent=list(robot.tree.parent)
+            name=[robot.body_name(i) for i in range(robot.nbodies + 1)],
+            parent=list(robot.tree.parent),
+            inertial=robot.inertial_parameters.tolist(),
         ),
-        links=[LinkData(link.name, link.body, pose_numbers(link.placement)) for link in robot.links],
+        links=[_link(link) for link in robot.links],
         joints=_joints(robot),
         geometries=drawing.geometries,
         nodes=drawing.nodes[: len(nodes)],
@@ -150,6 +153,12 @@ def _robot_payload(
         curves=[],
         summary=[],
     )
+
+
+def _link(link: Link) -> LinkData:
+    box = equivalent_box(link.mass, link.inertia)
+    moments = None if box is None else box.moments.tolist()
+    return LinkData(link.name, link.body, pose_numbers(link.placement), float(link.mass), moments)
 
 
 def _ground(ground: Ground, nodes: list[NodeData]) -> GroundData:
@@ -176,6 +185,7 @@ def _joints(robot: Robot) -> list[JointData]:
             parent_link=joint.parent_link,
             child_link=joint.child_link,
             placement=relative_pose(rest[parent[joint.body]], rest[joint.body]),
+            rotor=list(robot.tree.armature[joint.body]) if robot.tree.armature else [],
         )
         for joint in robot.body_joints
     ]

@@ -25,6 +25,7 @@ NAMES = {
     "userData": keys.NodeData,
     "ground": keys.GroundData,
     "counts": keys.CountData,
+    "cost": keys.CostData,
     "frames": keys.FramesData,
     "curve": keys.CurveData,
     "series": keys.SeriesData,

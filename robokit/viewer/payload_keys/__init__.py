@@ -23,12 +23,13 @@ from robokit.viewer.payload_keys.of_live import LiveData, SlotData
 from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
-from robokit.viewer.payload_keys.of_structure import CountData, StructureData
+from robokit.viewer.payload_keys.of_structure import CostData, CountData, StructureData
 from robokit.viewer.payload_keys.packed_tables import Packed, PackedBits
 
 __all__ = [
     "BodiesData",
     "CheckData",
+    "CostData",
     "CountData",
     "CurveData",
     "FigureData",
