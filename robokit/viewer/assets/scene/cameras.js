@@ -30,14 +30,14 @@ class Cameras {
 
   centreAt(frame) { return yUp(this.page.motion.vector(this.page.motion.com, frame)); }
 
-  // The camera stays, and will follow from here.
-  rest(frame) {
-    if (this.centre !== null) this.centre = this.centreAt(frame);
-  }
-
   // The camera goes along, if it follows.
   move(frame) {
     if (this.centre === null) return;
+    // While the hand holds a link the camera stays: else the pointer would run ahead of the robot that it pulls.
+    if (this.page.run?.hand.held) {
+      this.centre = this.centreAt(frame);
+      return;
+    }
     const { camera, controls } = this.page.stage.viewer;
     const centre = this.centreAt(frame);
     const shift = centre.clone().sub(this.centre);
