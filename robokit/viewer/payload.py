@@ -15,10 +15,12 @@ from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.event_data import events
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
 from robokit.viewer.ground_nodes import ground_nodes
+from robokit.viewer.nodes import Node
 from robokit.viewer.payload_keys import (
     BodiesData,
     FramesData,
@@ -29,8 +31,15 @@ from robokit.viewer.payload_keys import (
     Payload,
     RobotData,
 )
-from robokit.viewer.poses import body_poses, bounds, frame_indices, pose_numbers, relative_pose
-from robokit.viewer.scene import robot_size, scene
+from robokit.viewer.poses import (
+    body_poses,
+    bounds,
+    frame_indices,
+    pose_numbers,
+    relative_pose,
+    sane_frames,
+)
+from robokit.viewer.scene import drawn_size, scene
 
 
 def trajectory_payload(
@@ -53,12 +62,15 @@ def trajectory_payload(
     robot = one_robot(trajectory.robot)
     chosen = frame_indices(trajectory.t, max_fps)
     poses = body_poses(robot, trajectory.q[chosen])
-    frames = motion_frames(trajectory, robot, chosen, poses)
+    nodes = scene(robot, max_triangles)
+    sane = sane_frames(trajectory.t[chosen], poses, drawn_size(robot, nodes))
+    frames = motion_frames(trajectory, robot, chosen, poses, sane)
     return replace(
-        _robot_payload(robot, poses, frames, max_triangles, trajectory.ground),
+        _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
         curves=curves(trajectory),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
+        events=events(trajectory),
     )
 
 
@@ -78,7 +90,7 @@ def pose_payload(robot: Robot, q: np.ndarray | None = None, max_triangles: int |
     robot = one_robot(robot)
     q = one_configuration(robot, robot.neutral() if q is None else q)[None]
     poses = body_poses(robot, q)
-    payload = _robot_payload(robot, poses, still_frame(robot, q, poses), max_triangles)
+    payload = _robot_payload(robot, scene(robot, max_triangles), poses, still_frame(robot, q, poses))
     # A floating robot stands on its lowest point; the ground under a fixed one is the world's z = 0.
     lowest = payload.bounds[0][2]
     height = min(0.0, lowest) if robot.base == "fixed" else lowest
@@ -117,13 +129,12 @@ def one_configuration(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 def _robot_payload(
     robot: Robot,
+    nodes: list[Node],
     poses: np.ndarray,
     frames: FramesData,
-    max_triangles: int | None,
     ground: Ground | None = None,
 ) -> Payload:
     """The payload of a robot, its frames and its ground, without curves and figures."""
-    nodes = scene(robot, max_triangles)
     drawing = draw([*nodes, *(ground_nodes(ground) if ground is not None else ())])
     return Payload(
         robot=RobotData(
@@ -134,7 +145,7 @@ def _robot_payload(
             base=robot.base,
             bodies=robot.nbodies,
             joints=sum(joint.kind != "floating" for joint in robot.joints),
-            size=robot_size(robot),
+            size=drawn_size(robot, nodes),
         ),
         bodies=BodiesData(
             name=[robot.body_name(i) for i in range(robot.nbodies + 1)],

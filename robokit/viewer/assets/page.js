@@ -28,6 +28,12 @@ const pointed = { hover: (body) => selection.hover(body) };
 const branches = new Branches(data), massMatrix = new MassMatrix(data);
 page.massMatrix = (q = page.configuration()) => massMatrix.at(forwardKinematics(data, q));
 if (data.check) new FindingPanel(panels.add("check", "Check"), data, stage, { ...pointed, shown: () => Boolean(overlays.on.inertia) });
+if (timeline && data.events) {
+  page.happenings = new Happenings(page);
+  page.lane = new Lane(page.happenings, timeline);
+  page.lane.addKeys(shortcuts);
+  page.summary = new Summary(panels.add("summary", "Summary"), page, page.happenings);
+}
 if (timeline) page.curves = new Curves(panels.add("curves", "Curves"), page);
 page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.show(page.configuration())), data, {
   ...pointed,

@@ -4,6 +4,7 @@
     of_scene       geometries, nodes, the ground
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
+    of_events      events, answers, tables by link and joint
     of_findings    the importer's findings
     of_live        physics in the page
     packed_tables  long tables of numbers
@@ -18,6 +19,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from robokit.viewer.payload_keys.of_events import (
+    AnswerData,
+    EventsData,
+    HappeningData,
+    ReachedData,
+    TouchedData,
+)
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
 from robokit.viewer.payload_keys.of_live import LiveData, SlotData
 from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
@@ -27,15 +35,18 @@ from robokit.viewer.payload_keys.of_structure import CostData, CountData, Struct
 from robokit.viewer.payload_keys.packed_tables import Packed, PackedBits
 
 __all__ = [
+    "AnswerData",
     "BodiesData",
     "CheckData",
     "CostData",
     "CountData",
     "CurveData",
+    "EventsData",
     "FigureData",
     "FindingData",
     "FramesData",
     "GroundData",
+    "HappeningData",
     "InertiaData",
     "JointData",
     "LinkData",
@@ -44,12 +55,14 @@ __all__ = [
     "Packed",
     "PackedBits",
     "Payload",
+    "ReachedData",
     "RobotData",
     "SeriesData",
     "ShapeData",
     "SlotData",
     "StoppedData",
     "StructureData",
+    "TouchedData",
 ]
 
 
@@ -72,6 +85,7 @@ class Payload:
         curves: the plots; none for a pose.
         summary: figures of the run.
         stopped: why the run ended early, or None.
+        events: what happened, or None where nobody knows.
         check: the importer's findings, or None on pages without a check.
         live: the step for the page to take, or None on pages that did not ask for it.
     """
@@ -90,5 +104,6 @@ class Payload:
     curves: list[CurveData]
     summary: list[FigureData]
     stopped: StoppedData | None = None
+    events: EventsData | None = None
     check: CheckData | None = None
     live: LiveData | None = None
