@@ -68,7 +68,7 @@ selection.onHover((body) => {
   stage.light(new Set(body === null ? [] : structure.under[body]), new Set([body]));
 });
 selection.onSelect(({ body, link, dof }) => {
-  if (curves) curves.choose(body);
+  if (curves) curves.choose(body, link);
   joints.select(body);
   structure.select(body, dof);
   page.outline.select(body, link);
@@ -89,7 +89,7 @@ function drawTime(time) {
   // Whoever goes to a time of the recording wants to see the recording.
   if (page.run) page.run.leave();
   page.posed = null;
-  for (const plot of curves.plots) plot.setTime(time);
+  curves.setTime(time);
   page.drawFrame(motion.frameAt(time));
 }
 
