@@ -10,6 +10,7 @@ class Cameras {
       $("switches").append(button);
       overlays.show(key, on);
     }
+    this.addSheet();
     const fit = () => stage.frameMotion();
     const view = (label, title, azimuth, elevation) => element("button", { class: "chip plain", type: "button", title, onclick: () => stage.look(azimuth, elevation) }, label);
     $("cameras").append(
@@ -28,6 +29,22 @@ class Cameras {
     page.shortcuts.add("f", "The whole motion in view", fit);
     stage.now = () => [page.frame(), page.motion];
     fit();
+  }
+
+  // In small views the switches are a sheet that a button opens.
+  addSheet() {
+    const open = (on) => {
+      $("view").classList.toggle("sheet", on);
+      $("layers").setAttribute("aria-expanded", String(on));
+    };
+    $("layers").addEventListener("click", () => open($("layers").getAttribute("aria-expanded") !== "true"));
+    $("canvas").addEventListener("pointerdown", () => open(false), true);
+    $("view").addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || $("layers").getAttribute("aria-expanded") !== "true") return;
+      event.preventDefault();
+      open(false);
+      $("layers").focus();
+    });
   }
 
   follow(on) {
