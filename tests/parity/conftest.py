@@ -10,7 +10,7 @@ ERROR = "error"
 
 @pytest.fixture
 def record_error(record_property):
-    """Keep the error of (peer, robot, base, quantity), with the test's report: it may run in another process."""
+    """Keep the error of (peer, robot, base, quantity) with the test's report, for it may run elsewhere."""
 
     def record(peer: str, robot: str, base: str, quantity: str, value: float) -> None:
         record_property(ERROR, [peer, robot, base, quantity, float(value)])
