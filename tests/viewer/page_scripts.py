@@ -31,6 +31,8 @@ NAMES = {
     "stopped": keys.StoppedData,
     "finding": keys.FindingData,
     "inertia": keys.InertiaData,
+    "ghost": keys.GhostData,
+    "compared": keys.ComparedData,
     "live": keys.LiveData,
     "slot": keys.SlotData,
 }

@@ -1,6 +1,7 @@
 """The parts of a page's data.
 
 motion_data        frames, curves and figures of a motion
+comparison_data    two runs beside each other
 mass_matrix_data   patterns of the mass matrix and of its factors
 packing            arrays as base64 text
 """

@@ -4,6 +4,7 @@
     of_scene       geometries, nodes, the ground
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
+    of_comparison  a second run
     of_findings    the importer's findings
     of_live        physics in the page
     packed_tables  long tables of numbers
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from robokit.viewer.payload_keys.of_comparison import ComparedData, GhostData
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
 from robokit.viewer.payload_keys.of_live import LiveData, SlotData
 from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
@@ -29,11 +31,13 @@ from robokit.viewer.payload_keys.packed_tables import Packed, PackedBits
 __all__ = [
     "BodiesData",
     "CheckData",
+    "ComparedData",
     "CountData",
     "CurveData",
     "FigureData",
     "FindingData",
     "FramesData",
+    "GhostData",
     "GroundData",
     "InertiaData",
     "JointData",
@@ -72,6 +76,7 @@ class Payload:
         summary: figures of the run.
         stopped: why the run ended early, or None.
         check: the importer's findings, or None on pages without a check.
+        ghost: a second run beside this one, or None.
         live: the step for the page to take, or None on pages that did not ask for it.
     """
 
@@ -90,4 +95,5 @@ class Payload:
     summary: list[FigureData]
     stopped: StoppedData | None = None
     check: CheckData | None = None
+    ghost: GhostData | None = None
     live: LiveData | None = None

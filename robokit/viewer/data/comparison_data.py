@@ -1,0 +1,171 @@
+"""Two runs of one robot, beside each other: a ghost, their curves and differences, figures of both."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from robokit.dynamics import center_of_mass
+from robokit.errors import ShapeError
+from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.motion_data import summary
+from robokit.viewer.data.packing import packed
+from robokit.viewer.payload_keys import ComparedData, CurveData, FramesData, GhostData, SeriesData
+from robokit.viewer.poses import body_poses, frame_indices
+
+MOST_POINTS = 1600
+"""Points of a curve: as many as a screen has columns."""
+
+
+def ghost_data(
+    first: Trajectory, second: Trajectory, labels: tuple[str, str], max_fps: float = 60.0
+) -> GhostData:
+    """What a page needs of a second run.
+
+    Args:
+        first: the run that the page is about.
+        second: the run beside it.
+        labels: names of both.
+        max_fps: frames per second at most.
+
+    Raises:
+        ShapeError: the runs are of different robots.
+    """
+    check_same_robot(first, second)
+    assert second.robot is not None
+    chosen = frame_indices(second.t, max_fps)
+    frames = FramesData(
+        count=len(chosen),
+        t=packed(second.t[chosen] - second.t[0]),
+        poses=packed(body_poses(second.robot, second.q[chosen])[:, 1:]),
+        q=packed(second.q[chosen]),
+        com=packed(_com(second)[chosen]),
+    )
+    pairs, differences = _curves(first, second, labels)
+    return GhostData(labels, frames, pairs, differences, _figures(first, second), summary(second))
+
+
+def check_same_robot(first: Trajectory, second: Trajectory) -> None:
+    """See that two runs have the same bodies and coordinates.
+
+    Raises:
+        ShapeError: they have not, or a run lacks its robot.
+    """
+    robots = (first.robot, second.robot)
+    for name, robot in zip("ab", robots, strict=True):
+        if robot is None:
+            raise ShapeError(
+                f"{name}: expected a trajectory with its robot: Trajectory.load(path, robot=...)"
+            )
+    one, other = robots
+    assert one is not None and other is not None
+    bodies = [[r.body_name(i) for i in range(r.nbodies + 1)] for r in (one, other)]
+    if bodies[0] != bodies[1] or one.tree.parent != other.tree.parent or one.nq != other.nq:
+        raise ShapeError(
+            f"b: expected a run of the same robot as a, {one.name!r} with {one.nbodies} bodies and nq = "
+            f"{one.nq}, got {other.name!r} with {other.nbodies} bodies and nq = {other.nq}"
+        )
+
+
+def _com(run: Trajectory) -> np.ndarray:
+    """Centre of mass at each state, (T, 3) [m]; zeros for a robot without mass."""
+    assert run.robot is not None
+    if not run.robot.total_mass > 0:
+        return np.zeros((len(run.t), 3))
+    return np.asarray(center_of_mass(run.robot, run.q)).reshape(-1, 3)
+
+
+def _curves(
+    first: Trajectory, second: Trajectory, labels: tuple[str, str]
+) -> tuple[list[CurveData], list[CurveData]]:
+    """Curves of both and of their difference, at the states of the first that the second has reached, too."""
+    times = [run.t - run.t[0] for run in (first, second)]
+    t = times[0][times[0] <= times[1][-1] + 1e-9]
+    coms = [_at(t, own, _com(run)) for own, run in zip(times, (first, second), strict=True)]
+
+    def both(values: list[np.ndarray]) -> list[np.ndarray]:
+        return [_at(t, own, y[:, None])[:, 0] for own, y in zip(times, values, strict=True)]
+
+    distance = np.linalg.norm(coms[1] - coms[0], axis=1)
+    energy = both([run.energy.mechanical for run in (first, second)])
+    rows: list[tuple[str, str, str, list[np.ndarray], str, np.ndarray]] = [
+        (
+            "com",
+            "Height of the centre of mass",
+            "m",
+            [com[:, 2] for com in coms],
+            "Distance of them",
+            distance,
+        ),
+        ("energy", "Kinetic and potential energy", "J", energy, "", energy[1] - energy[0]),
+    ]
+    if np.any(first.contact_force) or np.any(second.contact_force):
+        force = both([np.linalg.norm(run.contact_force, axis=1) for run in (first, second)])
+        rows.append(("force", "Contact force, size", "N", force, "", force[1] - force[0]))
+    pairs, differences = [], []
+    for key, title, unit, values, apart, difference in rows:
+        keep = _kept([*values, difference])
+        pairs.append(
+            _curve(key, title, unit, t[keep], dict(zip(labels, (y[keep] for y in values), strict=True)))
+        )
+        name = apart or "Difference"
+        differences.append(_curve(key, name, unit, t[keep], {name.lower(): difference[keep]}))
+    return pairs, differences
+
+
+def _curve(key: str, title: str, unit: str, t: np.ndarray, lines: dict[str, np.ndarray]) -> CurveData:
+    return CurveData(key, title, unit, packed(t), [SeriesData(name, packed(y)) for name, y in lines.items()])
+
+
+def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Columns (T, n) at other times, straight between the states."""
+    return np.stack([np.interp(t, own, column) for column in values.T], axis=1)
+
+
+def _kept(lines: list[np.ndarray]) -> np.ndarray:
+    """Points that are drawn: of each stretch the first, and the lowest and highest of each line."""
+    count = len(lines[0])
+    if count <= MOST_POINTS:
+        return np.arange(count)
+    starts = np.linspace(0, count, MOST_POINTS // (1 + 2 * len(lines)), endpoint=False).astype(int)
+    kept = [*starts, count - 1]
+    for line in lines:
+        for piece, begin in zip(np.split(line, starts[1:]), starts, strict=True):
+            kept += [begin + int(np.argmin(piece)), begin + int(np.argmax(piece))]
+    return np.unique(kept)
+
+
+def _figures(first: Trajectory, second: Trajectory) -> list[ComparedData]:
+    """Figures of both runs, those that at least one has."""
+    runs = (first, second)
+
+    def row(label: str, unit: str, values: list[Any]) -> ComparedData:
+        one, other = (
+            float(x) if isinstance(x, (int, float, np.floating)) and math.isfinite(x) else None
+            for x in values
+        )
+        return ComparedData(label, unit, one, other)
+
+    def given(label: str, unit: str, key: str, scale: float = 1.0) -> ComparedData:
+        values = [run.summary.get(key) for run in runs]
+        return row(label, unit, [scale * x if isinstance(x, (int, float)) else None for x in values])
+
+    rows = [
+        given("time step", "ms", "dt", 1e3),
+        given("speed", "steps/s", "steps_per_second"),
+        given("energy balance", "J", "energy_balance"),
+        given("momentum balance", "N s", "momentum_balance_linear"),
+        row("dissipated", "J", [run.energy.dissipated[-1] for run in runs]),
+    ]
+    if any(np.any(run.contact_force) for run in runs):
+        rows += [
+            given("deepest contact", "mm", "deepest_penetration", 1e3),
+            row(
+                "largest contact force",
+                "N",
+                [np.linalg.norm(run.contact_force, axis=1).max() for run in runs],
+            ),
+        ]
+    return [row for row in rows if row.first is not None or row.second is not None]
