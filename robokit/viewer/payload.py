@@ -10,10 +10,12 @@ import numpy as np
 from robokit.arguments import check_values, real_array
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
-from robokit.model.parts import Joint
+from robokit.model.inertia_box import equivalent_box
+from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.event_data import events
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
@@ -58,6 +60,7 @@ def trajectory_payload(
         curves=curves(trajectory),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
+        events=events(trajectory),
     )
 
 
@@ -136,9 +139,11 @@ def _robot_payload(
             size=robot_size(robot),
         ),
         bodies=BodiesData(
-            name=[robot.body_name(i) for i in range(robot.nbodies + 1)], parent=list(robot.tree.parent)
+            name=[robot.body_name(i) for i in range(robot.nbodies + 1)],
+            parent=list(robot.tree.parent),
+            inertial=robot.inertial_parameters.tolist(),
         ),
-        links=[LinkData(link.name, link.body, pose_numbers(link.placement)) for link in robot.links],
+        links=[_link(link) for link in robot.links],
         joints=_joints(robot),
         geometries=drawing.geometries,
         nodes=drawing.nodes[: len(nodes)],
@@ -150,6 +155,12 @@ def _robot_payload(
         curves=[],
         summary=[],
     )
+
+
+def _link(link: Link) -> LinkData:
+    box = equivalent_box(link.mass, link.inertia)
+    moments = None if box is None else box.moments.tolist()
+    return LinkData(link.name, link.body, pose_numbers(link.placement), float(link.mass), moments)
 
 
 def _ground(ground: Ground, nodes: list[NodeData]) -> GroundData:
@@ -176,6 +187,7 @@ def _joints(robot: Robot) -> list[JointData]:
             parent_link=joint.parent_link,
             child_link=joint.child_link,
             placement=relative_pose(rest[parent[joint.body]], rest[joint.body]),
+            rotor=list(robot.tree.armature[joint.body]) if robot.tree.armature else [],
         )
         for joint in robot.body_joints
     ]

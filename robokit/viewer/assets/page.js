@@ -25,7 +25,15 @@ drawBanner(data);
 // ---- panels, in the order of their tabs ------------------------------------------------------------
 
 const pointed = { hover: (body) => selection.hover(body) };
+const branches = new Branches(data), massMatrix = new MassMatrix(data);
+page.massMatrix = (q = page.configuration()) => massMatrix.at(forwardKinematics(data, q));
 if (data.check) new FindingPanel(panels.add("check", "Check"), data, stage, { ...pointed, shown: () => Boolean(overlays.on.inertia) });
+if (timeline && data.events) {
+  page.happenings = new Happenings(page);
+  page.lane = new Lane(page.happenings, timeline);
+  page.lane.addKeys(shortcuts);
+  page.summary = new Summary(panels.add("summary", "Summary"), page, page.happenings);
+}
 if (timeline) page.curves = new Curves(panels.add("curves", "Curves"), page);
 page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.show(page.configuration())), data, {
   ...pointed,
@@ -43,16 +51,29 @@ page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.sh
   },
   choose: (joint) => selection.select(joint.body),
 });
-page.structure = new Structure(panels.add("structure", "Structure", () => page.structure.draw()), data, { ...pointed, light: (bodies) => stage.light(bodies) });
+page.structure = new Structure(panels.add("structure", "Structure", () => page.structure.draw()), data, {
+  ...pointed,
+  choose: (body, dof = null) => selection.select(body, null, dof),
+  light: (bodies, ends) => { stage.light(bodies, ends); page.joints.light(ends); },
+  values: () => page.massMatrix(),
+}, branches);
+page.selected = new SelectedCard(page, branches);
+page.outline = new Outline(stage);
 const { curves, joints, structure } = page;
 panels.open([...panels.known.keys()][0]);
 
 selection.onHover((body) => {
   structure.highlight(body);
   joints.light(new Set(body === null ? [] : [body]));
-  stage.light(new Set(body === null ? [] : structure.under[body]));
+  stage.light(new Set(body === null ? [] : structure.under[body]), new Set([body]));
 });
-selection.onSelect(({ body }) => { if (curves) curves.choose(body); });
+selection.onSelect(({ body, link, dof }) => {
+  if (curves) curves.choose(body);
+  joints.select(body);
+  structure.select(body, dof);
+  page.outline.select(body, link);
+  page.selected.show(selection);
+});
 
 // Physics in the page, started when it is first asked for.
 page.startEngine = () => (page.engine ??= new LiveEngine(data.live));
@@ -79,12 +100,15 @@ function drawTime(time) {
   overlays.update(frame);
   for (const plot of curves.plots) plot.setTime(time);
   if (panels.shows("joints")) joints.show(motion.coordinates(frame));
+  structure.update();
+  page.selected.update();
 }
 
 function drawPosed() {
   stage.pose(forwardKinematics(data, page.posed));
   overlays.update(page.frame(), page.posed);
   joints.show(page.posed);
+  structure.update();
 }
 
 function drawStill() {

@@ -96,7 +96,7 @@ def _curves(
             "Height of the centre of mass",
             "m",
             [com[:, 2] for com in coms],
-            "Distance of them",
+            "Distance between the two",
             distance,
         ),
         ("energy", "Kinetic and potential energy", "J", energy, "", energy[1] - energy[0]),

@@ -5,6 +5,7 @@
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
     of_comparison  a second run
+    of_events      events, answers, tables by link and joint
     of_findings    the importer's findings
     of_live        physics in the page
     packed_tables  long tables of numbers
@@ -20,25 +21,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robokit.viewer.payload_keys.of_comparison import ComparedData, GhostData
+from robokit.viewer.payload_keys.of_events import (
+    AnswerData,
+    EventsData,
+    HappeningData,
+    ReachedData,
+    TouchedData,
+)
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
 from robokit.viewer.payload_keys.of_live import LiveData, SlotData
 from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
-from robokit.viewer.payload_keys.of_structure import CountData, StructureData
+from robokit.viewer.payload_keys.of_structure import CostData, CountData, StructureData
 from robokit.viewer.payload_keys.packed_tables import Packed, PackedBits
 
 __all__ = [
+    "AnswerData",
     "BodiesData",
     "CheckData",
     "ComparedData",
+    "CostData",
     "CountData",
     "CurveData",
+    "EventsData",
     "FigureData",
     "FindingData",
     "FramesData",
     "GhostData",
     "GroundData",
+    "HappeningData",
     "InertiaData",
     "JointData",
     "LinkData",
@@ -47,12 +59,14 @@ __all__ = [
     "Packed",
     "PackedBits",
     "Payload",
+    "ReachedData",
     "RobotData",
     "SeriesData",
     "ShapeData",
     "SlotData",
     "StoppedData",
     "StructureData",
+    "TouchedData",
 ]
 
 
@@ -75,6 +89,7 @@ class Payload:
         curves: the plots; none for a pose.
         summary: figures of the run.
         stopped: why the run ended early, or None.
+        events: what happened, or None where nobody knows.
         check: the importer's findings, or None on pages without a check.
         ghost: a second run beside this one, or None.
         live: the step for the page to take, or None on pages that did not ask for it.
@@ -94,6 +109,7 @@ class Payload:
     curves: list[CurveData]
     summary: list[FigureData]
     stopped: StoppedData | None = None
+    events: EventsData | None = None
     check: CheckData | None = None
     ghost: GhostData | None = None
     live: LiveData | None = None

@@ -24,7 +24,7 @@ class LiveChart {
     this.legend.replaceChildren(...this.values.map((value) => value.parentElement));
     const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" };
     this.plot = new uPlot({
-      width: Math.max(this.chart.clientWidth, 50), height: Math.max(this.chart.clientHeight, 50), padding: [6, 10, 0, 0], legend: { show: false },
+      width: Math.max(this.chart.clientWidth, 50), height: Math.max(this.chart.clientHeight, 50), padding: [6, 16, 0, 0], legend: { show: false },
       cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { show: false } },
       scales: { x: { time: false, range: (_, low, high) => (low === null ? [0, 2] : [low, Math.max(high, low + 2)]) }, y: { range: span } },
       axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: room, gap: 4, values: (_, ticks) => ticks.map(short) }],
@@ -66,7 +66,7 @@ class LiveCharts {
     this.energy.header.append(element("h2", {}, "Energy"), element("span", { class: "unit" }, "J"));
     this.other = new LiveChart(host, seek);
     this.kinds = {
-      force: ["Force", "N", "force", 3, ["x", "y", "z"]],
+      force: ["Force", "N", "force", 3, ["x", "y", "z", ["largest step", "two"]]],
       work: ["Put in", "J", "energy", 5, [["put in", "y"]], (row) => [row[3]]],
       linear: ["Linear", "N s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(3)],
       angular: ["Angular", "N m s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(0, 3)],
@@ -101,6 +101,9 @@ class LiveCharts {
     if (!motion.count) return;
     this.energy.show(columns(motion.energy, 5), shown);
     const [, , table, width, , pick] = this.kinds[this.key];
-    this.other.show(columns(motion[table], width, pick), shown);
+    const found = columns(motion[table], width, pick);
+    // The largest force of a step since the frame before: peaks are shorter than frames.
+    if (this.key === "force") found.push(Array.from(motion.peak));
+    this.other.show(found, shown);
   }
 }

@@ -10,7 +10,7 @@ class LiveMotion extends Motion {
     const empty = { count: 0, t: "", poses: "", q: "", com: "", v: "", momentum: "", force: "", contacts: "", contact_count: "" };
     super(empty, data.bodies.name.length - 1);
     this.nq = Math.max(0, ...data.joints.map((joint) => joint.q[1]));
-    this.widths = { t: 1, poses: 7 * this.bodies, q: this.nq, v: data.robot.dof, com: 3, momentum: 6, force: 3, energy: 5 };
+    this.widths = { t: 1, poses: 7 * this.bodies, q: this.nq, v: data.robot.dof, com: 3, momentum: 6, force: 3, peak: 1, energy: 5 };
     const width = Object.values(this.widths).reduce((sum, one) => sum + one, 0);
     this.kept = Math.max(60, Math.min(KEPT_FRAMES, Math.floor(KEPT_NUMBERS / width)));
     this.rows = {};
@@ -42,7 +42,10 @@ class LiveMotion extends Motion {
       end = this.count;
     }
     const { kinetic, potential, dissipated, work, total } = frame.energy;
-    const given = { ...frame, t: [frame.t], energy: [kinetic, potential, dissipated, work, total] };
+    // As in a recording: the force of a frame is that of the step before it, so that the arrows add up to it.
+    const force = [0, 0, 0];
+    frame.contacts.forEach((value, k) => { if (k % 6 > 2) force[(k % 6) - 3] += value; });
+    const given = { ...frame, t: [frame.t], force, peak: [frame.peak], energy: [kinetic, potential, dissipated, work, total] };
     for (const [key, width] of Object.entries(this.widths)) this.rows[key].set(given[key], end * width);
     // Neighbouring quaternions without a jump of sign can be mixed.
     if (this.count) alignTurns(this.rows.poses, end * this.widths.poses, this.widths.poses);

@@ -18,8 +18,10 @@ class LivePanel {
     this.hint = element("p", { class: "live-hint" });
     host.append(element("div", { class: "live-head" }, this.hint, this.door), this.settings(count > 0 && Math.min(...grips) < this.usual.friction));
     this.books = element("p", { id: "live-books", class: "live-hint" });
-    this.charts = new LiveCharts(host, run);
-    host.append(this.books);
+    this.running = element("div", { class: "live-books" });
+    this.charts = new LiveCharts(this.running, run);
+    this.running.append(this.books);
+    host.append(this.running);
     this.drawn = 0;
     this.open();
   }
@@ -55,8 +57,9 @@ class LivePanel {
   }
 
   open() {
-    this.hint.textContent = this.run.on ? DROP_HINT : "Physics in this page: the robot goes on from the frame that is shown, and can be pulled and pushed.";
+    this.hint.textContent = this.run.on ? DROP_HINT : "Physics in this page: the robot goes on from the frame that is shown and can be pulled and pushed. Energies, momenta and contact forces are drawn as it runs.";
     this.door.hidden = this.run.on;
+    this.running.hidden = !this.run.on;
     this.draw(true);
   }
 

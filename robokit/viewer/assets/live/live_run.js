@@ -13,6 +13,7 @@ class LiveRun {
     this.shown = 0;
     this.latest = null;
     this.start = null;
+    this.settings = {};
     this.number = 0;
     this.tabBefore = null;
     this.bar = new LiveBar(page, this);
@@ -91,6 +92,7 @@ class LiveRun {
       this.bar.say(`Physics cannot run here: ${message}`);
       this.bar.draw();
     });
+    this.engine.send("set", this.settings);
     this.bar.say("Preparing the physics …");
   }
 
@@ -160,7 +162,11 @@ class LiveRun {
     if (this.running) this.engine.send("run", { speed });
   }
 
-  set(values) { this.engine?.send("set", values); }
+  // Gravity, friction, time step: for this run and those after it.
+  set(values) {
+    Object.assign(this.settings, values);
+    this.engine?.send("set", values);
+  }
 
   // A time of the live run that is kept.
   seek(time) {

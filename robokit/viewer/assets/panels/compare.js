@@ -1,5 +1,7 @@
 // Two runs beside each other: figures of both, the curves of both, and their difference.
 
+const RUN_COLOURS = ["one", "ghost"];
+
 class Comparison {
   constructor(host, page) {
     const { data, timeline, selection } = page;
@@ -11,7 +13,7 @@ class Comparison {
     const rows = ghost.figures.map((compared) => element("tr", {}, element("th", { scope: "row" }, compared.label), element("td", {}, text(compared.first)), element("td", {}, text(compared.second)), element("td", { class: "unit" }, compared.unit)));
     const head = element("tr", {}, element("td"), ...ghost.labels.map((label, k) => element("th", { scope: "col" }, element("span", { class: `run ${k ? "two" : "one"}` }, label))), element("td"));
     host.append(element("section", { class: "card" }, element("table", { class: "compared" }, element("thead", {}, head), element("tbody", {}, ...rows))));
-    const read = (curve) => ({ key: curve.key, title: curve.title, unit: curve.unit, x: Array.from(floats(curve.t)), lines: curve.series.map((series) => ({ name: series.name, y: Array.from(floats(series.y)) })) });
+    const read = (curve) => ({ key: curve.key, title: curve.title, unit: curve.unit, x: Array.from(floats(curve.t)), lines: curve.series.map((series, k) => ({ name: series.name, y: Array.from(floats(series.y)), colour: RUN_COLOURS[k] })) });
     this.pairs = ghost.pairs.map((curve) => read(curve));
     this.differences = ghost.differences.map((curve) => read(curve));
     this.joint = data.joints.find((joint) => joint.q[1] - joint.q[0] === 1) || null;
@@ -35,7 +37,7 @@ class Comparison {
       this.joint = joint;
       if (this.key === "joint") this.show("joint");
     });
-    $("theme").addEventListener("click", () => this.show(this.key));
+    whenThemeChanges(() => this.show(this.key));
   }
 
   show(key) {
@@ -57,7 +59,7 @@ class Comparison {
     const first = x.map((_, k) => motion.q[k * motion.nq + at]);
     const second = x.map((time) => other.coordinates(other.frameAt(time))[at]);
     return [
-      { title: joint.name, unit: `q ${joint.name} [${unit}]`, x, lines: [{ name: labels[0], y: first }, { name: labels[1], y: second }] },
+      { title: joint.name, unit: `q ${joint.name} [${unit}]`, x, lines: [first, second].map((y, k) => ({ name: labels[k], y, colour: RUN_COLOURS[k] })) },
       { title: "Difference", unit, x, lines: [{ name: "difference", y: second.map((q, k) => q - first[k]) }] },
     ];
   }

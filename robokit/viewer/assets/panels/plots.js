@@ -23,7 +23,7 @@ class Plot {
     this.graph = graph;
     if (this.chartObject) this.chartObject.destroy();
     this.chartObject = null;
-    const tint = (line, k) => colour(LINE_COLOURS[line.name] || (k ? "two" : "one"));
+    const tint = (line, k) => colour(line.colour || LINE_COLOURS[line.name] || (k ? "two" : "one"));
     this.values = graph.lines.map((line, k) => {
       const value = element("b", {}, "–");
       const button = element("button", { type: "button", "aria-pressed": String(!this.hiddenSeries.has(line.name)), title: "Show or hide" }, line.name, value);

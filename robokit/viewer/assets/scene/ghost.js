@@ -1,3 +1,8 @@
+// What follows the theme by itself, after it has changed.
+function whenThemeChanges(listener) {
+  new MutationObserver(listener).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+}
+
 // A second run of the robot: the same shapes in one translucent tint, in step with the first.
 
 class Ghost {
@@ -6,7 +11,9 @@ class Ghost {
     const { ghost } = data;
     this.page = page;
     this.motion = new Motion(ghost.frames, data.bodies.name.length - 1);
-    this.material = new THREE.MeshStandardMaterial({ roughness: 0.7, transparent: true, opacity: 0.42 });
+    this.material = new THREE.MeshStandardMaterial({ roughness: 0.7, transparent: true, opacity: 0.5 });
+    // Where both runs agree, the first one is seen.
+    Object.assign(this.material, { polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 8 });
     this.bodies = stage.bodies.map((body, i) => {
       const group = new THREE.Group();
       for (const solid of i ? body.children.filter((child) => child.isMesh && stage.roles.visual.includes(child)) : []) {
@@ -25,16 +32,16 @@ class Ghost {
     const [first, second] = ghost.labels;
     this.legend = element("div", { id: "runs", "aria-label": "The two runs" }, element("span", { class: "run one" }, first), element("span", { class: "run two" }, `${second} (ghost)`));
     $("view").append(this.legend);
-    const button = toggle("Ghost", true, (on) => { this.group.visible = on; stage.dirty(); }, { colour: "var(--two)", title: second });
+    const button = toggle("Ghost", true, (on) => { this.group.visible = on; stage.dirty(); }, { colour: "var(--ghost)", title: second });
     button.dataset.key = "ghost";
     $("switches").append(button);
     this.paint();
     page.timeline.onChange((time) => this.move(time));
-    $("theme").addEventListener("click", () => this.paint());
+    whenThemeChanges(() => this.paint());
   }
 
   paint() {
-    this.material.color = ink(colour("two"));
+    this.material.color = ink(colour("ghost"));
     this.page.stage.dirty();
   }
 

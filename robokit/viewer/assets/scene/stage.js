@@ -256,13 +256,13 @@ class Stage {
     this.dirty();
   }
 
-  // Lights a set of bodies; an empty set puts the light out.
-  light(bodies, tint = 0x2f6bff) {
+  // Lights a set of bodies, the strong ones more; an empty set puts the light out.
+  light(bodies, strong = bodies, tint = 0x2f6bff) {
     for (const { body, role, material } of this.materials) {
       if (role !== "visual" || !material.emissive) continue;
       const on = bodies.has(body);
       material.emissive = ink(on ? tint : 0);
-      material.emissiveIntensity = on ? 0.8 : 0;
+      material.emissiveIntensity = on ? (strong.has(body) ? 0.8 : 0.3) : 0;
     }
     this.dirty();
   }
