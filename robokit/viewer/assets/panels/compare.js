@@ -11,7 +11,7 @@ class Comparison {
     const seek = (time) => { timeline.pause(); timeline.seek(time); };
     const text = (value) => (value === null ? "–" : figure(value));
     const rows = ghost.figures.map((compared) => element("tr", {}, element("th", { scope: "row" }, compared.label), element("td", {}, text(compared.first)), element("td", {}, text(compared.second)), element("td", { class: "unit" }, compared.unit)));
-    const head = element("tr", {}, element("td"), ...ghost.labels.map((label, k) => element("th", { scope: "col" }, element("span", { class: `run ${k ? "two" : "one"}` }, label))), element("td"));
+    const head = element("tr", {}, element("td"), ...ghost.labels.map((label, k) => element("th", { scope: "col", title: label }, element("span", { class: `run ${k ? "two" : "one"}` }, label))), element("td"));
     host.append(element("section", { class: "card" }, element("table", { class: "compared" }, element("thead", {}, head), element("tbody", {}, ...rows))));
     const read = (curve) => ({ key: curve.key, title: curve.title, unit: curve.unit, x: Array.from(floats(curve.t)), lines: curve.series.map((series, k) => ({ name: series.name, y: Array.from(floats(series.y)), colour: RUN_COLOURS[k] })) });
     this.pairs = ghost.pairs.map((curve) => read(curve));
