@@ -58,11 +58,11 @@ def compare(
     path = path_argument("path", path)
     check_same_robot(a, b)
     payload = trajectory_payload(a, max_triangles, max_fps)
-    other = trajectory_payload(b, max_triangles, max_fps).bounds
-    low, high = np.minimum(payload.bounds[0], other[0]), np.maximum(payload.bounds[1], other[1])
+    other = trajectory_payload(b, max_triangles, max_fps)
+    low, high = (pick(payload.bounds[k], other.bounds[k]) for k, pick in enumerate((np.minimum, np.maximum)))
     payload = replace(
         payload,
-        ghost=ghost_data(a, b, (names[0], names[1]), max_fps),
+        ghost=ghost_data(a, b, (names[0], names[1]), other.frames),
         bounds=[low.tolist(), high.tolist()],
     )
     if not path.suffix:

@@ -14,6 +14,7 @@ from robokit.errors import ShapeError, WrongType
 from robokit.model import Shape, Sphere
 from robokit.viewer import compare
 from robokit.viewer.data.comparison_data import ghost_data
+from robokit.viewer.payload import trajectory_payload
 from robokit.viewer.poses import body_poses
 
 
@@ -32,13 +33,14 @@ def runs():
 
 def test_the_differences_are_those_of_the_runs(runs):
     first, second = runs
-    ghost = ghost_data(first, second, ("one", "other"))
+    ghost = ghost_data(first, second, ("one", "other"), trajectory_payload(second).frames)
     (pair,) = [curve for curve in ghost.pairs if curve.key == "force"]
     (apart,) = [curve for curve in ghost.differences if curve.key == "com"]
     t = floats(apart.t)
     assert t[-1] == pytest.approx(0.8) and [line.name for line in pair.series] == ["one", "other"]
     for line, run in zip(pair.series, runs, strict=True):
-        assert np.allclose(floats(line.y), np.interp(t, run.t, run.contact_force[:, 2]), rtol=1e-5)
+        expected = np.interp(floats(pair.t), run.t, run.contact_force[:, 2])
+        assert np.allclose(floats(line.y), expected, rtol=1e-5)
     coms = [
         np.stack([np.interp(t, run.t, x) for x in rk.center_of_mass(run.robot, run.q).T], axis=1)
         for run in runs

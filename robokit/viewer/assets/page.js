@@ -68,7 +68,7 @@ selection.onHover((body) => {
   stage.light(new Set(body === null ? [] : structure.under[body]), new Set([body]));
 });
 selection.onSelect(({ body, link, dof }) => {
-  if (curves) curves.choose(body);
+  if (curves) curves.choose(body, link);
   joints.select(body);
   structure.select(body, dof);
   page.outline.select(body, link);
@@ -98,7 +98,7 @@ function drawTime(time) {
   stage.pose(motion.at(frame));
   page.cameras.move(frame);
   overlays.update(frame);
-  for (const plot of curves.plots) plot.setTime(time);
+  curves.setTime(time);
   if (panels.shows("joints")) joints.show(motion.coordinates(frame));
   structure.update();
   page.selected.update();

@@ -10,41 +10,27 @@ import numpy as np
 from robokit.dynamics import center_of_mass
 from robokit.errors import ShapeError
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.force_data import ForceHistory
 from robokit.viewer.data.motion_data import summary
 from robokit.viewer.data.packing import packed
+from robokit.viewer.data.thin_curves import kept
 from robokit.viewer.payload_keys import ComparedData, CurveData, FramesData, GhostData, SeriesData
-from robokit.viewer.poses import body_poses, frame_indices
-
-MOST_POINTS = 1600
-"""Points of a curve: as many as a screen has columns."""
 
 
 def ghost_data(
-    first: Trajectory, second: Trajectory, labels: tuple[str, str], max_fps: float = 60.0
+    first: Trajectory, second: Trajectory, labels: tuple[str, str], frames: FramesData
 ) -> GhostData:
     """What a page needs of a second run.
 
     Args:
         first: the run that the page is about.
-        second: the run beside it.
+        second: the run beside it, of the same robot.
         labels: names of both.
-        max_fps: frames per second at most.
-
-    Raises:
-        ShapeError: the runs are of different robots.
+        frames: of the second run.
     """
-    check_same_robot(first, second)
-    assert second.robot is not None
-    chosen = frame_indices(second.t, max_fps)
-    frames = FramesData(
-        count=len(chosen),
-        t=packed(second.t[chosen] - second.t[0]),
-        poses=packed(body_poses(second.robot, second.q[chosen])[:, 1:]),
-        q=packed(second.q[chosen]),
-        com=packed(_com(second)[chosen]),
-    )
+    moving = FramesData(frames.count, frames.sane, frames.t, frames.poses, frames.q, frames.com)
     pairs, differences = _curves(first, second, labels)
-    return GhostData(labels, frames, pairs, differences, _figures(first, second), summary(second))
+    return GhostData(labels, moving, pairs, differences, _figures(first, second), summary(second))
 
 
 def check_same_robot(first: Trajectory, second: Trajectory) -> None:
@@ -99,20 +85,32 @@ def _curves(
             "Distance between the two",
             distance,
         ),
-        ("energy", "Kinetic and potential energy", "J", energy, "", energy[1] - energy[0]),
+        ("energy", "Kinetic and potential energy", "J", energy, "Difference", energy[1] - energy[0]),
     ]
-    if np.any(first.contact_force) or np.any(second.contact_force):
-        force = both([np.linalg.norm(run.contact_force, axis=1) for run in (first, second)])
-        rows.append(("force", "Contact force, size", "N", force, "", force[1] - force[0]))
     pairs, differences = [], []
     for key, title, unit, values, apart, difference in rows:
-        keep = _kept([*values, difference])
+        keep = kept([*values, difference])
         pairs.append(
             _curve(key, title, unit, t[keep], dict(zip(labels, (y[keep] for y in values), strict=True)))
         )
-        name = apart or "Difference"
-        differences.append(_curve(key, name, unit, t[keep], {name.lower(): difference[keep]}))
+        differences.append(_curve(key, apart, unit, t[keep], {apart.lower(): difference[keep]}))
+    sizes = [_force_sizes(run) for run in (first, second)]
+    if any(np.any(size) for _, size in sizes):
+        # At the steps of both, so that no peak of either is lost.
+        t = np.union1d(*(own[own <= t[-1]] for own, _ in sizes))
+        one, other = (np.interp(t, own, size) for own, size in sizes)
+        keep = kept([one, other, other - one])
+        lines = dict(zip(labels, (one[keep], other[keep]), strict=True))
+        pairs.append(_curve("force", "Contact force, size", "N", t[keep], lines))
+        apart = {"difference": (other - one)[keep]}
+        differences.append(_curve("force", "Difference", "N", t[keep], apart))
     return pairs, differences
+
+
+def _force_sizes(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    """Times [s] and sizes [N] of the contact force, of every step where that is known."""
+    forces = ForceHistory(run, np.array([0]))
+    return forces.t, np.linalg.norm(forces.total, axis=1)
 
 
 def _curve(key: str, title: str, unit: str, t: np.ndarray, lines: dict[str, np.ndarray]) -> CurveData:
@@ -122,19 +120,6 @@ def _curve(key: str, title: str, unit: str, t: np.ndarray, lines: dict[str, np.n
 def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Columns (T, n) at other times, straight between the states."""
     return np.stack([np.interp(t, own, column) for column in values.T], axis=1)
-
-
-def _kept(lines: list[np.ndarray]) -> np.ndarray:
-    """Points that are drawn: of each stretch the first, and the lowest and highest of each line."""
-    count = len(lines[0])
-    if count <= MOST_POINTS:
-        return np.arange(count)
-    starts = np.linspace(0, count, MOST_POINTS // (1 + 2 * len(lines)), endpoint=False).astype(int)
-    kept = [*starts, count - 1]
-    for line in lines:
-        for piece, begin in zip(np.split(line, starts[1:]), starts, strict=True):
-            kept += [begin + int(np.argmin(piece)), begin + int(np.argmax(piece))]
-    return np.unique(kept)
 
 
 def _figures(first: Trajectory, second: Trajectory) -> list[ComparedData]:
@@ -165,7 +150,7 @@ def _figures(first: Trajectory, second: Trajectory) -> list[ComparedData]:
             row(
                 "largest contact force",
                 "N",
-                [np.linalg.norm(run.contact_force, axis=1).max() for run in runs],
+                [_force_sizes(run)[1].max() for run in runs],
             ),
         ]
     return [row for row in rows if row.first is not None or row.second is not None]

@@ -17,8 +17,15 @@ class Comparison {
     this.pairs = ghost.pairs.map((curve) => read(curve));
     this.differences = ghost.differences.map((curve) => read(curve));
     this.joint = data.joints.find((joint) => joint.q[1] - joint.q[0] === 1) || null;
-    this.both = new Plot(host, seek);
-    this.apart = new Plot(host, seek);
+    const { window } = page.curves;
+    const point = (time, plot) => {
+      this.over = time === null ? null : plot;
+      for (const one of this.plots) one.setPointed(time);
+    };
+    const act = { window, stopped: Boolean(data.stopped), seek, point, over: () => this.over };
+    this.plots = [new Plot(host, act), new Plot(host, act)];
+    const [both, apart] = this.plots;
+    window.onChange(() => { for (const plot of this.plots) plot.rescale(); });
     this.unit = element("span", { class: "unit" });
     this.title = element("h2");
     this.apartUnit = element("span", { class: "unit" });
@@ -27,10 +34,10 @@ class Comparison {
     if (this.joint) tabs.push(["joint", "Joint"]);
     this.key = tabs[0][0];
     const chosen = choice(tabs, this.key, (key) => this.show(key));
-    this.both.header.append(chosen.group, this.unit);
-    this.apart.header.append(this.title, this.apartUnit);
+    both.header.append(chosen.group, this.unit);
+    apart.header.append(this.title, this.apartUnit);
     this.show(this.key);
-    timeline.onChange((time) => { for (const plot of [this.both, this.apart]) plot.setTime(time); });
+    timeline.onChange((time) => { for (const plot of this.plots) plot.setTime(time); });
     selection.onSelect(({ body }) => {
       const joint = data.joints.find((joint) => joint.body === body);
       if (!joint || joint.q[1] - joint.q[0] !== 1) return;
@@ -47,8 +54,8 @@ class Comparison {
     this.unit.title = both.title;
     this.title.textContent = apart.title;
     this.apartUnit.textContent = apart.unit;
-    this.both.draw(both);
-    this.apart.draw(apart);
+    this.plots[0].draw(both);
+    this.plots[1].draw(apart);
   }
 
   jointGraphs() {

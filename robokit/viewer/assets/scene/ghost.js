@@ -11,24 +11,20 @@ class Ghost {
     const { ghost } = data;
     this.page = page;
     this.motion = new Motion(ghost.frames, data.bodies.name.length - 1);
-    this.material = new THREE.MeshStandardMaterial({ roughness: 0.7, transparent: true, opacity: 0.5 });
-    // Where both runs agree, the first one is seen.
-    Object.assign(this.material, { polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 8 });
-    this.bodies = stage.bodies.map((body, i) => {
-      const group = new THREE.Group();
-      for (const solid of i ? body.children.filter((child) => child.isMesh && stage.roles.visual.includes(child)) : []) {
-        const copy = new THREE.Mesh(solid.geometry, this.material);
-        copy.position.copy(solid.position);
-        copy.quaternion.copy(solid.quaternion);
-        copy.scale.copy(solid.scale);
-        copy.renderOrder = 1;
-        group.add(copy);
-      }
-      return group;
-    });
+    this.bodies = stage.bodies.map(() => new THREE.Group());
+    const nodes = data.nodes.filter((node) => node.role === "visual" && node.body > 0).map((node) => ({ ...node, rgba: [1, 1, 1, 0.5], picture: null }));
+    this.skin = new Skin(nodes, stage.geometries, this.bodies, null);
     this.group = new THREE.Group();
-    this.group.add(...this.bodies);
+    for (const part of this.skin.parts) {
+      // Its own faces hide one another, and where both runs agree the first one is seen.
+      Object.assign(part.material, { depthWrite: true, polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 8 });
+      part.renderOrder = 1;
+      this.group.add(part);
+    }
     stage.world.add(this.group);
+    const { framing } = stage;
+    framing.whole.push(...framing.extremes.call({ motion: this.motion, boxes: framing.boxes }, false));
+    stage.frameMotion();
     const [first, second] = ghost.labels;
     this.legend = element("div", { id: "runs", "aria-label": "The two runs" }, element("span", { class: "run one" }, first), element("span", { class: "run two" }, `${second} (ghost)`));
     $("view").append(this.legend);
@@ -41,7 +37,7 @@ class Ghost {
   }
 
   paint() {
-    this.material.color = ink(colour("ghost"));
+    for (const part of this.skin.parts) part.material.color = ink(colour("ghost"));
     this.page.stage.dirty();
   }
 
@@ -52,5 +48,6 @@ class Ghost {
       this.bodies[i].position.fromArray(numbers, at);
       this.bodies[i].quaternion.fromArray(numbers, at + 3);
     }
+    this.skin.move();
   }
 }
