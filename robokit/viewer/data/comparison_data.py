@@ -102,8 +102,8 @@ def _curves(
         keep = kept([one, other, other - one])
         lines = dict(zip(labels, (one[keep], other[keep]), strict=True))
         pairs.append(_curve("force", "Contact force, size", "N", t[keep], lines))
-        apart = {"difference": (other - one)[keep]}
-        differences.append(_curve("force", "Difference", "N", t[keep], apart))
+        between = {"difference": (other - one)[keep]}
+        differences.append(_curve("force", "Difference", "N", t[keep], between))
     return pairs, differences
 
 
