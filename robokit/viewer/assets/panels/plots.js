@@ -30,16 +30,14 @@ class Plot {
 
   draw(graph) {
     const { act } = this;
+    if (this.chartObject && act.over() === this) act.point(null, this);
     this.graph = graph;
     this.all = false;
     graph.lines.forEach((line, k) => {
       line.x ??= graph.x;
       line.tint = colour(line.colour || LINE_COLOURS[line.name] || SERIES[k % SERIES.length]);
     });
-    if (this.chartObject) {
-      if (act.over() === this) act.point(null, this);
-      this.chartObject.destroy();
-    }
+    if (this.chartObject) this.chartObject.destroy();
     this.values = graph.lines.map((line, k) => {
       const value = element("b", {}, "–");
       const button = element("button", { type: "button", "aria-pressed": String(!this.hiddenSeries.has(line.name)), title: `Show or hide ${line.name}` }, element("em", {}, line.name), value);
