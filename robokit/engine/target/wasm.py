@@ -23,11 +23,15 @@ from dataclasses import dataclass
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.target import llvm
 from robokit.engine.target.target import Loaded, Planned, Target
+from robokit.engine.trace.graph import TraceTooLarge
 
 TRIPLE = "wasm32-unknown-unknown"
 FEATURES = "+nontrapping-fptoint,+sign-ext"
 
 PAGE = 65536
+
+BUDGET = 200_000
+"""Operations that are compiled at most, shared texts counted once: half a minute or so."""
 
 TYPE, IMPORT, FUNCTION, MEMORY, EXPORT, CODE, DATA = 1, 2, 3, 5, 7, 10, 11
 
@@ -69,6 +73,8 @@ class WebAssembly(Target):
         from robokit.engine.emit.wasm_module import BASE, CHUNK, wasm_module
         from robokit.engine.passes.regions import regions
 
+        if len(kernel.program.order) > BUDGET:
+            raise TraceTooLarge(f"more than {BUDGET} operations to compile for WebAssembly")
         program, plan = kernel.program, regions(kernel.program, CHUNK)
         ins = [*program.inputs, *program.tables]
         outs = [(name, math.prod(shape)) for name, shape in program.outputs]

@@ -6,15 +6,12 @@ import base64
 import gzip
 import math
 
-import numpy as np
-
 from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
 from robokit.errors import RobokitError
-from robokit.sim.page_step import page_step
+from robokit.sim.page_step import PageStep, page_step
 from robokit.sim.step import ledger
 from robokit.sim.step.momentum_projection import hangs_on_nothing
-from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.packing import base64_text
 from robokit.viewer.payload_keys import LiveData, ModuleData, SlotData
@@ -36,32 +33,21 @@ def live_data(trajectory: Trajectory, worker: str) -> LiveData:
     Raises:
         RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
     """
-    program = trajectory.program
-    if program is None:
-        raise RobokitError(
-            "live: the trajectory was loaded from a file, which does not hold its step; "
-            "simulate it again, or write the page with live=False"
-        )
-    return live_of(program, trajectory.q[0], trajectory.v[0], trajectory.summary["dt"], worker)
-
-
-def live_of(program: Program, q: np.ndarray, v: np.ndarray, dt: float, worker: str) -> LiveData:
-    """The same for a step, its start and the time step [s]."""
-    steps = page_step(program)
+    steps, (step, look) = live_modules(trajectory)
     robot = steps.program.robot
     mass = float(robot.total_mass)
     stiffness = mass * abs(GRAVITY[2]) / STRETCH
     return LiveData(
         worker="'use strict';\n" + worker,
-        step=module_data(steps.step),
-        look=module_data(steps.look),
-        q=base64_text(q.astype("<f8")),
-        v=base64_text(v.astype("<f8")),
-        parameters=base64_text(steps.program.parameters(dt).astype("<f8")),
+        step=step,
+        look=look,
+        q=base64_text(trajectory.q[0].astype("<f8")),
+        v=base64_text(trajectory.v[0].astype("<f8")),
+        parameters=base64_text(steps.program.parameters(trajectory.summary["dt"]).astype("<f8")),
         tables=[(name, base64_text(table.astype("<f8"))) for name, table in steps.tables],
         friction=steps.friction,
         gravity=robot.tree.gravity,
-        dt=float(dt),
+        dt=float(trajectory.summary["dt"]),
         mass=mass,
         masses=[float(I.m) for I in robot.tree.I[1:]],
         contacts=steps.bodies,
@@ -72,6 +58,22 @@ def live_of(program: Program, q: np.ndarray, v: np.ndarray, dt: float, worker: s
         stiffness=stiffness,
         damping=2.0 * math.sqrt(stiffness * mass) * DAMPING,
     )
+
+
+def live_modules(trajectory: Trajectory) -> tuple[PageStep, list[ModuleData]]:
+    """The kernels of a page for a run, and what the page gets of them: the step and the look.
+
+    Raises:
+        RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
+    """
+    program = trajectory.program
+    if program is None:
+        raise RobokitError(
+            "live: the trajectory was loaded from a file, which does not hold its step; "
+            "simulate it again, or write the page with live=False"
+        )
+    steps = page_step(program)
+    return steps, [module_data(steps.step), module_data(steps.look)]
 
 
 def module_data(kernel: Kernel) -> ModuleData:

@@ -4,6 +4,7 @@
     of_scene       geometries, nodes, the ground
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
+    of_comparison  a second run
     of_events      events, answers, tables by link and joint
     of_findings    the importer's findings
     of_live        physics in the page
@@ -17,8 +18,9 @@ quaternion x y z w. T frames show N moving bodies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from robokit.viewer.payload_keys.of_comparison import ComparedData, GhostData
 from robokit.viewer.payload_keys.of_events import (
     AnswerData,
     EventsData,
@@ -28,7 +30,15 @@ from robokit.viewer.payload_keys.of_events import (
 )
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
 from robokit.viewer.payload_keys.of_live import LiveData, ModuleData, SlotData
-from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
+from robokit.viewer.payload_keys.of_motion import (
+    CurveData,
+    FigureData,
+    FramesData,
+    LinkForceData,
+    PeaksData,
+    SeriesData,
+    StoppedData,
+)
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
 from robokit.viewer.payload_keys.of_structure import CostData, CountData, StructureData
@@ -38,6 +48,7 @@ __all__ = [
     "AnswerData",
     "BodiesData",
     "CheckData",
+    "ComparedData",
     "CostData",
     "CountData",
     "CurveData",
@@ -45,17 +56,20 @@ __all__ = [
     "FigureData",
     "FindingData",
     "FramesData",
+    "GhostData",
     "GroundData",
     "HappeningData",
     "InertiaData",
     "JointData",
     "LinkData",
+    "LinkForceData",
     "LiveData",
     "ModuleData",
     "NodeData",
     "Packed",
     "PackedBits",
     "Payload",
+    "PeaksData",
     "ReachedData",
     "RobotData",
     "SeriesData",
@@ -84,10 +98,12 @@ class Payload:
         ground: what the robot falls on, or None.
         frames: the motion at display rate.
         curves: the plots; none for a pose.
+        link_forces: of the ground, over time, by link.
         summary: figures of the run.
         stopped: why the run ended early, or None.
         events: what happened, or None where nobody knows.
         check: the importer's findings, or None on pages without a check.
+        ghost: a second run beside this one, or None.
         live: the step for the page to take, or None on pages that did not ask for it.
     """
 
@@ -104,7 +120,9 @@ class Payload:
     frames: FramesData
     curves: list[CurveData]
     summary: list[FigureData]
+    link_forces: list[LinkForceData] = field(default_factory=list)
     stopped: StoppedData | None = None
     events: EventsData | None = None
     check: CheckData | None = None
+    ghost: GhostData | None = None
     live: LiveData | None = None

@@ -8,7 +8,7 @@ class LivePanel {
     this.run = run;
     const { live } = page.data;
     const numbers = new Float64Array(bytes(live.parameters).buffer);
-    const pull = numbers.slice(live.gravity, live.gravity + 3);
+    const pull = live.gravity;
     const [first, count] = live.friction;
     const grips = numbers.slice(first, first + count);
     this.usual = { gravity: Math.hypot(...pull), friction: count ? Math.max(...grips) : null, dt: live.dt };
