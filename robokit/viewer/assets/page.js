@@ -50,7 +50,9 @@ page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.sh
     else page.back();
   },
   choose: (joint) => selection.select(joint.body),
+  plot: page.curves && ((joint) => page.curves.pin(joint.body)),
 });
+if (page.curves) page.curves.onPick((bodies) => page.joints.plotted(bodies));
 page.structure = new Structure(panels.add("structure", "Structure", () => page.structure.draw()), data, {
   ...pointed,
   choose: (body, dof = null) => selection.select(body, null, dof),
