@@ -27,6 +27,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 SCRIPTS = (
     "base/util.js",
+    "base/theme.js",
     "base/selection.js",
     "base/panels.js",
     "base/branches.js",
