@@ -10,6 +10,7 @@
     data/                its parts: frames, curves and figures of a motion, patterns of the mass matrix
     page                 the page: one HTML file, from payload and assets/
     check_page           the page of a check: findings and inertia boxes
+    comparison           two runs in one page
     film                 films and pictures of a page
     headless_browser     a page in Chromium without a window
     live                 Viewer: meshcat with Python in the loop
@@ -24,6 +25,7 @@ matplotlib, meshcat and trimesh are imported only by what uses them.
 """
 
 from robokit.viewer.check_page import write_check_page
+from robokit.viewer.comparison import compare
 from robokit.viewer.film import write_film, write_picture
 from robokit.viewer.live import Viewer
 from robokit.viewer.mass_matrix_figure import draw_sparsity, sparsity_figure
@@ -34,6 +36,7 @@ from robokit.viewer.scene import scene
 __all__ = [
     "Node",
     "Viewer",
+    "compare",
     "draw_sparsity",
     "page_html",
     "scene",

@@ -85,20 +85,29 @@ if (data.live) page.run = new LiveRun(page);
 page.cameras = new Cameras(page);
 addPicking(page);
 page.exports = new ExportMenu(page);
+if (data.ghost && timeline) {
+  page.ghost = new Ghost(page);
+  page.compared = new Comparison(panels.add("compare", "Compare"), page);
+  panels.open("compare");
+}
 
 function drawTime(time) {
   // Whoever goes to a time of the recording wants to see the recording.
   if (page.run) page.run.leave();
   page.posed = null;
-  const frame = motion.frameAt(time);
-  stage.pose(motion.at(frame));
+  curves.setTime(time);
+  page.drawFrame(motion.frameAt(time));
+}
+
+// A frame of the recording or of a live run, everywhere.
+page.drawFrame = (frame) => {
+  stage.pose(page.motion.at(frame));
   page.cameras.move(frame);
   overlays.update(frame);
-  curves.setTime(time);
-  if (panels.shows("joints")) joints.show(motion.coordinates(frame));
+  if (panels.shows("joints")) joints.show(page.motion.coordinates(frame));
   structure.update();
   page.selected.update();
-}
+};
 
 function drawPosed() {
   stage.pose(forwardKinematics(data, page.posed));

@@ -54,11 +54,6 @@ class Cameras {
     this.button.setAttribute("aria-pressed", String(on));
   }
 
-  // The camera stays, and will follow from here.
-  rest(frame) {
-    if (this.centre !== null) this.centre = this.page.stage.framing.centre(frame, this.page.motion);
-  }
-
   // The camera goes along, if it follows; light and floor too, where the robot travels far.
   move(frame) {
     const { stage } = this.page;
@@ -66,6 +61,11 @@ class Cameras {
     if (this.centre === null) return;
     const { camera, controls } = stage.viewer;
     const centre = stage.framing.centre(frame, this.page.motion);
+    // While the hand holds a link the camera stays: else the pointer would run ahead of the robot that it pulls.
+    if (this.page.run?.hand.held) {
+      this.centre = centre;
+      return;
+    }
     const shift = centre.clone().sub(this.centre);
     camera.position.add(shift);
     controls.target.add(shift);
