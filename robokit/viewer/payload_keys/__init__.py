@@ -5,6 +5,7 @@
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
     of_findings    the importer's findings
+    of_walk        inside the algorithms
     packed_tables  long tables of numbers
 
 A :class:`Payload` becomes one JSON object; the fields of these classes are its keys. All keys are always
@@ -22,19 +23,33 @@ from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesD
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
 from robokit.viewer.payload_keys.of_structure import CountData, StructureData
-from robokit.viewer.payload_keys.packed_tables import Packed, PackedBits
+from robokit.viewer.payload_keys.of_walk import (
+    AlgorithmData,
+    FormData,
+    InstantData,
+    LetterData,
+    StageData,
+    TextData,
+    WalkData,
+)
+from robokit.viewer.payload_keys.packed_tables import Deflated, Packed, PackedBits
 
 __all__ = [
+    "AlgorithmData",
     "BodiesData",
     "CheckData",
     "CountData",
     "CurveData",
+    "Deflated",
     "FigureData",
     "FindingData",
+    "FormData",
     "FramesData",
     "GroundData",
     "InertiaData",
+    "InstantData",
     "JointData",
+    "LetterData",
     "LinkData",
     "NodeData",
     "Packed",
@@ -43,8 +58,11 @@ __all__ = [
     "RobotData",
     "SeriesData",
     "ShapeData",
+    "StageData",
     "StoppedData",
     "StructureData",
+    "TextData",
+    "WalkData",
 ]
 
 
@@ -68,6 +86,7 @@ class Payload:
         summary: figures of the run.
         stopped: why the run ended early, or None.
         check: the importer's findings, or None on pages without a check.
+        walk: inside the algorithms, or None on pages without.
     """
 
     robot: RobotData
@@ -85,3 +104,4 @@ class Payload:
     summary: list[FigureData]
     stopped: StoppedData | None = None
     check: CheckData | None = None
+    walk: WalkData | None = None
