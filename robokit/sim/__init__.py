@@ -26,6 +26,7 @@ collide/        which bodies can touch each other, and their shapes as boxes and
 replay          the steps of a run between its records
 step_facts      what happens in single steps: contacts, stops, limits of actuators
 events          Event: contacts, impacts, sliding, limits, rest, with time and size
+answers         the questions that everyone has after a run, answered from its events
 sensors         what sensors would have measured: IMU, contact wrench, joint force
 contact_points  contact points from collision shapes
 contact_shapes  points that lie or move on a shape: corners, balls, the lowest of several corners, rims

@@ -16,13 +16,16 @@ and later contacts without an impact: a heel that rattles on the ground for a mo
     saturation      joint    force of its actuator, which is at a limit of effort or speed [N m | N]
     saturation ends joint    how long it lasted [s]
     collision       link     impulse of other links of the robot [N s]
+    peak force      link     largest force of the ground on the link in the run, friction included [N]
+    peak load       robot    largest force of the ground on all links together [N]
+    past limit      joint    how far it was past a limit at most, one for each side [rad | m]
     rest            robot    its largest speed from then on [m/s]: below REST
     failure         robot    0; the text says why the run stopped
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +85,7 @@ def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) ->
     """
     name, subjects, units = program.robot.name, Subjects.of(program), {}
     for one in program.robot.body_joints:
-        units[one.name] = ("m/s", "N") if one.kind == "prismatic" else ("rad/s", "N m")
+        units[one.name] = ("m/s", "N", "m") if one.kind == "prismatic" else ("rad/s", "N m", "rad")
     find = _Finder(facts, summary["dt"])
     found: list[Event] = []
     for k, link in enumerate(subjects.links):
@@ -119,12 +122,10 @@ def spans(on: np.ndarray, gap: int = 0, least: int = 1) -> list[tuple[int, int]]
     return [(first, end) for first, end in joined if end - first >= least]
 
 
-def highlights(events: Sequence[Event]) -> list[tuple[str, Event]]:
-    """(label, event) of the first contact and of the largest impact, where there are any."""
-    first = [event for event in events if event.kind == "first contact"][:1]
-    impacts = [event for event in events if event.kind == "impact"]
-    most = [max(impacts, key=lambda event: event.size)] if impacts else []
-    return [*(("first contact", x) for x in first), *(("impact", x) for x in most)]
+def newtons(force: float) -> str:
+    """A force with three figures, in kN from 1,000 N on."""
+    size, unit = (force, "N") if abs(force) < 999.5 else (force / 1e3, "kN")
+    return f"{size:#.3g}".rstrip(".") + f" {unit}"
 
 
 def from_rows(rows: Any) -> list[Event]:
@@ -171,6 +172,10 @@ class _Finder:
             speed, impulse = float(closing[first:end].max()), dt * float(normal[first : end + blow].sum())
             text = f"hits the ground at {speed:.3g} m/s with {impulse:.3g} N s"
             yield Event(self._at(first), "impact", link, impulse, "N s", text)
+        step, most = _peak(facts.force[:, k])
+        if most > 0.0:
+            text = f"feels the largest force of the ground on it, {newtons(most)}"
+            yield Event(self._at(step), "peak force", link, most, "N", text)
         slides = 2.0 * facts.sliding[:, k] > normal
         for first, end in spans(slides, self.few, self.few):
             speed, way = float(facts.speed[first, k]), dt * float(facts.speed[first:end, k].sum())
@@ -178,7 +183,7 @@ class _Finder:
             if end < self.steps and normal[end] > 0.0:
                 yield Event(self._at(end), "stick", link, way, "m", f"sticks after sliding {way:.3g} m")
 
-    def of_stop(self, k: int, joint: str, speed_unit: str, force_unit: str) -> Iterator[Event]:
+    def of_stop(self, k: int, joint: str, speed_unit: str, force_unit: str, unit: str) -> Iterator[Event]:
         """What a joint does at its limits."""
         force, rate = self.facts.stop[:, k], self.facts.rate[:, k]
         for sign, side in ((-1.0, "upper"), (1.0, "lower")):
@@ -191,6 +196,10 @@ class _Finder:
                 if end < self.steps:
                     text = f"leaves its {side} limit, which gave at most {most:.3g} {force_unit}"
                     yield Event(self._at(end), "limit left", joint, most, force_unit, text)
+            step, far = _peak(-sign * self.facts.past[:, k])
+            if far > 0.0:
+                text = f"is furthest past its {side} limit: {far:.3g} {unit}"
+                yield Event(self._at(step), "past limit", joint, far, unit, text)
 
     def of_drive(self, k: int, joint: str, unit: str) -> Iterator[Event]:
         """When an actuator is at a limit."""
@@ -220,3 +229,14 @@ class _Finder:
             most = float(self.facts.moving[first:].max())
             text = f"is at rest: at most {1e3 * most:.2g} mm/s from here on"
             yield Event(self._at(first), "rest", name, most, "m/s", text)
+        step, load = _peak(self.facts.load)
+        if load > 0.0:
+            text = f"feels the largest force of the ground on all its links together, {newtons(load)}"
+            yield Event(self._at(step), "peak load", name, load, "N", text)
+
+
+def _peak(values: np.ndarray) -> tuple[int, float]:
+    """(step, value) of the largest finite one; (0, 0.0) where there is none."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    step = int(finite.argmax()) if len(finite) else 0
+    return step, float(finite[step]) if len(finite) else 0.0

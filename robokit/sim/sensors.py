@@ -139,7 +139,7 @@ class Sensors:
         def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
             rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
             p, carry = program.problem(parameters, inputs[:n]), Carried(program.layout, kept)
-            done = happening(program, p, *rows, self._dt, carry, inputs[n:])
+            _, done = happening(program, p, *rows, self._dt, carry, inputs[n:])
             rub, stop = done.joint_force[i]
             return [*done.given[i], *rub, *stop]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.algorithms.kinematics import forward_kinematics
 from robokit.sim.iterated_steps import iterates, kick_again
 from robokit.sim.recorded import in_blocks
 from robokit.sim.step.acting import Acting
@@ -20,6 +21,7 @@ from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
 from robokit.sim.step.step_kernel import Program
+from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, maximum, where
 
 SLIDING = 1e-3
@@ -38,24 +40,30 @@ class StepFacts:
         sliding: the part of it on points that slide, (S, L) [N].
         speed: at which these slide at the end of the step, (S, L) [m/s].
         closing: largest speed before the step at which a point that is then pressed approaches, (S, L) [m/s].
+        force: size of the force of the ground on each link, friction included, (S, L) [N].
         stop: force of the stop of each joint with limits, (S, J) [N m | N].
         rate: the joint's velocity before the step, (S, J) [rad/s | m/s].
+        past: how far the joint is above its upper limit, negative below its lower one, (S, J) [rad | m].
         drive: force of each actuator that has a limit, (S, D) [N m | N].
         limited: 1.0 where it is at that limit, (S, D).
         met: impulse of other bodies on each body that can meet one, (S, M) [N s].
         moving: speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s].
+        load: size of the force of the ground on the whole robot, (S,) [N].
     """
 
     normal: np.ndarray
     sliding: np.ndarray
     speed: np.ndarray
     closing: np.ndarray
+    force: np.ndarray
     stop: np.ndarray
     rate: np.ndarray
+    past: np.ndarray
     drive: np.ndarray
     limited: np.ndarray
     met: np.ndarray
     moving: np.ndarray
+    load: np.ndarray
 
     @staticmethod
     def joined(parts: Sequence[StepFacts]) -> StepFacts:
@@ -121,15 +129,16 @@ def step_facts(
     robot, subjects = program.robot, Subjects.of(program)
     parameters = [float(x) for x in program.parameters(dt)]
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
-    widths = [L, L, L, L, J, J, D, D, M, 1]
+    widths = [L, L, L, L, L, J, J, J, D, D, M, 1, 1]
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
         p, carry = program.problem(parameters, inputs[: len(given)]), Carried(program.layout, kept)
-        done = happening(program, p, *rows, dt, carry, inputs[len(given) :])
-        out = _of_links(program, subjects, done)
+        middle, done = happening(program, p, *rows, dt, carry, inputs[len(given) :])
+        out, load = _of_links(program, subjects, middle, done)
         out += [done.joint_force[i][1][0] for _, i in subjects.joints]
         out += [rows[1][i][0] for _, i in subjects.joints]
+        out += [_past(rows[0][i][0], program.joints.stop[i]) for _, i in subjects.joints]
         out += [done.given[i][0] for _, i, _ in subjects.driven]
         out += [done.limited[k] for *_, k in subjects.driven]
         for _, i in subjects.meeting:
@@ -137,13 +146,12 @@ def step_facts(
             out.append(0.0 if f is None else f.lin.dot(f.lin) ** 0.5)
         mass = sum((p.tree.I[i].m for i in p.tree.outward()), 0.0)
         energy = sum((done.V_before[i].dot(p.tree.I[i] @ done.V_before[i]) for i in p.tree.outward()), 0.0)
-        out.append((maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0)
-        return out
+        return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0, load]
 
     settled = iterates(program, dt, q, v, tau, carried, given)
     columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
-    parts[-1] = parts[-1][:, 0]
+    parts[-2:] = (part[:, 0] for part in parts[-2:])
     return StepFacts(*parts)
 
 
@@ -156,32 +164,45 @@ def happening(
     dt: Scalar,
     carried: Carried,
     settled: Sequence[Any] = (),
-) -> Settled:
-    """What acts in a step: at its middle, or at its start with a method that holds joint forces.
+) -> tuple[Rows, Settled]:
+    """The configuration in which forces act, and what acts.
 
-    ``settled`` is what :func:`iterates` found for a ground with an accuracy.
+    At the middle of the step, or at its start with a method that holds joint forces. ``settled`` is what
+    :func:`iterates` found for a ground with an accuracy.
     """
     if program.method.falls:
-        return kick_again(program, p, q, v, tau, dt, carried, settled)[1]
-    return settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
+        return kick_again(program, p, q, v, tau, dt, carried, settled)
+    return q, settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
 
 
-def _of_links(program: Program, subjects: Subjects, done: Settled) -> list[Any]:
-    """Normal force, its sliding part, speed of sliding and of approach, each by link."""
+def _past(q: Any, stop: Any) -> Any:
+    """How far a joint is above its upper limit, negative below its lower one."""
+    return maximum(q - stop.upper, 0.0) - maximum(stop.lower - q, 0.0)
+
+
+def _of_links(program: Program, subjects: Subjects, middle: Rows, done: Settled) -> tuple[list[Any], Any]:
+    """Of each link normal force, its sliding part, speed of sliding, of approach, force; that on all."""
     points = program.points
     if points is None:
-        return []
+        return [], 0.0
     place = {name: k for k, name in enumerate(subjects.links)}
     links = iter([place[points.link[k]] for k in points.order(program.robot.nbodies)])
     normal, sliding, moved, closing = ([0.0] * len(place) for _ in range(4))
+    force, whole = [Vector3.zero()] * len(place), Vector3.zero()
+    frames = forward_kinematics(program.robot.tree, middle)
     for acting in done.contacts:
-        for N, slides, speed, approach in _of_points(acting, done):
+        E = frames[acting.body.i].E
+        facts = zip(_of_points(acting, done), acting.point_forces(), strict=True)
+        for (N, slides, speed, approach), f in facts:
             k = next(links)
+            # All points of a link are on the same body, whose axes will do.
+            force[k], whole = force[k] + f, whole + E.transpose_apply(f)
             normal[k] = normal[k] + N
             sliding[k] = sliding[k] + where(slides, N, 0.0)
             moved[k] = maximum(moved[k], where(slides, speed, 0.0))
             closing[k] = maximum(closing[k], where(N > 0.0, approach, 0.0))
-    return [*normal, *sliding, *moved, *closing]
+    sizes = [f.dot(f) ** 0.5 for f in force]
+    return [*normal, *sliding, *moved, *closing, *sizes], whole.dot(whole) ** 0.5
 
 
 def _of_points(acting: Acting, done: Settled) -> list[tuple[Any, Any, Any, Any]]:

@@ -18,7 +18,8 @@ from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim import saved_ground, saved_robot, trajectory_file
-from robokit.sim.events import Event, events_of, from_rows, highlights
+from robokit.sim.answers import Answer, answers
+from robokit.sim.events import Event, events_of, from_rows
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces, loop_forces
 from robokit.sim.replay import StepInputs, facts_of_run
@@ -176,6 +177,15 @@ class Trajectory:
         return events_of(self.program, facts, self.summary)
 
     @property
+    def answers(self) -> list[Answer]:
+        """First contact, largest force, joint limits, slips, rest and so on, from the ``events``.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file that has no events.
+        """
+        return answers(self.events, float(self.t[-1]), self.ground is not None)
+
+    @property
     def sensors(self) -> Sensors:
         """What sensors would have measured: ``imu(link)``, ``contact_wrench(link)``, ``joint_force(joint)``.
 
@@ -202,7 +212,7 @@ class Trajectory:
         )
 
     def report(self) -> list[str]:
-        """The run in a few lines of text; first contact and largest impact once ``events`` are computed."""
+        """The run in a few lines of text; with the ``answers`` once ``events`` are computed."""
         s = self.summary
         name = self.robot.name if self.robot is not None else s.get("robot", "?")
         lines = [f"{name}: {self.t[-1]:g} s in {s.get('steps', 0):,} steps of {1e3 * s.get('dt', 0.0):g} ms"]
@@ -238,8 +248,8 @@ class Trajectory:
         elif self.ground is not None and self.robot is not None and self.robot.nbodies > 1:
             say("bodies", "of the robot pass through each other (self-collision is off)")
         if "events" in self.__dict__:
-            for label, event in highlights(self.events):
-                say(label, f"{event.time:.4g} s: {event.subject} {event.text}")
+            for answer in self.answers:
+                say(answer.label, str(answer))
         if s.get("saturated"):
             shares = [f"{name} {100 * share:.2g} %" for name, share in list(s["saturated"].items())[:2]]
             more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""

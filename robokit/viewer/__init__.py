@@ -8,6 +8,7 @@
     ground_nodes         what the robot falls on, as nodes
     drawing              its geometries, nodes and pictures
     data/                its parts: frames, curves and figures of a motion, patterns of the mass matrix
+    walk/                inside the algorithms: their own text recorded line by line
     page                 the page: one HTML file, from payload and assets/
     check_page           the page of a check: findings and inertia boxes
     live                 Viewer: meshcat with Python in the loop

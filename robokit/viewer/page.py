@@ -29,6 +29,7 @@ SCRIPTS = (
     "base/util.js",
     "base/selection.js",
     "base/panels.js",
+    "base/shortcuts.js",
     "motion/kinematics.js",
     "motion/timeline.js",
     "scene/geometry.js",
@@ -42,9 +43,20 @@ SCRIPTS = (
     "panels/joints.js",
     "panels/structure.js",
     "panels/findings.js",
+    "live/engine.js",
+    "walk/recording.js",
+    "walk/numbers.js",
+    "walk/text.js",
+    "walk/tree.js",
+    "walk/matrix.js",
+    "walk/drawing.js",
+    "walk/walk.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
+
+WORKER = "live/worker.js"
+"""Runs beside the page, in pages that ask for physics; its text goes into the page's data."""
 
 STYLES = (
     "vendor/uPlot.min.css",
@@ -56,7 +68,9 @@ STYLES = (
     "styles/joints.css",
     "styles/structure.css",
     "styles/findings.css",
+    "styles/walk.css",
     "styles/timeline.css",
+    "styles/shortcuts.css",
     "styles/narrow.css",
 )
 """Its style sheets; later ones win."""
@@ -68,6 +82,7 @@ def write_page(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    walk: bool | Sequence[float] = True,
 ) -> Path:
     """Write the page of a motion or of a single pose.
 
@@ -78,6 +93,8 @@ def write_page(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
+        walk: whether the page walks through RNEA, CRBA, LTDL and ABA, or at which times of the motion [s];
+            by default at the start, the largest force of the ground and the end. Adds 300 kB at most.
 
     Returns:
         The path of the file.
@@ -88,7 +105,7 @@ def write_page(
     path = path_argument("path", path)
     if not path.suffix:
         path = path.with_suffix(".html")
-    path.write_text(page_html(source, q, max_triangles, max_fps), encoding="utf-8")
+    path.write_text(page_html(source, q, max_triangles, max_fps, walk), encoding="utf-8")
     return path
 
 
@@ -111,6 +128,7 @@ def page_html(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    walk: bool | Sequence[float] = True,
 ) -> str:
     """The text of the page, as :func:`write_page` writes it.
 
@@ -120,6 +138,7 @@ def page_html(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most.
+        walk: whether the page walks through the algorithms, or at which times [s].
 
     Returns:
         A whole HTML document.
@@ -128,9 +147,9 @@ def page_html(
         MissingDependency: meshcat is not installed.
     """
     if isinstance(source, Trajectory):
-        return render(trajectory_payload(source, max_triangles, max_fps))
+        return render(trajectory_payload(source, max_triangles, max_fps, walk))
     if isinstance(source, Robot):
-        return render(pose_payload(source, q, max_triangles))
+        return render(pose_payload(source, q, max_triangles, bool(walk)))
     raise WrongType("source", source, "a Trajectory or a Robot")
 
 
@@ -146,6 +165,8 @@ def render(payload: Payload) -> str:
     own = _joined(SCRIPTS)
     parts = {
         "title": html.escape(payload.robot.name),
+        # A page without physics in it may start neither WebAssembly nor Workers.
+        "physics": " 'wasm-unsafe-eval'; worker-src blob:" if payload.live else "",
         "styles": _joined(STYLES),
         "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
         "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),

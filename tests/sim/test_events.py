@@ -37,9 +37,9 @@ def test_a_ball_touches_the_ground_when_it_has_fallen_that_far(every):
 def test_a_box_slides_until_friction_has_stopped_it():
     v, mu = 1.0, 0.4
     run = sliding_box(v, mu)
-    kinds = [event.kind for event in run.events]
-    assert kinds == ["first contact", "slip", "stick", "rest"]
-    slip, stick = run.events[1:3]
+    events = [event for event in run.events if not event.kind.startswith("peak")]
+    assert [event.kind for event in events] == ["first contact", "slip", "stick", "rest"]
+    slip, stick = events[1:3]
     assert slip.time < 2 * DT and slip.size == pytest.approx(v, rel=0.02)
     assert stick.time == pytest.approx(v / (mu * m.G), abs=2 * DT)
     assert stick.size == pytest.approx(v * v / (2 * mu * m.G), rel=0.02)
@@ -55,12 +55,19 @@ def sliding_box(v: float, mu: float, **more) -> rk.Trajectory:
 
 def test_a_pendulum_reaches_its_limit_in_its_own_time():
     robot = m.pendulum(upper=0.5, lower=-2.0).with_gravity((0, 0, 0))
-    run = rk.simulate(robot, v0=[2.0], duration=0.5, dt=DT, joint_damping=0.0)
+    run = rk.simulate(robot, v0=[2.0], duration=0.5, dt=DT, joint_damping=0.0, record_every=1)
     reached, left = (of_kind(run, kind)[0] for kind in ("limit", "limit left"))
     assert reached.subject == "hinge" and "upper" in reached.text and reached.unit == "rad/s"
     assert reached.time == pytest.approx(0.5 / 2.0, abs=DT)
     assert reached.size == pytest.approx(2.0, rel=1e-3)
     assert left.time > reached.time and left.size > 1.0 and left.unit == "N m"
+    (past,) = of_kind(run, "past limit")
+    beyond = run.q[:, 0] - 0.5
+    assert past.subject == "hinge" and past.unit == "rad" and "upper" in past.text
+    assert past.size == pytest.approx(beyond.max(), rel=1e-9)
+    assert past.time == pytest.approx((beyond.argmax() + 0.5) * DT)
+    limits = next(answer for answer in run.answers if answer.label == "joint limits")
+    assert limits.event is past and limits.value == "1 joint" and "upper" in limits.note
 
 
 def test_an_actuator_is_at_its_limit_until_the_target_is_near():
@@ -128,6 +135,36 @@ def test_forces_of_links_add_up_to_that_of_the_ground():
     np.testing.assert_allclose(run.contact_forces[link][:-1], run.contact_force[1:], atol=1e-9)
     assert np.abs(run.contact_force).max() > 10.0
     assert rk.simulate(m.pendulum(), duration=0.01).contact_forces == {}
+
+
+@pytest.mark.parametrize("every", [1, 50])
+def test_the_largest_force_is_that_of_a_step(every):
+    every_step, run = tumbling(1), tumbling(every)
+    forces = np.linalg.norm(every_step.contact_forces["box"], axis=1)
+    (most,), (load,) = of_kind(run, "peak force"), of_kind(run, "peak load")
+    assert most.subject == "box" and most.unit == "N" and load.subject == run.robot.name
+    assert most.size == pytest.approx(forces[:-1].max(), rel=1e-9)
+    assert most.time == pytest.approx((forces[:-1].argmax() + 0.5) * DT)
+    assert load.size == pytest.approx(np.linalg.norm(every_step.contact_force, axis=1).max(), rel=1e-9)
+
+
+def test_a_run_answers_the_usual_questions():
+    said = {answer.label: answer for answer in tumbling(20).answers}
+    events = tumbling(1).events
+    first = next(event for event in events if event.kind == "first contact")
+    most = max((event for event in events if event.kind == "peak force"), key=lambda event: event.size)
+    assert said["first contact"].value == f"{first.time:.4f} s" and "box" in said["first contact"].note
+    assert said["first contact"].event == first and said["largest force"].event == most
+    assert said["impacts"].value == str(sum(event.kind == "impact" for event in events))
+    assert said["joint limits"].value == "none reached" and "on all links" not in said
+    assert all(len(answer.label) <= 13 for answer in said.values())
+
+
+def test_a_robot_that_stands_touches_from_the_start():
+    said = {answer.label: answer for answer in sliding_box(1.0, 0.4).answers}
+    assert str(said["first contact"]) == "from the start: box"
+    assert said["slips"].value == "1" and "box from 0.0005 s" in said["slips"].note
+    assert said["rest"].value.startswith("since 0.2") and "next contact" not in said
 
 
 def test_links_that_collide_exchange_the_impulse_of_their_restitution():

@@ -31,6 +31,8 @@ NAMES = {
     "stopped": keys.StoppedData,
     "finding": keys.FindingData,
     "inertia": keys.InertiaData,
+    "live": keys.LiveData,
+    "slot": keys.SlotData,
 }
 """What a name of the scripts stands for, as a variable or, ``data`` and ``userData``, as a property."""
 

@@ -10,9 +10,9 @@ from test_viewer_browser import Watch
 from viewer_cases import pendulum
 
 from robokit.viewer import write_check_page, write_page
-from robokit.viewer.page import ASSETS, SCRIPTS, STYLES
+from robokit.viewer.page import ASSETS, SCRIPTS, STYLES, WORKER
 
-TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS}
+TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in (*SCRIPTS, WORKER)}
 
 
 def read(*texts):
@@ -24,14 +24,14 @@ def read(*texts):
 
 def test_all_scripts_are_on_the_page():
     own = {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.js")}
-    assert {name for name in own if not name.startswith("vendor/")} == set(SCRIPTS)
+    assert {name for name in own if not name.startswith("vendor/")} == {*SCRIPTS, WORKER}
 
 
 def test_all_style_sheets_are_on_the_page():
     assert {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.css")} == set(STYLES)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", TEXTS)
 def test_scripts_read_declared_keys_only(name):
     assert read(TEXTS[name]).problems == []
 

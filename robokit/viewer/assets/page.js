@@ -12,7 +12,9 @@ page.panels = new Panels($("tabs"), $("side"));
 page.posed = null;
 page.frame = () => (page.timeline ? page.motion.frameAt(page.timeline.time) : 0);
 page.configuration = () => page.posed || page.motion.coordinates(page.frame());
-const { motion, stage, overlays, timeline, selection, panels } = page;
+page.shortcuts = new Shortcuts($("shortcuts"), $("keys"));
+const { motion, stage, overlays, timeline, selection, panels, shortcuts } = page;
+if (timeline) timeline.addKeys(shortcuts);
 
 drawHeader(data);
 drawBanner(data);
@@ -47,6 +49,9 @@ selection.onHover((body) => {
   stage.light(new Set(body === null ? [] : structure.under[body]));
 });
 selection.onSelect(({ body }) => { if (curves) curves.choose(body); });
+
+// Physics in the page, started when it is first asked for.
+page.startEngine = () => (page.engine ??= new LiveEngine(data.live));
 
 // ---- drawing one instant ----------------------------------------------------------------------------
 

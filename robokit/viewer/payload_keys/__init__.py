@@ -6,6 +6,7 @@
     of_motion      frames, curves, figures of the run
     of_findings    the importer's findings
     of_walk        inside the algorithms
+    of_live        physics in the page
     packed_tables  long tables of numbers
 
 A :class:`Payload` becomes one JSON object; the fields of these classes are its keys. All keys are always
@@ -19,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
+from robokit.viewer.payload_keys.of_live import LiveData, SlotData
 from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
@@ -51,6 +53,7 @@ __all__ = [
     "JointData",
     "LetterData",
     "LinkData",
+    "LiveData",
     "NodeData",
     "Packed",
     "PackedBits",
@@ -58,6 +61,7 @@ __all__ = [
     "RobotData",
     "SeriesData",
     "ShapeData",
+    "SlotData",
     "StageData",
     "StoppedData",
     "StructureData",
@@ -87,6 +91,7 @@ class Payload:
         stopped: why the run ended early, or None.
         check: the importer's findings, or None on pages without a check.
         walk: inside the algorithms, or None on pages without.
+        live: the step for the page to take, or None on pages that did not ask for it.
     """
 
     robot: RobotData
@@ -105,3 +110,4 @@ class Payload:
     stopped: StoppedData | None = None
     check: CheckData | None = None
     walk: WalkData | None = None
+    live: LiveData | None = None

@@ -13,6 +13,7 @@ import numpy as np
 from robokit.algorithms.crba import crba
 from robokit.dynamics.layout import INPUTS
 from robokit.model.robot import Robot
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.packing import deflated
 from robokit.viewer.payload_keys import (
     AlgorithmData,
@@ -26,7 +27,7 @@ from robokit.viewer.payload_keys import (
 from robokit.viewer.walk.recorded_values import KINDS
 from robokit.viewer.walk.text_recorder import Recorder, Step
 from robokit.viewer.walk.text_statements import Place
-from robokit.viewer.walk.walk_inputs import Instant
+from robokit.viewer.walk.walk_inputs import Instant, instants
 from robokit.viewer.walk.walked_texts import ABA, CRBA, LTDL, RNEA, WALKED, Letter, Walked
 
 MOST_BYTES = 300_000
@@ -95,47 +96,64 @@ def walks(robot: Robot, instant: Instant, most: int = MOST_STEPS) -> dict[str, W
     return found
 
 
-def walk_data(robot: Robot, instants: Sequence[Instant], most_bytes: int = MOST_BYTES) -> WalkData | None:
+def walk_of_motion(
+    trajectory: Trajectory, robot: Robot, chosen: np.ndarray, wanted: bool | Sequence[float]
+) -> WalkData | None:
+    """The walk of a motion's page.
+
+    Args:
+        trajectory: the Trajectory.
+        robot: its robot.
+        chosen: indices of its samples that the page shows, (T,).
+        wanted: whether to make it, or at which times since the start [s].
+    """
+    if wanted is False:
+        return None
+    return walk_data(robot, instants(trajectory, robot, chosen, None if wanted is True else wanted))
+
+
+def walk_data(robot: Robot, shown: Sequence[Instant], most_bytes: int = MOST_BYTES) -> WalkData | None:
     """The walk of a page.
 
     Args:
         robot: a single Robot.
-        instants: to be shown; where they take too much room, only the one with the largest force stays, then
+        shown: instants; where they take too much room, only the one with the largest force stays, then
             the longest algorithms go too.
         most_bytes: room.
 
     Returns:
         None where there is nothing to walk through, or no room.
     """
-    if robot.nbodies == 0 or not instants:
+    if robot.nbodies == 0 or not shown:
         return None
-    shown = _recorded(robot, instants)
-    algorithms = [w for w in WALKED if w.key in shown[0][1]]
+    recorded = _recorded(robot, shown)
+    algorithms = [w for w in WALKED if w.key in recorded[0][1]]
     while algorithms:
-        data = [_algorithm(w, [found[w.key] for _, found in shown]) for w in algorithms]
+        data = [_algorithm(w, [found[w.key] for _, found in recorded]) for w in algorithms]
         if sum(map(_size, data)) <= most_bytes:
             slices = robot.tree.v_slice
             return WalkData(
-                instants=[InstantData(instant.t, instant.why) for instant, _ in shown],
+                instants=[InstantData(instant.t, instant.why) for instant, _ in recorded],
                 rows=[i for i in range(1, robot.nbodies + 1) for _ in range(slices[i].stop - slices[i].start)],
                 kinds=list(KINDS),
                 algorithms=data,
-                notes=_notes(robot, [instant for instant, _ in shown], algorithms),
+                notes=_notes(robot, [instant for instant, _ in recorded], algorithms),
             )
-        if len(shown) > 1:
-            shown.remove(next((each for each in shown if each[0].why in ("", "end", "start")), shown[-1]))
+        if len(recorded) > 1:
+            dull = [each for each in recorded if each[0].why in ("", "start", "end")]
+            recorded.remove(dull[-1] if dull else recorded[-1])
         else:
             del algorithms[max(range(len(data)), key=lambda k: _size(data[k]))]
     return None
 
 
-def _recorded(robot: Robot, instants: Sequence[Instant]) -> list[tuple[Instant, dict[str, Walk]]]:
+def _recorded(robot: Robot, shown: Sequence[Instant]) -> list[tuple[Instant, dict[str, Walk]]]:
     """The walks of those instants at which the same lines run; the one with the largest force is among them."""
-    first = next((instant for instant in instants if instant.why not in ("start", "end")), instants[0])
+    first = next((instant for instant in shown if instant.why not in ("start", "end")), shown[0])
     found = [(first, walks(robot, first))]
     if sum(len(walk.steps) for walk in found[0][1].values()) <= MANY_STEPS:
         outline = _outline(found[0][1])
-        others = ((instant, walks(robot, instant)) for instant in instants if instant is not first)
+        others = ((instant, walks(robot, instant)) for instant in shown if instant is not first)
         found += [each for each in others if _outline(each[1]) == outline]
     return sorted(found, key=lambda each: each[0].t)
 
@@ -151,10 +169,10 @@ def _outline(found: dict[str, Walk]) -> Any:
     }
 
 
-def _notes(robot: Robot, instants: Sequence[Instant], algorithms: Sequence[Walked]) -> list[str]:
+def _notes(robot: Robot, shown: Sequence[Instant], algorithms: Sequence[Walked]) -> list[str]:
     notes = ["Vectors and inertias stand in the coordinates of their body, angular part first."]
-    given = "q, q̇ and τ of the motion" if len(instants) > 1 or instants[0].why != "at rest" else "q; q̇ = 0, τ = 0"
-    if any(instant.f_ext is not None for instant in instants):
+    given = "q, q̇ and τ of the motion" if shown[0].why != "at rest" else "q; q̇ = 0, τ = 0"
+    if any(instant.f_ext is not None for instant in shown):
         given += ", with the forces of the ground"
     taken = " RNEA takes the accelerations that ABA finds." if ABA in algorithms else " RNEA takes q̈ = 0."
     notes.append(f"Given: {given}; damping, friction and stops of joints are not part of these texts.{taken}")

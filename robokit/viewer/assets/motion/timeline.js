@@ -39,7 +39,6 @@ class Timeline {
     }
     scrub.addEventListener("input", () => { this.pause(); this.seek(Number(scrub.value)); });
     $("speed").addEventListener("change", () => { this.speed = Number($("speed").value); });
-    document.addEventListener("keydown", (event) => this.key(event));
     this.drawClock();
   }
 
@@ -104,17 +103,18 @@ class Timeline {
     $("clock").replaceChildren(element("b", {}, this.time.toFixed(3)), ` / ${this.motion.duration.toFixed(2)} s`);
   }
 
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-    const ten = event.shiftKey ? 10 : 1;
-    const acts = { " ": () => this.toggle(), ArrowLeft: () => this.step(-ten), ArrowRight: () => this.step(ten), Home: () => this.seek(0),
-      End: () => { this.pause(); this.seek(this.motion.duration); }, l: () => this.setLoop(!this.looping), "[": () => this.nudgeSpeed(-1), "]": () => this.nudgeSpeed(1) };
-    // Joint sliders keep their own arrow keys.
-    if (event.target.closest?.(".joint") && event.key.startsWith("Arrow")) return;
-    const act = acts[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
+  addKeys(shortcuts) {
+    const end = () => { this.pause(); this.seek(this.motion.duration); };
+    shortcuts.add(" ", "Play or pause", () => this.toggle());
+    shortcuts.add("ArrowLeft", "One frame back", () => this.step(-1));
+    shortcuts.add("ArrowRight", "One frame on", () => this.step(1));
+    shortcuts.add("Shift+ArrowLeft", "Ten frames back", () => this.step(-10));
+    shortcuts.add("Shift+ArrowRight", "Ten frames on", () => this.step(10));
+    shortcuts.add("Home", "To the start", () => this.seek(0));
+    shortcuts.add("End", "To the end", end);
+    shortcuts.add("[", "Slower", () => this.nudgeSpeed(-1));
+    shortcuts.add("]", "Faster", () => this.nudgeSpeed(1));
+    shortcuts.add("l", "Loop", () => this.setLoop(!this.looping));
   }
 
   // The size of a vector over time, drawn over the track: falls and impacts are seen before they are played.

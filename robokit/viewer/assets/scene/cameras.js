@@ -21,7 +21,7 @@ class Cameras {
     if (motion.count > 1 && data.robot.mass > 0) {
       $("cameras").append(toggle("Follow", false, (on) => this.follow(on), { title: "The camera goes with the centre of mass" }));
     }
-    document.addEventListener("keydown", (event) => { if (event.key === "f" && !event.ctrlKey && !event.metaKey) stage.frameMotion(); });
+    page.shortcuts.add("f", "The whole motion in view", () => stage.frameMotion());
   }
 
   follow(on) {
