@@ -31,6 +31,13 @@ NAMES = {
     "stopped": keys.StoppedData,
     "finding": keys.FindingData,
     "inertia": keys.InertiaData,
+    "walk": keys.WalkData,
+    "instant": keys.InstantData,
+    "algorithm": keys.AlgorithmData,
+    "listing": keys.ListingData,
+    "sweep": keys.SweepData,
+    "letter": keys.LetterData,
+    "form": keys.FormData,
     "live": keys.LiveData,
     "slot": keys.SlotData,
 }

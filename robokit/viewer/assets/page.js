@@ -40,6 +40,7 @@ page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.sh
   choose: (joint) => selection.select(joint.body),
 });
 page.structure = new Structure(panels.add("structure", "Structure", () => page.structure.draw()), data, { ...pointed, light: (bodies) => stage.light(bodies) });
+if (data.walk) page.walk = new Walk(panels.add("walk", "Algorithms", () => page.walk.open()), page);
 const { curves, joints, structure } = page;
 panels.open([...panels.known.keys()][0]);
 

@@ -1,4 +1,6 @@
-"""Arrays as base64 text, as the page's JavaScript unpacks them (``floats``, ``bits`` and ``inflated`` in util.js)."""
+"""Arrays as base64 text, as the page's JavaScript unpacks them (``floats`` and ``bits`` in util.js,
+``inflated`` in recording.js).
+"""
 
 from __future__ import annotations
 

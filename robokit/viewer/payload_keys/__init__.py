@@ -30,8 +30,8 @@ from robokit.viewer.payload_keys.of_walk import (
     FormData,
     InstantData,
     LetterData,
-    StageData,
-    TextData,
+    ListingData,
+    SweepData,
     WalkData,
 )
 from robokit.viewer.payload_keys.packed_tables import Deflated, Packed, PackedBits
@@ -53,6 +53,7 @@ __all__ = [
     "JointData",
     "LetterData",
     "LinkData",
+    "ListingData",
     "LiveData",
     "NodeData",
     "Packed",
@@ -62,10 +63,9 @@ __all__ = [
     "SeriesData",
     "ShapeData",
     "SlotData",
-    "StageData",
     "StoppedData",
     "StructureData",
-    "TextData",
+    "SweepData",
     "WalkData",
 ]
 

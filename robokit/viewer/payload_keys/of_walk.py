@@ -21,7 +21,7 @@ class InstantData:
 
 
 @dataclass(frozen=True)
-class TextData:
+class ListingData:
     """A source file: its name and all of its text."""
 
     file: str
@@ -29,7 +29,7 @@ class TextData:
 
 
 @dataclass(frozen=True)
-class StageData:
+class SweepData:
     """A loop over all bodies: what it is for, and whether it goes from the root to the tips."""
 
     title: str
@@ -64,18 +64,20 @@ class FormData:
     """What steps of one line have in common.
 
     Attributes:
-        text: place of its file in the algorithm's texts.
+        listing: place of its file in the algorithm's listings.
         line: its first line in the file, from 1.
         last: its last line.
-        stage: place of its pass, -1 outside of all.
+        sweep: place of its pass, -1 outside of all.
         letters: places of the values that it reads and writes.
+        says: what the line does, a sentence.
     """
 
-    text: int
+    listing: int
     line: int
     last: int
-    stage: int
+    sweep: int
     letters: list[int]
+    says: str
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,8 @@ class AlgorithmData:
         key: of the algorithm.
         title: its long name.
         gives: what goes in and what comes out.
-        texts: its source files.
-        stages: its passes.
+        listings: its source files.
+        sweeps: its passes.
         indices: names of its indices, that of the body or dof at work first.
         by_dof: whether the indices count degrees of freedom, not bodies.
         matrix: letter of the matrix that fills, or "".
@@ -103,8 +105,8 @@ class AlgorithmData:
     key: str
     title: str
     gives: str
-    texts: list[TextData]
-    stages: list[StageData]
+    listings: list[ListingData]
+    sweeps: list[SweepData]
     indices: list[str]
     by_dof: bool
     matrix: str

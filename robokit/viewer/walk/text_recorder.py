@@ -1,7 +1,7 @@
 """Runs functions on plain numbers under a line tracer and keeps what each line read and wrote.
 
-The functions stay as they are: the interpreter tells of each line (``sys.settrace``), and the text itself says
-which values that line is about (:mod:`robokit.viewer.walk.text_statements`).
+The functions stay as they are. The interpreter tells of each line (``sys.settrace``); which values that line
+is about is read from the text itself (:mod:`robokit.viewer.walk.text_statements`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from robokit.viewer.walk.recorded_values import Value, recorded

@@ -201,15 +201,16 @@ def _place(node: ast.expr, name: str, written: bool) -> Place:
 
 def _calls(parts: list[ast.expr]) -> Iterator[tuple[str, tuple[CodeType, ...]]]:
     for node in (node for part in parts for node in ast.walk(part)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if not any(isinstance(argument, ast.Starred) for argument in node.args):
-                yield node.func.id, tuple(_compiled(argument) for argument in node.args)
+        if not isinstance(node, ast.Call) or any(isinstance(each, ast.Starred) for each in node.args):
+            continue
+        if isinstance(node.func, ast.Name):
+            yield node.func.id, tuple(_compiled(argument) for argument in node.args)
 
 
 def _taken_back(value: ast.expr) -> CodeType | None:
     for node in ast.walk(value):
         match node:
-            case ast.BinOp(left=ast.Attribute(value=ast.Subscript(value=ast.Name(id="X"), slice=i), attr="T")):
+            case ast.Attribute(value=ast.Subscript(value=ast.Name(id="X"), slice=i), attr="T"):
                 return _compiled(i)
     return None
 

@@ -20,10 +20,11 @@ from robokit.viewer.payload_keys import (
     FormData,
     InstantData,
     LetterData,
-    StageData,
-    TextData,
+    ListingData,
+    SweepData,
     WalkData,
 )
+from robokit.viewer.walk.line_captions import CAPTIONS
 from robokit.viewer.walk.recorded_values import KINDS
 from robokit.viewer.walk.text_recorder import Recorder, Step
 from robokit.viewer.walk.text_statements import Place
@@ -134,7 +135,7 @@ def walk_data(robot: Robot, shown: Sequence[Instant], most_bytes: int = MOST_BYT
             slices = robot.tree.v_slice
             return WalkData(
                 instants=[InstantData(instant.t, instant.why) for instant, _ in recorded],
-                rows=[i for i in range(1, robot.nbodies + 1) for _ in range(slices[i].stop - slices[i].start)],
+                rows=[i for i, dofs in enumerate(slices) for _ in range(dofs.stop - dofs.start)],
                 kinds=list(KINDS),
                 algorithms=data,
                 notes=_notes(robot, [instant for instant, _ in recorded], algorithms),
@@ -148,7 +149,7 @@ def walk_data(robot: Robot, shown: Sequence[Instant], most_bytes: int = MOST_BYT
 
 
 def _recorded(robot: Robot, shown: Sequence[Instant]) -> list[tuple[Instant, dict[str, Walk]]]:
-    """The walks of those instants at which the same lines run; the one with the largest force is among them."""
+    """The walks of the instants at which the same lines run, that of the largest force among them."""
     first = next((instant for instant in shown if instant.why not in ("start", "end")), shown[0])
     found = [(first, walks(robot, first))]
     if sum(len(walk.steps) for walk in found[0][1].values()) <= MANY_STEPS:
@@ -162,7 +163,7 @@ def _outline(found: dict[str, Walk]) -> Any:
     """Everything but the numbers."""
     return {
         key: [
-            (step.statement, step.indices, [(x.place, x.where, x.value[0], len(x.value[1])) for x in step.seen])
+            (step.statement, step.indices, [(x.place, x.where, x.value[0]) for x in step.seen])
             for step in walk.steps
         ]
         for key, walk in found.items()
@@ -211,19 +212,24 @@ def _algorithm(walked: Walked, at: Sequence[Walk]) -> AlgorithmData:
             everywhere = tuple(x for other in same for x in other.seen[k].value[1])
             value = values.setdefault((seen.value[0], everywhere), len(values))
             numbers += [seen.where + 1, value]
+    listings = [ListingData(Path(file).name, Path(file).read_text(encoding="utf-8")) for file in files]
+    lines = [listing.text.split("\n") for listing in listings]
     table = [np.reshape(x, (len(at), -1)) for _, x in values]
     shapes = [(KINDS.index(kind), len(x) // len(at)) for kind, x in values]
     return AlgorithmData(
         key=walked.key,
         title=walked.title,
         gives=walked.gives,
-        texts=[TextData(Path(file).name, Path(file).read_text(encoding="utf-8")) for file in files],
-        stages=[StageData(each.title, each.outward) for each in walked.passes],
+        listings=listings,
+        sweeps=[SweepData(each.title, each.outward) for each in walked.passes],
         indices=list(walked.recipe.indices),
         by_dof=walked is LTDL,
         matrix=walked.recipe.matrix,
         letters=[_letter(walked, place) for place in places],
-        forms=[FormData(*form[:4], list(form[4])) for form in forms],
+        forms=[
+            FormData(*form[:4], list(form[4]), CAPTIONS.get(lines[form[0]][form[1] - 1].strip(), ""))
+            for form in forms
+        ],
         steps=deflated(numbers, "<u2"),
         shapes=deflated(shapes, "<u2"),
         values=deflated(np.concatenate(table, axis=1) if table else [], "<f4"),
@@ -235,6 +241,7 @@ def _letter(walked: Walked, place: Place) -> LetterData:
     """How a value is written in books."""
     name = {"tree.joint[": "S", "tree.I[": "I"}.get(place.text.partition("[")[0] + "[", place.name)
     letter = walked.letters.get(name, Letter(name, ""))
-    below = ", ".join(part.split("]")[0] for part in place.text.replace("tree.parent[i]", "λ(i)").split("[")[1:])
+    subscripts = place.text.replace("tree.parent[i]", "λ(i)").split("[")[1:]
+    below = ", ".join(part.split("]")[0] for part in subscripts)
     entry = place.name == walked.recipe.matrix and place.depth > 0
     return LetterData(place.text, letter.symbol, below, letter.meaning, letter.unit, place.written, entry)

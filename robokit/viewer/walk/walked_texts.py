@@ -75,7 +75,7 @@ def _recipe(main: Callable[..., Any], *others: Callable[..., Any], **options: An
 RNEA = Walked(
     "rnea",
     "Recursive Newton-Euler algorithm",
-    "joint forces τ from q, q̇, q̈",
+    "τ from q, q̇, q̈",
     _recipe(rnea.rnea, indices=("i", "p")),
     (
         Pass("velocities, accelerations and each body's own force", outward=True),
@@ -93,7 +93,7 @@ RNEA = Walked(
 CRBA = Walked(
     "crba",
     "Composite-rigid-body algorithm",
-    "mass matrix H from q",
+    "H from q",
     _recipe(
         crba.composite,
         crba.crba,
@@ -102,7 +102,7 @@ CRBA = Walked(
         matrix="H",
         blocks="_put",
     ),
-    (Pass("inertias gathered; from each body a force carried to the root fills its row of H", outward=False),),
+    (Pass("inertias summed up; a force carried to the root fills H", outward=False),),
     SHARED
     | {
         "Ic": Letter("I^c", "composite inertia: the body with all bodies beyond it, joints locked", INERTIA),
@@ -116,7 +116,7 @@ CRBA = Walked(
 LTDL = Walked(
     "ltdl",
     "Sparse factorisation H = LᵀDL",
-    "factors L and D from H",
+    "L and D from H",
     _recipe(ltdl.ltdl, indices=("k", "i", "j"), matrix="L"),
     (
         Pass("rows eliminated along the branches", outward=False),
@@ -135,7 +135,7 @@ LTDL = Walked(
 ABA = Walked(
     "aba",
     "Articulated-body algorithm",
-    "joint accelerations q̈ from q, q̇, τ",
+    "q̈ from q, q̇, τ",
     _recipe(aba, indices=("i", "p")),
     (
         Pass("velocities and each body's own inertia and bias force", outward=True),
