@@ -56,9 +56,9 @@ def shares(robot: rk.Robot, q0: np.ndarray, dt: float, options: dict[str, Any]) 
     """Share of the normal impulse that pulls, of the tangential one outside the cone, and the sum's error."""
     t = s.fall(robot, q0, duration=2.0, dt=dt, record_every=1, **s.alone(options))
     with s.quiet():
-        force = t.contacts.forces[:-1]
+        force = t.contacts.forces
     normal, tangential = force[..., 2], np.linalg.norm(force[..., :2], axis=-1)
     pulls = np.maximum(-normal, 0.0).sum() / np.abs(normal).sum()
     over = np.maximum(tangential - MU * np.maximum(normal, 0.0) * (1 + 1e-9), 0.0)
-    apart = np.abs(force.sum(axis=1) - t.contact_force[1:]).max()
+    apart = np.abs(force.sum(axis=1) - t.contact_force).max()
     return pulls, over.sum() / tangential.sum(), apart / (robot.total_mass * s.G)

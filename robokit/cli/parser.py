@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from robokit.cli import commands, simulations
+from robokit.cli.films import add_films
 
 ROBOT_HELP = "path of a URDF, name of a robot (robokit robots lists them), or example-robot-data:NAME"
 
@@ -111,6 +112,7 @@ def make_parser() -> argparse.ArgumentParser:
         sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page; default: %(default)s")
         sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
         sub.add_argument("--no-open", action="store_true", help="only write the page")
+        add_films(sub, _positive)
 
     sub = add("fall", simulations.fall, "robokit fall example-robot-data:g1 --tilt 10 -o g1.html")
     add_robot(sub, nargs="?", default="humanoid")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.cli.compiling import Compiling
+from robokit.cli.films import wanted_films, write_films
 from robokit.cli.output_files import refuse_input, replacing, writable
 from robokit.cli.plumbing import BROKE_DOWN, INTERRUPTED, counted, load, open_page, say, tell
 from robokit.errors import RobokitError
@@ -99,7 +100,8 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
 
     page = writable(arguments.output, ".html")
     data = None if arguments.save is None else writable(arguments.save, ".npz")
-    for file in (page, data):
+    films = wanted_films(arguments)
+    for file in (page, data, *films):
         if file is not None:
             refuse_input(file, robot)
     _check_times(arguments)
@@ -141,6 +143,8 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB){until}")
     if data is not None:
         tell(f"  trajectory    {data}")
+    if not interrupted:
+        write_films(arguments, page, films)
     open_page(page, arguments.no_open or bool(broke) or interrupted)
     return INTERRUPTED if interrupted else BROKE_DOWN if broke else 0
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from robokit.dynamics.build import example_key, kernel
@@ -171,17 +171,23 @@ def cost(robot: Robot) -> Cost:
         D1=D1,
         D2=D2,
         dense=(int(counts["factorise_dense"]), int(counts["solve_dense"])),
-        rows=tuple(_row(robot, name, formulas.get(name)) for name in GROWTH),
+        rows=tuple(replace(algorithm_cost(robot, name), formula=formulas.get(name)) for name in GROWTH),
     )
 
 
-def _row(robot: Robot, name: str, formula: dict[str, int] | None) -> AlgorithmCost:
+def algorithm_cost(robot: Robot, name: str) -> AlgorithmCost:
+    """Exact operation counts of one algorithm; nothing is compiled.
+
+    Args:
+        robot: the robot.
+        name: of a kernel in :data:`GROWTH`.
+    """
     key = example_key(KERNELS[name], robot)
     fresh = key not in robot.kernels
     try:
         counts = kernel(robot, key).counts
         numbers: Any = {k: counts[k] for k in OPERATIONS}
-        return AlgorithmCost(name, GROWTH[name], formula=formula, **numbers)
+        return AlgorithmCost(name, GROWTH[name], **numbers)
     except TraceTooLarge as error:
         note = f"not counted, {error} to record"
     except SingularInertia as error:
@@ -191,7 +197,7 @@ def _row(robot: Robot, name: str, formula: dict[str, int] | None) -> AlgorithmCo
     finally:
         if fresh:  # recorded for its counts only: a humanoid's graphs would hold some ten megabytes
             robot.kernels.pop(key, None)
-    return AlgorithmCost(name, GROWTH[name], formula=formula, note=note)
+    return AlgorithmCost(name, GROWTH[name], note=note)
 
 
 def _cell(value: int | None) -> str:

@@ -16,6 +16,7 @@ run_warnings    warnings about a run's result
 default_step    the time step where none is given
 energy_growth   when a simulation has made energy out of nothing
 trajectory      Trajectory: what happened, with energies, momenta and contact forces
+contact_record  Contacts by point and StepForces by link
 trajectory_file the file of a trajectory: sizes are checked, nothing in it runs
 saved_robot     the robot of a saved trajectory: what is stored of it, and the same robot again
 closing         configurations and velocities that close the loops

@@ -86,26 +86,28 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def contact_forces(
-    program: Program,
-    q: np.ndarray,
-    v: np.ndarray,
-    tau: np.ndarray | None,
-    carried: np.ndarray,
-    given: Sequence[np.ndarray],
-    dt: float,
+    program: Program, q: np.ndarray, steps: Sequence[np.ndarray], dt: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """World positions [m] and forces [N] of the contact points in the step after each state, (T, K, 3)."""
+    """World positions [m] at each state, and forces [N] in the step that led to it, of the points, (T, K, 3).
+
+    Args:
+        program: the step.
+        q: configurations of the states, (T, nq).
+        steps: from where the steps set out, and with what: q, v, tau, carried numbers, inputs, (T, ...) each.
+        dt: time step [s].
+    """
     robot, points = program.robot, program.points
     assert points is not None
     tree, K = robot.tree, len(points)
     parameters = [float(x) for x in program.parameters(dt)]
+    given = steps[4:]
     order, n = points.order(tree.n), len(given)
 
-    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
+    def text(after: Any, qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows, speeds, efforts = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
         p, carry = program.problem(parameters, inputs[:n]), Carried(program.layout, kept)
         qm, done = kick_again(program, p, rows, speeds, efforts, dt, carry, inputs[n:])
-        X0, Xm = forward_kinematics(tree, rows), forward_kinematics(tree, qm)
+        X0, Xm = forward_kinematics(tree, robot.split_q(after)), forward_kinematics(tree, qm)
         at: list[Any] = []
         for acting in done.contacts:
             body, E = acting.body, Xm[acting.body.i].E
@@ -116,9 +118,9 @@ def contact_forces(
             scalars[6 * number : 6 * number + 6] = [*where, *force]
         return scalars
 
-    zero = np.zeros((len(q), robot.nv)) if tau is None else tau
-    settled = iterates(program, dt, q, v, zero, carried, given)
-    both = in_blocks(text, 6 * K, q, v, zero, carried, *given, *settled).reshape(len(q), K, 6)
+    settled = iterates(program, dt, steps[0], steps[1], steps[2], steps[3], given)
+    both = in_blocks(text, 6 * K, q, *steps, *settled).reshape(len(q), K, 6)
+    both[0, :, 3:] = 0.0
     return both[..., :3], both[..., 3:]
 
 

@@ -34,7 +34,7 @@ from robokit.sim.run_arguments import (
     states,
 )
 from robokit.sim.run_inputs import RunInputs
-from robokit.sim.run_results import Records, limited_times, trajectory_of
+from robokit.sim.run_results import LastStep, Records, limited_times, trajectory_of
 from robokit.sim.run_warnings import warn_of_length, warn_of_rows
 from robokit.sim.step import ledger
 from robokit.sim.step.momentum_projection import floats
@@ -54,7 +54,8 @@ class Rollout:
             Of the rollout's dtype, as v is.
         v: (T, B, nv) velocities [rad/s | m/s], NaN likewise.
         contact_force: (T, B, 3) force of the ground on the robot, world axes [N]: the mean over the time
-            since the state recorded before; 0 at the start. None without a ground.
+            since the state recorded before; 0 at the start. None without a ground. That of single steps is in
+            :meth:`trajectory`.
         failed: (F,) numbers of the rows that did not stay finite, or whose energy grew without a cause,
             ascending.
         failed_time: (F,) time from which each is NaN [s].
@@ -129,31 +130,41 @@ class Rollout:
             raise ShapeError(f"row: expected a whole number from 0 to {rows - 1}, got {shown(row)}")
         row, program = int(row) % rows, self.program
         assert program is not None
-        q, v = self.q[0, row], self.v[0, row]
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        first = self.q[0, row], self.v[0, row]
+        if not all(np.isfinite(x).all() for x in first):
             raise SimulationError(f"row {row} was not finite from the start")
         tau = None if self.tau is None else self.tau[:, [row] if self.tau.shape[1] > 1 else [0]]
         program = program.sample(row)
         given = [np.ascontiguousarray(x[:, [row] if x.shape[1] > 1 else [0]]) for x in self.given]
+        # The step that leads to a record is taken alone: the record has its contact force.
+        marks = sorted({*self.marks, *(k - 1 for k in self.marks if k)})
+        place = {step: k for k, step in enumerate(marks)}
+        starts = [np.asarray(x)[None] for x in first]
         batch = Batch(
-            program, q[None], v[None], tau, self.summary["dt"], self.marks, slice(None), carried=True,
+            program, starts[0], starts[1], tau, self.summary["dt"], marks, slice(None), carried=True,
             given=given,
         )  # fmt: skip
         batch.go(1, False)
         n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
-        now, before = ((x.q[:n, r], x.v[:n, r]) for x, r in ((batch, 0), (self, row)))
-        if not all(np.array_equal(a, b) for a, b in zip(now, before, strict=True)):
+        again = [place[step] for step in self.marks[:n]]
+        pairs = (batch.q[again, 0], self.q[:n, row]), (batch.v[again, 0], self.v[:n, row])
+        if not all(np.array_equal(a, b) for a, b in pairs):
             raise ShapeError(f"row {row} does not repeat: q, v or tau have been changed since the rollout")
         held = batch.arrays[2][:, 0].astype(np.float64)
         steps = list(self.marks[:n])
-        qs, vs, entries, carried = (
-            list(x[:n, 0].astype(np.float64))
-            for x in (batch.q, batch.v, batch.entries, np.array(batch.carried))
-        )
-        records = Records(
-            steps, qs, vs, entries, [held[min(k, len(held) - 1)] for k in steps], carried,
-            [[x[min(k, len(x) - 1), 0].astype(np.float64) for x in given] for k in steps],
-        )  # fmt: skip
+        every = [list(x[:, 0].astype(np.float64)) for x in (batch.q, batch.v, batch.entries, batch.carried)]
+        records = Records()
+
+        def at(step: int) -> list[Any]:
+            q, v, entries, carried = (x[place[step]] for x in every)
+            inputs = [x[min(step, len(x) - 1), 0].astype(np.float64) for x in given]
+            return [q, v, entries, held[min(step, len(held) - 1)], carried, inputs]
+
+        for step in steps:
+            before, now = at(max(0, step - 1)), at(step)
+            before[2] = before[2][ledger.IMPULSE]
+            q, v, entries, forces, carried, inputs = now
+            records.add(step, q, v, entries, forces, carried, inputs, LastStep(*before))
         for k in range(max(map(len, (held, *given)))):
             row_inputs = [x[min(k, len(x) - 1), 0] for x in given]
             records.inputs.add(k, held[min(k, len(held) - 1)], row_inputs)

@@ -17,8 +17,9 @@ from robokit.sim.iterated_steps import IteratedSteps, stepper
 from robokit.sim.recorded import first_carried
 from robokit.sim.run_arguments import numbers
 from robokit.sim.run_inputs import RunInputs
-from robokit.sim.run_results import Records, trajectory_of
+from robokit.sim.run_results import LastStep, Records, trajectory_of
 from robokit.sim.run_warnings import warn_of_length
+from robokit.sim.step import ledger
 from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
@@ -91,6 +92,7 @@ class Run:
         self.controlled = controller is not None or inputs.by_function
         self.state = (q, v, np.zeros(program.entries), first_carried(program, q[None], v[None])[0])
         self.tau = np.zeros(program.robot.nv)
+        self.alone = self.controlled or bool(self.given) or every < ITERATED
         self.records = Records()
         self.watch = EnergyWatch(program, q)
         self.done = 0
@@ -117,8 +119,7 @@ class Run:
     def _compile(self) -> None:
         """Compile the loop over steps and the single step, so that no compiling counts as stepping."""
         self.kernel.iterate(*self._arguments(), steps=0)
-        iterated = isinstance(self.kernel, IteratedSteps)
-        if iterated or self.controlled or self.given or self.every < ITERATED:
+        if isinstance(self.kernel, IteratedSteps) or self.alone:
             with np.errstate(all="ignore"), contextlib.suppress(ShapeError, ArithmeticError):
                 self.kernel(*self._arguments())
         if isinstance(self.kernel, IteratedSteps):
@@ -127,6 +128,7 @@ class Run:
     def _take(self, steps: int, bar: Any) -> None:
         try:
             self._control()
+            self.last = self._step_from_here()
             self._record()
             while self.done < steps and self.stop is None:
                 before, started = self.done, time.perf_counter()
@@ -142,6 +144,7 @@ class Run:
             self.interrupted = True
             self.records.cut()
             if not self.records.steps:  # in the controller's first call: the start is all there is
+                self.last = self._step_from_here()
                 self._record()
 
     def _arguments(self) -> tuple[np.ndarray, ...]:
@@ -152,7 +155,10 @@ class Run:
         """Steps up to the next record."""
         end = self.done + steps
         while self.done < end and self.stop is None:
-            few = 1 if self.controlled else min(end, self.change) - self.done
+            # The step that leads to a record is taken alone: the record has its contact force.
+            few = 1 if self.controlled else min(max(end, self.done + 2) - 1, self.change) - self.done
+            if few == 1:
+                self.last = self._step_from_here()
             done, state = self._free(few)
             self._accept(done, state, done == few)
             if self.stop is not None:
@@ -169,7 +175,7 @@ class Run:
 
     def _free(self, steps: int) -> tuple[int, Any]:
         """Steps with the same joint forces: how many were good, and the state after them."""
-        if steps >= ITERATED:
+        if steps >= ITERATED or not self.alone:
             return self.kernel.iterate(*self._arguments(), steps=steps)
         q, v, entries, carried = self.state
         for k in range(steps):
@@ -208,7 +214,12 @@ class Run:
 
     def _record(self) -> None:
         q, v, entries, carried = self.state
-        self.records.add(self.done, q, v, entries, self.tau, carried, self.given)
+        self.records.add(self.done, q, v, entries, self.tau, carried, self.given, self.last)
+
+    def _step_from_here(self) -> LastStep:
+        """The next step, as the record after it remembers it."""
+        q, v, entries, carried = self.state
+        return LastStep(q, v, entries[ledger.IMPULSE], self.tau, carried, self.given)
 
     # ---- reasons to stop -----------------------------------------------------------------------
 

@@ -18,6 +18,26 @@ from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Energy, Trajectory
 
 
+@dataclass(frozen=True)
+class LastStep:
+    """From where the step set out that led to a record; of the start, the start itself.
+
+    Attributes:
+        q, v: the state, (nq,) and (nv,).
+        impulse: of the ground until then, (6,) as in the ledger.
+        tau: joint forces of the step, (nv,).
+        carried: what it was handed besides, (C,).
+        given: its inputs from actuators and pushes.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    impulse: np.ndarray
+    tau: np.ndarray
+    carried: np.ndarray
+    given: Sequence[np.ndarray] = ()
+
+
 @dataclass
 class Records:
     """The recorded states of a run, one entry of each list a state.
@@ -29,6 +49,7 @@ class Records:
         taus: joint forces of the next step, (nv,).
         carried: what that step is handed besides, (C,).
         given: its inputs from actuators and pushes.
+        last: the step that led to it.
         inputs: what every step was given, those between the records too.
     """
 
@@ -39,6 +60,7 @@ class Records:
     taus: list[np.ndarray] = field(default_factory=list)
     carried: list[np.ndarray] = field(default_factory=list)
     given: list[Sequence[np.ndarray]] = field(default_factory=list)
+    last: list[LastStep] = field(default_factory=list)
     inputs: StepInputs = field(default_factory=StepInputs)
 
     def add(
@@ -49,10 +71,12 @@ class Records:
         entries: np.ndarray,
         tau: np.ndarray,
         carried: np.ndarray,
-        given: Sequence[np.ndarray] = (),
+        given: Sequence[np.ndarray],
+        last: LastStep,
     ) -> None:
         """Record a state."""
-        for rows, value in zip(self._lists(), (steps, q, v, entries, tau, carried, given), strict=True):
+        values = steps, q, v, entries, tau, carried, given, last
+        for rows, value in zip(self._lists(), values, strict=True):
             rows.append(value)
 
     def cut(self, n: int | None = None) -> None:
@@ -62,7 +86,9 @@ class Records:
             del rows[n:]
 
     def _lists(self) -> tuple[list[Any], ...]:
-        return self.steps, self.q, self.v, self.entries, self.taus, self.carried, self.given
+        return (
+            self.steps, self.q, self.v, self.entries, self.taus, self.carried, self.given, self.last
+        )  # fmt: skip
 
 
 def trajectory_of(
@@ -83,16 +109,23 @@ def trajectory_of(
         kinetic, potential = energies(robot, q, v) if energy is None else energy
         momentum = momenta(robot, q, v)
         dissipated = sum(entries[:, ledger.AT[k]] for k in ledger.DISSIPATED)
-        force = np.zeros((len(t), 3))
-        force[1:] = np.diff(entries[:, ledger.IMPULSE], axis=0)[:, 3:] / np.diff(t)[:, None]
+        impulse = entries[:, ledger.IMPULSE]
+        force = (impulse - [last.impulse for last in records.last])[:, 3:] / dt
         found = Trajectory(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
             momentum, force, robot, ground=program.ground, program=program, carried=np.array(records.carried),
-            given=[np.array(x) for x in zip(*records.given, strict=True)],
+            given=[np.array(x) for x in zip(*records.given, strict=True)], last_steps=_rows(records.last),
+            contact_impulse=impulse[:, 3:],
             actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
         )  # fmt: skip
         found.summary = _summary(program, dt, records.steps[-1], found, entries)
     return found
+
+
+def _rows(last: Sequence[LastStep]) -> list[np.ndarray]:
+    """[q, v, tau, carried, inputs...] of these steps, (T, ...) each."""
+    rows = [(one.q, one.v, one.tau, one.carried, *one.given) for one in last]
+    return [np.array(x) for x in zip(*rows, strict=True)]
 
 
 def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.ndarray | None:

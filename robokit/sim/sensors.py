@@ -1,7 +1,7 @@
 """What sensors on a robot would have measured in a run: IMU, contact wrench of a link, forces in a joint.
 
-Each value is that of the step after a record, the step in which ``contacts.forces`` act. It is computed from
-the record with the text of the step in NumPy, so that nothing need be recorded for it.
+Each value is that of the step that led to a record, the step in which ``contacts.forces`` act; at the start
+it is that of the first step. It is computed with the text of the step in NumPy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Imu:
     Attributes:
         angular_velocity: (T, 3) at each record [rad/s].
         specific_force: (T, 3) acceleration minus gravity [m/s^2]: the change of the origin's velocity in the
-            step after each record, over the step, in axes of the middle of the step. At rest it points up.
+            step before each record, over the step, in axes of the middle of the step. At rest it points up.
     """
 
     angular_velocity: np.ndarray
@@ -41,7 +41,7 @@ class Imu:
 
 @dataclass(frozen=True)
 class JointForce:
-    """Forces in a joint in the step after each record, (T, dofs of the joint) [N m | N].
+    """Forces in a joint in the step before each record, (T, dofs of the joint) [N m | N].
 
     Attributes:
         actuator: of its actuator and the controller.
@@ -62,16 +62,25 @@ class JointForce:
 class Sensors:
     """The sensors of a run."""
 
-    def __init__(self, program: Program, dt: float, rows: Sequence[np.ndarray], contacts: Callable[[], Any]):
+    def __init__(
+        self,
+        program: Program,
+        dt: float,
+        q: np.ndarray,
+        steps: Sequence[np.ndarray],
+        contacts: Callable[[], Any],
+    ) -> None:
         """Prepare them.
 
         Args:
             program: the step.
             dt: time step [s].
-            rows: the records: q, v, tau, what is carried, inputs from actuators and pushes, (T, ...) each.
+            q: configurations of the records, (T, nq).
+            steps: from where the steps to them set out, and with what: q, v, tau, what is carried, inputs
+                from actuators and pushes, (T, ...) each.
             contacts: gives the contact points of the run, or None.
         """
-        self._program, self._dt, self._rows, self._contacts = program, dt, rows, contacts
+        self._program, self._dt, self._q, self._steps, self._contacts = program, dt, q, steps, contacts
 
     def imu(self, link: str) -> Imu:
         """Angular velocity and specific force at a link's origin.
@@ -86,14 +95,14 @@ class Sensors:
 
         def text(q: Any, v: Any, tau: Any, carried: Any, *inputs: Any) -> Sequence[Any]:
             after = self._program.text(q, v, tau, entries, carried, parameters, *inputs)
-            (E, w, u), (E1, _, u1) = (_moving(robot, body, placement, *x) for x in ((q, v), after[:2]))
+            (E, w, u), (E1, w1, u1) = (_moving(robot, body, placement, *x) for x in ((q, v), after[:2]))
             force = (u1 - u) * (1.0 / dt) - Vector3(*robot.gravity.tolist())
             R = placement.rotation.T.tolist()
             # The force is that of the middle of the step, and so are its axes.
-            return [*_turned(R, w), *_turned(R, (E @ force + E1 @ force) * 0.5)]
+            return [*_turned(R, w), *_turned(R, w1), *_turned(R, (E @ force + E1 @ force) * 0.5)]
 
-        both = in_blocks(text, 6, *self._rows)
-        return Imu(both[:, :3], both[:, 3:])
+        found = in_blocks(text, 9, *self._steps)
+        return Imu(np.concatenate([found[:1, :3], found[1:, 3:6]]), found[:, 6:])
 
     def contact_wrench(self, link: str) -> np.ndarray:
         """Wrench of the ground on a link about its origin, in its axes, (T, 6) [N m; N].
@@ -106,7 +115,7 @@ class Sensors:
         """
         robot = self._program.robot
         body, placement = robot.frame(link)
-        contacts, q = self._contacts(), self._rows[0]
+        contacts, q = self._contacts(), self._q
         own = [] if contacts is None else [k for k, name in enumerate(contacts.links) if name == link]
         if not own:
             return np.zeros((len(q), 6))
@@ -133,7 +142,7 @@ class Sensors:
         if found is None:
             raise UnknownName("joint", joint, robot.joint_names, f"in robot {robot.name!r}")
         i, size = found.body, found.v_slice.stop - found.v_slice.start
-        parameters, (q, v, tau, carried, *given) = program.parameters(self._dt).tolist(), self._rows
+        parameters, (q, v, tau, carried, *given) = program.parameters(self._dt).tolist(), self._steps
         settled, n = iterates(program, self._dt, q, v, tau, carried, given), len(given)
 
         def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
@@ -143,7 +152,7 @@ class Sensors:
             rub, stop = done.joint_force[i]
             return [*done.given[i], *rub, *stop]
 
-        forces = in_blocks(text, 3 * size, *self._rows, *settled)
+        forces = in_blocks(text, 3 * size, *self._steps, *settled)
         return JointForce(forces[:, :size], forces[:, size : 2 * size], forces[:, 2 * size :])
 
 

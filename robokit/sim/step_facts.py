@@ -36,11 +36,11 @@ class StepFacts:
     """Facts of S steps.
 
     Attributes:
-        normal: force of the ground along its normal on each link that can touch it, (S, L) [N].
+        force: of the ground on each link that can touch it, world axes, (S, L, 3) [N].
+        normal: the part along the ground's normal, (S, L) [N].
         sliding: the part of it on points that slide, (S, L) [N].
         speed: at which these slide at the end of the step, (S, L) [m/s].
         closing: largest speed before the step at which a point that is then pressed approaches, (S, L) [m/s].
-        force: size of the force of the ground on each link, friction included, (S, L) [N].
         stop: force of the stop of each joint with limits, (S, J) [N m | N].
         rate: the joint's velocity before the step, (S, J) [rad/s | m/s].
         past: how far the joint is above its upper limit, negative below its lower one, (S, J) [rad | m].
@@ -48,14 +48,13 @@ class StepFacts:
         limited: 1.0 where it is at that limit, (S, D).
         met: impulse of other bodies on each body that can meet one, (S, M) [N s].
         moving: speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s].
-        load: size of the force of the ground on the whole robot, (S,) [N].
     """
 
+    force: np.ndarray
     normal: np.ndarray
     sliding: np.ndarray
     speed: np.ndarray
     closing: np.ndarray
-    force: np.ndarray
     stop: np.ndarray
     rate: np.ndarray
     past: np.ndarray
@@ -63,7 +62,11 @@ class StepFacts:
     limited: np.ndarray
     met: np.ndarray
     moving: np.ndarray
-    load: np.ndarray
+
+    @property
+    def load(self) -> np.ndarray:
+        """Size of the force of the ground on the whole robot, (S,) [N]."""
+        return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
 
     @staticmethod
     def joined(parts: Sequence[StepFacts]) -> StepFacts:
@@ -129,13 +132,13 @@ def step_facts(
     robot, subjects = program.robot, Subjects.of(program)
     parameters = [float(x) for x in program.parameters(dt)]
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
-    widths = [L, L, L, L, L, J, J, J, D, D, M, 1, 1]
+    widths = [3 * L, L, L, L, L, J, J, J, D, D, M, 1]
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
         p, carry = program.problem(parameters, inputs[: len(given)]), Carried(program.layout, kept)
         middle, done = happening(program, p, *rows, dt, carry, inputs[len(given) :])
-        out, load = _of_links(program, subjects, middle, done)
+        out = _of_links(program, subjects, middle, done)
         out += [done.joint_force[i][1][0] for _, i in subjects.joints]
         out += [rows[1][i][0] for _, i in subjects.joints]
         out += [_past(rows[0][i][0], program.joints.stop[i]) for _, i in subjects.joints]
@@ -146,12 +149,12 @@ def step_facts(
             out.append(0.0 if f is None else f.lin.dot(f.lin) ** 0.5)
         mass = sum((p.tree.I[i].m for i in p.tree.outward()), 0.0)
         energy = sum((done.V_before[i].dot(p.tree.I[i] @ done.V_before[i]) for i in p.tree.outward()), 0.0)
-        return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0, load]
+        return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0]
 
     settled = iterates(program, dt, q, v, tau, carried, given)
     columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
-    parts[-2:] = (part[:, 0] for part in parts[-2:])
+    parts[0], parts[-1] = parts[0].reshape(len(columns), L, 3), parts[-1][:, 0]
     return StepFacts(*parts)
 
 
@@ -180,29 +183,27 @@ def _past(q: Any, stop: Any) -> Any:
     return maximum(q - stop.upper, 0.0) - maximum(stop.lower - q, 0.0)
 
 
-def _of_links(program: Program, subjects: Subjects, middle: Rows, done: Settled) -> tuple[list[Any], Any]:
-    """Of each link normal force, its sliding part, speed of sliding, of approach, force; that on all."""
+def _of_links(program: Program, subjects: Subjects, middle: Rows, done: Settled) -> list[Any]:
+    """Of each link force, its normal and its sliding part, speed of sliding and of approach."""
     points = program.points
     if points is None:
-        return [], 0.0
+        return []
     place = {name: k for k, name in enumerate(subjects.links)}
     links = iter([place[points.link[k]] for k in points.order(program.robot.nbodies)])
     normal, sliding, moved, closing = ([0.0] * len(place) for _ in range(4))
-    force, whole = [Vector3.zero()] * len(place), Vector3.zero()
+    force = [Vector3.zero()] * len(place)
     frames = forward_kinematics(program.robot.tree, middle)
     for acting in done.contacts:
         E = frames[acting.body.i].E
         facts = zip(_of_points(acting, done), acting.point_forces(), strict=True)
         for (N, slides, speed, approach), f in facts:
             k = next(links)
-            # All points of a link are on the same body, whose axes will do.
-            force[k], whole = force[k] + f, whole + E.transpose_apply(f)
+            force[k] = force[k] + E.transpose_apply(f)
             normal[k] = normal[k] + N
             sliding[k] = sliding[k] + where(slides, N, 0.0)
             moved[k] = maximum(moved[k], where(slides, speed, 0.0))
             closing[k] = maximum(closing[k], where(N > 0.0, approach, 0.0))
-    sizes = [f.dot(f) ** 0.5 for f in force]
-    return [*normal, *sliding, *moved, *closing, *sizes], whole.dot(whole) ** 0.5
+    return [*(x for f in force for x in f), *normal, *sliding, *moved, *closing]
 
 
 def _of_points(acting: Acting, done: Settled) -> list[tuple[Any, Any, Any, Any]]:

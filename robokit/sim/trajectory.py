@@ -19,6 +19,7 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim import saved_ground, saved_robot, trajectory_file
 from robokit.sim.answers import Answer, answers
+from robokit.sim.contact_record import Contacts, StepForces
 from robokit.sim.events import Event, events_of, from_rows
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces, loop_forces
@@ -61,21 +62,6 @@ class Energy:
         return self.mechanical + self.dissipated - self.work
 
 
-@dataclass(frozen=True)
-class Contacts:
-    """The K contact points over time.
-
-    Attributes:
-        points: (T, K, 3) in the world [m]; of a sphere, the point under its centre.
-        forces: (T, K, 3) of the ground on the robot in the step after each state, world axes [N].
-        links: K link names.
-    """
-
-    points: np.ndarray
-    forces: np.ndarray
-    links: tuple[str, ...]
-
-
 @dataclass
 class Trajectory:
     """Recorded states of a simulation, with the ledger of its energies and impulses.
@@ -87,13 +73,14 @@ class Trajectory:
         energy: kinetic, potential, dissipated, work, mechanical, total, (T,) each [J].
         momentum: (T, 6) centroidal momentum [angular about the centre of mass; linear], world axes
             [N m s; N s].
-        contact_force: (T, 3) force of the ground on the robot, world axes [N]: the mean over the time
-            since the state recorded before, so that its sum is exactly the impulse; 0 at the start.
+        contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step that
+            led to each state, over the step; 0 at the start.
         robot: the robot; None where a loaded file names one that cannot be had.
         tau: (T, nv) controller's forces [N m | N] in the step after each state, or None.
         ground: the ground, or None.
         actuator_force: (T, nv) forces of the actuators [N m | N], ``tau`` of the same joints included: the
             mean over the time since the state recorded before; 0 at the start. None without actuators.
+        contact_impulse: (T, 3) impulse of the ground on the robot since the start, world axes [N s].
         summary: figures of the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
     """
 
@@ -111,6 +98,8 @@ class Trajectory:
     carried: np.ndarray | None = field(default=None, repr=False)
     given: Sequence[np.ndarray] = field(default=(), repr=False)
     actuator_force: np.ndarray | None = None
+    contact_impulse: np.ndarray | None = None
+    last_steps: Sequence[np.ndarray] = field(default=(), repr=False)
     marks: Sequence[int] = field(default=(), repr=False)
     inputs: StepInputs | None = field(default=None, repr=False)
 
@@ -126,18 +115,14 @@ class Trajectory:
         """Positions and forces of the contact points, computed at the first use; None without a ground."""
         if self.program is None or self.program.points is None:
             return None
-        assert self.carried is not None
-        points, forces = contact_forces(
-            self.program, self.q, self.v, self.tau, self.carried, self.given, self.summary["dt"]
-        )
+        points, forces = contact_forces(self.program, self.q, self.last_steps, self.summary["dt"])
         return Contacts(points, forces, self.program.points.link)
 
     @cached_attribute
     def contact_forces(self) -> dict[str, np.ndarray]:
         """Force of the ground on each link that can touch it, by its name, (T, 3) in world axes [N].
 
-        That of the step after each state, as ``contacts.forces``, whose sum over a link's points it is. With
-        ``record_every=1`` the sum over the links at k is ``contact_force[k + 1]``.
+        The sum of ``contacts.forces`` over the link's points; the sum over all links is ``contact_force``.
         """
         contacts = self.contacts
         if contacts is None:
@@ -173,8 +158,22 @@ class Trajectory:
         if facts is None:
             raise RobokitError("events: the file of this trajectory has none; take .events before .save")
         assert self.program is not None
+        _ = self.step_forces
         self.__dict__.pop("step_facts", None)  # a long run has many
         return events_of(self.program, facts, self.summary)
+
+    @cached_attribute
+    def step_forces(self) -> StepForces | None:
+        """Force of the ground on each link in every step, whatever was recorded; None without a ground.
+
+        At the first use the steps are taken once more. A file has it if it has events, else it is None.
+        """
+        if self.program is None or self.program.points is None:
+            return None
+        facts = self.step_facts
+        if facts is None:
+            return None
+        return StepForces.of(facts.force, dict.fromkeys(self.program.points.link), self.summary["dt"])
 
     @property
     def answers(self) -> list[Answer]:
@@ -194,9 +193,7 @@ class Trajectory:
         """
         if self.program is None or self.carried is None:
             raise RobokitError("sensors: a file has not what they need; ask them before .save")
-        tau = np.zeros_like(self.v) if self.tau is None else self.tau
-        rows = [self.q, self.v, tau, self.carried, *self.given]
-        return Sensors(self.program, self.summary["dt"], rows, lambda: self.contacts)
+        return Sensors(self.program, self.summary["dt"], self.q, self.last_steps, lambda: self.contacts)
 
     @cached_attribute
     def loop_forces(self) -> dict[str, np.ndarray]:
@@ -298,7 +295,7 @@ class Trajectory:
         if self.ground is not None:
             about["ground"], heights = saved_ground.record_ground(self.ground)
             arrays |= heights
-        for name in ("tau", "actuator_force"):
+        for name in ("tau", "actuator_force", "contact_impulse"):
             if getattr(self, name) is not None:
                 arrays[name] = getattr(self, name)
         contacts = self.contacts
@@ -310,6 +307,8 @@ class Trajectory:
             arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
         if "events" in self.__dict__ or (self.inputs and self.marks[-1] <= SAVED_STEPS):
             about["events"] = [astuple(event) for event in self.events]
+            if self.step_forces is not None:
+                arrays["step_forces"] = self.step_forces.force
         if self.robot is not None:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
@@ -383,7 +382,9 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     """
     energy = Energy(**{f.name: arrays.pop(f"energy_{f.name}") for f in fields(Energy)})
     t, q, v, momentum, force = (arrays.pop(k) for k in ("t", "q", "v", "momentum", "contact_force"))
-    tau, driven, heights = (arrays.pop(k, None) for k in ("tau", "actuator_force", saved_ground.HEIGHTS))
+    tau, driven, impulse, heights = (
+        arrays.pop(k, None) for k in ("tau", "actuator_force", "contact_impulse", saved_ground.HEIGHTS)
+    )
     links = tuple(str(link) for link in about.get("contact_links", ()))
     T = len(t)
     shapes = [
@@ -395,8 +396,12 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     ]
     shapes += [(getattr(energy, f.name), (T,)) for f in fields(Energy)]
     shapes += [(x, v.shape) for x in (tau, driven) if x is not None]
+    shapes += [(x, (T, 3)) for x in (impulse,) if x is not None]
     touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
     shapes += [(x, (T, len(links), 3)) for x in touching]
+    touched = tuple(dict.fromkeys(links))
+    every = arrays.pop("step_forces", np.zeros((0, len(touched), 3)))
+    shapes.append((every, (len(every), len(touched), 3)))
     loops = tuple(str(name) for name in about.get("loop_joints", ()))
     wrenches = arrays.pop("loop_forces", np.zeros((T, 0, 6)))
     shapes.append((wrenches, (T, len(loops), 6)))
@@ -408,10 +413,13 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     summary.setdefault("robot", str(given.get("name", "?")))
     ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
     found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary, actuator_force=driven)
+    found.contact_impulse = impulse
     if "events" in about:
         found.__dict__["events"] = from_rows(about["events"])
     found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
     if touching:
         found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)
+    if len(every):
+        found.__dict__["step_forces"] = StepForces.of(every, touched, summary["dt"])
     found.report()  # raises for figures that are no numbers
     return found

@@ -11,6 +11,8 @@
     walk/                inside the algorithms: their own text recorded line by line
     page                 the page: one HTML file, from payload and assets/
     check_page           the page of a check: findings and inertia boxes
+    film                 films and pictures of a page
+    headless_browser     a page in Chromium without a window
     live                 Viewer: meshcat with Python in the loop
     meshcat_shapes       shapes and placements in meshcat's terms
     server               the live view's web server
@@ -23,6 +25,7 @@ matplotlib, meshcat and trimesh are imported only by what uses them.
 """
 
 from robokit.viewer.check_page import write_check_page
+from robokit.viewer.film import write_film, write_picture
 from robokit.viewer.live import Viewer
 from robokit.viewer.mass_matrix_figure import draw_sparsity, sparsity_figure
 from robokit.viewer.nodes import Node
@@ -37,6 +40,8 @@ __all__ = [
     "scene",
     "sparsity_figure",
     "write_check_page",
+    "write_film",
     "write_page",
+    "write_picture",
     "write_pose_page",
 ]

@@ -11,14 +11,17 @@ import numpy as np
 from robokit.arguments import check_values, real_array
 from robokit.errors import RobokitError, ShapeError
 from robokit.model.builder_arguments import not_a_robot
-from robokit.model.parts import Joint
+from robokit.model.inertia_box import equivalent_box
+from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.event_data import events
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
 from robokit.viewer.ground_nodes import ground_nodes
+from robokit.viewer.nodes import Node
 from robokit.viewer.payload_keys import (
     BodiesData,
     FramesData,
@@ -29,8 +32,15 @@ from robokit.viewer.payload_keys import (
     Payload,
     RobotData,
 )
-from robokit.viewer.poses import body_poses, bounds, frame_indices, pose_numbers, relative_pose
-from robokit.viewer.scene import robot_size, scene
+from robokit.viewer.poses import (
+    body_poses,
+    bounds,
+    frame_indices,
+    pose_numbers,
+    relative_pose,
+    sane_frames,
+)
+from robokit.viewer.scene import drawn_size, scene
 from robokit.viewer.walk.walk_data import walk_data, walk_of_motion
 from robokit.viewer.walk.walk_inputs import rest
 
@@ -59,13 +69,16 @@ def trajectory_payload(
     robot = one_robot(trajectory.robot)
     chosen = frame_indices(trajectory.t, max_fps)
     poses = body_poses(robot, trajectory.q[chosen])
-    frames = motion_frames(trajectory, robot, chosen, poses)
+    nodes = scene(robot, max_triangles)
+    sane = sane_frames(trajectory.t[chosen], poses, drawn_size(robot, nodes))
+    frames = motion_frames(trajectory, robot, chosen, poses, sane)
     return replace(
-        _robot_payload(robot, poses, frames, max_triangles, trajectory.ground),
+        _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
         curves=curves(trajectory),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
-        walk=walk_of_motion(trajectory, robot, chosen, walk),
+        events=events(trajectory),
+        walk=walk_of_motion(trajectory, robot, chosen[:sane], walk),
     )
 
 
@@ -88,7 +101,7 @@ def pose_payload(
     robot = one_robot(robot)
     q = one_configuration(robot, robot.neutral() if q is None else q)[None]
     poses = body_poses(robot, q)
-    payload = _robot_payload(robot, poses, still_frame(robot, q, poses), max_triangles)
+    payload = _robot_payload(robot, scene(robot, max_triangles), poses, still_frame(robot, q, poses))
     # A floating robot stands on its lowest point; the ground under a fixed one is the world's z = 0.
     lowest = payload.bounds[0][2]
     height = min(0.0, lowest) if robot.base == "fixed" else lowest
@@ -128,13 +141,12 @@ def one_configuration(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 def _robot_payload(
     robot: Robot,
+    nodes: list[Node],
     poses: np.ndarray,
     frames: FramesData,
-    max_triangles: int | None,
     ground: Ground | None = None,
 ) -> Payload:
     """The payload of a robot, its frames and its ground, without curves and figures."""
-    nodes = scene(robot, max_triangles)
     drawing = draw([*nodes, *(ground_nodes(ground) if ground is not None else ())])
     return Payload(
         robot=RobotData(
@@ -145,12 +157,14 @@ def _robot_payload(
             base=robot.base,
             bodies=robot.nbodies,
             joints=sum(joint.kind != "floating" for joint in robot.joints),
-            size=robot_size(robot),
+            size=drawn_size(robot, nodes),
         ),
         bodies=BodiesData(
-            name=[robot.body_name(i) for i in range(robot.nbodies + 1)], parent=list(robot.tree.parent)
+            name=[robot.body_name(i) for i in range(robot.nbodies + 1)],
+            parent=list(robot.tree.parent),
+            inertial=robot.inertial_parameters.tolist(),
         ),
-        links=[LinkData(link.name, link.body, pose_numbers(link.placement)) for link in robot.links],
+        links=[_link(link) for link in robot.links],
         joints=_joints(robot),
         geometries=drawing.geometries,
         nodes=drawing.nodes[: len(nodes)],
@@ -162,6 +176,12 @@ def _robot_payload(
         curves=[],
         summary=[],
     )
+
+
+def _link(link: Link) -> LinkData:
+    box = equivalent_box(link.mass, link.inertia)
+    moments = None if box is None else box.moments.tolist()
+    return LinkData(link.name, link.body, pose_numbers(link.placement), float(link.mass), moments)
 
 
 def _ground(ground: Ground, nodes: list[NodeData]) -> GroundData:
@@ -188,6 +208,7 @@ def _joints(robot: Robot) -> list[JointData]:
             parent_link=joint.parent_link,
             child_link=joint.child_link,
             placement=relative_pose(rest[parent[joint.body]], rest[joint.body]),
+            rotor=list(robot.tree.armature[joint.body]) if robot.tree.armature else [],
         )
         for joint in robot.body_joints
     ]

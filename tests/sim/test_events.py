@@ -132,9 +132,23 @@ def test_forces_of_links_add_up_to_that_of_the_ground():
     (link,) = run.contact_forces
     assert link == "box"
     np.testing.assert_allclose(run.contact_forces[link], run.contacts.forces.sum(axis=1))
-    np.testing.assert_allclose(run.contact_forces[link][:-1], run.contact_force[1:], atol=1e-9)
+    np.testing.assert_allclose(run.contact_forces[link], run.contact_force, atol=1e-9)
     assert np.abs(run.contact_force).max() > 10.0
     assert rk.simulate(m.pendulum(), duration=0.01).contact_forces == {}
+
+
+def test_forces_of_all_steps_are_known_whatever_is_recorded(tmp_path):
+    run, every = tumbling(7), tumbling(1)
+    forces = run.step_forces
+    assert forces.links == ("box",) and len(forces.t) == run.summary["steps"]
+    np.testing.assert_allclose(forces.total, every.contact_force[1:], atol=1e-9)
+    at = np.searchsorted(forces.t, run.t[1:] - 1e-9)
+    np.testing.assert_allclose(forces.total[at], run.contact_force[1:], atol=1e-9)
+    np.testing.assert_allclose(DT * forces.total.sum(axis=0), run.contact_impulse[-1], atol=1e-9)
+    again = rk.Trajectory.load(run.save(tmp_path / "run"))
+    np.testing.assert_array_equal(again.step_forces.force, forces.force)
+    np.testing.assert_array_equal(again.contact_impulse, run.contact_impulse)
+    assert rk.simulate(m.pendulum(), duration=0.01).step_forces is None
 
 
 @pytest.mark.parametrize("every", [1, 50])
@@ -143,8 +157,8 @@ def test_the_largest_force_is_that_of_a_step(every):
     forces = np.linalg.norm(every_step.contact_forces["box"], axis=1)
     (most,), (load,) = of_kind(run, "peak force"), of_kind(run, "peak load")
     assert most.subject == "box" and most.unit == "N" and load.subject == run.robot.name
-    assert most.size == pytest.approx(forces[:-1].max(), rel=1e-9)
-    assert most.time == pytest.approx((forces[:-1].argmax() + 0.5) * DT)
+    assert most.size == pytest.approx(forces.max(), rel=1e-9)
+    assert most.time == pytest.approx((forces.argmax() - 0.5) * DT)
     assert load.size == pytest.approx(np.linalg.norm(every_step.contact_force, axis=1).max(), rel=1e-9)
 
 

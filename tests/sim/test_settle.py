@@ -140,7 +140,7 @@ def test_forces_of_the_points_are_what_changes_the_momentum(model):
         joint_damping=0.1,
         record_every=1,
     )
-    force = trajectory.contacts.forces[0]
+    force = trajectory.contacts.forces[1]
     assert relative(force, dense.force) < 1e-9
     change = dense.H @ (np.concatenate(done.y) - dense.v)
     given = DT * np.einsum("mkv,mk->v", dense.J, force)

@@ -57,8 +57,7 @@ LAYOUT = """() => {
 }"""
 
 
-LIT = """() => [...new Set(robokit.stage.materials
-  .filter((m) => m.material.emissiveIntensity > 0).map((m) => m.body))]"""
+LIT = "() => [...robokit.stage.lit]"
 
 
 def until(page, condition, seconds=20):

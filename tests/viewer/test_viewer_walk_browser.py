@@ -31,8 +31,7 @@ ALL = """() => { const w = robokit.walk, found = [];
 # Body and direction of each arrow of a written value; the box of an inertia.
 ARROWS = """() => { const { drawing } = robokit.walk, { bodies } = robokit.stage;
   return drawing.arrows.slice(0, drawing.used).filter((a) => a.shaft.material.opacity > 0.9)
-    .map((a) => [bodies.indexOf(a.parent),
-      ...new THREE.Vector3(0, 0, 1).applyQuaternion(a.quaternion).toArray()]);
+    .map((a) => { a.updateMatrix(); return [bodies.indexOf(a.parent), ...a.matrix.elements.slice(8, 11)]; });
 }"""
 BOX = """() => { const { box } = robokit.walk.drawing;
   return { on: box.visible, at: box.position.toArray(), size: box.scale.toArray() }; }"""

@@ -10,7 +10,10 @@ page.selection = new Selection(data);
 page.panels = new Panels($("tabs"), $("side"));
 // The configuration that sliders made, while they rule; and the frame, with a fraction, that is shown.
 page.posed = null;
-page.frame = () => (page.timeline ? page.motion.frameAt(page.timeline.time) : 0);
+page.frame = () => {
+  if (page.run?.on) return page.run.shown;
+  return page.timeline ? page.motion.frameAt(page.timeline.time) : 0;
+};
 page.configuration = () => page.posed || page.motion.coordinates(page.frame());
 page.shortcuts = new Shortcuts($("shortcuts"), $("keys"));
 const { motion, stage, overlays, timeline, selection, panels, shortcuts } = page;
@@ -22,7 +25,15 @@ drawBanner(data);
 // ---- panels, in the order of their tabs ------------------------------------------------------------
 
 const pointed = { hover: (body) => selection.hover(body) };
+const branches = new Branches(data), massMatrix = new MassMatrix(data);
+page.massMatrix = (q = page.configuration()) => massMatrix.at(forwardKinematics(data, q));
 if (data.check) new FindingPanel(panels.add("check", "Check"), data, stage, { ...pointed, shown: () => Boolean(overlays.on.inertia) });
+if (timeline && data.events) {
+  page.happenings = new Happenings(page);
+  page.lane = new Lane(page.happenings, timeline);
+  page.lane.addKeys(shortcuts);
+  page.summary = new Summary(panels.add("summary", "Summary"), page, page.happenings);
+}
 if (timeline) page.curves = new Curves(panels.add("curves", "Curves"), page);
 page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.show(page.configuration())), data, {
   ...pointed,
@@ -30,16 +41,24 @@ page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.sh
     page.posed = page.configuration();
     page.posed[at] = value;
     if (timeline) timeline.pause();
+    if (page.run?.on) page.run.halt();
     drawPosed();
   },
   reset: () => {
     page.posed = null;
-    if (timeline) timeline.seek(timeline.time);
-    else drawStill();
+    if (page.run?.on) page.run.draw();
+    else page.back();
   },
   choose: (joint) => selection.select(joint.body),
 });
-page.structure = new Structure(panels.add("structure", "Structure", () => page.structure.draw()), data, { ...pointed, light: (bodies) => stage.light(bodies) });
+page.structure = new Structure(panels.add("structure", "Structure", () => page.structure.draw()), data, {
+  ...pointed,
+  choose: (body, dof = null) => selection.select(body, null, dof),
+  light: (bodies, ends) => { stage.light(bodies, ends); page.joints.light(ends); },
+  values: () => page.massMatrix(),
+}, branches);
+page.selected = new SelectedCard(page, branches);
+page.outline = new Outline(stage);
 if (data.walk) page.walk = new Walk(panels.add("walk", "Algorithms", () => page.walk.open()), page);
 const { curves, joints, structure } = page;
 panels.open([...panels.known.keys()][0]);
@@ -47,19 +66,29 @@ panels.open([...panels.known.keys()][0]);
 selection.onHover((body) => {
   structure.highlight(body);
   joints.light(new Set(body === null ? [] : [body]));
-  stage.light(new Set(body === null ? [] : structure.under[body]));
+  stage.light(new Set(body === null ? [] : structure.under[body]), new Set([body]));
 });
-selection.onSelect(({ body }) => { if (curves) curves.choose(body); });
+selection.onSelect(({ body, link, dof }) => {
+  if (curves) curves.choose(body);
+  joints.select(body);
+  structure.select(body, dof);
+  page.outline.select(body, link);
+  page.selected.show(selection);
+});
 
 // Physics in the page, started when it is first asked for.
 page.startEngine = () => (page.engine ??= new LiveEngine(data.live));
+if (data.live) page.run = new LiveRun(page);
 
 // ---- drawing one instant ----------------------------------------------------------------------------
 
 page.cameras = new Cameras(page);
 addPicking(page);
+page.exports = new ExportMenu(page);
 
 function drawTime(time) {
+  // Whoever goes to a time of the recording wants to see the recording.
+  if (page.run) page.run.leave();
   page.posed = null;
   const frame = motion.frameAt(time);
   stage.pose(motion.at(frame));
@@ -67,12 +96,15 @@ function drawTime(time) {
   overlays.update(frame);
   for (const plot of curves.plots) plot.setTime(time);
   if (panels.shows("joints")) joints.show(motion.coordinates(frame));
+  structure.update();
+  page.selected.update();
 }
 
 function drawPosed() {
   stage.pose(forwardKinematics(data, page.posed));
   overlays.update(page.frame(), page.posed);
   joints.show(page.posed);
+  structure.update();
 }
 
 function drawStill() {
@@ -81,10 +113,17 @@ function drawStill() {
   joints.show(page.configuration());
 }
 
+// The recording, where it was left.
+page.back = () => {
+  if (timeline) timeline.seek(timeline.time);
+  else drawStill();
+};
+
 $("theme").addEventListener("click", () => {
   const root = document.documentElement;
   root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
   if (curves) curves.redraw();
+  if (page.run) page.run.panel.redraw();
   structure.draw();
   stage.dark(root.dataset.theme === "dark");
 });
@@ -99,11 +138,10 @@ let before = performance.now();
 let interval = 16;
 function loop(now) {
   requestAnimationFrame(loop);
-  const playing = Boolean(timeline && timeline.playing);
-  if (playing) {
-    interval += 0.1 * (Math.min(now - before, 500) - interval);
-    timeline.tick(Math.min((now - before) / 1000, 0.5));
-  }
+  const playing = Boolean(timeline?.playing || page.run?.running), seconds = Math.min((now - before) / 1000, 0.5);
+  if (playing) interval += 0.1 * (Math.min(now - before, 500) - interval);
+  if (timeline) timeline.tick(seconds);
+  if (page.run) page.run.tick(seconds);
   // While a slow machine plays, smooth motion is worth more than sharp edges; a still picture is sharp again.
   stage.coarse(playing && (stage.isCoarse || interval > 90));
   before = now;

@@ -1,6 +1,8 @@
 """The parts of a page's data.
 
 motion_data        frames, curves and figures of a motion
+event_data         events, tables by link and by joint
+answer_data        answers, assumptions, the books
 mass_matrix_data   patterns of the mass matrix and of its factors
 packing            arrays as base64 text
 """

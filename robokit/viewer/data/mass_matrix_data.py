@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from robokit.dynamics.cost import algorithm_cost
 from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 from robokit.viewer.data.packing import packed_bits
-from robokit.viewer.payload_keys import CountData, StructureData
+from robokit.viewer.payload_keys import CostData, CountData, StructureData
+
+COUNTED = ("rnea", "crba", "ltdl", "aba")
+"""Algorithms whose operations a page tells."""
 
 
 def structure(robot: Robot) -> StructureData:
-    """Patterns of H and of L of H = LLᵀ, and the multiply-adds of both factorisations."""
+    """Patterns of H and of L of H = LLᵀ, the multiply-adds of both, and the operations of the algorithms."""
     parents = robot.dof_parent
     pattern = inertia_pattern(parents)
     filled = cholesky_fill(pattern)
@@ -28,4 +32,10 @@ def structure(robot: Robot) -> StructureData:
         cholesky_factorise=cholesky["factorise"],
         cholesky_solve=cholesky["solve"],
     )
-    return StructureData(len(parents), packed_bits(pattern), packed_bits(filled), counts)
+    costs = robot.derived.get("page costs", lambda: [_cost(robot, name) for name in COUNTED])
+    return StructureData(len(parents), packed_bits(pattern), packed_bits(filled), counts, costs)
+
+
+def _cost(robot: Robot, name: str) -> CostData:
+    c = algorithm_cost(robot, name)
+    return CostData(name, c.growth, c.mul, c.add, c.div, c.sincos, c.note)

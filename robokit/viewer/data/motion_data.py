@@ -25,10 +25,12 @@ def still_frame(robot: Robot, q: np.ndarray, poses: np.ndarray) -> FramesData:
         q: configuration, (1, nq).
         poses: of its bodies, (1, nbodies + 1, 7).
     """
-    return FramesData(1, packed(np.zeros(1)), packed(poses[:, 1:]), packed(q), packed(_com(robot, q)))
+    return FramesData(1, 1, packed(np.zeros(1)), packed(poses[:, 1:]), packed(q), packed(_com(robot, q)))
 
 
-def motion_frames(trajectory: Trajectory, robot: Robot, chosen: np.ndarray, poses: np.ndarray) -> FramesData:
+def motion_frames(
+    trajectory: Trajectory, robot: Robot, chosen: np.ndarray, poses: np.ndarray, sane: int
+) -> FramesData:
     """The frames of a motion.
 
     Args:
@@ -36,6 +38,7 @@ def motion_frames(trajectory: Trajectory, robot: Robot, chosen: np.ndarray, pose
         robot: its robot.
         chosen: indices of the samples that become frames, (T,).
         poses: of the bodies at these samples, (T, nbodies + 1, 7).
+        sane: frames at the start that can be trusted.
     """
 
     def frames(values: np.ndarray | None) -> str | None:
@@ -44,6 +47,7 @@ def motion_frames(trajectory: Trajectory, robot: Robot, chosen: np.ndarray, pose
     count, points = touching(trajectory, chosen)
     return FramesData(
         count=len(chosen),
+        sane=sane,
         t=packed(trajectory.t[chosen] - trajectory.t[0]),
         poses=packed(poses[:, 1:]),
         q=packed(trajectory.q[chosen]),

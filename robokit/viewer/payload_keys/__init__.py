@@ -4,6 +4,7 @@
     of_scene       geometries, nodes, the ground
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
+    of_events      events, answers, tables by link and joint
     of_findings    the importer's findings
     of_walk        inside the algorithms
     of_live        physics in the page
@@ -19,12 +20,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from robokit.viewer.payload_keys.of_events import (
+    AnswerData,
+    EventsData,
+    HappeningData,
+    ReachedData,
+    TouchedData,
+)
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
 from robokit.viewer.payload_keys.of_live import LiveData, SlotData
 from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
-from robokit.viewer.payload_keys.of_structure import CountData, StructureData
+from robokit.viewer.payload_keys.of_structure import CostData, CountData, StructureData
 from robokit.viewer.payload_keys.of_walk import (
     AlgorithmData,
     FormData,
@@ -38,16 +46,20 @@ from robokit.viewer.payload_keys.packed_tables import Deflated, Packed, PackedBi
 
 __all__ = [
     "AlgorithmData",
+    "AnswerData",
     "BodiesData",
     "CheckData",
+    "CostData",
     "CountData",
     "CurveData",
     "Deflated",
+    "EventsData",
     "FigureData",
     "FindingData",
     "FormData",
     "FramesData",
     "GroundData",
+    "HappeningData",
     "InertiaData",
     "InstantData",
     "JointData",
@@ -59,6 +71,7 @@ __all__ = [
     "Packed",
     "PackedBits",
     "Payload",
+    "ReachedData",
     "RobotData",
     "SeriesData",
     "ShapeData",
@@ -66,6 +79,7 @@ __all__ = [
     "StoppedData",
     "StructureData",
     "SweepData",
+    "TouchedData",
     "WalkData",
 ]
 
@@ -89,6 +103,7 @@ class Payload:
         curves: the plots; none for a pose.
         summary: figures of the run.
         stopped: why the run ended early, or None.
+        events: what happened, or None where nobody knows.
         check: the importer's findings, or None on pages without a check.
         walk: inside the algorithms, or None on pages without.
         live: the step for the page to take, or None on pages that did not ask for it.
@@ -108,6 +123,7 @@ class Payload:
     curves: list[CurveData]
     summary: list[FigureData]
     stopped: StoppedData | None = None
+    events: EventsData | None = None
     check: CheckData | None = None
     walk: WalkData | None = None
     live: LiveData | None = None

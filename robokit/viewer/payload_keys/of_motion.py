@@ -13,6 +13,7 @@ class FramesData:
 
     Attributes:
         count: T.
+        sane: frames before the motion blew up; T where it did not. The view is fitted to these.
         t: since the start, (T,) [s].
         poses: of bodies 1..N in the world, (T, N, 7).
         q: configurations, (T, nq).
@@ -26,6 +27,7 @@ class FramesData:
     """
 
     count: int
+    sane: int
     t: Packed
     poses: Packed
     q: Packed

@@ -37,25 +37,32 @@ class BodiesData:
     Attributes:
         name: of bodies 0..N.
         parent: lambda of bodies 0..N, -1 for body 0.
+        inertial: of bodies 0..N in body coordinates: m, m c (3), I about the body's origin (xx, xy, yy, xz,
+            yz, zz), fixed joints folded in [kg, kg m, kg m^2].
     """
 
     name: list[str]
     parent: list[int]
+    inertial: list[list[float]]
 
 
 @dataclass(frozen=True)
 class LinkData:
-    """A link's frame.
+    """A link: its frame, and its own mass, which its body carries.
 
     Attributes:
         name: of the link.
         body: number of the body that carries it.
         pose: of the link's frame in the body's frame.
+        mass: [kg].
+        moments: principal moments of inertia, ascending [kg m^2]; None without mass.
     """
 
     name: str
     body: int
     pose: list[float]
+    mass: float
+    moments: list[float] | None
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,8 @@ class JointData:
         parent_link: name of the link that it hangs on.
         child_link: name of the link that it moves.
         placement: pose of its body in the parent body at the neutral configuration.
+        rotor: inertia of its rotors as the joint feels it, by degree of freedom, on the diagonal of H
+            [kg m^2 | kg]; empty for a joint without.
     """
 
     name: str
@@ -93,3 +102,4 @@ class JointData:
     parent_link: str
     child_link: str
     placement: list[float]
+    rotor: list[float]

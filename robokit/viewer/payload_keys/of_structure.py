@@ -37,6 +37,29 @@ class CountData:
 
 
 @dataclass(frozen=True)
+class CostData:
+    """Operations of one algorithm for one state, as ``robokit.cost`` counts them.
+
+    Attributes:
+        algorithm: its name in the dynamics.
+        growth: as the textbooks state it, in bodies n and depth d.
+        mul: multiplications; None, like the next three, where they are not known.
+        add: additions and subtractions.
+        div: divisions.
+        sincos: pairs of a sine and a cosine.
+        note: why there are no counts; "" where there are.
+    """
+
+    algorithm: str
+    growth: str
+    mul: int | None
+    add: int | None
+    div: int | None
+    sincos: int | None
+    note: str
+
+
+@dataclass(frozen=True)
 class StructureData:
     """Patterns of the mass matrix and of its factors.
 
@@ -44,10 +67,12 @@ class StructureData:
         n: rows of H, nv.
         pattern: where H can be nonzero, (n, n).
         cholesky: where L of H = LLᵀ can be nonzero, (n, n).
-        counts: of operations.
+        counts: of factorisations and solves, by formula.
+        costs: of the algorithms, counted.
     """
 
     n: int
     pattern: PackedBits
     cholesky: PackedBits
     counts: CountData
+    costs: list[CostData]

@@ -18,7 +18,7 @@ class Selection {
   // A body by its number, with one of its links and one of its degrees of freedom; null selects nothing.
   select(body, name = null, dof = null) {
     this.body = body;
-    this.link = body === null ? null : name ?? this.data.links.find((link) => link.body === body)?.name ?? null;
+    this.link = body === null ? null : name ?? this.data.bodies.name[body];
     this.dof = dof;
     for (const listener of this.listeners.select) listener(this);
   }

@@ -4,12 +4,14 @@
 const OWN_KEYS = [
   ["button, a[href], summary, [role=button]", / |Enter/],
   ["select, textarea, [contenteditable], input:not([type=range])", /./],
-  ["input[type=range]:not(#scrub)", /Arrow|Home|End|Page/],
+  ["input[type=range]:not(#scrub, #live-scrub)", /Arrow|Home|End|Page/],
 ];
 
 class Shortcuts {
   constructor(dialog, opener) {
     this.known = new Map();
+    // Keys that mean something else for a while, by name: functions.
+    this.instead = {};
     this.dialog = dialog;
     opener.addEventListener("click", () => this.show());
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
@@ -30,9 +32,10 @@ class Shortcuts {
     if (OWN_KEYS.some(([control, keys]) => target.closest?.(control) && keys.test(key))) return;
     const named = event.shiftKey && key.length > 1 ? `Shift+${key}` : key;
     const found = this.known.get(named) || this.known.get(key.toLowerCase());
-    if (!found) return;
+    const act = this.instead[named] || found?.act;
+    if (!act) return;
     event.preventDefault();
-    found.act();
+    act();
   }
 
   show() {

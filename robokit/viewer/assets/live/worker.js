@@ -9,6 +9,7 @@
 //   load     live                         first; `live` is the page's LiveData
 //   start    t, q, v                      begin here; t [s] is only counted on. Books start at zero. The hand lets go.
 //                                         q, v null: the start of the recording, every bit of it
+//            run                          its number, which frames repeat: older frames may still be on their way
 //   run      speed                        1: real time; 0.25: slower; Infinity: as fast as it goes
 //   pause
 //   step     count                        steps at once while paused, then a frame
@@ -34,6 +35,7 @@
 //   t           [s]                       time of the state
 //   steps, stepsPerSecond, rate           taken since start; over the last second; simulated over real time
 //   running     false after pause, stopped
+//   run         number of the start that it follows
 //   q, v        the state
 //   poses       (N, 7) of bodies 1..N
 //   com         [x, y, z] m

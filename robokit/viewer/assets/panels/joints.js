@@ -45,6 +45,14 @@ class JointPanel {
     }
   }
 
+  // The row of the selected body's joint, brought into view.
+  select(body) {
+    for (const { joint, row } of this.rows) {
+      row.classList.toggle("chosen", joint.body === body);
+      if (joint.body === body && row.offsetParent) row.scrollIntoView({ block: "nearest" });
+    }
+  }
+
   light(bodies) {
     for (const { joint, row } of this.rows) row.classList.toggle("lit", bodies.has(joint.body));
   }

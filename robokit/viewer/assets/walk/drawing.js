@@ -95,13 +95,12 @@ class WalkDrawing {
     const tints = new Map([...subtree].map((each) => [each, WALK_TINTS.subtree]));
     if (other !== null) tints.set(other, WALK_TINTS.other);
     if (body !== null) tints.set(body, WALK_TINTS.body);
-    this.stage.light(new Set());
-    for (const entry of this.stage.materials) {
-      const tint = tints.get(entry.body);
-      if (tint === undefined || entry.role !== "visual" || !entry.material.emissive) continue;
-      entry.material.emissive = ink(tint);
-      entry.material.emissiveIntensity = tint === WALK_TINTS.subtree ? 0.35 : 0.85;
-    }
+    this.stage.light(new Set(tints.keys()));
+    this.stage.skin.shine((each) => {
+      const tint = tints.get(each);
+      return tint === undefined ? [0, 0, 0] : ink(tint).multiplyScalar(tint === WALK_TINTS.subtree ? 0.35 : 0.85).toArray();
+    });
+    this.stage.dirty();
   }
 }
 

@@ -152,7 +152,8 @@ class Walk {
 
   // Whether the scene shows the instant whose numbers these are.
   there() {
-    const { timeline } = this.page, { walk } = this.page.data;
+    const { timeline, overlays, motion } = this.page, { walk } = this.page.data;
+    if (overlays.motion !== motion) return false; // physics runs in the page
     return !timeline || Math.abs(timeline.time - walk.instants[this.instant].t) < 1e-3;
   }
 

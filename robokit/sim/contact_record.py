@@ -1,0 +1,50 @@
+"""The contact forces of a run: by point at its records, by link in every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """The K contact points over time.
+
+    Attributes:
+        points: (T, K, 3) in the world [m]; of a sphere, the point under its centre.
+        forces: (T, K, 3) of the ground on the robot, world axes [N]: the impulse of the step that led to each
+            state, over the step; 0 at the start.
+        links: K link names.
+    """
+
+    points: np.ndarray
+    forces: np.ndarray
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StepForces:
+    """Force of the ground on the robot in each of S steps.
+
+    Attributes:
+        t: (S,) ends of the steps [s].
+        links: names of the L links that can touch the ground.
+        force: (S, L, 3) the impulse of each step over the step, world axes [N].
+    """
+
+    t: np.ndarray
+    links: tuple[str, ...]
+    force: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """(S, 3) the sum over the links [N]."""
+        return self.force.sum(axis=1)
+
+    @staticmethod
+    def of(force: np.ndarray, links: Iterable[str], dt: float) -> StepForces:
+        """Those of steps of dt [s] from the start, given by (S, L, 3) numbers."""
+        steps = np.arange(1, len(force) + 1)
+        return StepForces(dt * steps, tuple(links), force)

@@ -1,0 +1,109 @@
+// The books of a live run as it goes: what each line is now, and the kept seconds of it.
+
+// A chart whose lines grow. `lines` are [name, colour] pairs; `read` gives the columns, time first.
+class LiveChart {
+  constructor(host, seek) {
+    this.seek = seek;
+    this.header = element("header");
+    this.legend = element("div", { class: "legend" });
+    this.chart = element("div", { class: "chart" });
+    host.append(element("section", { class: "plot live-plot" }, this.header, this.legend, this.chart));
+    new ResizeObserver(() => this.resize()).observe(this.chart);
+  }
+
+  make(lines) {
+    if (this.plot) this.plot.destroy();
+    this.lines = lines;
+    this.values = lines.map(([name, tint]) => {
+      const value = element("b", {}, "–");
+      const entry = element("span", {}, name, value);
+      entry.style.setProperty("--series", colour(tint));
+      this.legend.append(entry);
+      return value;
+    });
+    this.legend.replaceChildren(...this.values.map((value) => value.parentElement));
+    const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" };
+    this.plot = new uPlot({
+      width: Math.max(this.chart.clientWidth, 50), height: Math.max(this.chart.clientHeight, 50), padding: [6, 16, 0, 0], legend: { show: false },
+      cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { show: false } },
+      scales: { x: { time: false, range: (_, low, high) => (low === null ? [0, 2] : [low, Math.max(high, low + 2)]) }, y: { range: span } },
+      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: room, gap: 4, values: (_, ticks) => ticks.map(short) }],
+      series: [{}, ...lines.map(([, tint, dash]) => ({ stroke: colour(tint), width: dash ? 2 : 1.6, dash: dash ? [6, 3] : undefined, points: { show: false } }))],
+    }, [[], ...lines.map(() => [])], this.chart);
+    this.playhead = element("div", { class: "playhead" });
+    this.plot.over.append(this.playhead);
+    this.plot.over.addEventListener("pointerdown", (event) => {
+      const { left } = this.plot.over.getBoundingClientRect();
+      if (event.button === 0) this.seek(this.plot.posToVal(event.clientX - left, "x"));
+    });
+    this.resize();
+  }
+
+  resize() {
+    if (this.plot && this.chart.clientWidth > 20 && this.chart.clientHeight > 20) this.plot.setSize({ width: this.chart.clientWidth, height: this.chart.clientHeight });
+  }
+
+  // Columns: times, then one for each line; `frame` is the one that is shown.
+  show(columns, frame) {
+    if (this.chart.clientWidth < 20) return;
+    this.plot.setData(columns);
+    const k = Math.min(Math.round(frame), columns[0].length - 1);
+    // uPlot finds its new scale in a microtask of its own. While the newest frame is shown, the lines' ends say it.
+    this.playhead.hidden = k >= columns[0].length - 1;
+    queueMicrotask(() => { this.playhead.style.left = `${this.plot.valToPos(columns[0][k], "x")}px`; });
+    this.values.forEach((value, i) => { value.textContent = livePart(columns[i + 1][k]); });
+  }
+}
+
+const livePart = (value) => (Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1));
+
+// Energies, and below them what the reader chooses.
+class LiveCharts {
+  constructor(host, run) {
+    this.run = run;
+    const seek = (time) => run.seek(time);
+    this.energy = new LiveChart(host, seek);
+    this.energy.header.append(element("h2", {}, "Energy"), element("span", { class: "unit" }, "J"));
+    this.other = new LiveChart(host, seek);
+    this.kinds = {
+      force: ["Force", "N", "force", 3, ["x", "y", "z", ["largest step", "two"]]],
+      work: ["Put in", "J", "energy", 5, [["put in", "y"]], (row) => [row[3]]],
+      linear: ["Linear", "N s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(3)],
+      angular: ["Angular", "N m s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(0, 3)],
+      balance: ["Balance", "J", "energy", 5, [["total minus start", "total"]], (row) => [row[4] - this.run.startEnergy]],
+    };
+    this.unit = element("span", { class: "unit" });
+    const tabs = choice(Object.entries(this.kinds).map(([key, [label]]) => [key, label]), "force", (key) => this.choose(key));
+    this.other.header.append(tabs.group, this.unit);
+    this.key = "force";
+  }
+
+  redraw() {
+    this.energy.make([["kinetic", "kinetic"], ["potential", "potential"], ["dissipated", "dissipated"], ["put in", "y"], ["total", "total", true]]);
+    this.choose(this.key);
+  }
+
+  choose(key) {
+    this.key = key;
+    const [, unit, , , lines] = this.kinds[key];
+    this.unit.textContent = unit;
+    this.other.make(lines.map((line) => (typeof line === "string" ? [line, line] : line)));
+    this.draw();
+  }
+
+  draw() {
+    const { motion, shown } = this.run;
+    const columns = (table, width, pick = (row) => row) => {
+      const rows = Array.from({ length: motion.count }, (_, k) => pick(table.subarray(k * width, (k + 1) * width)));
+      const count = rows.length ? rows[0].length : 5;
+      return [Array.from(motion.t), ...Array.from({ length: count }, (_, i) => rows.map((row) => row[i]))];
+    };
+    if (!motion.count) return;
+    this.energy.show(columns(motion.energy, 5), shown);
+    const [, , table, width, , pick] = this.kinds[this.key];
+    const found = columns(motion[table], width, pick);
+    // The largest force of a step since the frame before: peaks are shorter than frames.
+    if (this.key === "force") found.push(Array.from(motion.peak));
+    this.other.show(found, shown);
+  }
+}

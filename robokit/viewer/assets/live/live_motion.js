@@ -1,0 +1,87 @@
+// The last seconds of a live run, read as a recorded motion is: scrub bar, overlays and cameras see no difference.
+
+// Frames that are kept, 30 s at 60 Hz, and how many numbers at most: long robots keep fewer frames. The tables hold
+// twice as many, so that old frames are seldom moved out.
+const KEPT_FRAMES = 1800;
+const KEPT_NUMBERS = 6e6;
+
+class LiveMotion extends Motion {
+  constructor(data) {
+    const empty = { count: 0, t: "", poses: "", q: "", com: "", v: "", momentum: "", force: "", contacts: "", contact_count: "" };
+    super(empty, data.bodies.name.length - 1);
+    this.nq = Math.max(0, ...data.joints.map((joint) => joint.q[1]));
+    this.widths = { t: 1, poses: 7 * this.bodies, q: this.nq, v: data.robot.dof, com: 3, momentum: 6, force: 3, peak: 1, energy: 5 };
+    const width = Object.values(this.widths).reduce((sum, one) => sum + one, 0);
+    this.kept = Math.max(60, Math.min(KEPT_FRAMES, Math.floor(KEPT_NUMBERS / width)));
+    this.rows = {};
+    for (const [key, count] of Object.entries(this.widths)) this.rows[key] = new Float64Array(2 * this.kept * count);
+    this.touching = [];
+    const { mass, size } = data.robot;
+    this.weight = 9.81 * mass;
+    // The momentum of a fall from the robot's own size, and of turning that fast.
+    const fast = Math.sqrt(2 * 9.81 * size);
+    this.momenta = [0.25 * mass * fast * size, mass * fast];
+    this.clear();
+  }
+
+  largestMomenta() { return this.momenta; }
+
+  // Nobody knows yet: arrows are as long as in a hard fall.
+  largestForce() { return 50 * this.weight; }
+
+  clear() {
+    this.from = this.count = 0;
+    this.touching.length = 0;
+    this.contacts = [];
+    this.contactStart = [0];
+    this.show();
+  }
+
+  // A frame of the Worker (worker.js).
+  push(frame) {
+    let end = this.from + this.count;
+    if (end === 2 * this.kept) {
+      for (const [key, width] of Object.entries(this.widths)) this.rows[key].copyWithin(0, this.from * width, end * width);
+      this.from = 0;
+      end = this.count;
+    }
+    const { kinetic, potential, dissipated, work, total } = frame.energy;
+    // As in a recording: the force of a frame is that of the step before it, so that the arrows add up to it.
+    const force = [0, 0, 0];
+    frame.contacts.forEach((value, k) => { if (k % 6 > 2) force[(k % 6) - 3] += value; });
+    const given = { ...frame, t: [frame.t], force, peak: [frame.peak], energy: [kinetic, potential, dissipated, work, total] };
+    for (const [key, width] of Object.entries(this.widths)) this.rows[key].set(given[key], end * width);
+    // Neighbouring quaternions without a jump of sign can be mixed.
+    if (this.count) alignTurns(this.rows.poses, end * this.widths.poses, this.widths.poses);
+    this.touching.push(frame.contacts);
+    if (this.count === this.kept) {
+      this.from += 1;
+      this.touching.shift();
+    } else {
+      this.count += 1;
+    }
+    this.show();
+  }
+
+  // What readers of a motion read: views of the frames that are kept.
+  show() {
+    for (const [key, width] of Object.entries(this.widths)) this[key] = this.rows[key].subarray(this.from * width, (this.from + this.count) * width);
+    this.duration = this.count ? this.t[this.count - 1] : 0;
+  }
+
+  // The contacts of one frame in the layout of a recording: overlays ask for one frame at a time.
+  at(frame) {
+    const k = Math.min(Math.round(frame), this.count - 1);
+    this.contacts = this.touching[k] || [];
+    this.contactStart = { [k]: 0, [k + 1]: this.contacts.length / 6 };
+    return super.at(frame);
+  }
+}
+
+function alignTurns(poses, at, width) {
+  for (let i = at + 3; i < at + width; i += 7) {
+    const before = i - width;
+    const same = poses[i] * poses[before] + poses[i + 1] * poses[before + 1] + poses[i + 2] * poses[before + 2] + poses[i + 3] * poses[before + 3];
+    if (same < 0) for (let k = 0; k < 4; k++) poses[i + k] *= -1;
+  }
+}

@@ -1,0 +1,236 @@
+"""Pictures and films of a motion: its page in headless Chromium, one instant after another.
+
+    robokit.viewer.write_film(trajectory, "fall.mp4", size=(1280, 720), fps=30)
+    robokit.viewer.write_picture(trajectory, "fall.png", at=0.8)
+
+Each frame is drawn for its own time, so a film does not depend on how fast the machine draws.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robokit.arguments import path_argument
+from robokit.errors import MissingDependency, ShapeError
+from robokit.model.robot import Robot
+from robokit.sim.trajectory import Trajectory
+from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
+from robokit.viewer.page import write_page
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SIZE = (1280, 720)
+"""Width and height of a film [px]."""
+
+LARGEST = 4096
+"""Longest side of a film or picture [px]."""
+
+MOST_FRAMES = 20_000
+
+FORMATS = (".mp4", ".gif")
+
+Source = Trajectory | Robot | str | Path
+
+
+def write_film(
+    source: Source,
+    path: str | Path,
+    size: tuple[int, int] = SIZE,
+    fps: float = 30.0,
+    speed: float = 1.0,
+    panels: bool = False,
+    progress: bool = False,
+) -> Path:
+    """Write a motion as a film.
+
+    Args:
+        source: a Trajectory, or the path of a page that robokit has written.
+        path: where to: ".mp4" (H.264) or ".gif".
+        size: width and height [px]; odd numbers are made even.
+        fps: frames per second; a GIF takes the nearest of 100, 50, 33.3, 25, 20, ...
+        speed: seconds of motion per second of film.
+        panels: whether to show the whole page and not only its 3D view.
+        progress: show a progress bar.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        MissingDependency: Playwright, Chromium, or for an MP4 imageio-ffmpeg is not there.
+        ShapeError: a size, fps or speed that makes no film, another ending of ``path``.
+    """
+    path = path_argument("path", path)
+    check_film(path, size, fps, speed)
+    if path.suffix.lower() == ".gif":
+        fps = 100 / max(1, round(100 / fps))  # frames of a GIF last whole hundredths of a second
+
+    def work() -> None:
+        with drawn_page(source, size, panels) as (duration, picture):
+            last = duration * fps / speed
+            count = max(2, math.floor(last + 1e-6) + 1)
+            if count > MOST_FRAMES:
+                raise ShapeError(
+                    f"fps: expected at most {MOST_FRAMES:,} frames, got {count:,}; take fewer a second, or a "
+                    "larger speed"
+                )
+            times: Iterable[float] = [min(k * speed / fps, duration) for k in range(count)]
+            if progress:
+                from tqdm import tqdm
+
+                times = tqdm(times, desc=path.suffix[1:], unit="frame", leave=False)
+            frames = (picture(time) for time in times)
+            if path.suffix.lower() == ".mp4":
+                _write_mp4(frames, path, fps)
+            else:
+                _write_gif(frames, path, fps, [picture(part * duration) for part in (0.0, 0.5, 1.0)])
+
+    outside_loop(work)
+    return path
+
+
+def write_picture(
+    source: Source,
+    path: str | Path,
+    at: float | None = None,
+    size: tuple[int, int] = SIZE,
+    panels: bool = False,
+) -> Path:
+    """Write one instant of a motion, or a robot's pose, as a picture.
+
+    Args:
+        source: a Trajectory, a Robot, or the path of a page that robokit has written.
+        path: where to; ".png" or ".jpg".
+        at: time since the start [s]; the middle of the motion by default.
+        size: width and height [px].
+        panels: whether to show the whole page and not only its 3D view.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        MissingDependency: Playwright or Chromium is not there.
+        ShapeError: a size that makes no picture, another ending of ``path``, a time that is not a number.
+    """
+    path = path_argument("path", path)
+    if path.suffix.lower() not in (".png", ".jpg", ".jpeg"):
+        raise ShapeError(f"path: expected a name that ends in .png or .jpg, got {str(path)!r}")
+    if at is not None and not (np.isfinite(at) and at >= 0):
+        raise ShapeError(f"at: expected a time of 0 s or more, got {at!r}")
+    size_of(size)
+
+    def work() -> None:
+        with drawn_page(source, size, panels) as (duration, picture):
+            picture(0.5 * duration if at is None else min(at, duration)).save(path)
+
+    outside_loop(work)
+    return path
+
+
+def check_film(path: Path, size: tuple[int, int] = SIZE, fps: float = 30.0, speed: float = 1.0) -> None:
+    """See that a film can be made, before any work.
+
+    Raises:
+        MissingDependency, ShapeError: as :func:`write_film`.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ShapeError(f"path: expected a name that ends in {' or '.join(FORMATS)}, got {str(path)!r}")
+    size_of(size)
+    for name, value in (("fps", fps), ("speed", speed)):
+        if not 0 < value < math.inf:
+            raise ShapeError(f"{name}: expected a positive number, got {value!r}")
+    check_browser()
+    if path.suffix.lower() == ".mp4":
+        _ffmpeg()
+
+
+def size_of(size: tuple[int, int]) -> tuple[int, int]:
+    """Width and height, if they make a picture.
+
+    Raises:
+        ShapeError: they are not two whole numbers of 16 to 4096.
+    """
+    try:
+        width, height = (int(side) for side in size)
+    except (TypeError, ValueError):
+        width = height = 0
+    if not (16 <= width <= LARGEST and 16 <= height <= LARGEST):
+        raise ShapeError(f"size: expected width and height of 16 to {LARGEST} px, got {size!r}")
+    return width, height
+
+
+@contextmanager
+def drawn_page(
+    source: Source, size: tuple[int, int], panels: bool
+) -> Iterator[tuple[float, Callable[[float], Image]]]:
+    """The length of a motion [s], and a function that draws an instant of it."""
+    from PIL import Image
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = isinstance(source, (Trajectory, Robot))
+        file = write_page(source, Path(folder) / "film.html") if made else Path(source)  # type: ignore[arg-type]
+        # Even sides, which H.264 asks for.
+        width, height = size_of(size)
+        window = (width + width % 2, height + height % 2)
+        with opened_page(file, window) as page:
+            if not panels:
+                page.evaluate("robokit.exports.onlyView()")
+            duration = float(page.evaluate("robokit.timeline ? robokit.motion.duration : 0"))
+
+            def picture(time: float) -> Image.Image:
+                if panels:
+                    page.evaluate("time => { robokit.timeline?.seek(time); }", time)
+                    data = page.screenshot()
+                else:
+                    text = page.evaluate("time => robokit.exports.frameAt(time)", time)
+                    data = base64.b64decode(text.partition(",")[2])
+                return Image.open(io.BytesIO(data)).convert("RGB").resize(window)
+
+            yield duration, picture
+
+
+def _ffmpeg() -> Any:
+    try:
+        import imageio_ffmpeg
+    except ImportError as error:
+        raise MissingDependency("an MP4 needs imageio-ffmpeg: pip install 'robokit[film]'") from error
+    return imageio_ffmpeg
+
+
+def _write_mp4(frames: Iterator[Image], path: Path, fps: float) -> None:
+    """H.264 in the colours that every player knows."""
+    writer = None
+    try:
+        for frame in frames:
+            if writer is None:
+                writer = _ffmpeg().write_frames(
+                    str(path), frame.size, fps=fps, quality=8, macro_block_size=2, ffmpeg_log_level="error"
+                )
+                writer.send(None)
+            writer.send(frame.tobytes())
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _write_gif(frames: Iterator[Image], path: Path, fps: float, samples: list[Image]) -> None:
+    """A GIF that repeats; all frames share the palette of a few of them, so that nothing flickers."""
+    from PIL import Image
+
+    width, height = samples[0].size
+    joined = Image.new("RGB", (width, height * len(samples)))
+    for k, sample in enumerate(samples):
+        joined.paste(sample, (0, k * height))
+    palette = joined.quantize(256)
+    every = (frame.quantize(palette=palette) for frame in frames)
+    first = next(every)
+    first.save(path, save_all=True, append_images=every, duration=round(1000 / fps), loop=0)

@@ -1,0 +1,187 @@
+"""A live run in a real browser: physics in the page, under the reader's hand, with books that close."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from test_viewer_browser import Watch, until
+
+import robokit as rk
+from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.viewer import write_page
+
+pytestmark = pytest.mark.browser
+
+MASS, HEIGHT = 4.0, 1.2
+
+STATE = """() => { const { run } = robokit, m = run.motion, k = m.count - 1, last = (table, n) => Array.from(
+  table.slice(k * n, k * n + n)); return { on: run.on, running: run.running, count: m.count,
+  t: m.t[k], q: last(m.q, m.nq), v: last(m.v, robokit.data.robot.dof), com: last(m.com, 3),
+  energy: last(m.energy, 5), start: run.startEnergy }; }"""
+
+# Where a body's origin is on the screen.
+SPOT = """(body) => { const { stage } = robokit; stage.world.updateMatrixWorld(true);
+  stage.viewer.camera.updateMatrixWorld(true);
+  const at = stage.bodies[body].getWorldPosition(new MeshCat.THREE.Vector3()).project(stage.viewer.camera);
+  const edge = stage.host.getBoundingClientRect();
+  return [edge.left + 0.5 * (1 + at.x) * edge.width, edge.top + 0.5 * (1 - at.y) * edge.height]; }"""
+
+
+@pytest.fixture(scope="module")
+def toy():
+    """A box with a bar on a hinge, let go above the ground."""
+    b = ModelBuilder("toy")
+    b.link(
+        "box",
+        mass=3.0,
+        inertia=np.diag([0.05, 0.05, 0.05]),
+        visuals=(Shape(Box((0.4, 0.4, 0.3))),),
+        collisions=(Shape(Box((0.4, 0.4, 0.3))),),
+    )
+    b.link(
+        "bar",
+        mass=1.0,
+        com=(0.2, 0, 0),
+        inertia=np.diag([0.002, 0.02, 0.02]),
+        visuals=(Shape(Box((0.4, 0.08, 0.08)), Placement(position=np.array([0.2, 0, 0]))),),
+    )
+    b.joint(
+        "hinge", "revolute", "box", "bar", axis=(0, 1, 0), placement=Placement(position=np.array([0.2, 0, 0]))
+    )
+    return b.build(base="floating")
+
+
+@pytest.fixture(scope="module")
+def recording(toy):
+    q0 = toy.neutral()
+    q0[6] = HEIGHT
+    return rk.simulate(toy, q0, duration=0.6, dt=1e-3, ground=True)
+
+
+@pytest.fixture(scope="module")
+def live(chromium, recording, tmp_path_factory):
+    """The page, used by all tests one after another; each begins with a drop."""
+    watch = Watch(chromium)
+    yield watch.open(write_page(recording, tmp_path_factory.mktemp("live") / "toy.html", live=True))
+    watch.judge()
+
+
+def state(page):
+    return page.evaluate(STATE)
+
+
+def drop(page, until_time=0.0):
+    """A fresh live run from the recording's first frame, until some time of it."""
+    page.evaluate("() => { robokit.run.leave(); robokit.timeline.seek(0); robokit.run.enter(); }")
+    until(page, "robokit.run.motion.count > 2")
+    until(page, f"robokit.run.motion.duration >= {until_time}")
+
+
+def imbalance(now):
+    kinetic, potential, dissipated, work, total = now["energy"]
+    np.testing.assert_allclose(total, kinetic + potential + dissipated - work, atol=1e-9)
+    return abs(total - now["start"])
+
+
+def test_the_button_starts_from_the_frame_shown_and_the_way_back_is_one_click(live, recording):
+    live.evaluate("robokit.timeline.seek(0.3)")
+    live.click("#live")
+    until(live, "robokit.run.motion.count > 2")
+    assert live.locator("#live-bar").is_visible() and not live.locator("#timeline").is_visible()
+    assert live.get_by_role("tab", name="Live").get_attribute("aria-selected") == "true"
+    first = live.evaluate("Array.from(robokit.run.motion.q.slice(0, robokit.run.motion.nq))")
+    k = int(np.argmin(np.abs(recording.t - 0.3)))
+    # Whatever the first frame is, it lies on the fall from there.
+    assert first[6] == pytest.approx(recording.q[k, 6], abs=0.2) and first[6] < recording.q[0, 6] - 0.3
+    live.click("#live-back")
+    assert live.evaluate("robokit.timeline.time") == pytest.approx(0.3)
+    assert live.locator("#timeline").is_visible() and not live.locator("#live-bar").is_visible()
+    assert live.evaluate("robokit.motion === robokit.run.recording")
+
+
+def test_the_run_is_the_one_of_python(live, toy, recording):
+    drop(live, 0.2)
+    now = live.evaluate("""() => { const m = robokit.run.motion;
+      const k = m.t.findIndex((t) => t > 0.15), q = m.q.slice(k * m.nq, (k + 1) * m.nq);
+      return { t: m.t[k], q: Array.from(q) }; }""")
+    steps = round(now["t"] / 1e-3)
+    assert now["t"] == pytest.approx(steps * 1e-3, abs=1e-12)
+    same = rk.simulate(toy, recording.q[0], duration=now["t"], dt=1e-3, ground=True)
+    np.testing.assert_allclose(now["q"], same.q[-1], rtol=1e-9, atol=1e-9)
+
+
+def test_the_books_close_through_a_fall_and_are_written_out(live):
+    drop(live, 1.0)
+    now = state(live)
+    assert now["energy"][2] > 10.0  # what the impact took
+    assert imbalance(now) < 1e-3
+    live.keyboard.press("Space")
+    until(live, "!robokit.run.running")
+    live.wait_for_timeout(100)
+    live.evaluate("robokit.run.panel.draw(true)")
+    off = live.locator("#live-balance").inner_text()
+    number = off.replace(" J", "").replace("−", "-").replace("·10", "e")
+    number = re.sub("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]", lambda m: "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".index(m[0])], number)
+    now = state(live)
+    assert float(number) == pytest.approx(now["energy"][4] - now["start"], rel=0.1, abs=1e-12)
+
+
+def test_a_pull_moves_the_link_does_work_and_the_books_still_close(live):
+    drop(live, 1.0)
+    rest = state(live)
+    x, y = live.evaluate(SPOT, 1)
+    live.mouse.move(x, y)
+    live.mouse.down()
+    live.mouse.move(x + 20, y - 120, steps=4)
+    until(live, "robokit.run.latest.hand !== null && robokit.run.latest.hand.work > 1")
+    live.wait_for_timeout(200)
+    label = live.locator(".live-force")
+    assert label.is_visible() and re.fullmatch(r"[\d .]+ N", label.inner_text())
+    held = state(live)
+    assert not live.evaluate("robokit.stage.viewer.controls.enabled")
+    live.mouse.up()
+    until(live, "robokit.run.latest.hand === null")
+    assert not label.is_visible() and live.evaluate("robokit.stage.viewer.controls.enabled")
+    assert held["com"][2] > rest["com"][2] + 0.05
+    assert held["energy"][3] > rest["energy"][3] + 1.0
+    assert imbalance(held) < 1e-3 and imbalance(state(live)) < 1e-3
+
+
+def test_a_push_with_shift_gives_the_robot_momentum(live):
+    drop(live, 1.0)
+    x, y = live.evaluate(SPOT, 1)
+    live.keyboard.down("Shift")
+    live.mouse.click(x, y)
+    live.keyboard.up("Shift")
+    assert live.locator(".live-push").inner_text() == "2.00 N s"
+    until(live, "robokit.run.motion.energy.at(-2) > 0.1")
+    assert imbalance(state(live)) < 1e-3
+
+
+def test_without_gravity_it_floats(live):
+    drop(live)
+    live.evaluate("""() => { const s = document.getElementById('live-gravity'); s.value = '0';
+      s.dispatchEvent(new Event('input')); robokit.run.drop(); }""")
+    until(live, "robokit.run.motion.duration > 0.5")
+    assert state(live)["com"][2] == pytest.approx(HEIGHT, abs=1e-6)
+    live.get_by_role("button", name="As recorded").click()
+    live.evaluate("robokit.run.drop()")
+    until(live, "robokit.run.motion.duration > 0.3")
+    assert state(live)["com"][2] < HEIGHT - 0.3
+
+
+def test_what_was_is_scrubbed_and_the_run_goes_on_from_there(live):
+    drop(live, 0.8)
+    live.evaluate("robokit.run.seek(0.2)")
+    assert not live.evaluate("robokit.run.running")
+    shown = live.evaluate("robokit.configuration()")
+    assert shown[6] == pytest.approx(HEIGHT - 0.5 * 9.81 * 0.2**2, abs=0.01)
+    assert live.locator("#live-clock").inner_text() == "0.200 s"
+    live.click("#live-play")
+    until(live, "robokit.run.running && robokit.run.motion.duration > 0.05")
+    assert live.evaluate("robokit.run.motion.q[6]") <= shown[6] + 1e-3
+    # Going to a time of the recording is going back to it.
+    live.evaluate("robokit.timeline.seek(0.1)")
+    assert not live.evaluate("robokit.run.on")
