@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
@@ -29,6 +30,9 @@ from robokit.sim.step.step_kernel import Program
 from robokit.sim.step_facts import StepFacts
 
 FORMAT = 2
+
+WIDTH = 80
+"""Columns of a report's lines."""
 
 SAVED_STEPS = 5_000
 """Steps of a run up to which its events are saved even if nobody has asked for them."""
@@ -82,6 +86,8 @@ class Trajectory:
             mean over the time since the state recorded before; 0 at the start. None without actuators.
         contact_impulse: (T, 3) impulse of the ground on the robot since the start, world axes [N s].
         summary: figures of the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
+        losses: what took energy so far, (T,) each [J]: "contact", "friction" (and damping of the joints),
+            "stops" (joint limits), "collision"; their sum is ``energy.dissipated``. Empty if loaded.
     """
 
     t: np.ndarray
@@ -102,6 +108,7 @@ class Trajectory:
     last_steps: Sequence[np.ndarray] = field(default=(), repr=False)
     marks: Sequence[int] = field(default=(), repr=False)
     inputs: StepInputs | None = field(default=None, repr=False)
+    losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
@@ -219,7 +226,9 @@ class Trajectory:
             lines[0] += " (stopped)"
 
         def say(label: str, text: str) -> None:
-            lines.append(f"  {label:<13} {text}")
+            indent = 16 * " "
+            line = f"  {label:<13} {text}"
+            lines.extend(textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
 
         if s.get("dt_chosen"):
             say("time step", f"{1e3 * s['dt']:g} ms, chosen for the robot")

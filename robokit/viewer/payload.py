@@ -17,6 +17,7 @@ from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.event_data import events
+from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
@@ -72,9 +73,11 @@ def trajectory_payload(
     nodes = scene(robot, max_triangles)
     sane = sane_frames(trajectory.t[chosen], poses, drawn_size(robot, nodes))
     frames = motion_frames(trajectory, robot, chosen, poses, sane)
+    forces = ForceHistory(trajectory, chosen)
     return replace(
         _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
-        curves=curves(trajectory),
+        curves=curves(trajectory, forces),
+        link_forces=link_forces(forces),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
         events=events(trajectory),
@@ -201,8 +204,10 @@ def _joints(robot: Robot) -> list[JointData]:
             v=(joint.v_slice.start, joint.v_slice.stop),
             axis=joint.axis.tolist(),
             pitch=float(joint.pitch),
-            lower=float(joint.lower) if math.isfinite(joint.lower) else None,
-            upper=float(joint.upper) if math.isfinite(joint.upper) else None,
+            lower=_finite(joint.lower),
+            upper=_finite(joint.upper),
+            velocity=_finite(joint.velocity),
+            effort=_finite(joint.effort),
             follows=_follows(robot, joint),
             mimic=None if joint.mimic is None else joint.mimic.joint,
             parent_link=joint.parent_link,
@@ -212,6 +217,10 @@ def _joints(robot: Robot) -> list[JointData]:
         )
         for joint in robot.body_joints
     ]
+
+
+def _finite(limit: float) -> float | None:
+    return float(limit) if math.isfinite(limit) else None
 
 
 def _follows(robot: Robot, joint: Joint) -> tuple[int, float] | None:

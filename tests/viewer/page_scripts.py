@@ -29,6 +29,8 @@ NAMES = {
     "frames": keys.FramesData,
     "curve": keys.CurveData,
     "series": keys.SeriesData,
+    "linkForce": keys.LinkForceData,
+    "peak": keys.PeaksData,
     "stopped": keys.StoppedData,
     "happening": keys.HappeningData,
     "answer": keys.AnswerData,

@@ -136,6 +136,9 @@ def test_running_scripts_read_existing_keys_only(chromium, fall, tmp_path):
             button.click()
         for tab in page.get_by_role("tab").all():
             tab.click()
+            for which in page.locator("select.which:visible").all():
+                for name in which.locator("option").all_inner_texts():
+                    which.select_option(name)
             for choice in page.locator(".segments:visible button").all():
                 choice.click()
         page.locator(".row").nth(1).hover()

@@ -69,7 +69,7 @@ selection.onHover((body) => {
   stage.light(new Set(body === null ? [] : structure.under[body]), new Set([body]));
 });
 selection.onSelect(({ body, link, dof }) => {
-  if (curves) curves.choose(body);
+  if (curves) curves.choose(body, link);
   joints.select(body);
   structure.select(body, dof);
   page.outline.select(body, link);
@@ -90,15 +90,19 @@ function drawTime(time) {
   // Whoever goes to a time of the recording wants to see the recording.
   if (page.run) page.run.leave();
   page.posed = null;
-  const frame = motion.frameAt(time);
-  stage.pose(motion.at(frame));
+  curves.setTime(time);
+  page.drawFrame(motion.frameAt(time));
+}
+
+// A frame of the recording or of a live run, everywhere.
+page.drawFrame = (frame) => {
+  stage.pose(page.motion.at(frame));
   page.cameras.move(frame);
   overlays.update(frame);
-  for (const plot of curves.plots) plot.setTime(time);
-  if (panels.shows("joints")) joints.show(motion.coordinates(frame));
+  if (panels.shows("joints")) joints.show(page.motion.coordinates(frame));
   structure.update();
   page.selected.update();
-}
+};
 
 function drawPosed() {
   stage.pose(forwardKinematics(data, page.posed));

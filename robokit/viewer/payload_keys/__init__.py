@@ -18,7 +18,7 @@ quaternion x y z w. T frames show N moving bodies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from robokit.viewer.payload_keys.of_events import (
     AnswerData,
@@ -29,7 +29,15 @@ from robokit.viewer.payload_keys.of_events import (
 )
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
 from robokit.viewer.payload_keys.of_live import LiveData, SlotData
-from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
+from robokit.viewer.payload_keys.of_motion import (
+    CurveData,
+    FigureData,
+    FramesData,
+    LinkForceData,
+    PeaksData,
+    SeriesData,
+    StoppedData,
+)
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
 from robokit.viewer.payload_keys.of_structure import CostData, CountData, StructureData
@@ -65,12 +73,14 @@ __all__ = [
     "JointData",
     "LetterData",
     "LinkData",
+    "LinkForceData",
     "ListingData",
     "LiveData",
     "NodeData",
     "Packed",
     "PackedBits",
     "Payload",
+    "PeaksData",
     "ReachedData",
     "RobotData",
     "SeriesData",
@@ -101,6 +111,7 @@ class Payload:
         ground: what the robot falls on, or None.
         frames: the motion at display rate.
         curves: the plots; none for a pose.
+        link_forces: of the ground, over time, by link.
         summary: figures of the run.
         stopped: why the run ended early, or None.
         events: what happened, or None where nobody knows.
@@ -122,6 +133,7 @@ class Payload:
     frames: FramesData
     curves: list[CurveData]
     summary: list[FigureData]
+    link_forces: list[LinkForceData] = field(default_factory=list)
     stopped: StoppedData | None = None
     events: EventsData | None = None
     check: CheckData | None = None

@@ -26,6 +26,9 @@ class LiveMotion extends Motion {
 
   largestMomenta() { return this.momenta; }
 
+  // Not known before it comes: force arrows are scaled by the robot's weight.
+  largestForce() { return 0; }
+
   // Nobody knows yet: arrows are as long as in a hard fall.
   largestForce() { return 50 * this.weight; }
 
@@ -66,6 +69,7 @@ class LiveMotion extends Motion {
   // What readers of a motion read: views of the frames that are kept.
   show() {
     for (const [key, width] of Object.entries(this.widths)) this[key] = this.rows[key].subarray(this.from * width, (this.from + this.count) * width);
+    this.sane = this.count;
     this.duration = this.count ? this.t[this.count - 1] : 0;
   }
 

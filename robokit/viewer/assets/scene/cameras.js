@@ -10,6 +10,7 @@ class Cameras {
       $("switches").append(button);
       overlays.show(key, on);
     }
+    this.addSheet();
     const fit = () => stage.frameMotion();
     const view = (label, title, azimuth, elevation) => element("button", { class: "chip plain", type: "button", title, onclick: () => stage.look(azimuth, elevation) }, label);
     $("cameras").append(
@@ -30,16 +31,27 @@ class Cameras {
     fit();
   }
 
+  // In small views the switches are a sheet that a button opens.
+  addSheet() {
+    const open = (on) => {
+      $("view").classList.toggle("sheet", on);
+      $("layers").setAttribute("aria-expanded", String(on));
+    };
+    $("layers").addEventListener("click", () => open($("layers").getAttribute("aria-expanded") !== "true"));
+    $("canvas").addEventListener("pointerdown", () => open(false), true);
+    $("view").addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || $("layers").getAttribute("aria-expanded") !== "true") return;
+      event.preventDefault();
+      open(false);
+      $("layers").focus();
+    });
+  }
+
   follow(on) {
     const { framing } = this.page.stage;
     framing.following = on;
     this.centre = on ? framing.centre(this.page.frame(), this.page.motion) : null;
     this.button.setAttribute("aria-pressed", String(on));
-  }
-
-  // The camera stays, and will follow from here.
-  rest(frame) {
-    if (this.centre !== null) this.centre = this.page.stage.framing.centre(frame, this.page.motion);
   }
 
   // The camera goes along, if it follows; light and floor too, where the robot travels far.
@@ -49,6 +61,11 @@ class Cameras {
     if (this.centre === null) return;
     const { camera, controls } = stage.viewer;
     const centre = stage.framing.centre(frame, this.page.motion);
+    // While the hand holds a link the camera stays: else the pointer would run ahead of the robot that it pulls.
+    if (this.page.run?.hand.held) {
+      this.centre = centre;
+      return;
+    }
     const shift = centre.clone().sub(this.centre);
     camera.position.add(shift);
     controls.target.add(shift);

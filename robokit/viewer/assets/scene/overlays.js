@@ -45,9 +45,10 @@ class Overlays {
 
   // From now on overlays show another motion: those that were built for the old one are built afresh.
   use(motion) {
+    const points = Boolean(this.motion.contacts && motion.contacts);
     this.motion = motion;
     for (const key of ["com", "contacts", "momentum"]) {
-      if (!this.built[key]) continue;
+      if (!this.built[key] || (key === "contacts" && points)) continue;
       this.stage.world.remove(this.built[key]);
       delete this.built[key];
       if (this.on[key]) this.show(key, true);

@@ -18,6 +18,7 @@ class Walk {
     this.places = new Map();
     const wanted = walk.instants.findIndex((instant) => /force/.test(instant.why));
     this.instant = Math.max(wanted, 0);
+    this.motion = page.motion;
     this.drawing = new WalkDrawing(page.stage, page.data);
     this.build(host, walk);
     this.watch();
@@ -76,6 +77,7 @@ class Walk {
   // The panel comes and goes; the scene's time moves; another part lights bodies.
   watch() {
     new MutationObserver(() => { if (this.host.hidden) this.leave(); }).observe(this.host, { attributes: true, attributeFilter: ["hidden"] });
+    new MutationObserver(() => { if (this.recording && !this.host.hidden) this.matrix.show(this.step); }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     const { overlays, selection } = this.page;
     overlays.on.walk = true;
     overlays.built.walk = { visible: true, move: (frame, pose) => this.refresh(Boolean(pose)) };
@@ -152,8 +154,8 @@ class Walk {
 
   // Whether the scene shows the instant whose numbers these are.
   there() {
-    const { timeline, overlays, motion } = this.page, { walk } = this.page.data;
-    if (overlays.motion !== motion) return false; // physics runs in the page
+    const { timeline, motion } = this.page, { walk } = this.page.data;
+    if (motion !== this.motion) return false; // physics runs in the page
     return !timeline || Math.abs(timeline.time - walk.instants[this.instant].t) < 1e-3;
   }
 
