@@ -38,6 +38,8 @@ NAMES = {
     "reached": keys.ReachedData,
     "finding": keys.FindingData,
     "inertia": keys.InertiaData,
+    "ghost": keys.GhostData,
+    "compared": keys.ComparedData,
     "walk": keys.WalkData,
     "instant": keys.InstantData,
     "algorithm": keys.AlgorithmData,

@@ -4,6 +4,7 @@
     of_scene       geometries, nodes, the ground
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
+    of_comparison  a second run
     of_events      events, answers, tables by link and joint
     of_findings    the importer's findings
     of_walk        inside the algorithms
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from robokit.viewer.payload_keys.of_comparison import ComparedData, GhostData
 from robokit.viewer.payload_keys.of_events import (
     AnswerData,
     EventsData,
@@ -57,6 +59,7 @@ __all__ = [
     "AnswerData",
     "BodiesData",
     "CheckData",
+    "ComparedData",
     "CostData",
     "CountData",
     "CurveData",
@@ -66,6 +69,7 @@ __all__ = [
     "FindingData",
     "FormData",
     "FramesData",
+    "GhostData",
     "GroundData",
     "HappeningData",
     "InertiaData",
@@ -116,6 +120,7 @@ class Payload:
         stopped: why the run ended early, or None.
         events: what happened, or None where nobody knows.
         check: the importer's findings, or None on pages without a check.
+        ghost: a second run beside this one, or None.
         walk: inside the algorithms, or None on pages without.
         live: the step for the page to take, or None on pages that did not ask for it.
     """
@@ -137,5 +142,6 @@ class Payload:
     stopped: StoppedData | None = None
     events: EventsData | None = None
     check: CheckData | None = None
+    ghost: GhostData | None = None
     walk: WalkData | None = None
     live: LiveData | None = None
