@@ -19,6 +19,7 @@ from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
 from robokit.viewer.ground_nodes import ground_nodes
+from robokit.viewer.nodes import Node
 from robokit.viewer.payload_keys import (
     BodiesData,
     FramesData,
@@ -85,6 +86,22 @@ def pose_payload(robot: Robot, q: np.ndarray | None = None, max_triangles: int |
     return replace(payload, ground=GroundData(True, height, [0.0, 0.0, 1.0], []))
 
 
+def structure_payload(robot: Robot) -> Payload:
+    """What a page without a scene shows of a robot: names, tree, patterns and counts.
+
+    Args:
+        robot: the Robot.
+
+    Raises:
+        WrongType: not a robot.
+        ShapeError: the robot has samples of masses.
+    """
+    robot = one_robot(robot)
+    q = robot.neutral()[None]
+    poses = body_poses(robot, q)
+    return _robot_payload(robot, poses, still_frame(robot, q, poses), nodes=[])
+
+
 def one_robot(robot: Robot) -> Robot:
     """The robot itself, if it is a single one.
 
@@ -119,11 +136,13 @@ def _robot_payload(
     robot: Robot,
     poses: np.ndarray,
     frames: FramesData,
-    max_triangles: int | None,
+    max_triangles: int | None = None,
     ground: Ground | None = None,
+    nodes: list[Node] | None = None,
 ) -> Payload:
     """The payload of a robot, its frames and its ground, without curves and figures."""
-    nodes = scene(robot, max_triangles)
+    if nodes is None:
+        nodes = scene(robot, max_triangles)
     drawing = draw([*nodes, *(ground_nodes(ground) if ground is not None else ())])
     return Payload(
         robot=RobotData(
