@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from robokit.sim.events import Event, newtons
+from robokit.sim.events import Event, newtons, three
 
 SOFT = 1e-2
 """Speed of approach up to which a link that touches in the first instant stood on the ground [m/s]."""
@@ -105,7 +105,7 @@ def _forces(by: dict[str, list[Event]]) -> Iterator[Answer]:
             yield Answer("on all links", newtons(load.size), f"at {at(load.time)}", load)
     if impacts:
         most = _largest(impacts)
-        note = f"the largest {most.size:.3g} N s, {most.subject} at {at(most.time)}"
+        note = f"the largest {three(most.size)} N s, {most.subject} at {at(most.time)}"
         yield Answer("impacts", str(len(impacts)), note, most)
     else:
         yield Answer("impacts", "none", "")
@@ -151,7 +151,7 @@ def length(way: float) -> str:
 def _collisions(met: list[Event]) -> Iterator[Answer]:
     if met:
         most = _largest(met)
-        note = f"the largest {most.size:.3g} N s, {most.subject} at {at(most.time)}"
+        note = f"the largest {three(most.size)} N s, {most.subject} at {at(most.time)}"
         yield Answer("collisions", str(len(met)), note, most)
 
 

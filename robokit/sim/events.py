@@ -122,6 +122,11 @@ def spans(on: np.ndarray, gap: int = 0, least: int = 1) -> list[tuple[int, int]]
     return [(first, end) for first, end in joined if end - first >= least]
 
 
+def three(size: float) -> str:
+    """A number with three figures, without a power of ten between 1e-3 and 1e6."""
+    return f"{size:.3g}" if abs(size) < 999.5 or abs(size) >= 1e6 else f"{float(f'{size:.3g}'):.0f}"
+
+
 def newtons(force: float) -> str:
     """A force with three figures, in kN from 1,000 N on."""
     size, unit = (force, "N") if abs(force) < 999.5 else (force / 1e3, "kN")
@@ -170,7 +175,7 @@ class _Finder:
         blow = max(1, round(BLOW / dt))
         for first, end in spans(closing > IMPACT, blow):
             speed, impulse = float(closing[first:end].max()), dt * float(normal[first : end + blow].sum())
-            text = f"hits the ground at {speed:.3g} m/s with {impulse:.3g} N s"
+            text = f"hits the ground at {speed:.3g} m/s with {three(impulse)} N s"
             yield Event(self._at(first), "impact", link, impulse, "N s", text)
         step, most = _peak(np.linalg.norm(facts.force[:, k], axis=-1))
         if most > 0.0:
@@ -194,7 +199,7 @@ class _Finder:
                 text = f"reaches its {side} limit at {speed:.3g} {speed_unit}"
                 yield Event(self._at(first), "limit", joint, speed, speed_unit, text)
                 if end < self.steps:
-                    text = f"leaves its {side} limit, which gave at most {most:.3g} {force_unit}"
+                    text = f"leaves its {side} limit, which gave at most {three(most)} {force_unit}"
                     yield Event(self._at(end), "limit left", joint, most, force_unit, text)
             step, far = _peak(-sign * self.facts.past[:, k])
             if far > 0.0:
@@ -205,7 +210,7 @@ class _Finder:
         """When an actuator is at a limit."""
         for first, end in spans(self.facts.limited[:, k] > 0.5, self.few, self.few):
             force, long = float(self.facts.drive[first, k]), (end - first) * self.dt
-            text = f"its actuator is at a limit, with {force:.3g} {unit}"
+            text = f"its actuator is at a limit, with {three(force)} {unit}"
             yield Event(self._at(first), "saturation", joint, force, unit, text)
             if end < self.steps:
                 text = f"its actuator was at a limit for {long:.3g} s"
@@ -216,9 +221,8 @@ class _Finder:
         impulse = self.facts.met[:, k]
         for first, end in spans(impulse > 0.0, self.few):
             size = float(impulse[first:end].sum())
-            text = (
-                f"touches another link of the robot for {(end - first) * self.dt:.3g} s with {size:.3g} N s"
-            )
+            long, blow = (end - first) * self.dt, three(size)
+            text = f"touches another link of the robot for {long:.3g} s with {blow} N s"
             yield Event(self._at(first), "collision", link, size, "N s", text)
 
     def of_robot(self, name: str) -> Iterator[Event]:

@@ -108,7 +108,8 @@ def trajectory_of(
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
         kinetic, potential = energies(robot, q, v) if energy is None else energy
         momentum = momenta(robot, q, v)
-        dissipated = sum(entries[:, ledger.AT[k]] for k in ledger.DISSIPATED)
+        losses = {k: entries[:, ledger.AT[k]] for k in ledger.DISSIPATED}
+        dissipated = sum(losses.values())
         impulse = entries[:, ledger.IMPULSE]
         force = (impulse - [last.impulse for last in records.last])[:, 3:] / dt
         found = Trajectory(
@@ -117,6 +118,7 @@ def trajectory_of(
             given=[np.array(x) for x in zip(*records.given, strict=True)], last_steps=_rows(records.last),
             contact_impulse=impulse[:, 3:],
             actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
+            losses=losses,
         )  # fmt: skip
         found.summary = _summary(program, dt, records.steps[-1], found, entries)
     return found

@@ -48,6 +48,7 @@ class StepFacts:
         limited: 1.0 where it is at that limit, (S, D).
         met: impulse of other bodies on each body that can meet one, (S, M) [N s].
         moving: speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s].
+        v: velocities before the step, (S, nv) [rad/s | m/s].
     """
 
     force: np.ndarray
@@ -62,6 +63,7 @@ class StepFacts:
     limited: np.ndarray
     met: np.ndarray
     moving: np.ndarray
+    v: np.ndarray
 
     @property
     def load(self) -> np.ndarray:
@@ -155,7 +157,7 @@ def step_facts(
     columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
     parts[0], parts[-1] = parts[0].reshape(len(columns), L, 3), parts[-1][:, 0]
-    return StepFacts(*parts)
+    return StepFacts(*[*parts, v])
 
 
 def happening(

@@ -82,6 +82,8 @@ class Trajectory:
             mean over the time since the state recorded before; 0 at the start. None without actuators.
         contact_impulse: (T, 3) impulse of the ground on the robot since the start, world axes [N s].
         summary: figures of the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
+        losses: what took energy so far, (T,) each [J]: "contact", "friction" (and damping of the joints),
+            "stops" (joint limits), "collision"; their sum is ``energy.dissipated``. Empty if loaded.
     """
 
     t: np.ndarray
@@ -102,6 +104,7 @@ class Trajectory:
     last_steps: Sequence[np.ndarray] = field(default=(), repr=False)
     marks: Sequence[int] = field(default=(), repr=False)
     inputs: StepInputs | None = field(default=None, repr=False)
+    losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")

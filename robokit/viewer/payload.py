@@ -15,6 +15,8 @@ from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.event_data import events
+from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
@@ -30,8 +32,15 @@ from robokit.viewer.payload_keys import (
     Payload,
     RobotData,
 )
-from robokit.viewer.poses import body_poses, bounds, frame_indices, pose_numbers, relative_pose
-from robokit.viewer.scene import robot_size, scene
+from robokit.viewer.poses import (
+    body_poses,
+    bounds,
+    frame_indices,
+    pose_numbers,
+    relative_pose,
+    sane_frames,
+)
+from robokit.viewer.scene import drawn_size, scene
 
 
 def trajectory_payload(
@@ -54,12 +63,17 @@ def trajectory_payload(
     robot = one_robot(trajectory.robot)
     chosen = frame_indices(trajectory.t, max_fps)
     poses = body_poses(robot, trajectory.q[chosen])
-    frames = motion_frames(trajectory, robot, chosen, poses)
+    nodes = scene(robot, max_triangles)
+    sane = sane_frames(trajectory.t[chosen], poses, drawn_size(robot, nodes))
+    frames = motion_frames(trajectory, robot, chosen, poses, sane)
+    forces = ForceHistory(trajectory, chosen)
     return replace(
-        _robot_payload(robot, poses, frames, max_triangles, trajectory.ground),
-        curves=curves(trajectory),
+        _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
+        curves=curves(trajectory, forces),
+        link_forces=link_forces(forces),
         summary=summary(trajectory),
         stopped=stopped(trajectory),
+        events=events(trajectory),
     )
 
 
@@ -79,7 +93,7 @@ def pose_payload(robot: Robot, q: np.ndarray | None = None, max_triangles: int |
     robot = one_robot(robot)
     q = one_configuration(robot, robot.neutral() if q is None else q)[None]
     poses = body_poses(robot, q)
-    payload = _robot_payload(robot, poses, still_frame(robot, q, poses), max_triangles)
+    payload = _robot_payload(robot, scene(robot, max_triangles), poses, still_frame(robot, q, poses))
     # A floating robot stands on its lowest point; the ground under a fixed one is the world's z = 0.
     lowest = payload.bounds[0][2]
     height = min(0.0, lowest) if robot.base == "fixed" else lowest
@@ -99,7 +113,7 @@ def structure_payload(robot: Robot) -> Payload:
     robot = one_robot(robot)
     q = robot.neutral()[None]
     poses = body_poses(robot, q)
-    return _robot_payload(robot, poses, still_frame(robot, q, poses), nodes=[])
+    return _robot_payload(robot, [], poses, still_frame(robot, q, poses))
 
 
 def one_robot(robot: Robot) -> Robot:
@@ -134,15 +148,12 @@ def one_configuration(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 def _robot_payload(
     robot: Robot,
+    nodes: list[Node],
     poses: np.ndarray,
     frames: FramesData,
-    max_triangles: int | None = None,
     ground: Ground | None = None,
-    nodes: list[Node] | None = None,
 ) -> Payload:
     """The payload of a robot, its frames and its ground, without curves and figures."""
-    if nodes is None:
-        nodes = scene(robot, max_triangles)
     drawing = draw([*nodes, *(ground_nodes(ground) if ground is not None else ())])
     return Payload(
         robot=RobotData(
@@ -153,7 +164,7 @@ def _robot_payload(
             base=robot.base,
             bodies=robot.nbodies,
             joints=sum(joint.kind != "floating" for joint in robot.joints),
-            size=robot_size(robot),
+            size=drawn_size(robot, nodes),
         ),
         bodies=BodiesData(
             name=[robot.body_name(i) for i in range(robot.nbodies + 1)],
@@ -197,8 +208,10 @@ def _joints(robot: Robot) -> list[JointData]:
             v=(joint.v_slice.start, joint.v_slice.stop),
             axis=joint.axis.tolist(),
             pitch=float(joint.pitch),
-            lower=float(joint.lower) if math.isfinite(joint.lower) else None,
-            upper=float(joint.upper) if math.isfinite(joint.upper) else None,
+            lower=_finite(joint.lower),
+            upper=_finite(joint.upper),
+            velocity=_finite(joint.velocity),
+            effort=_finite(joint.effort),
             follows=_follows(robot, joint),
             mimic=None if joint.mimic is None else joint.mimic.joint,
             parent_link=joint.parent_link,
@@ -208,6 +221,10 @@ def _joints(robot: Robot) -> list[JointData]:
         )
         for joint in robot.body_joints
     ]
+
+
+def _finite(limit: float) -> float | None:
+    return float(limit) if math.isfinite(limit) else None
 
 
 def _follows(robot: Robot, joint: Joint) -> tuple[int, float] | None:

@@ -11,7 +11,7 @@ from robokit.dynamics import forward_kinematics
 from robokit.errors import ShapeError
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
-from robokit.viewer.nodes import Node, local_box
+from robokit.viewer.nodes import Node, Role, local_box
 
 MAX_FPS = 60.0
 MAX_FRAMES = 1200
@@ -123,19 +123,20 @@ def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS, max_frames: int = MAX
     return np.unique(np.concatenate([[0], nearest, [len(t) - 1]]))
 
 
-def bounds(nodes: list[Node], poses: np.ndarray) -> np.ndarray:
+def bounds(nodes: list[Node], poses: np.ndarray, role: Role = "visual") -> np.ndarray:
     """The box that holds the robot over a whole motion.
 
     Args:
         nodes: what is drawn.
         poses: body poses, (T, nbodies + 1, 7).
+        role: which nodes count.
 
     Returns:
         Lowest and highest corner, (2, 3) [m]; a unit box about the origin where nothing is drawn.
     """
     corners: dict[int, list[np.ndarray]] = {}
     for node in nodes:
-        if node.role != "visual":
+        if node.role != role:
             continue
         box = np.array(local_box(node.geometry))
         eight = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
@@ -153,6 +154,31 @@ def bounds(nodes: list[Node], poses: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(low)):
         return np.array([[-0.5] * 3, [0.5] * 3])
     return np.stack([low, high])
+
+
+def sane_frames(t: np.ndarray, poses: np.ndarray, size: float) -> int:
+    """How many frames at the start can be trusted: a view must not be fitted to a motion that blew up.
+
+    A frame is trusted while all its numbers are finite and no body is farther from its first place than twice
+    the first speed and three times the Earth's gravity could have carried it, and ten sizes of the robot.
+
+    Args:
+        t: times, increasing, (T,) [s].
+        poses: body poses, (T, nbodies + 1, 7).
+        size: the robot's, see :func:`robokit.viewer.scene.drawn_size` [m].
+
+    Returns:
+        At least 1 and at most T: all frames from here on are not to be trusted.
+    """
+    t = np.asarray(t, dtype=float) - t[0]
+    position = poses[:, 1:, :3]
+    with np.errstate(invalid="ignore", over="ignore"):
+        moved = np.linalg.norm(position - position[0], axis=2).max(axis=1, initial=0.0)
+        speed = moved[1] / t[1] if len(t) > 1 and t[1] > 0 and np.isfinite(moved[1]) else 0.0
+        reached = 10.0 * size + 2.0 * speed * t + 1.5 * 9.81 * t**2
+        sane = np.isfinite(poses).all(axis=(1, 2)) & (moved <= reached)
+    sane[0] = True
+    return int(np.argmin(sane)) if not sane.all() else len(t)
 
 
 def rotate(quat_xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from robokit.model.inertia_box import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.viewer.nodes import Drawable, Node, Role, Triangles
-from robokit.viewer.poses import body_poses
+from robokit.viewer.poses import body_poses, bounds
 
 DEFAULT_COLOUR: RGBA = (0.70, 0.73, 0.78, 1.0)
 COLLISION_COLOUR: RGBA = (0.95, 0.50, 0.15, 0.40)
@@ -40,6 +40,10 @@ MISSING_SIZE = 0.1
 
 LEAST_EDGE = 1e-3
 """Edge of an inertia box, at least [m]: a thinner one could not be seen."""
+
+
+LEAST_SIZE, LONGEST_AXIS_SIZE = 0.02, 3.0
+"""Sizes of a robot, at least, and at most where joint axes are drawn to scale [m]."""
 
 
 def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
@@ -63,7 +67,7 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
         nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, max_triangles, seen)
         if (inertia := inertia_box(link)) is not None:
             nodes.append(Node(link.name, link.body, *inertia, INERTIA_COLOUR, "inertia"))
-    size = robot_size(robot)
+    size = min(drawn_size(robot, nodes), LONGEST_AXIS_SIZE)
     for joint in robot.body_joints:
         nodes += joint_axis_nodes(joint, size)
     return nodes + _stand_ins(nodes)
@@ -103,16 +107,22 @@ def rotation_from_z(axis: np.ndarray) -> np.ndarray:
     return np.column_stack([x, np.cross(z, x), z])
 
 
-def robot_size(robot: Robot) -> float:
-    """The length that overlays are scaled by, about half the robot's extent [m]."""
-    poses = body_poses(robot, robot.neutral()[None])[0]
-    extent = np.ptp(poses[1:, :3], axis=0) if len(poses) > 1 else np.zeros(3)
-    radius = 0.05
-    for link in robot.links:
-        if (inertia := inertia_box(link)) is not None:
-            box, placement = inertia
-            radius = max(radius, float(np.abs(placement.position).max()) + 0.5 * max(box.size))
-    return min(max(0.5 * float(np.linalg.norm(extent)), radius), 3.0)
+def drawn_size(robot: Robot, nodes: list[Node]) -> float:
+    """The length that overlays are scaled by: half the diagonal of what is drawn at the neutral pose [m].
+
+    Args:
+        robot: the Robot.
+        nodes: its nodes. Counted are its visuals; collision shapes where there are none, else inertia boxes;
+            and the places of its bodies.
+    """
+    roles = {node.role for node in nodes}
+    role: Role = "visual" if "visual" in roles else "collision" if "collision" in roles else "inertia"
+    poses = body_poses(robot, robot.neutral()[None])
+    corners = [] if role not in roles else [bounds(nodes, poses, role)]
+    if len(poses[0]) > 1:
+        corners.append(poses[0, 1:, :3])
+    extent = np.ptp(np.concatenate(corners), axis=0) if corners else np.zeros(3)
+    return max(0.5 * float(np.linalg.norm(extent)), LEAST_SIZE)
 
 
 def _shape_nodes(

@@ -42,6 +42,10 @@ def series(run) -> dict[str, tuple[str, str, dict[str, np.ndarray]]]:
     """Title, unit and lines of each plot, from the robot and its states where they tell."""
     h = rk.centroidal_momentum(run.robot, run.q, run.v)
     xyz = dict(zip("xyz", range(3), strict=True))
+    pushed = run.contact_force
+    force = {"size": np.linalg.norm(pushed, axis=1)} | {k: pushed[:, i] for k, i in xyz.items()}
+    rates = {"work": run.energy.work, "ground": -run.losses["contact"], "joints": -run.losses["friction"]}
+    rates = {k: np.diff(y, prepend=y[0]) / run.summary["dt"] for k, y in rates.items()}
     return {
         "energy": (
             "Energy",
@@ -54,9 +58,10 @@ def series(run) -> dict[str, tuple[str, str, dict[str, np.ndarray]]]:
                 "total": run.energy.total,
             },
         ),
-        "force": ("Contact force", "N", {k: run.contact_force[:, i] for k, i in xyz.items()}),
+        "force": ("Contact force", "N", force),
         "linear": ("Linear momentum", "N s", {k: h[:, 3 + i] for k, i in xyz.items()}),
         "angular": ("Angular momentum about the CoM", "N m s", {k: h[:, i] for k, i in xyz.items()}),
+        "power": ("Power, mean since the sample before", "W", rates),
         "drift": (
             "Energy balance: total minus its initial value",
             "J",
@@ -113,7 +118,7 @@ def test_a_thinned_curve_keeps_its_times(tumble):
     page = json.loads(re.search(r'id="robokit-data">(.*?)</script>', page_html(run), re.S).group(1))
     for curve in page["curves"]:
         t = numbers(curve["t"])
-        assert 1000 < len(t) < len(run.t) and t[-1] == pytest.approx(2.0)
+        assert 600 < len(t) < len(run.t) and t[-1] == pytest.approx(2.0)
         _, _, lines = series(run)[curve["key"]]
         for line in curve["series"]:
             y = np.interp(t, run.t, lines[line["name"]])

@@ -54,7 +54,8 @@ def test_the_data_says_what_the_trajectory_says(text, fall, humanoid):
     assert np.allclose(q[0], fall.q[0], atol=1e-6) and np.allclose(q[-1], fall.q[-1], atol=1e-6)
     poses = np.frombuffer(base64.b64decode(frames["poses"]), dtype="<f4").reshape(frames["count"], -1, 7)
     assert poses.shape[1] == humanoid.nbodies
-    assert [curve["key"] for curve in data["curves"]] == ["energy", "force", "linear", "angular", "drift"]
+    keys = ["energy", "force", "linear", "angular", "power", "drift"]
+    assert [curve["key"] for curve in data["curves"]] == keys
     assert data["structure"]["counts"]["zeros"] == (~np.asarray(_pattern(humanoid))).sum()
 
 

@@ -46,7 +46,7 @@ def test_every_declared_key_is_read():
 
 
 def test_every_class_of_the_payload_has_a_name_in_the_scripts():
-    reached_by_chains_alone = {"BodiesData", "StructureData", "CheckData", "FigureData"}
+    reached_by_chains_alone = {"BodiesData", "StructureData", "CheckData", "FigureData", "EventsData"}
     classes = {kind.__name__ for kind, _ in declared()}
     assert classes - {kind.__name__ for kind in NAMES.values()} == reached_by_chains_alone
 
@@ -140,6 +140,9 @@ def test_running_scripts_read_existing_keys_only(chromium, fall, tmp_path):
             button.click()
         for tab in page.get_by_role("tab").all():
             tab.click()
+            for which in page.locator("select.which:visible").all():
+                for name in which.locator("option").all_inner_texts():
+                    which.select_option(name)
             for choice in page.locator(".segments:visible button").all():
                 choice.click()
         page.locator(".row").nth(1).hover()

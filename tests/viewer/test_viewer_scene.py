@@ -15,8 +15,15 @@ from robokit.meshes.thin import cluster, simplify, thinned_mesh
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
 from robokit.viewer.meshcat_shapes import capsule_triangles
 from robokit.viewer.nodes import Triangles
-from robokit.viewer.poses import body_poses, bounds, frame_indices, quaternions_xyzw, rotate
-from robokit.viewer.scene import MISSING_COLOUR, inertia_box, scene
+from robokit.viewer.poses import (
+    body_poses,
+    bounds,
+    frame_indices,
+    quaternions_xyzw,
+    rotate,
+    sane_frames,
+)
+from robokit.viewer.scene import MISSING_COLOUR, drawn_size, inertia_box, scene
 
 TRIANGLE_DAE = """<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
@@ -200,3 +207,25 @@ def test_a_scene_warns_about_nothing_when_all_is_there(humanoid):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert scene(humanoid)
+
+
+def test_the_size_is_that_of_what_is_drawn_not_of_inertia_boxes():
+    heavy = np.diag([40.0, 40.0, 40.0])  # of a box of metres
+    b = ModelBuilder("small")
+    b.link("base", mass=1.0, inertia=heavy, visuals=(Shape(Box((0.2, 0.1, 0.2))),))
+    robot = b.build(base="floating")
+    assert drawn_size(robot, scene(robot)) == pytest.approx(0.15)
+
+
+def test_a_motion_that_blew_up_is_trusted_up_to_there():
+    t = np.linspace(0.0, 1.0, 11)
+    poses = np.zeros((11, 2, 7))
+    poses[:, :, 6] = 1.0
+    poses[:, 1, 2] = 50.0 - 0.5 * 9.81 * t**2
+    assert sane_frames(t, poses, 0.5) == 11
+    poses[8, 1, 0] = 1e4
+    assert sane_frames(t, poses, 0.5) == 8
+    poses[6, 1, 3] = np.nan
+    assert sane_frames(t, poses, 0.5) == 6
+    poses[0] = np.nan
+    assert sane_frames(t, poses, 0.5) == 1

@@ -28,6 +28,12 @@ const pointed = { hover: (body) => selection.hover(body) };
 const branches = new Branches(data), massMatrix = new MassMatrix(data);
 page.massMatrix = (q = page.configuration()) => massMatrix.at(forwardKinematics(data, q));
 if (data.check) new FindingPanel(panels.add("check", "Check"), data, stage, { ...pointed, shown: () => Boolean(overlays.on.inertia) });
+if (timeline && data.events) {
+  page.happenings = new Happenings(page);
+  page.lane = new Lane(page.happenings, timeline);
+  page.lane.addKeys(shortcuts);
+  page.summary = new Summary(panels.add("summary", "Summary"), page, page.happenings);
+}
 if (timeline) page.curves = new Curves(panels.add("curves", "Curves"), page);
 page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.show(page.configuration())), data, {
   ...pointed,
@@ -62,7 +68,7 @@ selection.onHover((body) => {
   stage.light(new Set(body === null ? [] : structure.under[body]), new Set([body]));
 });
 selection.onSelect(({ body, link, dof }) => {
-  if (curves) curves.choose(body);
+  if (curves) curves.choose(body, link);
   joints.select(body);
   structure.select(body, dof);
   page.outline.select(body, link);
@@ -83,15 +89,19 @@ function drawTime(time) {
   // Whoever goes to a time of the recording wants to see the recording.
   if (page.run) page.run.leave();
   page.posed = null;
-  const frame = motion.frameAt(time);
-  stage.pose(motion.at(frame));
+  curves.setTime(time);
+  page.drawFrame(motion.frameAt(time));
+}
+
+// A frame of the recording or of a live run, everywhere.
+page.drawFrame = (frame) => {
+  stage.pose(page.motion.at(frame));
   page.cameras.move(frame);
   overlays.update(frame);
-  for (const plot of curves.plots) plot.setTime(time);
-  if (panels.shows("joints")) joints.show(motion.coordinates(frame));
+  if (panels.shows("joints")) joints.show(page.motion.coordinates(frame));
   structure.update();
   page.selected.update();
-}
+};
 
 function drawPosed() {
   stage.pose(forwardKinematics(data, page.posed));

@@ -1,6 +1,10 @@
 """The parts of a page's data.
 
 motion_data        frames, curves and figures of a motion
+force_data         contact forces of the robot and of its links, step by step
+thin_curves        fewer points, every peak kept
+event_data         events, tables by link and by joint
+answer_data        answers, assumptions, the books
 mass_matrix_data   patterns of the mass matrix and of its factors
 packing            arrays as base64 text
 """

@@ -10,11 +10,20 @@ import numpy as np
 from robokit.dynamics import center_of_mass
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.force_data import ForceHistory, every_step, force_curve
 from robokit.viewer.data.packing import packed
-from robokit.viewer.payload_keys import CurveData, FigureData, FramesData, SeriesData, StoppedData
+from robokit.viewer.data.thin_curves import kept, peaks_between
+from robokit.viewer.payload_keys import (
+    CurveData,
+    FigureData,
+    FramesData,
+    PeaksData,
+    SeriesData,
+    StoppedData,
+)
 
-MAX_CURVE_POINTS = 1600
-"""Points of a curve: as many as a screen has columns."""
+LOSSES = {"contact": "ground", "friction": "joints", "stops": "limits", "collision": "collisions"}
+"""What takes energy, by the name of its entry in the ledger, as the page names it."""
 
 
 def still_frame(robot: Robot, q: np.ndarray, poses: np.ndarray) -> FramesData:
@@ -25,10 +34,12 @@ def still_frame(robot: Robot, q: np.ndarray, poses: np.ndarray) -> FramesData:
         q: configuration, (1, nq).
         poses: of its bodies, (1, nbodies + 1, 7).
     """
-    return FramesData(1, packed(np.zeros(1)), packed(poses[:, 1:]), packed(q), packed(_com(robot, q)))
+    return FramesData(1, 1, packed(np.zeros(1)), packed(poses[:, 1:]), packed(q), packed(_com(robot, q)))
 
 
-def motion_frames(trajectory: Trajectory, robot: Robot, chosen: np.ndarray, poses: np.ndarray) -> FramesData:
+def motion_frames(
+    trajectory: Trajectory, robot: Robot, chosen: np.ndarray, poses: np.ndarray, sane: int
+) -> FramesData:
     """The frames of a motion.
 
     Args:
@@ -36,6 +47,7 @@ def motion_frames(trajectory: Trajectory, robot: Robot, chosen: np.ndarray, pose
         robot: its robot.
         chosen: indices of the samples that become frames, (T,).
         poses: of the bodies at these samples, (T, nbodies + 1, 7).
+        sane: frames at the start that can be trusted.
     """
 
     def frames(values: np.ndarray | None) -> str | None:
@@ -44,16 +56,18 @@ def motion_frames(trajectory: Trajectory, robot: Robot, chosen: np.ndarray, pose
     count, points = touching(trajectory, chosen)
     return FramesData(
         count=len(chosen),
+        sane=sane,
         t=packed(trajectory.t[chosen] - trajectory.t[0]),
         poses=packed(poses[:, 1:]),
         q=packed(trajectory.q[chosen]),
         com=packed(_com(robot, trajectory.q[chosen])),
         v=frames(trajectory.v),
-        tau=frames(trajectory.tau),
+        tau=frames(joint_forces(trajectory)),
         momentum=frames(trajectory.momentum),
         force=frames(trajectory.contact_force) if np.any(trajectory.contact_force) else None,
         contact_count=count,
         contacts=points,
+        peaks=peaks(trajectory, chosen),
     )
 
 
@@ -70,29 +84,78 @@ def touching(trajectory: Trajectory, chosen: np.ndarray) -> tuple[str | None, st
     return packed(touch.sum(axis=1)), packed(np.concatenate([points[touch], forces[touch]], axis=1))
 
 
-def curves(trajectory: Trajectory) -> list[CurveData]:
-    """The plots, thinned to a screen's width."""
-    t = trajectory.t
-    keep = np.unique(np.linspace(0, len(t) - 1, min(len(t), MAX_CURVE_POINTS)).round().astype(int))
-    time = packed(t[keep] - t[0])
+def joint_forces(trajectory: Trajectory) -> np.ndarray | None:
+    """The controller's forces and those of actuators, which hold them where they are, (T, nv); or None."""
+    tau, driven = trajectory.tau, trajectory.actuator_force
+    if driven is None:
+        return tau
+    return np.where(np.any(driven, axis=0), driven, 0.0 if tau is None else tau)
 
-    def plot(key: str, title: str, unit: str, **series: np.ndarray) -> CurveData:
-        return CurveData(
-            key, title, unit, time, [SeriesData(name, packed(y[keep])) for name, y in series.items()]
-        )
 
-    energy, force, h = trajectory.energy, trajectory.contact_force, trajectory.momentum
+def peaks(trajectory: Trajectory, chosen: np.ndarray) -> list[PeaksData]:
+    """What coordinates, velocities and joint forces do between frames; velocities at every step if known."""
+    t = trajectory.t - trajectory.t[0]
+    found = []
+    for line, values in (("q", trajectory.q), ("v", trajectory.v), ("tau", joint_forces(trajectory))):
+        if values is None:
+            continue
+        times = t
+        if line == "v" and every_step(trajectory) and trajectory.step_facts is not None:
+            values = np.concatenate([trajectory.step_facts.v, values[-1:]])
+            times = np.append(trajectory.summary["dt"] * np.arange(len(values) - 1), t[-1])
+        for index, (at, y) in enumerate(peaks_between(times, values, t[chosen])):
+            if len(at):
+                found.append(PeaksData(line, index, packed(at), packed(y)))
+    return found
+
+
+def curves(trajectory: Trajectory, forces: ForceHistory) -> list[CurveData]:
+    """The plots, thinned to a screen's width so that every peak stays.
+
+    Args:
+        trajectory: the Trajectory.
+        forces: of the ground.
+    """
+    t = trajectory.t - trajectory.t[0]
+
+    def plot(key: str, title: str, unit: str, **lines: np.ndarray) -> CurveData:
+        keep = kept(list(lines.values()))
+        series = [SeriesData(name, packed(y[keep])) for name, y in lines.items()]
+        return CurveData(key, title, unit, packed(t[keep]), series)
+
+    energy, h = trajectory.energy, trajectory.momentum
     parts = {"kinetic": energy.kinetic, "potential": energy.potential, "dissipated": energy.dissipated}
     if np.any(energy.work):
         parts["work"] = energy.work
     plots = [plot("energy", "Energy", "J", **parts, total=energy.total)]
-    if np.any(force):
-        plots.append(plot("force", "Contact force", "N", x=force[:, 0], y=force[:, 1], z=force[:, 2]))
+    if np.any(forces.total):
+        plots.append(force_curve(forces))
     plots.append(plot("linear", "Linear momentum", "N s", x=h[:, 3], y=h[:, 4], z=h[:, 5]))
     plots.append(plot("angular", "Angular momentum about the CoM", "N m s", x=h[:, 0], y=h[:, 1], z=h[:, 2]))
+    rates = powers(trajectory)
+    if rates:
+        plots.append(plot("power", "Power, mean since the sample before", "W", **rates))
     drift = energy.total - energy.total[0]
     plots.append(plot("drift", "Energy balance: total minus its initial value", "J", drift=drift))
     return plots
+
+
+def powers(trajectory: Trajectory) -> dict[str, np.ndarray]:
+    """What gives energy to the robot, and what takes it, (T,) each [W]; those that are not zero all the time.
+
+    Mean since the record before; 0 at the start.
+    """
+    energy = trajectory.energy
+    sums = {"work": energy.work}
+    for cause, lost in (trajectory.losses or {"dissipated": energy.dissipated}).items():
+        sums[LOSSES.get(cause, cause)] = -lost
+    found = {}
+    for name, y in sums.items():
+        with np.errstate(all="ignore"):
+            rate = np.diff(y, prepend=y[:1]) / np.diff(trajectory.t, prepend=trajectory.t[0] - 1.0)
+        if np.any(rate):
+            found[name] = rate
+    return found
 
 
 def summary(trajectory: Trajectory) -> list[FigureData]:

@@ -4,6 +4,7 @@
     of_scene       geometries, nodes, the ground
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
+    of_events      events, answers, tables by link and joint
     of_findings    the importer's findings
     of_live        physics in the page
     packed_tables  long tables of numbers
@@ -16,40 +17,62 @@ quaternion x y z w. T frames show N moving bodies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from robokit.viewer.payload_keys.of_events import (
+    AnswerData,
+    EventsData,
+    HappeningData,
+    ReachedData,
+    TouchedData,
+)
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
 from robokit.viewer.payload_keys.of_live import LiveData, SlotData
-from robokit.viewer.payload_keys.of_motion import CurveData, FigureData, FramesData, SeriesData, StoppedData
+from robokit.viewer.payload_keys.of_motion import (
+    CurveData,
+    FigureData,
+    FramesData,
+    LinkForceData,
+    PeaksData,
+    SeriesData,
+    StoppedData,
+)
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
 from robokit.viewer.payload_keys.of_structure import CostData, CountData, StructureData
 from robokit.viewer.payload_keys.packed_tables import Packed, PackedBits
 
 __all__ = [
+    "AnswerData",
     "BodiesData",
     "CheckData",
     "CostData",
     "CountData",
     "CurveData",
+    "EventsData",
     "FigureData",
     "FindingData",
     "FramesData",
     "GroundData",
+    "HappeningData",
     "InertiaData",
     "JointData",
     "LinkData",
+    "LinkForceData",
     "LiveData",
     "NodeData",
     "Packed",
     "PackedBits",
     "Payload",
+    "PeaksData",
+    "ReachedData",
     "RobotData",
     "SeriesData",
     "ShapeData",
     "SlotData",
     "StoppedData",
     "StructureData",
+    "TouchedData",
 ]
 
 
@@ -70,8 +93,10 @@ class Payload:
         ground: what the robot falls on, or None.
         frames: the motion at display rate.
         curves: the plots; none for a pose.
+        link_forces: of the ground, over time, by link.
         summary: figures of the run.
         stopped: why the run ended early, or None.
+        events: what happened, or None where nobody knows.
         check: the importer's findings, or None on pages without a check.
         live: the step for the page to take, or None on pages that did not ask for it.
     """
@@ -89,6 +114,8 @@ class Payload:
     frames: FramesData
     curves: list[CurveData]
     summary: list[FigureData]
+    link_forces: list[LinkForceData] = field(default_factory=list)
     stopped: StoppedData | None = None
+    events: EventsData | None = None
     check: CheckData | None = None
     live: LiveData | None = None

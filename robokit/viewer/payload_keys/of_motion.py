@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from robokit.viewer.payload_keys.packed_tables import Packed
+
+
+@dataclass(frozen=True)
+class PeaksData:
+    """Samples of one coordinate that lie outside the range of the frames beside them.
+
+    Attributes:
+        line: "q", "v" or "tau".
+        index: of the coordinate in q, or of the degree of freedom in v and tau.
+        t: since the start [s].
+        y: the values.
+    """
+
+    line: str
+    index: int
+    t: Packed
+    y: Packed
 
 
 @dataclass(frozen=True)
@@ -13,6 +30,7 @@ class FramesData:
 
     Attributes:
         count: T.
+        sane: frames before the motion blew up; T where it did not. The view is fitted to these.
         t: since the start, (T,) [s].
         poses: of bodies 1..N in the world, (T, N, 7).
         q: configurations, (T, nq).
@@ -23,9 +41,11 @@ class FramesData:
         force: of the ground on the robot, (T, 3) [N]; None where there is none all the time.
         contact_count: points that touch the ground, (T,); or None.
         contacts: positions [m] and forces [N] of these points, frame after frame, (sum, 6); or None.
+        peaks: what joints do between frames.
     """
 
     count: int
+    sane: int
     t: Packed
     poses: Packed
     q: Packed
@@ -36,6 +56,7 @@ class FramesData:
     force: Packed | None = None
     contact_count: Packed | None = None
     contacts: Packed | None = None
+    peaks: list[PeaksData] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -61,6 +82,7 @@ class CurveData:
         unit: of all its lines.
         t: since the start [s].
         series: the lines.
+        hold: how long each value holds until its time [s]: the step for what is a mean over it; else 0.
     """
 
     key: str
@@ -68,6 +90,24 @@ class CurveData:
     unit: str
     t: Packed
     series: list[SeriesData]
+    hold: float = 0.0
+
+
+@dataclass(frozen=True)
+class LinkForceData:
+    """The size of the ground's force on a link over time.
+
+    Attributes:
+        link: its name.
+        t: since the start [s].
+        y: size of the force [N].
+        hold: how long each value holds until its time [s].
+    """
+
+    link: str
+    t: Packed
+    y: Packed
+    hold: float
 
 
 @dataclass(frozen=True)

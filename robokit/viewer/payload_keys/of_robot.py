@@ -79,6 +79,8 @@ class JointData:
         pitch: of a helical joint [m/rad].
         lower: position limit [rad | m], None where there is none.
         upper: position limit [rad | m], None where there is none.
+        velocity: limit of its velocity [rad/s | m/s], None where there is none.
+        effort: limit of its force [N m | N], None where there is none.
         follows: for a coupled mimic joint the index in q that it follows and the multiplier, else None.
         mimic: name of the joint that it mimics, or None.
         parent_link: name of the link that it hangs on.
@@ -97,6 +99,8 @@ class JointData:
     pitch: float
     lower: float | None
     upper: float | None
+    velocity: float | None
+    effort: float | None
     follows: tuple[int, float] | None
     mimic: str | None
     parent_link: str

@@ -39,6 +39,7 @@ class Hand {
     body.updateWorldMatrix(true, true);
     const ray = new THREE.Raycaster();
     ray.setFromCamera(this.screen(x, y), stage.viewer.camera);
+    ray.layers.enable(POINTED);
     const hit = ray.intersectObjects(shapes, false)[0];
     return hit ? { body: node.body, link: node.link, point: hit.point, local: body.worldToLocal(hit.point.clone()) } : null;
   }

@@ -17,6 +17,7 @@ class LiveMotion extends Motion {
     for (const [key, count] of Object.entries(this.widths)) this.rows[key] = new Float64Array(2 * this.kept * count);
     this.touching = [];
     const { mass, size } = data.robot;
+    this.weight = 9.81 * mass;
     // The momentum of a fall from the robot's own size, and of turning that fast.
     const fast = Math.sqrt(2 * 9.81 * size);
     this.momenta = [0.25 * mass * fast * size, mass * fast];
@@ -24,6 +25,12 @@ class LiveMotion extends Motion {
   }
 
   largestMomenta() { return this.momenta; }
+
+  // Not known before it comes: force arrows are scaled by the robot's weight.
+  largestForce() { return 0; }
+
+  // Nobody knows yet: arrows are as long as in a hard fall.
+  largestForce() { return 50 * this.weight; }
 
   clear() {
     this.from = this.count = 0;
@@ -62,6 +69,7 @@ class LiveMotion extends Motion {
   // What readers of a motion read: views of the frames that are kept.
   show() {
     for (const [key, width] of Object.entries(this.widths)) this[key] = this.rows[key].subarray(this.from * width, (this.from + this.count) * width);
+    this.sane = this.count;
     this.duration = this.count ? this.t[this.count - 1] : 0;
   }
 

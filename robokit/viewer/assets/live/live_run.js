@@ -196,13 +196,7 @@ class LiveRun {
   draw() {
     this.fresh = false;
     if (!this.motion.count || this.page.posed) return;
-    const { stage, cameras, overlays, panels, joints } = this.page;
-    stage.pose(this.motion.at(this.shown));
-    // While the hand holds a link the camera stays: else the pointer would run ahead of the robot that it pulls.
-    if (this.hand.held) cameras.rest(this.shown);
-    else cameras.move(this.shown);
-    overlays.update(this.shown);
-    if (panels.shows("joints")) joints.show(this.motion.coordinates(this.shown));
+    this.page.drawFrame(this.shown);
     this.bar.draw();
     this.panel.draw();
   }

@@ -3,6 +3,7 @@
 class Motion {
   constructor(frames, bodies) {
     this.count = frames.count;
+    this.sane = frames.sane ?? Infinity;
     this.bodies = bodies;
     this.t = floats(frames.t);
     this.poses = floats(frames.poses);
@@ -36,8 +37,10 @@ class Motion {
   }
 
   // Poses at a fractional frame. Neighbouring quaternions have no jump of sign, so mixing them is sound.
+  // After a motion blew up, its last sound pose stays.
   at(frame) {
-    const k = Math.min(Math.floor(frame), this.count - 1), rest = frame - k;
+    const held = Math.min(frame, this.sane - 1);
+    const k = Math.min(Math.floor(held), this.count - 1), rest = held - k;
     const width = 7 * this.bodies, here = k * width, next = rest > 0 ? here + width : here;
     for (let i = 0; i < width; i++) this.current[i] = this.poses[here + i] + rest * (this.poses[next + i] - this.poses[here + i]);
     for (let i = 3; i < width; i += 7) {
@@ -64,6 +67,14 @@ class Motion {
       largest[1] = Math.max(largest[1], Math.hypot(h[6 * k + 3], h[6 * k + 4], h[6 * k + 5]));
     }
     return largest;
+  }
+
+  // Of a single point, or of the ground as a whole where points are not known [N].
+  largestForce() {
+    const [values, width, first] = this.contacts ? [this.contacts, 6, 3] : [this.force || [], 3, 0];
+    let most = 0;
+    for (let k = first; k < values.length; k += width) most = Math.max(most, Math.hypot(values[k], values[k + 1], values[k + 2]));
+    return most;
   }
 
   coordinates(frame) { return this.mixed(this.q, this.nq, frame); }

@@ -6,6 +6,8 @@ const ICONS = {
   play: "M5 2.5v13L15.5 9z",
   pause: "M4.5 3h3.4v12H4.5zM10.1 3h3.4v12h-3.4z",
   on: "M5.4 3v12L14 9zM3 3h2v12H3z",
+  eventBack: "M2.2 4.4h2v9.2h-2zM9.5 4.4 14.1 9l-4.6 4.6L4.9 9z",
+  eventOn: "M13.8 4.4h2v9.2h-2zM8.5 4.4 13.1 9l-4.6 4.6L3.9 9z",
   loop: "M9 3.2V1L5 4.2 9 7.4V5.1a4 4 0 1 1-4 4H3.1A5.9 5.9 0 1 0 9 3.2z",
 };
 

@@ -1,69 +1,149 @@
-// The curves of a run: energies over what the reader chooses, in step with the timeline.
+// The plots of a run: two at a time, each of what the reader chooses, in step with the timeline and one another.
+
+const GRAPH_NAMES = { energy: "Energy", force: "Contact force", links: "Force by link", power: "Power", joint: "Joints", velocity: "Link velocity", linear: "Linear momentum", angular: "Angular momentum", drift: "Energy balance" };
+const PARTS = { joint: [["q", "q"], ["v", "v"], ["tau", "τ"]], velocity: [["linear", "linear"], ["angular", "angular"]] };
 
 class Curves {
   constructor(host, page) {
-    const { data, timeline } = page;
+    const { data, timeline, motion } = page;
     this.page = page;
-    this.joint = data.joints.find((joint) => joint.q[1] - joint.q[0] === 1) || null;
+    this.graphs = new Graphs(data, motion);
+    const moving = data.joints.filter((joint) => joint.v[1] > joint.v[0]);
+    const joint = moving.find((joint) => joint.q[1] - joint.q[0] === 1) || moving[0];
+    const { stored, forces } = this.graphs;
+    this.keys = Object.keys(GRAPH_NAMES).filter((key) => stored.has(key) || (key === "links" && forces.length) || (motion.v && ((key === "joint" && joint) || key === "velocity")));
+    this.window = new TimeWindow(motion.duration, Math.max(2e-3 * motion.duration, 1e-6));
+    this.over = null;
+    this.link = null;
+    this.picker = new JointPicker(host, data, () => this.redrawOf("joint"));
     const seek = (time) => { timeline.pause(); timeline.seek(time); };
-    const [energy, ...others] = data.curves.map((curve) => ({
-      key: curve.key, title: curve.title, unit: curve.unit, x: Array.from(floats(curve.t)),
-      lines: curve.series.map((series) => ({ name: series.name, y: Array.from(floats(series.y)) })),
-    }));
-    this.energy = energy;
-    this.others = others;
-    this.first = new Plot(host, seek);
-    this.second = new Plot(host, seek);
-    this.plots = [this.first, this.second];
-    this.first.header.replaceChildren(element("h2", {}, energy.title), element("span", { class: "unit" }, energy.unit));
-    const names = { force: "Force", linear: "Linear", angular: "Angular", drift: "Balance" };
-    const tabs = others.map((graph) => [graph.key, names[graph.key] || graph.title]);
-    if (this.joint) tabs.push(["joint", "Joint"]);
-    this.unit = element("span", { class: "unit" });
-    this.key = tabs[0][0];
-    const tabbed = choice(tabs, this.key, (key) => this.show(key));
-    this.select = tabbed.select;
-    this.second.header.append(tabbed.group, this.unit);
+    const act = { window: this.window, stopped: Boolean(data.stopped), seek, point: (time, plot) => this.point(time, plot), over: () => this.over };
+    const wanted = ["energy", stored.has("force") ? "force" : "joint"];
+    this.panes = wanted.map((key) => this.pane(host, act, this.keys.includes(key) ? key : this.keys[0]));
+    this.plots = this.panes.map((pane) => pane.plot);
+    if (joint) this.picker.chosen.add(joint.body);
+    this.picker.set(this.picker.chosen);
+    this.addRange();
     this.redraw();
+    this.window.onChange(() => this.showWindow());
     new ResizeObserver(() => this.drawProfile()).observe($("profile"));
   }
 
+  // One plot with its choices.
+  pane(host, act, key) {
+    const pane = { plot: new Plot(host, act), key, part: { joint: "q", velocity: "linear" } };
+    pane.select = element("select", { class: "which", "aria-label": "What the plot shows" }, ...this.keys.map((one) => element("option", { value: one }, GRAPH_NAMES[one])));
+    pane.select.addEventListener("change", () => this.draw(pane, pane.select.value));
+    pane.unit = element("span", { class: "unit" });
+    pane.tools = element("span", { class: "tools" });
+    pane.peak = element("button", { class: "largest", type: "button" });
+    pane.plot.header.append(pane.select, pane.unit, pane.plot.cut, pane.tools, pane.peak);
+    return pane;
+  }
+
+  // What a plot shows, the second one unless said otherwise.
+  show(key, which = 1) { this.draw(this.panes[which], key); }
+
+  draw(pane, key) {
+    pane.key = pane.select.value = key;
+    const graph = this.graphOf(pane);
+    pane.unit.textContent = graph.unit;
+    pane.unit.title = pane.select.title = graph.title;
+    pane.plot.draw(graph);
+    this.drawTools(pane);
+    this.drawPeak(pane);
+  }
+
+  graphOf({ key, part }) {
+    if (key === "joint") return this.graphs.joints(this.picker.joints, part.joint);
+    if (key === "links") return this.graphs.links(this.link);
+    if (key === "velocity") return this.graphs.velocity(this.velocityLink(), part.velocity);
+    return this.graphs.run(key);
+  }
+
+  velocityLink() {
+    const { data } = this.page;
+    return this.link ?? (data.links.find((link) => link.body > 0) || data.links[0]).name;
+  }
+
+  drawTools(pane) {
+    const { key } = pane;
+    const made = [];
+    if (PARTS[key]) {
+      const parts = PARTS[key].filter(([part]) => part !== "tau" || this.page.motion.tau);
+      made.push(choice(parts, pane.part[key], (part) => { pane.part[key] = part; this.draw(pane, key); }).group);
+    }
+    if (key === "joint") {
+      const opener = element("button", { class: "small", type: "button", "aria-haspopup": "dialog", "aria-expanded": "false" }, `${this.picker.chosen.size} shown ▾`);
+      opener.addEventListener("click", () => this.picker.toggle(opener));
+      made.push(opener);
+    }
+    if (key === "velocity") pane.unit.textContent = `${this.velocityLink()} [${pane.unit.textContent}]`;
+    pane.tools.replaceChildren(...made);
+  }
+
+  // The largest value: of the size or the kinetic energy where there is one, else of any line.
+  drawPeak(pane) {
+    const { lines } = pane.plot.graph;
+    const one = lines.find((line) => line.name === "size" || line.name === "kinetic");
+    let best = null;
+    for (const line of one ? [one] : lines) line.y.forEach((y, k) => { if (Number.isFinite(y) && (!best || Math.abs(y) > Math.abs(best.y))) best = { y, time: timeOf(line, k), name: line.name }; });
+    pane.peak.hidden = !best || best.y === 0 || !pane.plot.cut.hidden || Boolean(PARTS[pane.key]);
+    if (!best) return;
+    pane.peak.replaceChildren(`${best.name === "size" ? "peak" : best.name} `, element("b", {}, figure(best.y, 4)), ` at ${+best.time.toFixed(4)} s`);
+    pane.peak.title = `The largest value, of ${best.name}: click to go there`;
+    pane.peak.onclick = () => { this.page.timeline.pause(); this.page.timeline.seek(best.time); };
+  }
+
   redraw() {
-    this.first.draw(this.energy);
-    this.show(this.key);
+    for (const pane of this.panes) this.draw(pane, pane.key);
     this.drawProfile();
   }
 
-  show(key) {
-    this.key = key;
-    const graph = key === "joint" ? this.jointGraph(this.joint) : this.others.find((one) => one.key === key);
-    this.unit.textContent = graph.unit;
-    this.unit.title = graph.title;
-    this.second.draw(graph);
+  redrawOf(...keys) {
+    for (const pane of this.panes || []) if (keys.includes(pane.key)) this.draw(pane, pane.key);
   }
 
-  // The joint of a body, if it has one coordinate.
-  choose(body) {
-    const found = this.page.data.joints.find((joint) => joint.body === body);
-    if (!found || found.q[1] - found.q[0] !== 1) return;
-    this.joint = found;
-    if (this.key === "joint") this.select("joint");
+  // A body that is selected: its joint and its link are what plots of one joint or link show.
+  choose(body, link = null) {
+    this.link = link ?? this.page.data.links.find((link) => link.body === body)?.name ?? null;
+    const joint = this.page.data.joints.find((joint) => joint.body === body && joint.v[1] > joint.v[0]);
+    if (joint && !this.picker.chosen.has(body)) this.picker.set(this.picker.chosen.size > 1 ? [...this.picker.chosen, body] : [body]);
+    this.redrawOf("links", "velocity");
+  }
+
+  setTime(time) {
+    this.window.follow(time);
+    for (const plot of this.plots) plot.setTime(time);
+  }
+
+  // The time under the pointer, read in all plots.
+  point(time, plot) {
+    this.over = time === null ? null : plot;
+    for (const one of this.plots) one.setPointed(time);
+  }
+
+  // What of the run the plots show, on the timeline, with a button to show all.
+  addRange() {
+    this.range = element("button", { id: "zoomed", type: "button", title: "The plots show this part of the run: click to show all" });
+    this.range.addEventListener("click", () => this.window.reset());
+    this.range.hidden = true;
+    $("profile").after(this.range);
+  }
+
+  showWindow() {
+    const { from, to, duration, whole } = this.window;
+    this.range.hidden = whole;
+    this.range.style.left = `calc(7px + (100% - 14px) * ${from / duration})`;
+    this.range.style.width = `calc((100% - 14px) * ${(to - from) / duration})`;
+    this.range.setAttribute("aria-label", `The plots show ${from.toFixed(3)} to ${to.toFixed(3)} s: show all`);
+    for (const plot of this.plots) plot.rescale();
   }
 
   drawProfile() {
-    const force = this.others.find((one) => one.key === "force");
-    const values = force ? force.lines[0].y.map((_, k) => Math.hypot(...force.lines.map((one) => one.y[k]))) : this.energy.lines[0].y;
-    this.page.timeline.drawProfile(values, this.energy.x);
-  }
-
-  jointGraph(joint) {
-    const { motion } = this.page;
-    const column = (values, width, at) => Array.from({ length: motion.count }, (_, k) => values[k * width + at]);
-    const metre = joint.kind === "prismatic";
-    const lines = [{ name: "q", y: column(motion.q, motion.nq, joint.q[0]) }];
-    const width = motion.v ? motion.v.length / motion.count : 0;
-    if (motion.v) lines.push({ name: "v", y: column(motion.v, width, joint.v[0]) });
-    if (motion.tau) lines.push({ name: "tau", y: column(motion.tau, width, joint.v[0]) });
-    return { title: joint.name, unit: `${joint.name} [${metre ? "m, m/s" : "rad, rad/s"}${motion.tau ? (metre ? ", N" : ", N m") : ""}]`, x: Array.from(motion.t), lines };
+    const { stored } = this.graphs;
+    const { x, lines } = stored.get("force") || stored.get("energy");
+    const line = lines.find((one) => one.name === "size") || lines[0];
+    this.page.timeline.drawProfile(line.y, x);
   }
 }

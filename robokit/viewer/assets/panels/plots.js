@@ -1,61 +1,131 @@
-// Curves in step with the timeline: uPlot draws them, a line of our own shows the time, a click seeks.
+// One plot: lines over time, drawn by uPlot, in step with the timeline and with the other plots.
+//
+// A graph is {title, unit, x, lines: [{name, y, x, colour, low, high}]}; a line may have times of its own, and
+// limits that are shaded.
 
-const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", work: "two", tau: "y", x: "x", y: "y", z: "z", drift: "total" };
+const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", size: "total", work: "two", x: "x", y: "y", z: "z", drift: "total" };
+
+// Colours of lines without a name of their own.
+const SERIES = ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
 
 // Values below this share of the largest of a graph are shown as 0: a robot at rest moves by rounding.
 const ROUNDING = 1e-15;
 
 class Plot {
-  constructor(host, seek) {
-    this.seek = seek;
+  // act: {window, stopped, seek(time), point(time or null)}
+  constructor(host, act) {
+    this.act = act;
     this.hiddenSeries = new Set();
     this.time = 0;
+    this.pointed = null;
     this.header = element("header");
     this.legend = element("div", { class: "legend" });
     this.chart = element("div", { class: "chart" });
     this.card = element("section", { class: "plot" }, this.header, this.legend, this.chart);
+    this.cut = element("button", { class: "cut", type: "button", title: "Values beyond the range of the motion before; click to show all or not" });
+    this.cut.addEventListener("click", () => { this.all = !this.all; this.rescale(); });
     host.append(this.card);
     new ResizeObserver(() => this.resize()).observe(this.chart);
   }
 
-  // graph: {title, unit, x: [...], lines: [{name, y: [...]}]}
   draw(graph) {
+    const { act } = this;
+    if (this.chartObject && act.over() === this) act.point(null, this);
     this.graph = graph;
+    this.all = false;
+    graph.lines.forEach((line, k) => {
+      line.x ??= graph.x;
+      line.tint = colour(line.colour || LINE_COLOURS[line.name] || SERIES[k % SERIES.length]);
+    });
     if (this.chartObject) this.chartObject.destroy();
-    this.chartObject = null;
-    const tint = (line, k) => colour(LINE_COLOURS[line.name] || (k ? "two" : "one"));
     this.values = graph.lines.map((line, k) => {
       const value = element("b", {}, "–");
-      const button = element("button", { type: "button", "aria-pressed": String(!this.hiddenSeries.has(line.name)), title: "Show or hide" }, line.name, value);
-      button.style.setProperty("--series", tint(line, k));
+      const button = element("button", { type: "button", "aria-pressed": String(!this.hiddenSeries.has(line.name)), title: `Show or hide ${line.name}` }, element("em", {}, line.name), value);
+      button.style.setProperty("--series", line.tint);
       button.addEventListener("click", () => this.flip(line.name, k, button));
       return { button, value };
     });
-    this.largest = Math.max(...graph.lines.map((line) => line.y.reduce((most, y) => Math.max(most, Math.abs(y)), 0)));
     this.legend.replaceChildren(...this.values.map((entry) => entry.button));
+    this.legend.classList.toggle("many", graph.lines.length > 5);
+    this.largest = Math.max(0, ...graph.lines.map((line) => line.y.reduce((most, y) => Math.max(most, Number.isFinite(y) ? Math.abs(y) : 0), 0)));
+    this.limit = sane(graph.lines, act.stopped);
     const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" };
     const options = {
       width: Math.max(this.chart.clientWidth, 50),
       height: Math.max(this.chart.clientHeight, 50),
-      padding: [6, 10, 0, 0],
+      padding: [6, 20, 0, 0],
       legend: { show: false },
-      cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { size: 5 } },
-      scales: { x: { time: false, range: [graph.x[0], graph.x[graph.x.length - 1]] }, y: { range: span } },
-      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: room, gap: 4, values: (_, ticks) => ticks.map(short) }],
-      series: [{}, ...graph.lines.map((line, k) => ({ stroke: tint(line, k), width: line.name === "total" ? 2 : 1.6, points: { show: false }, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
+      cursor: { show: false },
+      scales: { x: { time: false, range: () => [act.window.from, act.window.to] }, y: { range: () => this.range() } },
+      axes: [
+        { ...axis, size: 24, gap: 3, space: 62, values: (_, ticks, _axis, _space, step) => ticks.map((s) => `${s.toFixed(decimals(step))} s`) },
+        { ...axis, size: room, gap: 4, values: (_, ticks, _axis, _space, step) => tickLabels(ticks, step) },
+      ],
+      series: [{}, ...graph.lines.map((line) => ({ stroke: line.tint, width: line.name === "total" ? 2 : 1.6, points: { show: false }, spanGaps: true, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
+      hooks: { drawAxes: [(u) => this.drawLimits(u)] },
     };
-    this.chartObject = new uPlot(options, [graph.x, ...graph.lines.map((line) => line.y)], this.chart);
-    this.playhead = element("div", { class: "playhead" });
-    const over = this.chartObject.over;
-    over.append(this.playhead);
-    const jump = (event) => this.seek(this.chartObject.posToVal(event.clientX - over.getBoundingClientRect().left, "x"));
-    over.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      over.setPointerCapture(event.pointerId);
-      jump(event);
-    });
-    over.addEventListener("pointermove", (event) => { if (over.hasPointerCapture(event.pointerId)) jump(event); });
+    this.chartObject = new uPlot(options, this.columns(), this.chart);
+    this.hand = new PlotHand(this, act);
+    this.showCut();
     this.setTime(this.time);
+    this.setPointed(this.pointed);
+  }
+
+  // What uPlot draws: one row of times for all lines; what blew up ends far outside the picture.
+  columns() {
+    const far = 50 * this.limit;
+    const drawn = (line) => Array.from(line.y, (y) => (Number.isFinite(y) ? Math.min(Math.max(y, -far), far) : null));
+    const { lines } = this.graph;
+    if (lines.every((line) => line.x === lines[0].x)) return [lines.length ? lines[0].x : this.graph.x, ...lines.map(drawn)];
+    return uPlot.join(lines.map((line) => [line.x, drawn(line)]));
+  }
+
+  shown() { return this.graph.lines.filter((line) => !this.hiddenSeries.has(line.name)); }
+
+  range() {
+    const { from, to } = this.act.window;
+    return span(this.shown(), from, to, this.all ? Infinity : this.limit);
+  }
+
+  // After a change of the window, of what is shown, or of what is cut.
+  rescale() {
+    if (!this.chartObject) return;
+    const { from, to } = this.act.window;
+    this.chartObject.batch(() => this.chartObject.setScale("x", { min: from, max: to }));
+    this.showCut();
+    this.setTime(this.time);
+    this.setPointed(this.pointed);
+  }
+
+  showCut() {
+    this.cut.hidden = this.limit === Infinity;
+    this.cut.textContent = this.all ? "all shown" : `cut; reaches ${figure(this.largest)}`;
+  }
+
+  // Beyond the limits of each line, its own colour, faintly.
+  drawLimits(u) {
+    const { ctx, bbox } = u;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    for (const line of this.shown()) {
+      for (const [limit, end] of [[line.high, bbox.top], [line.low, bbox.top + bbox.height]]) {
+        if (limit === undefined) continue;
+        const at = Math.min(Math.max(u.valToPos(limit, "y", true), bbox.top - 4), bbox.top + bbox.height + 4);
+        ctx.fillStyle = ctx.strokeStyle = line.tint;
+        ctx.globalAlpha = this.graph.lines.length > 1 ? 0.06 : 0.1;
+        ctx.fillRect(bbox.left, Math.min(at, end), bbox.width, Math.abs(end - at));
+        ctx.globalAlpha = 0.55;
+        ctx.lineWidth = devicePixelRatio;
+        ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+        ctx.beginPath();
+        ctx.moveTo(bbox.left, at);
+        ctx.lineTo(bbox.left + bbox.width, at);
+        ctx.stroke();
+      }
+    }
+    ctx.restore();
   }
 
   flip(name, k, button) {
@@ -64,6 +134,7 @@ class Plot {
     else this.hiddenSeries.add(name);
     button.setAttribute("aria-pressed", String(show));
     this.chartObject.setSeries(k + 1, { show });
+    this.rescale();
   }
 
   resize() {
@@ -75,38 +146,25 @@ class Plot {
   setTime(time) {
     this.time = time;
     if (!this.chartObject || !this.chart.clientWidth) return;
-    this.playhead.style.left = `${this.chartObject.valToPos(time, "x")}px`;
-    const { x, lines } = this.graph;
-    let low = 0, high = x.length - 1;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (x[middle] <= time) low = middle;
-      else high = middle;
-    }
-    const part = high > low ? Math.min(Math.max((time - x[low]) / (x[high] - x[low]), 0), 1) : 0;
-    lines.forEach((one, k) => {
-      const exact = one.y[low] + part * (one.y[high] - one.y[low]);
-      const value = Math.abs(exact) < ROUNDING * this.largest ? 0 : exact;
-      this.values[k].value.textContent = Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1);
-    });
+    this.hand.showTime(time);
+    if (this.pointed === null) this.read(time);
   }
-}
 
-// Range of the y axis: some air, and zero in view where it is near. Never narrower than rounding noise.
-function span(_, low, high) {
-  if (low === null || high === null) return [0, 1];
-  const scale = Math.max(Math.abs(low), Math.abs(high), 1e-12);
-  const air = Math.max(0.06 * (high - low), 1e-6 * scale);
-  return [low - air, high + air];
-}
+  // The time under the pointer, here or in another plot; null where there is none.
+  setPointed(time) {
+    this.pointed = time;
+    if (!this.chartObject || !this.chart.clientWidth) return;
+    this.hand.showPointed(time);
+    this.read(time ?? this.time);
+  }
 
-// Width of the y axis [px]: more than usual only for numbers with a power of ten.
-const room = (_, labels) => Math.max(50, 16 + 6 * Math.max(0, ...(labels || []).map((label) => label.length)));
+  // The legend's values are those of a time.
+  read(time) {
+    this.graph.lines.forEach((line, k) => { this.values[k].value.textContent = this.text(valueAt(line, time)); });
+  }
 
-function short(value) {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-3) return powerOfTen(value, 2);
-  if (size >= 1e4) return `${+(value / 1000).toFixed(1)}k`.replace("-", "−");
-  return String(+value.toPrecision(4)).replace("-", "−");
+  text(exact) {
+    const value = Math.abs(exact) < ROUNDING * this.largest ? 0 : exact;
+    return Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1);
+  }
 }

@@ -10,8 +10,6 @@ class Overlays {
     this.on = {};
     this.frame = 0;
     this.size = data.robot.size;
-    // One body weight is drawn this long.
-    this.newton = (1.1 * this.size) / Math.max(data.robot.mass * 9.81, 1e-9);
   }
 
   // Key, label, colour and whether it starts switched on, for those that this page can show.
@@ -41,14 +39,16 @@ class Overlays {
     }
     if (on && !this.built[key]) this.built[key] = this[key]();
     if (this.built[key]) this.built[key].visible = on;
+    if (key === "contacts" && this.scale) this.scale.show(on);
     this.update(this.frame);
   }
 
   // From now on overlays show another motion: those that were built for the old one are built afresh.
   use(motion) {
+    const points = Boolean(this.motion.contacts && motion.contacts);
     this.motion = motion;
     for (const key of ["com", "contacts", "momentum"]) {
-      if (!this.built[key]) continue;
+      if (!this.built[key] || (key === "contacts" && points)) continue;
       this.stage.world.remove(this.built[key]);
       delete this.built[key];
       if (this.on[key]) this.show(key, true);
@@ -112,7 +112,7 @@ class Overlays {
     group.add(ball);
     const path = [];
     const { com } = this.motion;
-    for (let k = 0; k < this.motion.count; k++) path.push(new THREE.Vector3().fromArray(com, 3 * k));
+    for (let k = 0; k < this.motion.sane; k++) path.push(new THREE.Vector3().fromArray(com, 3 * k));
     const length = path.reduce((sum, p, k) => sum + (k ? p.distanceTo(path[k - 1]) : 0), 0);
     let trail = null, rings = 0;
     if (length > 0.01 * this.size) {
@@ -130,7 +130,7 @@ class Overlays {
       if (trail) trail.visible = !pose;
       ball.visible = !pose;
       ball.position.copy(this.motion.vector(this.motion.com, frame));
-      if (trail) trail.geometry.setDrawRange(0, 36 * Math.floor((rings * frame) / Math.max(this.motion.count - 1, 1)));
+      if (trail) trail.geometry.setDrawRange(0, 36 * Math.floor(rings * Math.min(frame / Math.max(this.motion.sane - 1, 1), 1)));
     };
     this.stage.world.add(group);
     return group;
@@ -141,13 +141,14 @@ class Overlays {
     group.needsMotion = true;
     this.stage.world.add(group);
     const thick = 0.014 * this.size;
+    this.scale = new ForceScale(this.stage, this.size, this.data.robot.mass * 9.81, this.motion.largestForce());
     if (!this.motion.contacts) {
       const arrow = new Arrow(0xe03131, 1.4 * thick);
       group.add(arrow);
       group.move = (frame) => {
         const from = this.motion.vector(this.motion.com, frame).clone();
         if (this.data.ground !== null && this.data.ground.plane) from.z = planeHeight(this.data.ground, from.x, from.y);
-        arrow.point(from, this.capped(this.motion.vector(this.motion.force, frame)));
+        arrow.point(from, this.scale.arrow(this.motion.vector(this.motion.force, frame)));
       };
       return group;
     }
@@ -170,7 +171,7 @@ class Overlays {
         const at = 6 * (from + i);
         const point = new THREE.Vector3().fromArray(this.motion.contacts, at);
         dots[i].position.copy(point);
-        arrow.point(point, this.capped(new THREE.Vector3().fromArray(this.motion.contacts, at + 3)));
+        arrow.point(point, this.scale.arrow(new THREE.Vector3().fromArray(this.motion.contacts, at + 3)));
       });
     };
     return group;
@@ -191,11 +192,6 @@ class Overlays {
     };
     this.stage.world.add(group);
     return group;
-  }
-
-  capped(force) {
-    const scaled = force.clone().multiplyScalar(this.newton);
-    return scaled.clampLength(0, 2.2 * this.size);
   }
 }
 

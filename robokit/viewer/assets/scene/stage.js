@@ -1,6 +1,9 @@
 // The 3D stage: meshcat's viewer with our light, ground and camera, and one group for each body.
 // World z points up; meshcat turns its scene so, and its camera stands outside that turn (y up).
 
+// The layer of shapes that are not drawn, only pointed at.
+const POINTED = 1;
+
 class Stage {
   constructor(host, data, motion) {
     this.host = host;
@@ -21,15 +24,27 @@ class Stage {
 
     this.world = new THREE.Group();
     this.viewer.scene.add(this.world);
-    this.box = new THREE.Box3(new THREE.Vector3(...data.bounds[0]), new THREE.Vector3(...data.bounds[1]));
-    this.reach = Math.max(this.box.getSize(new THREE.Vector3()).length(), 0.1);
     this.materials = [];
     this.roles = { visual: [], collision: [], inertia: [], axis: [] };
+    this.lit = new Set();
+    // The frame that is shown, and of which motion.
+    this.now = () => [0, motion];
     this.addBodies();
+    this.pose(motion.at(0));
+    this.framing = new Framing(this, data, motion);
+    this.reach = this.framing.reach;
     this.addLights();
     if (data.ground !== null) this.addGround(data.ground);
+    this.aim(this.framing.following ? this.framing.centre(0) : this.framing.middle);
     this.frameMotion();
-    new ResizeObserver(() => this.viewer.set_3d_pane_size()).observe(host);
+    this.viewer.controls.addEventListener("start", () => { this.framing.touched = true; });
+    new ResizeObserver(() => this.resized()).observe(host);
+  }
+
+  // A camera that nobody has moved is placed anew.
+  resized() {
+    this.viewer.set_3d_pane_size();
+    if (!this.framing.touched) this.framing.look(...this.framing.last, ...this.now());
   }
 
   dirty() { this.viewer.set_dirty(); }
@@ -48,30 +63,34 @@ class Stage {
   addBodies() {
     this.bodies = this.data.bodies.name.map(() => new THREE.Group());
     this.world.add(...this.bodies);
-    const shapes = this.data.geometries.map((shape) => buildGeometry(shape, this.data.robot.size));
+    this.geometries = this.data.geometries.map((shape) => buildGeometry(shape, this.data.robot.size));
+    const unseen = new THREE.MeshBasicMaterial({ side: THREE.DoubleSide });
     for (const node of this.data.nodes) {
-      const solid = new THREE.Mesh(shapes[node.geometry], this.material(node, this.data.geometries[node.geometry]));
+      const seen = node.role === "visual";
+      const material = seen ? unseen : this.material(node, this.data.geometries[node.geometry]);
+      const solid = new THREE.Mesh(this.geometries[node.geometry], material);
       solid.position.fromArray(node.pose);
       solid.quaternion.fromArray(node.pose, 3);
       solid.userData = node;
-      const seen = node.role === "visual";
-      solid.castShadow = solid.receiveShadow = seen && node.rgba[3] > 0.5;
       solid.visible = seen;
-      if (!seen) solid.renderOrder = node.role === "axis" ? 6 : 2;
+      // What is seen is drawn by the skin; its single shapes are there to be pointed at.
+      if (seen) solid.layers.set(POINTED);
+      else solid.renderOrder = node.role === "axis" ? 6 : 2;
       this.bodies[node.body].add(solid);
       this.roles[node.role].push(solid);
     }
+    this.skin = new Skin(this.data.nodes.filter((node) => node.role === "visual"), this.geometries, this.bodies, (index) => this.picture(index));
+    this.world.add(...this.skin.parts);
   }
 
   material(node, shape) {
     const mesh = shape.type === "mesh";
-    const painted = Boolean(shape.colours) && node.role === "visual";
-    const key = [node.body, node.role, mesh, painted, node.picture, ...node.rgba].join();
+    const painted = Boolean(shape.colours) && node.role === "ground";
+    const key = [node.role, mesh, painted, node.picture, ...node.rgba].join();
     const known = this.materials.find((entry) => entry.key === key);
     if (known) return known.material;
-    const seen = node.role === "visual";
     const clear = node.rgba[3] < 1;
-    const material = node.role === "axis" && !seen
+    const material = node.role === "axis"
       ? new THREE.MeshBasicMaterial({ depthTest: false, transparent: true, opacity: 0.9 })
       : new THREE.MeshStandardMaterial({ roughness: 0.58, metalness: 0.06, emissiveIntensity: 0, transparent: clear, opacity: node.rgba[3] });
     material.color = ink(new THREE.Color(...node.rgba.slice(0, 3)));
@@ -79,7 +98,7 @@ class Stage {
     if (mesh) material.side = THREE.DoubleSide;
     material.vertexColors = painted;
     if (node.picture !== null) material.map = this.picture(node.picture);
-    this.materials.push({ key, body: node.body, role: node.role, material, alpha: node.rgba[3] });
+    this.materials.push({ key, material });
     return material;
   }
 
@@ -95,14 +114,10 @@ class Stage {
   }
 
   addLights() {
-    const centre = this.box.getCenter(new THREE.Vector3());
     const sky = new THREE.HemisphereLight(0xffffff, 0x7d8798, 0.6);
     sky.position.set(0, 0, 1);
     const key = new THREE.DirectionalLight(0xfffaf2, 0.68);
-    key.position.set(0.45, -0.75, 1.5).multiplyScalar(this.reach).add(centre);
-    key.target.position.copy(centre);
     key.castShadow = true;
-    this.key = key;
     key.shadow.mapSize.set(2048, 2048);
     const half = 0.62 * this.reach;
     Object.assign(key.shadow.camera, { left: -half, right: half, top: half, bottom: -half, near: 0.1 * this.reach, far: 4 * this.reach });
@@ -110,13 +125,27 @@ class Stage {
     key.shadow.normalBias = 0.004 * this.reach;
     key.shadow.radius = 3;
     const fill = new THREE.DirectionalLight(0xdce7ff, 0.26);
-    fill.position.set(-1.2, 0.9, 0.6).multiplyScalar(this.reach).add(centre);
-    fill.target.position.copy(centre);
+    this.key = key;
+    this.fill = fill;
     this.world.add(sky, key, key.target, fill, fill.target);
   }
 
+  // Light and floor go with what is looked at (y up).
+  aim(point) {
+    const centre = zUp(point);
+    this.key.position.set(0.45, -0.75, 1.5).multiplyScalar(this.reach).add(centre);
+    this.fill.position.set(-1.2, 0.9, 0.6).multiplyScalar(this.reach).add(centre);
+    this.key.target.position.copy(centre);
+    this.fill.target.position.copy(centre);
+    if (this.plane) this.plane.centre(centre);
+    this.dirty();
+  }
+
   addGround(ground) {
-    if (ground.plane) this.addPlane(ground);
+    if (ground.plane) {
+      this.plane = new Plane(ground, zUp(this.framing.middle), this.reach);
+      this.world.add(this.plane.group);
+    }
     for (const node of ground.nodes) {
       const shape = this.data.geometries[node.geometry];
       const solid = new THREE.Mesh(buildGeometry(shape, 0.2), this.material(node, shape));
@@ -127,103 +156,10 @@ class Stage {
     }
   }
 
-  // A plane that takes the shadow and a grid that fades out: fine lines at a round length, strong ones at ten.
-  addPlane(ground) {
-    const centre = this.box.getCenter(new THREE.Vector3());
-    const radius = Math.max(2.2 * this.reach, 1.5);
-    this.ground = new THREE.Group();
-    this.ground.position.set(0, 0, ground.height);
-    this.ground.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), new THREE.Vector3(...ground.normal));
-    centre.sub(this.ground.position).applyQuaternion(this.ground.quaternion.clone().conjugate());
-    const shade = new THREE.Mesh(new THREE.CircleGeometry(radius, 64), new THREE.ShadowMaterial({ opacity: 0.24 }));
-    shade.position.set(centre.x, centre.y, 0);
-    shade.receiveShadow = true;
-    const floor = new THREE.Mesh(new THREE.CircleGeometry(radius, 64), new THREE.MeshBasicMaterial({ map: fade(), transparent: true, depthWrite: false }));
-    floor.position.set(centre.x, centre.y, -0.0005 * this.reach);
-    floor.renderOrder = -2;
-    this.floor = floor;
-    const step = 10 ** Math.round(Math.log10(0.14 * this.reach));
-    this.ground.add(floor, shade, gridLines(centre, radius, step, 0.24), gridLines(centre, radius, 10 * step, 0.4));
-    this.world.add(this.ground);
-  }
+  // The whole motion in view, or the robot alone where it travels far.
+  frameMotion() { this.framing.fit(...this.now()); }
 
-  // The whole motion in view, seen from the side on which it is longest.
-  frameMotion() {
-    const size = this.box.getSize(new THREE.Vector3());
-    const along = size.x >= size.y ? -58 : -32;
-    this.look((along * Math.PI) / 180, (17 * Math.PI) / 180);
-  }
-
-  // Corners of every body's box at some forty instants: what the camera must hold (world axes, y up).
-  extremes() {
-    if (this.corners) return this.corners;
-    this.corners = [];
-    const { count } = this.motion;
-    const boxes = this.bodies.map((group) => {
-      const box = new THREE.Box3(), own = new THREE.Box3();
-      for (const solid of group.children) {
-        if (!solid.userData || solid.userData.role !== "visual") continue;
-        solid.updateMatrix();
-        solid.geometry.computeBoundingBox();
-        box.union(own.copy(solid.geometry.boundingBox).applyMatrix4(solid.matrix));
-      }
-      return box;
-    });
-    const place = new THREE.Matrix4(), turn = new THREE.Quaternion(), one = new THREE.Vector3(1, 1, 1), at = new THREE.Vector3();
-    for (let f = 0; f < count; f += Math.max(1, Math.ceil(count / 40))) {
-      boxes.forEach((box, i) => {
-        if (box.isEmpty() || (i === 0 && f > 0)) return;
-        const offset = 7 * (f * (boxes.length - 1) + i - 1);
-        if (i > 0) place.compose(at.fromArray(this.motion.poses, offset), turn.fromArray(this.motion.poses, offset + 3), one);
-        else place.identity();
-        for (let k = 0; k < 8; k++) {
-          const corner = new THREE.Vector3(k & 1 ? box.max.x : box.min.x, k & 2 ? box.max.y : box.min.y, k & 4 ? box.max.z : box.min.z);
-          this.corners.push(yUp(corner.applyMatrix4(place)));
-        }
-      });
-    }
-    if (!this.corners.length) this.corners.push(yUp(this.box.min), yUp(this.box.max));
-    return this.corners;
-  }
-
-  look(azimuth, elevation) {
-    const camera = this.viewer.camera;
-    camera.fov = 30;
-    camera.up.set(0, 1, 0);
-    const away = yUp(new THREE.Vector3(Math.cos(azimuth) * Math.cos(elevation), Math.sin(azimuth) * Math.cos(elevation), Math.sin(elevation)));
-    const right = new THREE.Vector3().crossVectors(camera.up, away).normalize();
-    if (right.lengthSq() < 0.5) right.set(1, 0, 0);
-    const upward = new THREE.Vector3().crossVectors(away, right);
-    const corners = this.extremes();
-    // Switches stand over the top of the view, buttons at its foot: keep the robot clear of both.
-    const tall = Math.tan((camera.fov * Math.PI) / 360) * 0.78;
-    const wide = Math.tan((camera.fov * Math.PI) / 360) * (this.host.clientWidth / Math.max(this.host.clientHeight, 1)) * 0.9;
-    const target = yUp(this.box.getCenter(new THREE.Vector3()));
-    let distance = 0;
-    for (let pass = 0; pass < 4; pass++) {
-      const span = { left: Infinity, right: -Infinity, low: Infinity, high: -Infinity };
-      distance = 0;
-      for (const corner of corners) {
-        const d = corner.clone().sub(target);
-        distance = Math.max(distance, d.dot(away) + Math.max(Math.abs(d.dot(right)) / wide, Math.abs(d.dot(upward)) / tall));
-      }
-      for (const corner of corners) {
-        const d = corner.clone().sub(target);
-        const depth = distance - d.dot(away);
-        span.left = Math.min(span.left, d.dot(right) / depth); span.right = Math.max(span.right, d.dot(right) / depth);
-        span.low = Math.min(span.low, d.dot(upward) / depth); span.high = Math.max(span.high, d.dot(upward) / depth);
-      }
-      target.addScaledVector(right, 0.5 * (span.left + span.right) * distance).addScaledVector(upward, 0.5 * (span.low + span.high) * distance);
-    }
-    camera.near = 0.01 * this.reach;
-    camera.far = 60 * this.reach;
-    camera.position.copy(target).addScaledVector(away, Math.max(distance, 0.05));
-    const controls = this.viewer.controls;
-    controls.target.copy(target);
-    controls.maxDistance = 12 * this.reach;
-    controls.update();
-    this.dirty();
-  }
+  look(azimuth, elevation) { this.framing.look(azimuth, elevation, ...this.now()); }
 
   // Body poses for one instant: seven numbers each, position then quaternion xyzw, body 1 first.
   pose(numbers, offset = 0) {
@@ -231,39 +167,30 @@ class Stage {
       this.bodies[i].position.fromArray(numbers, offset);
       this.bodies[i].quaternion.fromArray(numbers, offset + 3);
     }
+    this.skin.move();
     this.dirty();
   }
 
   show(role, on) {
-    for (const solid of this.roles[role]) solid.visible = on;
+    for (const solid of role === "visual" ? [...this.roles.visual, ...this.skin.parts] : this.roles[role]) solid.visible = on;
     this.dirty();
   }
 
   // The robot as glass, so that what lies inside it shows.
   glass(on) {
-    for (const { role, material, alpha } of this.materials) {
-      if (role !== "visual") continue;
-      material.opacity = on ? 0.28 * alpha : alpha;
-      material.transparent = on || alpha < 1;
-      material.depthWrite = !material.transparent;
-      material.needsUpdate = true;
-    }
+    this.skin.glass(on);
     this.dirty();
   }
 
   dark(on) {
-    if (this.floor) this.floor.material.opacity = on ? 0.16 : 1;
+    if (this.plane) this.plane.floor.material.opacity = on ? 0.16 : 1;
     this.dirty();
   }
 
   // Lights a set of bodies, the strong ones more; an empty set puts the light out.
   light(bodies, strong = bodies, tint = 0x2f6bff) {
-    for (const { body, role, material } of this.materials) {
-      if (role !== "visual" || !material.emissive) continue;
-      const on = bodies.has(body);
-      material.emissive = ink(on ? tint : 0);
-      material.emissiveIntensity = on ? (strong.has(body) ? 0.8 : 0.3) : 0;
-    }
+    this.lit = new Set(bodies);
+    this.skin.glow((body) => (bodies.has(body) ? (strong.has(body) ? 0.8 : 0.3) : 0), ink(tint).toArray());
     this.dirty();
   }
 
@@ -273,6 +200,7 @@ class Stage {
     const at = new THREE.Vector2((2 * (x - edge.left)) / edge.width - 1, 1 - (2 * (y - edge.top)) / edge.height);
     const ray = new THREE.Raycaster();
     ray.setFromCamera(at, this.viewer.camera);
+    ray.layers.enable(POINTED);
     const shown = Object.values(this.roles).flat().filter((solid) => solid.visible);
     const hit = ray.intersectObjects(shown, false)[0];
     return hit ? hit.object.userData : null;
@@ -286,38 +214,4 @@ const planeHeight = (ground, x, y) => ground.height - (ground.normal[0] * x + gr
 
 const yUp = (v) => new THREE.Vector3(v.x, v.z, -v.y);
 
-function fade() {
-  const canvas = element("canvas", { width: 256, height: 256 });
-  const pen = canvas.getContext("2d");
-  const glow = pen.createRadialGradient(128, 128, 10, 128, 128, 128);
-  glow.addColorStop(0, "rgba(255,255,255,0.75)");
-  glow.addColorStop(0.5, "rgba(255,255,255,0.35)");
-  glow.addColorStop(1, "rgba(255,255,255,0)");
-  pen.fillStyle = glow;
-  pen.fillRect(0, 0, 256, 256);
-  return new THREE.CanvasTexture(canvas);
-}
-
-// Lines parallel to x and y in short pieces whose alpha falls off with the distance from the middle.
-function gridLines(centre, radius, step, strength) {
-  const positions = [], colours = [];
-  const alpha = (x, y) => strength * Math.max(0, 1 - Math.hypot(x - centre.x, y - centre.y) / radius) ** 1.5;
-  const piece = radius / 12;
-  const line = (fixed, from, to, swap) => {
-    for (let s = from; s < to - 1e-9; s += piece) {
-      for (const end of [s, Math.min(s + piece, to)]) {
-        const [x, y] = swap ? [fixed, end] : [end, fixed];
-        positions.push(x, y, 0);
-        colours.push(0.13, 0.16, 0.23, alpha(x, y));
-      }
-    }
-  };
-  for (let k = Math.ceil((centre.y - radius) / step); k * step < centre.y + radius; k++) line(k * step, centre.x - radius, centre.x + radius, false);
-  for (let k = Math.ceil((centre.x - radius) / step); k * step < centre.x + radius; k++) line(k * step, centre.y - radius, centre.y + radius, true);
-  const geometry = new THREE.BufferGeometry();
-  geometry.setAttribute("position", new THREE.Float32BufferAttribute(positions, 3));
-  geometry.setAttribute("color", new THREE.Float32BufferAttribute(colours, 4));
-  const lines = new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ vertexColors: true, transparent: true, depthWrite: false }));
-  lines.renderOrder = -1;
-  return lines;
-}
+const zUp = (v) => new THREE.Vector3(v.x, -v.z, v.y);

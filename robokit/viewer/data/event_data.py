@@ -1,0 +1,163 @@
+"""The events of a run as a page shows them: the important ones, and tables by link and by joint."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from robokit.errors import RobokitError
+from robokit.model.robot import Robot
+from robokit.sim.answers import length
+from robokit.sim.events import Event, newtons, three
+from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.answer_data import answer_rows, assumed, books
+from robokit.viewer.payload_keys import EventsData, HappeningData, ReachedData, TouchedData
+
+MOST_EVENTS = 500
+"""Events of a page: as many as a reader scrolls through."""
+
+ALWAYS = ("first contact", "peak force", "peak load", "past limit", "rest", "failure")
+"""Kinds of which there are few, and on which the answers rest."""
+
+
+def events(trajectory: Trajectory) -> EventsData | None:
+    """The events of a run, its answers and tables.
+
+    None of a trajectory whose file has no events. The first limit of each joint and side is always there,
+    and the events that the answers are about.
+
+    Args:
+        trajectory: with its robot.
+    """
+    robot = trajectory.robot
+    assert robot is not None
+    try:
+        found = trajectory.events
+    except RobokitError:
+        return None
+    answers = trajectory.answers
+    needed = [answer.event for answer in answers if answer.event is not None]
+    kept = important(found, needed, MOST_EVENTS)
+    bodies = _bodies(robot)
+    return EventsData(
+        happenings=[_happening(event, robot, bodies) for event in kept],
+        left_out=len(found) - len(kept),
+        answers=answer_rows(answers, kept),
+        touched=_touched(found, kept),
+        reached=_reached(found, kept),
+        assumed=assumed(trajectory),
+        books=books(trajectory),
+    )
+
+
+def important(events: Sequence[Event], needed: Sequence[Event], most: int) -> list[Event]:
+    """At most so many events and those that must not miss, in the order of time.
+
+    Each kind keeps its largest; no kind crowds out another.
+    """
+    if len(events) <= most:
+        return list(events)
+    must, seen = {id(event) for event in needed}, set()
+    for event in events:
+        side = (event.subject, side_of(event)) if event.kind == "limit" else None
+        if event.kind in ALWAYS or (side is not None and side not in seen):
+            must.add(id(event))
+        seen.add(side)
+    kinds = defaultdict(list)
+    for event in events:
+        kinds[event.kind].append(event)
+    rank = {}
+    for same in kinds.values():
+        for k, event in enumerate(sorted(same, key=lambda event: -abs(event.size))):
+            rank[id(event)] = k
+    rest = sorted((event for event in events if id(event) not in must), key=lambda event: rank[id(event)])
+    must |= {id(event) for event in rest[: max(0, most - len(must))]}
+    return [event for event in events if id(event) in must]
+
+
+def side_of(event: Event) -> str:
+    """The side of an event at a joint limit."""
+    return "upper" if " upper limit" in event.text else "lower"
+
+
+def _bodies(robot: Robot) -> dict[str, tuple[int, str]]:
+    """Body and link that are selected with a name of a joint or link; links come first."""
+    joints = {joint.name: (joint.body, joint.child_link) for joint in robot.body_joints}
+    names = {robot.body_name(i): (i, robot.body_name(i)) for i in range(robot.nbodies + 1)}
+    return joints | names | {link.name: (link.body, link.name) for link in robot.links}
+
+
+JOINT_KINDS = ("limit", "limit left", "past limit", "saturation", "saturation ends")
+
+
+def _happening(event: Event, robot: Robot, bodies: dict[str, tuple[int, str]]) -> HappeningData:
+    """An event with the body that it happened to."""
+    body: int | None = None
+    link: str | None = None
+    if event.kind in JOINT_KINDS:
+        joint = next((one for one in robot.body_joints if one.name == event.subject), None)
+        if joint is not None:
+            body, link = joint.body, joint.child_link
+    elif event.kind not in ("rest", "failure", "peak load"):
+        body, link = bodies.get(event.subject, (None, None))
+    return HappeningData(event.time, event.kind, event.subject, body, link, event.text, _size(event))
+
+
+def _size(event: Event) -> str:
+    """The size of an event in words."""
+    if not event.unit or not math.isfinite(event.size):
+        return ""
+    if event.unit == "N":
+        return newtons(event.size)
+    return length(event.size) if event.unit == "m" else f"{three(event.size)} {event.unit}"
+
+
+def _touched(events: Sequence[Event], kept: Sequence[Event]) -> list[TouchedData]:
+    """Links that touched the ground, in the order of their first contact."""
+    impacts = Counter(event.subject for event in events if event.kind == "impact")
+    slid: dict[str, float] = defaultdict(float)
+    for event in events:
+        if event.kind == "stick":
+            slid[event.subject] += event.size
+    peaks = {event.subject: k for k, event in enumerate(kept) if event.kind == "peak force"}
+    return [
+        TouchedData(
+            event.subject,
+            k,
+            peaks.get(event.subject),
+            impacts[event.subject],
+            length(slid[event.subject]) if slid[event.subject] else "",
+        )
+        for k, event in enumerate(kept)
+        if event.kind == "first contact"
+    ]
+
+
+def _reached(events: Sequence[Event], kept: Sequence[Event]) -> list[ReachedData]:
+    """Limits that joints reached, the one that is furthest past it first."""
+    times: Counter[tuple[str, str]] = Counter()
+    forces: dict[tuple[str, str], Event] = {}
+    for event in events:
+        key = event.subject, side_of(event)
+        if event.kind == "limit":
+            times[key] += 1
+        if event.kind == "limit left" and (key not in forces or event.size > forces[key].size):
+            forces[key] = event
+    first: dict[tuple[str, str], int] = {}
+    past: dict[tuple[str, str], int] = {}
+    for k, event in enumerate(kept):
+        if event.kind in ("limit", "past limit"):
+            (first if event.kind == "limit" else past).setdefault((event.subject, side_of(event)), k)
+    rows = [
+        ReachedData(
+            joint,
+            side,
+            k,
+            past.get((joint, side)),
+            times[joint, side],
+            _size(forces[joint, side]) if (joint, side) in forces else "",
+        )
+        for (joint, side), k in first.items()
+    ]
+    return sorted(rows, key=lambda row: -kept[row.past].size if row.past is not None else 0.0)

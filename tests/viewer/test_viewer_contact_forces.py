@@ -1,0 +1,80 @@
+"""One contact force everywhere: arrows, curve and Python agree at every frame."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+from test_viewer_browser import Watch
+
+import robokit as rk
+from robokit.model import Box, ModelBuilder, Shape
+from robokit.viewer import write_page
+from robokit.viewer.payload import trajectory_payload
+
+
+def unpacked(text: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+
+
+@pytest.fixture(scope="module")
+def tumble():
+    shape = Shape(Box((0.4, 0.2, 0.1)))
+    robot = (
+        ModelBuilder("box")
+        .link("box", 3.0, inertia=np.diag([0.0125, 0.0425, 0.05]), visuals=(shape,), collisions=(shape,))
+        .build("floating")
+    )
+    q0 = robot.configuration(base_position=(0.0, 0.0, 0.5))
+    return rk.simulate(robot, q0, [3.0, 2.0, 1.0, 1.0, 0.0, 0.0], 0.8, 1e-3, rk.Ground())
+
+
+def test_the_points_of_a_frame_add_up_to_its_force(tumble):
+    frames = trajectory_payload(tumble).frames
+    count = unpacked(frames.contact_count).astype(int)
+    points, force = unpacked(frames.contacts).reshape(-1, 6), unpacked(frames.force).reshape(-1, 3)
+    place = np.repeat(np.arange(len(count)), count)
+    total = np.zeros_like(force)
+    np.add.at(total, place, points[:, 3:])
+    np.testing.assert_allclose(total, force, atol=1e-6 * np.abs(force).max())
+    assert points[:, 5].min() > 0.0, "an arrow points down"
+    at = np.searchsorted(tumble.t, unpacked(frames.t) - 1e-6)
+    np.testing.assert_allclose(force, tumble.contact_force[at], rtol=1e-6)
+
+
+@pytest.mark.browser
+def test_arrows_grow_with_the_root_of_the_force(chromium, tumble, tmp_path):
+    watch = Watch(chromium)
+    page = watch.open(write_page(tumble, tmp_path / "tumble.html"))
+    lengths, sums, forces = page.evaluate(
+        """() => {
+          const { motion, overlays, timeline } = robokit, lengths = [], sums = [], forces = [];
+          for (let k = 0; k < motion.count; k++) {
+            timeline.seek(motion.t[k]);
+            const sum = [0, 0, 0];
+            for (let i = motion.contactStart[k]; i < motion.contactStart[k + 1]; i++) {
+              const force = new MeshCat.THREE.Vector3().fromArray(motion.contacts, 6 * i + 3);
+              lengths.push([force.length(), overlays.scale.arrow(force).length()]);
+              force.toArray().forEach((x, axis) => { sum[axis] += x; });
+            }
+            sums.push(sum);
+            forces.push(motion.vector(motion.force, k).toArray());
+          }
+          return [lengths, sums, forces];
+        }"""
+    )
+    force, length = np.array(lengths).T
+    assert force.max() > 10.0 * force.min()
+    np.testing.assert_allclose(length / np.sqrt(force), length[0] / np.sqrt(force[0]), rtol=1e-6)
+    np.testing.assert_allclose(sums, forces, atol=1e-5 * force.max())
+    bars = page.evaluate("[...document.querySelectorAll('#force-scale div')].map((e) => e.textContent)")
+    widths = page.evaluate(
+        "[...document.querySelectorAll('#force-scale i')].map((e) => parseFloat(e.style.width))"
+    )
+    newton = [float(text.split()[0]) * (1000.0 if "kN" in text else 1.0) for text in bars]
+    assert newton[1] <= newton[0] / 8.0 and newton[0] <= force.max() and widths[0] <= 160.0
+    assert widths[0] / widths[1] == pytest.approx(np.sqrt(newton[0] / newton[1]), rel=0.05)
+    page.click("[data-key=contacts]")
+    assert page.evaluate("document.getElementById('force-scale').hidden")
+    watch.judge()
