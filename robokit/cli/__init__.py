@@ -17,6 +17,7 @@ The files of this folder:
     parser         the commands' arguments and what they accept
     commands       one function a command, but for the two below
     simulations    the commands fall and simulate
+    comparisons    a second run with one thing changed
     films          films and pictures of a motion
     robot_report   what the commands print about a robot
     compiling      a status line while code is compiled

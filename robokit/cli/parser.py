@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from robokit.cli import commands, simulations
+from robokit.cli.comparisons import changed_option
 from robokit.cli.films import add_films
 
 ROBOT_HELP = "path of a URDF, name of a robot (robokit robots lists them), or example-robot-data:NAME"
@@ -112,6 +113,13 @@ def make_parser() -> argparse.ArgumentParser:
         sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page; default: %(default)s")
         sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
         sub.add_argument("--no-open", action="store_true", help="only write the page")
+        sub.add_argument(
+            "--compare",
+            type=changed_option,
+            metavar="NAME=VALUE",
+            help="run once more with this changed (dt=0.0005, friction=0.3, self_collision=on, ...) and show "
+            "both in the page",
+        )
         add_films(sub, _positive)
 
     sub = add("fall", simulations.fall, "robokit fall example-robot-data:g1 --tilt 10 -o g1.html")

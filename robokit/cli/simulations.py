@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.cli.comparisons import Second
 from robokit.cli.compiling import Compiling
 from robokit.cli.films import wanted_films, write_films
 from robokit.cli.output_files import refuse_input, replacing, writable
@@ -105,17 +106,17 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
         if file is not None:
             refuse_input(file, robot)
     _check_times(arguments)
+    options = {
+        "duration": arguments.duration,
+        "dt": arguments.dt,
+        "ground": ground,
+        "self_collision": arguments.self_collision,
+        "progress": sys.stderr is not None and sys.stderr.isatty(),
+    }
+    second = Second(q0, options, arguments.compare) if arguments.compare else None
     broke = ""
     try:
-        trajectory = rk.simulate(
-            robot,
-            q0,
-            duration=arguments.duration,
-            dt=arguments.dt,
-            ground=ground,
-            self_collision=arguments.self_collision,
-            progress=sys.stderr is not None and sys.stderr.isatty(),
-        )
+        trajectory = rk.simulate(robot, q0, **options)
     except rk.SimulationError as error:
         trajectory, broke = error.trajectory, str(error)
     except KeyboardInterrupt:
@@ -127,13 +128,13 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     if interrupted:
         say(f"interrupted at t = {trajectory.t[-1]:.4g} s: writing what was computed until then")
     try:
-        _write(trajectory, page, data)
+        _write(trajectory, page, data, second)
     except KeyboardInterrupt:
         if interrupted:
             raise
         interrupted = True
         say("interrupted when all was computed: writing it; once more Ctrl-C leaves it unwritten")
-        _write(trajectory, page, data)
+        _write(trajectory, page, data, None)
     first, *lines = trajectory.report()
     tell(first)
     tell(f"  robot         {robot.base} base, {counted(robot.nv, 'degree')} of freedom")
@@ -141,6 +142,8 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     tell(f"  time          {_times(trajectory.summary, arguments.compiling)}")
     until = " until it broke down" if broke else ""
     tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB){until}")
+    if second is not None and second.labels:
+        tell(f"  compared      {second.labels[0]} beside {second.labels[1]}")
     if data is not None:
         tell(f"  trajectory    {data}")
     if not interrupted:
@@ -149,13 +152,16 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     return INTERRUPTED if interrupted else BROKE_DOWN if broke else 0
 
 
-def _write(trajectory: Any, page: Path, data: Path | None) -> None:
+def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None) -> None:
     """Write the page and, where a name is given, the trajectory."""
     if data is not None:
         with replacing(data) as beside:
             trajectory.save(beside)
     with replacing(page) as beside:
-        trajectory.to_html(beside)
+        if second is None or trajectory.summary.get("interrupted"):
+            trajectory.to_html(beside)
+        else:
+            second.write(trajectory, beside)
 
 
 def _check_times(arguments: argparse.Namespace) -> None:

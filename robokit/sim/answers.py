@@ -7,7 +7,7 @@
     slips           how many, and the longest
     collisions      of links with each other: how many, and the largest
     saturation      how many actuators are at a limit, and which first
-    rest            since when
+    rest            since when; of a run that failed, when and why it stopped, as the first answer
 
 A peak is that of a step, however few were recorded.
 """
@@ -53,7 +53,7 @@ def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[An
     Args:
         events: of the run, in the order of time.
         end: of the run [s].
-        ground: whether there was something to fall on; without it only the other questions are answered.
+        ground: whether there was something to fall on; what it did not touch cannot push it.
     """
     by: dict[str, list[Event]] = {}
     for event in events:
@@ -61,14 +61,19 @@ def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[An
     found: list[Answer] = []
     if ground:
         found += _contact(by.get("first contact", []), events)
+    touched = ground and "first contact" in by
+    if touched:
         found += _forces(by)
     found += _limits(by)
-    if ground:
+    if touched:
         found += _slips(by)
     found += _collisions(by.get("collision", []))
     found += _saturation(by.get("saturation", []))
     rest = by.get("rest", [])
-    if rest:
+    if "failure" in by:
+        stop = by["failure"][0]
+        found.insert(0, Answer("stopped", f"at {at(stop.time)}", stop.text, stop))
+    elif rest:
         found.append(Answer("rest", f"since {at(rest[0].time)}", _after(rest[0].text, "rest: "), rest[0]))
     else:
         found.append(Answer("rest", "not reached", f"still moving at {end:.4g} s"))

@@ -15,6 +15,9 @@ from robokit.sim.recorded import BLOCK
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step_facts import StepFacts, step_facts
 
+STILL = 1e-9
+"""Speed and way of a robot that stays where it is [rad/s | m/s; rad | m]."""
+
 TOLERANCE = 1e-6
 """Difference from a record that is more than rounding, over the largest number of the records."""
 
@@ -48,6 +51,8 @@ class StepInputs:
 class Replay:
     """The states before all steps of a run, from each record to the next.
 
+    Where nothing moves and nothing is asked anew from one record to another, one state stands for all.
+
     Attributes:
         error: largest difference of a state that was reached from the record of it [rad | m | rad/s | m/s].
     """
@@ -75,27 +80,37 @@ class Replay:
         self.records, self.inputs = (q, v, carried), inputs
         self.error = 0.0
 
-    def blocks(self) -> Iterator[list[np.ndarray]]:
-        """[q, v, tau, carried, inputs...] before each step, at most BLOCK steps at a time."""
+    def blocks(self) -> Iterator[tuple[list[int], list[np.ndarray]]]:
+        """(for how many steps each state stands, [q, v, tau, carried, inputs...]), at most BLOCK states."""
+        counts: list[int] = []
         rows: list[tuple[np.ndarray, ...]] = []
-        for row in self._steps():
+        for count, row in self._steps():
+            counts.append(count)
             rows.append(row)
             if len(rows) == BLOCK:
-                yield [np.array(x, dtype=float) for x in zip(*rows, strict=True)]
-                rows = []
+                yield counts, [np.array(x, dtype=float) for x in zip(*rows, strict=True)]
+                counts, rows = [], []
         if rows:
-            yield [np.array(x, dtype=float) for x in zip(*rows, strict=True)]
+            yield counts, [np.array(x, dtype=float) for x in zip(*rows, strict=True)]
 
-    def _steps(self) -> Iterator[tuple[np.ndarray, ...]]:
+    def _steps(self) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
         program = self.program
         kernel, parameters, tables = stepper(program), program.parameters(self.dt), program.tables()
         entries, real = np.zeros(program.entries, program.dtype), program.dtype
         parameters = parameters.astype(real)
+        done = 0
         for k, (first, last) in enumerate(zip(self.marks, self.marks[1:], strict=False)):
+            if k < done:
+                continue
             q, v, carried = (x[k].astype(real) for x in self.records)
+            done = self._still_until(k)
+            if done > k:
+                tau, given = self.inputs.at(first)
+                yield self.marks[done] - first, (q, v, tau, carried, *given)
+                continue
             for step in range(first, last):
                 tau, given = self.inputs.at(step)
-                yield (q, v, tau, carried, *given)
+                yield 1, (q, v, tau, carried, *given)
                 more = [*(x.astype(real) for x in given), *tables]
                 try:
                     q, v, _, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
@@ -103,6 +118,22 @@ class Replay:
                     self.error = np.inf
             off = [np.abs(a - b[k + 1]).max(initial=0.0) for a, b in zip((q, v), self.records, strict=False)]
             self.error = max(self.error, *(float(x) for x in off))
+
+    def _still_until(self, k: int) -> int:
+        """The last record up to which the robot stays as it is at record k; k where it does not."""
+        q, v, _ = self.records
+        until = bisect.bisect_right(self.inputs.start, self.marks[k])
+        changes = self.inputs.start[until] if until < len(self.inputs.start) else np.inf
+        end = k
+        while (
+            np.abs(v[end]).max(initial=0.0) < STILL
+            and end + 1 < len(self.marks)
+            and self.marks[end + 1] <= changes
+            and np.abs(v[end + 1]).max(initial=0.0) < STILL
+            and np.abs(q[end + 1] - q[k]).max(initial=0.0) < STILL
+        ):
+            end += 1
+        return end
 
 
 def facts_of_run(
@@ -120,7 +151,7 @@ def facts_of_run(
         UserWarning: the steps do not meet the records.
     """
     replay = Replay(program, dt, marks, q, v, carried, inputs)
-    parts = [step_facts(program, dt, *block) for block in replay.blocks()]
+    parts = [step_facts(program, dt, *block).repeated(counts) for counts, block in replay.blocks()]
     if not parts:  # a run without a step
         rows = [*(x[:0] for x in (q, v, v, carried)), *(x[None][:0] for x in inputs.given[0])]
         parts = [step_facts(program, dt, *rows)]

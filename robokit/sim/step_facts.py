@@ -70,6 +70,10 @@ class StepFacts:
         """Size of the force of the ground on the whole robot, (S,) [N]."""
         return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
 
+    def repeated(self, counts: Sequence[int]) -> StepFacts:
+        """Each step so many times, S counts."""
+        return StepFacts(*(np.repeat(getattr(self, f.name), counts, axis=0) for f in fields(self)))
+
     @staticmethod
     def joined(parts: Sequence[StepFacts]) -> StepFacts:
         """Several in a row as one."""

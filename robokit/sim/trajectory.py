@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
@@ -29,6 +30,9 @@ from robokit.sim.step.step_kernel import Program
 from robokit.sim.step_facts import StepFacts
 
 FORMAT = 2
+
+WIDTH = 80
+"""Columns of a report's lines."""
 
 SAVED_STEPS = 5_000
 """Steps of a run up to which its events are saved even if nobody has asked for them."""
@@ -222,7 +226,9 @@ class Trajectory:
             lines[0] += " (stopped)"
 
         def say(label: str, text: str) -> None:
-            lines.append(f"  {label:<13} {text}")
+            indent = 16 * " "
+            line = f"  {label:<13} {text}"
+            lines.extend(textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
 
         if s.get("dt_chosen"):
             say("time step", f"{1e3 * s['dt']:g} ms, chosen for the robot")

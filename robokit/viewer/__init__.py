@@ -11,6 +11,7 @@
     page                 the page: one HTML file, from payload and assets/
     sparsity_page        the page of several robots side by side: trees, patterns, counts
     check_page           the page of a check: findings and inertia boxes
+    comparison           two runs in one page
     film                 films and pictures of a page
     headless_browser     a page in Chromium without a window
     live                 Viewer: meshcat with Python in the loop
@@ -25,6 +26,7 @@ matplotlib, meshcat and trimesh are imported only by what uses them.
 """
 
 from robokit.viewer.check_page import write_check_page
+from robokit.viewer.comparison import compare
 from robokit.viewer.film import write_film, write_picture
 from robokit.viewer.live import Viewer
 from robokit.viewer.mass_matrix_figure import draw_sparsity, sparsity_figure
@@ -36,6 +38,7 @@ from robokit.viewer.sparsity_page import write_sparsity_page
 __all__ = [
     "Node",
     "Viewer",
+    "compare",
     "draw_sparsity",
     "page_html",
     "scene",

@@ -10,6 +10,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Mimic, ModelBuilder, Placement, Shape, Sphere
+from robokit.sim import replay, step_facts
 
 DT = 1e-3
 
@@ -172,6 +173,30 @@ def test_a_run_answers_the_usual_questions():
     assert said["impacts"].value == str(sum(event.kind == "impact" for event in events))
     assert said["joint limits"].value == "none reached" and "on all links" not in said
     assert all(len(answer.label) <= 13 for answer in said.values())
+
+
+def test_a_robot_at_rest_is_not_looked_at_step_by_step(monkeypatch):
+    looked = []
+
+    def counted(program, dt, q, *rest):
+        looked.append(len(q))
+        return step_facts.step_facts(program, dt, q, *rest)
+
+    box, ground = m.box(), rk.Ground()
+    q0 = rk.standing_configuration(box, ground=ground)
+    q0[-1] += 0.01
+
+    def run():
+        return rk.simulate(box, q0, duration=1.0, dt=DT, ground=ground, record_every=10)
+
+    monkeypatch.setattr(replay, "step_facts", counted)
+    first = run()
+    assert len(first.step_forces.force) == 1000 and sum(looked) < 500
+    monkeypatch.setattr(replay, "STILL", 0.0)
+    every = run()
+    assert [str(event) for event in first.events] == [str(event) for event in every.events]
+    np.testing.assert_allclose(first.step_forces.force, every.step_forces.force, atol=1e-3)
+    assert sum(looked) > 1000
 
 
 def test_a_robot_that_stands_touches_from_the_start():

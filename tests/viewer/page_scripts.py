@@ -38,6 +38,8 @@ NAMES = {
     "reached": keys.ReachedData,
     "finding": keys.FindingData,
     "inertia": keys.InertiaData,
+    "ghost": keys.GhostData,
+    "compared": keys.ComparedData,
     "live": keys.LiveData,
     "slot": keys.SlotData,
 }

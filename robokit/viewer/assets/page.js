@@ -84,6 +84,11 @@ if (data.live) page.run = new LiveRun(page);
 page.cameras = new Cameras(page);
 addPicking(page);
 page.exports = new ExportMenu(page);
+if (data.ghost && timeline) {
+  page.ghost = new Ghost(page);
+  page.compared = new Comparison(panels.add("compare", "Compare"), page);
+  panels.open("compare");
+}
 
 function drawTime(time) {
   // Whoever goes to a time of the recording wants to see the recording.

@@ -1,6 +1,7 @@
 """The parts of a page's data.
 
 motion_data        frames, curves and figures of a motion
+comparison_data    two runs beside each other
 force_data         contact forces of the robot and of its links, step by step
 thin_curves        fewer points, every peak kept
 event_data         events, tables by link and by joint

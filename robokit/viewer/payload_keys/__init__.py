@@ -4,6 +4,7 @@
     of_scene       geometries, nodes, the ground
     of_structure   the mass matrix
     of_motion      frames, curves, figures of the run
+    of_comparison  a second run
     of_events      events, answers, tables by link and joint
     of_findings    the importer's findings
     of_live        physics in the page
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from robokit.viewer.payload_keys.of_comparison import ComparedData, GhostData
 from robokit.viewer.payload_keys.of_events import (
     AnswerData,
     EventsData,
@@ -46,6 +48,7 @@ __all__ = [
     "AnswerData",
     "BodiesData",
     "CheckData",
+    "ComparedData",
     "CostData",
     "CountData",
     "CurveData",
@@ -53,6 +56,7 @@ __all__ = [
     "FigureData",
     "FindingData",
     "FramesData",
+    "GhostData",
     "GroundData",
     "HappeningData",
     "InertiaData",
@@ -98,6 +102,7 @@ class Payload:
         stopped: why the run ended early, or None.
         events: what happened, or None where nobody knows.
         check: the importer's findings, or None on pages without a check.
+        ghost: a second run beside this one, or None.
         live: the step for the page to take, or None on pages that did not ask for it.
     """
 
@@ -118,4 +123,5 @@ class Payload:
     stopped: StoppedData | None = None
     events: EventsData | None = None
     check: CheckData | None = None
+    ghost: GhostData | None = None
     live: LiveData | None = None

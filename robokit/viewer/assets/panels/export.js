@@ -57,7 +57,8 @@ class ExportMenu {
 
   caption(time) {
     const { data } = this.page;
-    return [[time === undefined ? data.robot.name : `${data.robot.name}   ${time.toFixed(2)} s`, null]];
+    const runs = (data.ghost?.labels || []).map((label, k) => [label, colour(RUN_COLOURS[k])]);
+    return [...runs, [time === undefined ? data.robot.name : `${data.robot.name}   ${time.toFixed(2)} s`, null]];
   }
 
   view(ratio, canvas = element("canvas"), caption = this.caption(this.page.timeline?.time)) {

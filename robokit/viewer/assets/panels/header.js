@@ -17,10 +17,12 @@ function drawHeader(data) {
   const masses = standing ? [`${figure(robot.total_mass)} kg in total`, `${figure(robot.mass)} kg moving`] : robot.mass > 0 ? [`${figure(robot.mass)} kg`] : [];
   $("facts").textContent = [...masses, `${robot.dof} dof`, count(robot.joints, "joint"), `${robot.base} base`].join("  ·  ");
   const given = new Map(data.summary.map(({ key, value }) => [key, value]));
+  const beside = new Map((data.ghost?.summary || []).map(({ key, value }) => [key, value]));
+  const second = (key, text) => (typeof beside.get(key) === "number" ? [element("span", { class: "beside" }, ` ${text(beside.get(key))}`)] : []);
   const known = Object.keys(LABELS).filter((key) => typeof given.get(key) === "number");
   $("strip").replaceChildren(...known.map((key) => {
     const [label, text] = LABELS[key];
-    return element("div", {}, element("dt", {}, label), element("dd", {}, text(given.get(key))));
+    return element("div", {}, element("dt", {}, label), element("dd", {}, text(given.get(key)), ...second(key, text)));
   }));
   $("strip").title = data.summary.map(({ key, value }) => `${key.replace(/_/g, " ")}: ${typeof value === "number" ? figure(value, 4) : value}`).join("\n");
 }

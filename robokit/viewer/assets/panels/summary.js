@@ -65,7 +65,8 @@ class Summary {
       return this.goes(row, entry.number);
     });
     const note = leftOut ? [element("p", { class: "left-out" }, `${leftOut.toLocaleString("en-US")} smaller events are left out; trajectory.events has them.`)] : [];
-    return element("div", {}, element("div", { class: "kinds", role: "group", "aria-label": "Kinds of events" }, ...chips), ...this.rows, ...note);
+    this.chips = element("div", { class: "kinds", role: "group", "aria-label": "Kinds of events" }, ...chips);
+    return element("div", {}, this.chips, ...this.rows, ...note);
   }
 
   filterList() {
@@ -82,7 +83,8 @@ class Summary {
     this.marked.setAttribute("aria-current", "true");
     if (!this.marked.isConnected || !this.body.clientHeight) return;
     const row = this.marked.getBoundingClientRect(), all = this.body.getBoundingClientRect();
-    if (row.top < all.top) this.body.scrollTop += row.top - all.top;
+    const top = all.top + this.chips.offsetHeight;
+    if (row.top < top) this.body.scrollTop += row.top - top;
     else if (row.bottom > all.bottom) this.body.scrollTop += row.bottom - all.bottom;
   }
 

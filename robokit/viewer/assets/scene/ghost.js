@@ -1,0 +1,53 @@
+// What follows the theme by itself, after it has changed.
+function whenThemeChanges(listener) {
+  new MutationObserver(listener).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+}
+
+// A second run of the robot: the same shapes in one translucent tint, in step with the first.
+
+class Ghost {
+  constructor(page) {
+    const { data, stage } = page;
+    const { ghost } = data;
+    this.page = page;
+    this.motion = new Motion(ghost.frames, data.bodies.name.length - 1);
+    this.bodies = stage.bodies.map(() => new THREE.Group());
+    const nodes = data.nodes.filter((node) => node.role === "visual" && node.body > 0).map((node) => ({ ...node, rgba: [1, 1, 1, 0.5], picture: null }));
+    this.skin = new Skin(nodes, stage.geometries, this.bodies, null);
+    this.group = new THREE.Group();
+    for (const part of this.skin.parts) {
+      // Its own faces hide one another, and where both runs agree the first one is seen.
+      Object.assign(part.material, { depthWrite: true, polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 8 });
+      part.renderOrder = 1;
+      this.group.add(part);
+    }
+    stage.world.add(this.group);
+    const { framing } = stage;
+    framing.whole.push(...framing.extremes.call({ motion: this.motion, boxes: framing.boxes }, false));
+    stage.frameMotion();
+    const [first, second] = ghost.labels;
+    this.legend = element("div", { id: "runs", "aria-label": "The two runs" }, element("span", { class: "run one" }, first), element("span", { class: "run two" }, `${second} (ghost)`));
+    $("view").append(this.legend);
+    const button = toggle("Ghost", true, (on) => { this.group.visible = on; stage.dirty(); }, { colour: "var(--ghost)", title: second });
+    button.dataset.key = "ghost";
+    $("switches").append(button);
+    this.paint();
+    page.timeline.onChange((time) => this.move(time));
+    whenThemeChanges(() => this.paint());
+  }
+
+  paint() {
+    for (const part of this.skin.parts) part.material.color = ink(colour("ghost"));
+    this.page.stage.dirty();
+  }
+
+  // Where the second run ended earlier, its ghost stays as it was then.
+  move(time) {
+    const numbers = this.motion.at(this.motion.frameAt(Math.min(time, this.motion.duration)));
+    for (let i = 1, at = 0; i < this.bodies.length; i++, at += 7) {
+      this.bodies[i].position.fromArray(numbers, at);
+      this.bodies[i].quaternion.fromArray(numbers, at + 3);
+    }
+    this.skin.move();
+  }
+}
