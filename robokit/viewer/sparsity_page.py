@@ -19,7 +19,7 @@ SCRIPTS = (
     "panels/matrix.js",
     "panels/operations.js",
     "panels/structure.js",
-    "comparison.js",
+    "side_by_side.js",
 )
 """The page's scripts: those of the structure panel, and one that puts robots side by side."""
 
@@ -30,7 +30,7 @@ STYLES = (
     "styles/plots.css",
     "styles/structure.css",
     "styles/matrix.css",
-    "styles/comparison.css",
+    "styles/side_by_side.css",
 )
 
 
@@ -73,4 +73,4 @@ def sparsity_html(robots: Sequence[Robot]) -> str:
         "page": own_scripts(SCRIPTS),
         "data": json_for_html(payloads),
     }
-    return filled("comparison.html", parts)
+    return filled("side_by_side.html", parts)
