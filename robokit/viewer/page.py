@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -202,18 +202,27 @@ def render(payload: Payload) -> str:
     Returns:
         A whole HTML document.
     """
-    own = _joined(SCRIPTS)
     parts = {
         "title": html.escape(payload.robot.name),
         # A page without physics in it may start neither WebAssembly nor Workers.
         "physics": " 'wasm-unsafe-eval'; worker-src blob:" if payload.live else "",
-        "styles": _joined(STYLES),
+        "styles": joined(STYLES),
         "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
         "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
-        "page": inline_script("(() => {\n'use strict';\n" + own + "\n})();"),
+        "page": own_scripts(SCRIPTS),
         "data": json_for_html(payload),
     }
-    text = (ASSETS / "page.html").read_text(encoding="utf-8")
+    return filled("page.html", parts)
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """A template with its parts put in.
+
+    Args:
+        template: name of a file in ``assets``, in which {{ key }} marks the places.
+        parts: what takes their place; put in as it is.
+    """
+    text = (ASSETS / template).read_text(encoding="utf-8")
     # One pass over the template: what is put in is never searched again.
     pieces = text.split("{{")
     result = [pieces[0]]
@@ -223,8 +232,8 @@ def render(payload: Payload) -> str:
     return "".join(result)
 
 
-def _joined(names: Sequence[str]) -> str:
-    """The texts of these assets, one after another."""
+def joined(names: Sequence[str]) -> str:
+    """The texts of these files of ``assets``, one after another."""
     return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -247,6 +256,11 @@ def _fields(value: Any) -> dict[str, Any]:
     if not is_dataclass(value):
         raise TypeError(f"{type(value).__name__} cannot be written as JSON")
     return vars(value)
+
+
+def own_scripts(names: Sequence[str]) -> str:
+    """These scripts of ``assets`` as one, in a scope of their own."""
+    return inline_script("(() => {\n'use strict';\n" + joined(names) + "\n})();")
 
 
 def inline_script(code: str) -> str:

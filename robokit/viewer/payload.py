@@ -112,6 +112,22 @@ def pose_payload(
     return replace(payload, ground=ground, walk=walk_data(robot, rest(robot, q[0])) if walk else None)
 
 
+def structure_payload(robot: Robot) -> Payload:
+    """What a page without a scene shows of a robot: names, tree, patterns and counts.
+
+    Args:
+        robot: the Robot.
+
+    Raises:
+        WrongType: not a robot.
+        ShapeError: the robot has samples of masses.
+    """
+    robot = one_robot(robot)
+    q = robot.neutral()[None]
+    poses = body_poses(robot, q)
+    return _robot_payload(robot, [], poses, still_frame(robot, q, poses))
+
+
 def one_robot(robot: Robot) -> Robot:
     """The robot itself, if it is a single one.
 
