@@ -60,6 +60,7 @@ page.structure = new Structure(panels.add("structure", "Structure", () => page.s
 }, branches);
 page.selected = new SelectedCard(page, branches);
 page.outline = new Outline(stage);
+if (data.walk) page.walk = new Walk(panels.add("walk", "Algorithms", () => page.walk.open()), page);
 const { curves, joints, structure } = page;
 panels.open([...panels.known.keys()][0]);
 
