@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 SCRIPTS = (
     "base/util.js",
+    "base/theme.js",
     "base/selection.js",
     "base/panels.js",
     "base/branches.js",
@@ -78,6 +79,13 @@ SCRIPTS = (
     "live/live_charts.js",
     "live/live_panel.js",
     "live/live_run.js",
+    "walk/recording.js",
+    "walk/numbers.js",
+    "walk/text.js",
+    "walk/tree.js",
+    "walk/matrix.js",
+    "walk/drawing.js",
+    "walk/walk.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
@@ -98,6 +106,7 @@ STYLES = (
     "styles/selected.css",
     "styles/findings.css",
     "styles/summary.css",
+    "styles/walk.css",
     "styles/timeline.css",
     "styles/lane.css",
     "styles/export.css",
@@ -115,6 +124,7 @@ def write_page(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    walk: bool | Sequence[float] = True,
     live: bool = False,
 ) -> Path:
     """Write the page of a motion or of a single pose.
@@ -126,6 +136,8 @@ def write_page(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
+        walk: whether the page walks through RNEA, CRBA, LTDL and ABA, or at which times of the motion [s];
+            by default at the start, the largest force of the ground and the end. Adds 300 kB at most.
         live: put the step of the motion into the page as WebAssembly, so that it can go on from any frame,
             pulled and pushed by hand. Compiling it takes some seconds the first time, for each robot.
 
@@ -139,7 +151,7 @@ def write_page(
     path = path_argument("path", path)
     if not path.suffix:
         path = path.with_suffix(".html")
-    path.write_text(page_html(source, q, max_triangles, max_fps, live), encoding="utf-8")
+    path.write_text(page_html(source, q, max_triangles, max_fps, walk, live), encoding="utf-8")
     return path
 
 
@@ -162,6 +174,7 @@ def page_html(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    walk: bool | Sequence[float] = True,
     live: bool = False,
 ) -> str:
     """The text of the page, as :func:`write_page` writes it.
@@ -172,6 +185,7 @@ def page_html(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most.
+        walk: whether the page walks through the algorithms, or at which times [s].
         live: put the step of the motion into the page.
 
     Returns:
@@ -181,10 +195,10 @@ def page_html(
         MissingDependency: meshcat is not installed.
     """
     if isinstance(source, Trajectory):
-        payload = trajectory_payload(source, max_triangles, max_fps)
+        payload = trajectory_payload(source, max_triangles, max_fps, walk)
         return render(replace(payload, live=live_data(source, _joined(WORKER))) if live else payload)
     if isinstance(source, Robot):
-        return render(pose_payload(source, q, max_triangles))
+        return render(pose_payload(source, q, max_triangles, bool(walk)))
     raise WrongType("source", source, "a Trajectory or a Robot")
 
 
@@ -197,18 +211,27 @@ def render(payload: Payload) -> str:
     Returns:
         A whole HTML document.
     """
-    own = _joined(SCRIPTS)
     parts = {
         "title": html.escape(payload.robot.name),
         # A page without physics in it may start neither WebAssembly nor Workers.
         "physics": " 'wasm-unsafe-eval'; worker-src blob:" if payload.live else "",
-        "styles": _joined(STYLES),
+        "styles": joined(STYLES),
         "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
         "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
-        "page": inline_script("(() => {\n'use strict';\n" + own + "\n})();"),
+        "page": own_scripts(SCRIPTS),
         "data": json_for_html(payload),
     }
-    text = (ASSETS / "page.html").read_text(encoding="utf-8")
+    return filled("page.html", parts)
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """A template with its parts put in.
+
+    Args:
+        template: name of a file in ``assets``, in which {{ key }} marks the places.
+        parts: what takes their place; put in as it is.
+    """
+    text = (ASSETS / template).read_text(encoding="utf-8")
     # One pass over the template: what is put in is never searched again.
     pieces = text.split("{{")
     result = [pieces[0]]
@@ -218,8 +241,8 @@ def render(payload: Payload) -> str:
     return "".join(result)
 
 
-def _joined(names: Sequence[str]) -> str:
-    """The texts of these assets, one after another."""
+def joined(names: Sequence[str]) -> str:
+    """The texts of these files of ``assets``, one after another."""
     return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -242,6 +265,11 @@ def _fields(value: Any) -> dict[str, Any]:
     if not is_dataclass(value):
         raise TypeError(f"{type(value).__name__} cannot be written as JSON")
     return vars(value)
+
+
+def own_scripts(names: Sequence[str]) -> str:
+    """These scripts of ``assets`` as one, in a scope of their own."""
+    return inline_script("(() => {\n'use strict';\n" + joined(names) + "\n})();")
 
 
 def inline_script(code: str) -> str:
