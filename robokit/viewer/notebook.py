@@ -38,7 +38,7 @@ def notebook_html(source: Robot | Trajectory, height: int = HEIGHT) -> str:
     return (
         f'<iframe srcdoc="{html.escape(page, quote=True)}" title="{html.escape(repr(source), quote=True)}" '
         f'sandbox="allow-scripts allow-downloads" '
-        f'style="width:100%;height:{int(height)}px;border:0;border-radius:8px"></iframe>'
+        f'style="width:100%;height:{int(height)}px;border:1px solid #d8dde5;border-radius:8px"></iframe>'
     )
 
 

@@ -26,8 +26,8 @@ class LiveChart {
     this.plot = new uPlot({
       width: Math.max(this.chart.clientWidth, 50), height: Math.max(this.chart.clientHeight, 50), padding: [6, 16, 0, 0], legend: { show: false },
       cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { show: false } },
-      scales: { x: { time: false, range: (_, low, high) => (low === null ? [0, 2] : [low, Math.max(high, low + 2)]) }, y: { range: span } },
-      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: room, gap: 4, values: (_, ticks) => ticks.map(short) }],
+      scales: { x: { time: false, range: (_, low, high) => (low === null ? [0, 2] : [low, Math.max(high, low + 2)]) }, y: { range: airy } },
+      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: room, gap: 4, values: (_, ticks, _axis, _space, step) => tickLabels(ticks, step) }],
       series: [{}, ...lines.map(([, tint, dash]) => ({ stroke: colour(tint), width: dash ? 2 : 1.6, dash: dash ? [6, 3] : undefined, points: { show: false } }))],
     }, [[], ...lines.map(() => [])], this.chart);
     this.playhead = element("div", { class: "playhead" });
@@ -53,6 +53,13 @@ class LiveChart {
     queueMicrotask(() => { this.playhead.style.left = `${this.plot.valToPos(columns[0][k], "x")}px`; });
     this.values.forEach((value, i) => { value.textContent = livePart(columns[i + 1][k]); });
   }
+}
+
+// Range of the y axis with some air, never narrower than rounding.
+function airy(_, low, high) {
+  if (low === null || !Number.isFinite(high - low)) return [0, 1];
+  const air = Math.max(0.06 * (high - low), 1e-6 * Math.max(Math.abs(low), Math.abs(high)), 1e-12);
+  return [low - air, high + air];
 }
 
 const livePart = (value) => (Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1));
