@@ -45,7 +45,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("drawing", "walk"),
         ("payload",),
         ("page",),
-        ("check_page", "sparsity_page", "server", "film", "comparison"),
+        ("check_page", "sparsity_page", "server", "film", "comparison", "notebook"),
         ("live",),
         ("__init__",),
     ],
