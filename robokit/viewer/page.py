@@ -196,7 +196,7 @@ def page_html(
     """
     if isinstance(source, Trajectory):
         payload = trajectory_payload(source, max_triangles, max_fps, walk)
-        return render(replace(payload, live=live_data(source, _joined(WORKER))) if live else payload)
+        return render(replace(payload, live=live_data(source, joined(WORKER))) if live else payload)
     if isinstance(source, Robot):
         return render(pose_payload(source, q, max_triangles, bool(walk)))
     raise WrongType("source", source, "a Trajectory or a Robot")
