@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from test_viewer_browser import Watch, time_of
+from test_viewer_browser import LAYOUT, Watch, time_of
+from test_viewer_layout import REACH, SIZES, WELL
 from viewer_cases import EVIL, pendulum
 
 import robokit as rk
@@ -223,6 +224,21 @@ def test_what_was_assumed_and_how_the_books_close_is_said(page, run):
     said = page.locator(".details").inner_text()
     assert f"{run.summary['energy_balance']:.3g} J" in said
     assert f"{run.summary['momentum_balance_linear']:.3g} N s" in said
+
+
+@pytest.mark.browser
+def test_the_summary_and_the_lane_fit_at_every_size(page, tmp_path):
+    for size in SIZES:
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        for key in ("events", "links", "limits", "assumed", "books"):
+            page.evaluate(f"robokit.summary.select('{key}')")
+            page.wait_for_timeout(40)
+            assert page.evaluate(REACH) == WELL, (size, key)
+            assert page.evaluate(LAYOUT)["cut"] == [] or size[0] < 1280
+        page.screenshot(path=tmp_path / f"{size[0]}.png")
+        lane, whole = (page.locator(name).bounding_box() for name in ("#lane", "#timeline"))
+        assert whole["y"] < lane["y"] and lane["y"] + lane["height"] <= whole["y"] + whole["height"]
+    page.set_viewport_size({"width": 1280, "height": 800})
 
 
 @pytest.mark.browser

@@ -84,8 +84,7 @@ class Summary {
     if (!this.marked.isConnected || !this.body.clientHeight) return;
     const row = this.marked.getBoundingClientRect(), all = this.body.getBoundingClientRect();
     const top = all.top + this.chips.offsetHeight;
-    if (row.top < top) this.body.scrollTop += row.top - top;
-    else if (row.bottom > all.bottom) this.body.scrollTop += row.bottom - all.bottom;
+    if (row.top < top || row.bottom > all.bottom) this.body.scrollTop += row.top - (0.6 * top + 0.4 * all.bottom);
   }
 
   // A cell of a table that goes to an event.
