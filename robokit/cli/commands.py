@@ -166,18 +166,37 @@ def mjcf(arguments: argparse.Namespace) -> int:
 
 
 def sparsity(arguments: argparse.Namespace) -> int:
-    """The pattern of the mass matrix H as a picture."""
+    """The pattern of the mass matrix H, as a picture or a page."""
     from robokit.cli.robot_report import sparsity_lines
-    from robokit.viewer import draw_sparsity
+    from robokit.viewer import draw_sparsity, write_sparsity_page
 
-    robot = load(arguments.robot, arguments.base, arguments.mimic)
-    output = writable(arguments.output or f"{file_stem(robot)}_sparsity.png", *PICTURES)
-    refuse_input(output, robot)
-    with replacing(output) as beside:
-        draw_sparsity(robot, beside)
-    for line in sparsity_lines(robot):
-        tell(line)
-    tell(f"  picture       {output}")
+    names = arguments.robots
+    if len(names) > 1 and arguments.html is None:
+        say(f"one picture shows one robot, {len(names)} were given; --html FILE shows them side by side")
+        return 2
+    if len(names) > 1 and arguments.output is not None:
+        say(f"--output is the picture of one robot, {len(names)} were given; leave it out")
+        return 2
+    robots = [load(name, arguments.base, arguments.mimic) for name in names]
+    page = writable(arguments.html, ".html") if arguments.html is not None else None
+    picture = arguments.output if page else arguments.output or f"{file_stem(robots[0])}_sparsity.png"
+    output = writable(picture, *PICTURES) if picture is not None else None
+    for path, robot in ((path, robot) for path in (page, output) if path for robot in robots):
+        refuse_input(path, robot)
+    if output is not None:
+        with replacing(output) as beside:
+            draw_sparsity(robots[0], beside)
+    if page is not None:
+        with replacing(page) as beside:
+            write_sparsity_page(robots, beside)
+    for robot in robots:
+        for line in sparsity_lines(robot):
+            tell(line)
+    if output is not None:
+        tell(f"  picture       {output}")
+    if page is not None:
+        tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB)")
+        open_page(page, arguments.no_open)
     return 0
 
 

@@ -246,11 +246,18 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
     sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
 
-    sub = add("sparsity", commands.sparsity, "robokit sparsity humanoid --base floating -o h.svg")
-    add_robot(sub)
+    sub = add("sparsity", commands.sparsity, "robokit sparsity arm humanoid quadruped --html robots.html")
+    sub.add_argument("robots", metavar="ROBOT", nargs="+", help=ROBOT_HELP + "; several with --html")
     add_base(sub, "fixed")
     add_mimic(sub)
-    sub.add_argument("-o", "--output", metavar="FILE", help=".png, .svg or .pdf; default: NAME_sparsity.png")
+    sub.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help=".png, .svg or .pdf; default: NAME_sparsity.png, none with --html",
+    )
+    sub.add_argument("--html", metavar="FILE", help="write a page that shows the robots side by side")
+    sub.add_argument("--no-open", action="store_true", help="only write the page")
 
     sub = add("cost", commands.cost, "robokit cost humanoid --base floating")
     add_robot(sub)

@@ -8,10 +8,13 @@
     ground_nodes         what the robot falls on, as nodes
     drawing              its geometries, nodes and pictures
     data/                its parts: frames, curves and figures of a motion, patterns of the mass matrix
+    walk/                inside the algorithms: their own text recorded line by line
     page                 the page: one HTML file, from payload and assets/
+    sparsity_page        the page of several robots side by side: trees, patterns, counts
     check_page           the page of a check: findings and inertia boxes
     comparison           two runs in one page
     film                 films and pictures of a page
+    notebook             a robot or a motion in a notebook cell
     headless_browser     a page in Chromium without a window
     live                 Viewer: meshcat with Python in the loop
     meshcat_shapes       shapes and placements in meshcat's terms
@@ -32,6 +35,7 @@ from robokit.viewer.mass_matrix_figure import draw_sparsity, sparsity_figure
 from robokit.viewer.nodes import Node
 from robokit.viewer.page import page_html, write_page, write_pose_page
 from robokit.viewer.scene import scene
+from robokit.viewer.sparsity_page import write_sparsity_page
 
 __all__ = [
     "Node",
@@ -46,4 +50,5 @@ __all__ = [
     "write_page",
     "write_picture",
     "write_pose_page",
+    "write_sparsity_page",
 ]

@@ -42,7 +42,7 @@ def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str 
 
 def check_payload(robot: Robot, diagnostics: Sequence[Diagnostic]) -> Payload:
     """The data of a robot's page with the findings, and with the boxes of doubtful inertias in red."""
-    payload = pose_payload(robot)
+    payload = pose_payload(robot, walk=False)
     findings = _findings(robot, diagnostics)
     odd = {finding.link for finding in findings if finding.code in ODD}
     nodes = []

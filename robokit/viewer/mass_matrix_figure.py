@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import numpy as np
 
 from robokit.arguments import path_argument
 from robokit.model.builder_arguments import not_a_robot
+from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 
@@ -21,6 +23,15 @@ ENTRY, FILL, ZERO, INK, SOFT, BRANCH = "#1c7ed6", "#f08c00", "#eef1f5", "#1b2333
 
 MOST_SQUARES = 120
 """Rows of a matrix whose cells are drawn one by one; those of a larger one are smaller than a point."""
+
+PATTERN_POINTS = 243.0
+"""Edge of a drawn pattern, about [pt]."""
+
+LONGEST_NAME = 28
+"""Characters of a joint's name."""
+
+MOST_LINES = 60
+"""Rows of a matrix with white lines between its cells."""
 
 GAP = 0.05
 """White on each side of a cell, in cells."""
@@ -60,9 +71,19 @@ def sparsity_figure(robot: Robot) -> Figure:
     parents = list(robot.dof_parent)
     pattern = inertia_pattern(parents)
     lower, filled = np.tril(pattern), cholesky_fill(pattern)
-    figure = Figure(figsize=(15.0, 5.4))
+    joints = [joint for joint in robot.joints if joint.v_slice.stop > joint.v_slice.start]
+    longest = max((len(_short(joint.name)) for joint in joints), default=0)
+    figure = Figure(figsize=(15.0 + 0.075 * longest, 5.6))
+    # An empty column between tree and H leaves room for the names of the rows.
     grid = figure.add_gridspec(
-        1, 4, left=0.02, right=0.985, top=0.84, bottom=0.2, wspace=0.12, width_ratios=(1.15, 1, 1, 1)
+        1,
+        5,
+        left=0.02,
+        right=0.985,
+        top=0.85,
+        bottom=0.235,
+        wspace=0.12,
+        width_ratios=(1.05, 0.1 + 0.0145 * longest, 1, 1, 1),
     )
     figure.suptitle(
         f"{_plain(robot.name)}: {robot.nbodies} bodies, {len(parents)} degrees of freedom, {robot.base} base",
@@ -74,17 +95,20 @@ def sparsity_figure(robot: Robot) -> Figure:
         color=INK,
     )
     _draw_tree(figure.add_subplot(grid[0]), robot)
-    _draw_pattern(figure.add_subplot(grid[1]), "mass matrix H", pattern.astype(int))
-    _draw_pattern(figure.add_subplot(grid[2]), "L of H = LᵀDL: no fill-in", lower.astype(int))
+    panels = [figure.add_subplot(grid[k]) for k in (2, 3, 4)]
+    _draw_pattern(panels[0], "mass matrix H", pattern.astype(int))
+    _draw_pattern(panels[1], "L of H = LᵀDL: no fill-in", lower.astype(int))
     fill = int(filled.sum() - lower.sum())
     title = (
         f"L of H = LLᵀ: {fill:,} entries fill in".replace(",", " ")
         if fill
         else "L of H = LLᵀ: no fill-in here"
     )
-    _draw_pattern(figure.add_subplot(grid[3]), title, lower.astype(int) + 2 * (filled & ~lower))
+    _draw_pattern(panels[2], title, lower.astype(int) + 2 * (filled & ~lower))
+    for k, axes in enumerate(panels):
+        _mark_joints(axes, joints, len(parents), named=k == 0)
     for k, line in enumerate(count_lines(parents)):
-        figure.text(0.02, 0.125 - 0.045 * k, line, fontsize=10.5, color=INK if k == 0 else SOFT)
+        figure.text(0.02, 0.115 - 0.043 * k, line, fontsize=10.5, color=INK if k == 0 else SOFT)
     return figure
 
 
@@ -127,7 +151,7 @@ def _draw_pattern(axes: Axes, title: str, values: np.ndarray) -> None:
         _fill(axes, rectangles(values == 1), ENTRY)
         _fill(axes, rectangles(values == 2), FILL)
         # White lines part the cells: far fewer shapes than a square for each cell.
-        lines = [(k - GAP, 0.0, k + GAP, float(n)) for k in range(n + 1)]
+        lines = [(k - GAP, 0.0, k + GAP, float(n)) for k in range(n + 1)] if n <= MOST_LINES else []
         _fill(axes, np.array(lines + [(y0, x0, y1, x1) for x0, y0, x1, y1 in lines]), "white")
         axes.set_xlim(0, max(n, 1))
         axes.set_ylim(max(n, 1), 0)
@@ -138,15 +162,40 @@ def _draw_pattern(axes: Axes, title: str, values: np.ndarray) -> None:
         axes.imshow(values, cmap=colours, vmin=0, vmax=2, interpolation="nearest", extent=(0, n, n, 0))
     axes.set_aspect("equal", anchor="N")
     axes.set_title(title, fontsize=11, color=INK, pad=8)
-    step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10**9) if n / s <= 9)
-    marks = np.array(sorted({1, *range(step, n + 1, step)})) if n else np.array([])
-    if step == 2:
-        marks = marks[marks != 1]
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks(marks - 0.5, [str(m) for m in marks], fontsize=8, color=SOFT)
-        axis.set_tick_params(length=0, pad=3)
     for side in axes.spines.values():
         side.set_visible(False)
+
+
+def _mark_joints(axes: Axes, joints: Sequence[Joint], n: int, named: bool) -> None:
+    """Numbers of the joints, those of the bodies that they move, at the middle of their rows and columns.
+
+    As many as fit; the rows of a named pattern have the names of their joints, too.
+    """
+    row = PATTERN_POINTS / max(n, 1)
+    size = float(np.clip(0.88 * row, 5.0, 8.0))
+    for axis, room in ((axes.yaxis, 1.08 * size), (axes.xaxis, 1.6 * size)):
+        shown: list[Joint] = []
+        for joint in joints:
+            if not shown or (_middle(joint) - _middle(shown[-1])) * row >= room:
+                shown.append(joint)
+        names = named and axis is axes.yaxis
+        texts = [(f"{_plain(_short(joint.name))}  " if names else "") + str(joint.body) for joint in shown]
+        axis.set_ticks([_middle(joint) for joint in shown], texts, fontsize=size, color=SOFT)
+        axis.set_tick_params(length=0, pad=3)
+    axes.set_xlabel("joint, numbered as in the tree", fontsize=8.5, color=SOFT, labelpad=4)
+    if named:
+        axes.set_ylabel("joint", fontsize=8.5, color=SOFT, labelpad=4)
+
+
+def _middle(joint: Joint) -> float:
+    """Of the joint's rows, from the top of the pattern, in rows."""
+    return 0.5 * (joint.v_slice.start + joint.v_slice.stop)
+
+
+def _short(name: str) -> str:
+    """A joint's name without the word joint at its end, and at most :data:`LONGEST_NAME` characters."""
+    short = re.sub(r"(?<=.)[_-]?joint$", "", name, flags=re.IGNORECASE)
+    return short if len(short) <= LONGEST_NAME else short[: LONGEST_NAME - 1] + "…"
 
 
 def rectangles(cells: np.ndarray) -> np.ndarray:
@@ -194,6 +243,8 @@ def _draw_tree(axes: Axes, robot: Robot) -> None:
     ends = np.stack([np.array(parent[1:]), np.arange(1, len(parent)), np.full(len(parent) - 1, -1)], axis=1)
     edges = np.append(np.stack([x, -depth], axis=1), [[np.nan, np.nan]], axis=0)[ends.reshape(-1).astype(int)]
     axes.plot(*edges.T, color=BRANCH, linewidth=1.3, zorder=1)
+    for p, s in robot.tree.loops:
+        axes.plot(x[[p, s]], -depth[[p, s]], color=FILL, linewidth=1.3, linestyle=(0, (4, 3)), zorder=1)
     axes.scatter(x[1:], -depth[1:], s=size**2, color=ENTRY, zorder=2, linewidths=0, clip_on=False)
     axes.scatter(
         x[:1], -depth[:1], s=size**2, color="white", edgecolors=SOFT, zorder=2, linewidths=1.2, clip_on=False
@@ -211,7 +262,10 @@ def _draw_tree(axes: Axes, robot: Robot) -> None:
                 color="white" if i else SOFT,
                 zorder=3,
             )
-    axes.set_title("tree: joint i moves body i", fontsize=11, color=INK, pad=8)
+    loops = bool(robot.tree.loops)
+    axes.set_title(
+        "tree; dashed: loop joints" if loops else "tree: joint i moves body i", fontsize=11, color=INK, pad=8
+    )
     margin = 0.06 * max(float(np.ptp(x)), 2.0)
     axes.set_xlim(x.min() - margin - 0.3, x.max() + margin + 0.3)
     axes.set_ylim(-float(depth.max()) - 0.5, 0.5)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 SCRIPTS = (
     "base/util.js",
+    "base/theme.js",
     "base/selection.js",
     "base/panels.js",
     "base/branches.js",
@@ -77,6 +78,13 @@ SCRIPTS = (
     "live/live_charts.js",
     "live/live_panel.js",
     "live/live_run.js",
+    "walk/recording.js",
+    "walk/numbers.js",
+    "walk/text.js",
+    "walk/tree.js",
+    "walk/matrix.js",
+    "walk/drawing.js",
+    "walk/walk.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
@@ -97,6 +105,7 @@ STYLES = (
     "styles/selected.css",
     "styles/findings.css",
     "styles/summary.css",
+    "styles/walk.css",
     "styles/timeline.css",
     "styles/lane.css",
     "styles/export.css",
@@ -114,6 +123,7 @@ def write_page(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    walk: bool | Sequence[float] = True,
 ) -> Path:
     """Write the page of a motion or of a single pose.
 
@@ -124,6 +134,8 @@ def write_page(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
+        walk: whether the page walks through RNEA, CRBA, LTDL and ABA, or at which times of the motion [s];
+            by default at the start, the largest force of the ground and the end. Adds 300 kB at most.
 
     Returns:
         The path of the file.
@@ -134,7 +146,7 @@ def write_page(
     path = path_argument("path", path)
     if not path.suffix:
         path = path.with_suffix(".html")
-    path.write_text(page_html(source, q, max_triangles, max_fps), encoding="utf-8")
+    path.write_text(page_html(source, q, max_triangles, max_fps, walk), encoding="utf-8")
     return path
 
 
@@ -157,6 +169,7 @@ def page_html(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
+    walk: bool | Sequence[float] = True,
 ) -> str:
     """The text of the page, as :func:`write_page` writes it.
 
@@ -166,6 +179,7 @@ def page_html(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most.
+        walk: whether the page walks through the algorithms, or at which times [s].
 
     Returns:
         A whole HTML document.
@@ -174,9 +188,9 @@ def page_html(
         MissingDependency: meshcat is not installed.
     """
     if isinstance(source, Trajectory):
-        return render(trajectory_payload(source, max_triangles, max_fps))
+        return render(trajectory_payload(source, max_triangles, max_fps, walk))
     if isinstance(source, Robot):
-        return render(pose_payload(source, q, max_triangles))
+        return render(pose_payload(source, q, max_triangles, bool(walk)))
     raise WrongType("source", source, "a Trajectory or a Robot")
 
 
@@ -189,18 +203,27 @@ def render(payload: Payload) -> str:
     Returns:
         A whole HTML document.
     """
-    own = _joined(SCRIPTS)
     parts = {
         "title": html.escape(payload.robot.name),
         # A page without physics in it may start neither WebAssembly nor Workers.
         "physics": " 'wasm-unsafe-eval'; worker-src blob:" if payload.live else "",
-        "styles": _joined(STYLES),
+        "styles": joined(STYLES),
         "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
         "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
-        "page": inline_script("(() => {\n'use strict';\n" + own + "\n})();"),
+        "page": own_scripts(SCRIPTS),
         "data": json_for_html(payload),
     }
-    text = (ASSETS / "page.html").read_text(encoding="utf-8")
+    return filled("page.html", parts)
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """A template with its parts put in.
+
+    Args:
+        template: name of a file in ``assets``, in which {{ key }} marks the places.
+        parts: what takes their place; put in as it is.
+    """
+    text = (ASSETS / template).read_text(encoding="utf-8")
     # One pass over the template: what is put in is never searched again.
     pieces = text.split("{{")
     result = [pieces[0]]
@@ -210,8 +233,8 @@ def render(payload: Payload) -> str:
     return "".join(result)
 
 
-def _joined(names: Sequence[str]) -> str:
-    """The texts of these assets, one after another."""
+def joined(names: Sequence[str]) -> str:
+    """The texts of these files of ``assets``, one after another."""
     return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -234,6 +257,11 @@ def _fields(value: Any) -> dict[str, Any]:
     if not is_dataclass(value):
         raise TypeError(f"{type(value).__name__} cannot be written as JSON")
     return vars(value)
+
+
+def own_scripts(names: Sequence[str]) -> str:
+    """These scripts of ``assets`` as one, in a scope of their own."""
+    return inline_script("(() => {\n'use strict';\n" + joined(names) + "\n})();")
 
 
 def inline_script(code: str) -> str:

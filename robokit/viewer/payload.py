@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,10 +42,15 @@ from robokit.viewer.poses import (
     sane_frames,
 )
 from robokit.viewer.scene import drawn_size, scene
+from robokit.viewer.walk.walk_data import walk_data, walk_of_motion
+from robokit.viewer.walk.walk_inputs import rest
 
 
 def trajectory_payload(
-    trajectory: Trajectory, max_triangles: int | None = None, max_fps: float = 60.0
+    trajectory: Trajectory,
+    max_triangles: int | None = None,
+    max_fps: float = 60.0,
+    walk: bool | Sequence[float] = True,
 ) -> Payload:
     """Everything that the page of a motion shows.
 
@@ -53,6 +59,7 @@ def trajectory_payload(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: frames per second at most; the page interpolates between them.
+        walk: whether the page walks through the algorithms, or at which times [s].
 
     Raises:
         RobokitError: the trajectory was loaded without its robot.
@@ -74,10 +81,13 @@ def trajectory_payload(
         summary=summary(trajectory),
         stopped=stopped(trajectory),
         events=events(trajectory),
+        walk=walk_of_motion(trajectory, robot, chosen[:sane], walk),
     )
 
 
-def pose_payload(robot: Robot, q: np.ndarray | None = None, max_triangles: int | None = None) -> Payload:
+def pose_payload(
+    robot: Robot, q: np.ndarray | None = None, max_triangles: int | None = None, walk: bool = True
+) -> Payload:
     """Everything that the page of a single pose shows.
 
     Args:
@@ -85,6 +95,7 @@ def pose_payload(robot: Robot, q: np.ndarray | None = None, max_triangles: int |
         q: configuration, (nq,); the neutral one by default.
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
+        walk: whether the page walks through the algorithms.
 
     Raises:
         WrongType: not a robot.
@@ -97,7 +108,24 @@ def pose_payload(robot: Robot, q: np.ndarray | None = None, max_triangles: int |
     # A floating robot stands on its lowest point; the ground under a fixed one is the world's z = 0.
     lowest = payload.bounds[0][2]
     height = min(0.0, lowest) if robot.base == "fixed" else lowest
-    return replace(payload, ground=GroundData(True, height, [0.0, 0.0, 1.0], []))
+    ground = GroundData(True, height, [0.0, 0.0, 1.0], [])
+    return replace(payload, ground=ground, walk=walk_data(robot, rest(robot, q[0])) if walk else None)
+
+
+def structure_payload(robot: Robot) -> Payload:
+    """What a page without a scene shows of a robot: names, tree, patterns and counts.
+
+    Args:
+        robot: the Robot.
+
+    Raises:
+        WrongType: not a robot.
+        ShapeError: the robot has samples of masses.
+    """
+    robot = one_robot(robot)
+    q = robot.neutral()[None]
+    poses = body_poses(robot, q)
+    return _robot_payload(robot, [], poses, still_frame(robot, q, poses))
 
 
 def one_robot(robot: Robot) -> Robot:

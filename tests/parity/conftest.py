@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-ERRORS: dict[tuple[str, str, str, str], float] = {}
+ERROR = "error"
+"""Name of a test's property that is an error."""
 
 
 @pytest.fixture
-def record_error():
-    """Keep the largest error of (peer, robot, base, quantity)."""
+def record_error(record_property):
+    """Keep the error of (peer, robot, base, quantity) with the test's report, for it may run elsewhere."""
 
     def record(peer: str, robot: str, base: str, quantity: str, value: float) -> None:
-        key = (peer, robot, base, quantity)
-        ERRORS[key] = max(ERRORS.get(key, 0.0), value)
+        record_property(ERROR, [peer, robot, base, quantity, float(value)])
 
     return record
 
 
+def largest_errors(terminalreporter) -> dict[tuple[str, str, str, str], float]:
+    """(peer, robot, base, quantity) -> largest error that tests have recorded."""
+    errors: dict[tuple[str, str, str, str], float] = {}
+    for reports in terminalreporter.stats.values():
+        for name, value in (pair for report in reports for pair in getattr(report, "user_properties", ())):
+            if name == ERROR:
+                *key, error = value
+                errors[tuple(key)] = max(errors.get(tuple(key), 0.0), error)
+    return errors
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
-    if not ERRORS:
+    errors = largest_errors(terminalreporter)
+    if not errors:
         return
     write = terminalreporter.write_line
     terminalreporter.section("largest relative errors")
-    for peer in sorted({key[0] for key in ERRORS}):
-        mine = {key[1:]: value for key, value in ERRORS.items() if key[0] == peer}
+    for peer in sorted({key[0] for key in errors}):
+        mine = {key[1:]: value for key, value in errors.items() if key[0] == peer}
         rows = sorted({key[:2] for key in mine})
         columns = list(dict.fromkeys(key[2] for key in mine))
         write(f"{peer:<28}" + "".join(f"{c:>11}" for c in columns))

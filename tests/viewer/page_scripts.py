@@ -40,6 +40,13 @@ NAMES = {
     "inertia": keys.InertiaData,
     "ghost": keys.GhostData,
     "compared": keys.ComparedData,
+    "walk": keys.WalkData,
+    "instant": keys.InstantData,
+    "algorithm": keys.AlgorithmData,
+    "listing": keys.ListingData,
+    "sweep": keys.SweepData,
+    "letter": keys.LetterData,
+    "form": keys.FormData,
     "live": keys.LiveData,
     "slot": keys.SlotData,
 }

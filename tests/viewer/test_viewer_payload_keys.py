@@ -9,10 +9,11 @@ from page_scripts import NAMES, Reading, declared, tokens
 from test_viewer_browser import Watch
 from viewer_cases import pendulum
 
-from robokit.viewer import write_check_page, write_page
+from robokit.viewer import sparsity_page, write_check_page, write_page
 from robokit.viewer.page import ASSETS, SCRIPTS, STYLES, WORKER
 
-TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in (*SCRIPTS, WORKER)}
+ALL = dict.fromkeys((*SCRIPTS, WORKER, *sparsity_page.SCRIPTS))
+TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in ALL}
 
 
 def read(*texts):
@@ -24,11 +25,14 @@ def read(*texts):
 
 def test_all_scripts_are_on_the_page():
     own = {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.js")}
-    assert {name for name in own if not name.startswith("vendor/")} == {*SCRIPTS, WORKER}
+    assert {name for name in own if not name.startswith("vendor/")} == set(ALL)
 
 
 def test_all_style_sheets_are_on_the_page():
-    assert {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.css")} == set(STYLES)
+    assert {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.css")} == {
+        *STYLES,
+        *sparsity_page.STYLES,
+    }
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -54,7 +54,7 @@ def test_the_tree_is_laid_out_without_crossings():
 def test_vector_pictures_are_small(tmp_path, name):
     # A square for every cell of the chain's 106 x 106 patterns took 3.5 MB.
     robot = rk.load_urdf(rk.find_robot(name), base="floating")
-    assert draw_sparsity(robot, tmp_path / "h.svg").stat().st_size < 200_000
+    assert draw_sparsity(robot, tmp_path / "h.svg").stat().st_size < 250_000
 
 
 @given(st.integers(0, 9).flatmap(lambda n: arrays(bool, (n, n))))
@@ -86,3 +86,27 @@ def test_cells_have_their_colours_and_white_between_them(humanoid):
 def test_what_is_no_robot_is_refused(tmp_path):
     with pytest.raises(WrongType, match=r"rk.load_urdf\('arm.urdf'\)"):
         draw_sparsity("arm.urdf", tmp_path / "h.svg")
+
+
+def labels(axis):
+    return [text.get_text() for text in axis.get_ticklabels()]
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_rows_and_columns_have_the_numbers_of_the_tree_and_the_names_of_joints(base):
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base=base)
+    tree, H, L, _ = sparsity_figure(robot).axes
+    numbers = {text.get_text() for text in tree.texts}
+    assert numbers == {str(i) for i in range(robot.nbodies + 1)}
+    for joint, label, middle in zip(robot.joints, labels(H.yaxis), H.get_yticks(), strict=True):
+        assert label == f"{joint.name}  {joint.body}"
+        assert middle == 0.5 * (joint.v_slice.start + joint.v_slice.stop)
+    assert labels(L.yaxis) == [str(joint.body) for joint in robot.joints]
+    assert H.get_xlabel() == "joint, numbered as in the tree" and H.get_ylabel() == "joint"
+
+
+def test_names_of_a_long_robot_are_thinned_and_loops_dashed():
+    axes = sparsity_figure(rk.load_urdf(rk.find_robot("chain"))).axes
+    assert 20 < len(labels(axes[1].yaxis)) < 50 and len(labels(axes[1].xaxis)) < 40
+    tree = sparsity_figure(rk.load_urdf(rk.find_robot("four_bar"))).axes[0]
+    assert "loop" in tree.get_title() and len(tree.lines) == 2

@@ -2,6 +2,7 @@
 
 const page = { data: JSON.parse($("robokit-data").textContent) };
 const { data } = page;
+page.theme = new Theme($("theme"));
 page.motion = new Motion(data.frames, data.bodies.name.length - 1);
 page.stage = new Stage($("canvas"), data, page.motion);
 page.overlays = new Overlays(page.stage, data, page.motion);
@@ -11,7 +12,7 @@ page.panels = new Panels($("tabs"), $("side"));
 // The configuration that sliders made, while they rule; and the frame, with a fraction, that is shown.
 page.posed = null;
 page.frame = () => {
-  if (page.run?.on) return page.run.shown;
+  if (page.motion === page.run?.motion) return page.run.shown;
   return page.timeline ? page.motion.frameAt(page.timeline.time) : 0;
 };
 page.configuration = () => page.posed || page.motion.coordinates(page.frame());
@@ -50,7 +51,9 @@ page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.sh
     else page.back();
   },
   choose: (joint) => selection.select(joint.body),
+  plot: page.curves && ((joint) => page.curves.pin(joint.body)),
 });
+if (page.curves) page.curves.onPick((bodies) => page.joints.plotted(bodies));
 page.structure = new Structure(panels.add("structure", "Structure", () => page.structure.draw()), data, {
   ...pointed,
   choose: (body, dof = null) => selection.select(body, null, dof),
@@ -59,6 +62,7 @@ page.structure = new Structure(panels.add("structure", "Structure", () => page.s
 }, branches);
 page.selected = new SelectedCard(page, branches);
 page.outline = new Outline(stage);
+if (data.walk) page.walk = new Walk(panels.add("walk", "Algorithms", () => page.walk.open()), page);
 const { curves, joints, structure } = page;
 panels.open([...panels.known.keys()][0]);
 
@@ -127,14 +131,13 @@ page.back = () => {
   else drawStill();
 };
 
-$("theme").addEventListener("click", () => {
-  const root = document.documentElement;
-  root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+page.theme.onChange((dark) => {
   if (curves) curves.redraw();
   if (page.run) page.run.panel.redraw();
   structure.draw();
-  stage.dark(root.dataset.theme === "dark");
+  stage.dark(dark);
 });
+stage.dark(page.theme.dark);
 if (timeline) {
   timeline.onChange(drawTime);
   drawTime(0);

@@ -7,6 +7,7 @@
     of_comparison  a second run
     of_events      events, answers, tables by link and joint
     of_findings    the importer's findings
+    of_walk        inside the algorithms
     of_live        physics in the page
     packed_tables  long tables of numbers
 
@@ -42,9 +43,19 @@ from robokit.viewer.payload_keys.of_motion import (
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
 from robokit.viewer.payload_keys.of_structure import CostData, CountData, StructureData
-from robokit.viewer.payload_keys.packed_tables import Packed, PackedBits
+from robokit.viewer.payload_keys.of_walk import (
+    AlgorithmData,
+    FormData,
+    InstantData,
+    LetterData,
+    ListingData,
+    SweepData,
+    WalkData,
+)
+from robokit.viewer.payload_keys.packed_tables import Deflated, Packed, PackedBits
 
 __all__ = [
+    "AlgorithmData",
     "AnswerData",
     "BodiesData",
     "CheckData",
@@ -52,17 +63,22 @@ __all__ = [
     "CostData",
     "CountData",
     "CurveData",
+    "Deflated",
     "EventsData",
     "FigureData",
     "FindingData",
+    "FormData",
     "FramesData",
     "GhostData",
     "GroundData",
     "HappeningData",
     "InertiaData",
+    "InstantData",
     "JointData",
+    "LetterData",
     "LinkData",
     "LinkForceData",
+    "ListingData",
     "LiveData",
     "NodeData",
     "Packed",
@@ -76,7 +92,9 @@ __all__ = [
     "SlotData",
     "StoppedData",
     "StructureData",
+    "SweepData",
     "TouchedData",
+    "WalkData",
 ]
 
 
@@ -103,6 +121,7 @@ class Payload:
         events: what happened, or None where nobody knows.
         check: the importer's findings, or None on pages without a check.
         ghost: a second run beside this one, or None.
+        walk: inside the algorithms, or None on pages without.
         live: the step for the page to take, or None on pages that did not ask for it.
     """
 
@@ -124,4 +143,5 @@ class Payload:
     events: EventsData | None = None
     check: CheckData | None = None
     ghost: GhostData | None = None
+    walk: WalkData | None = None
     live: LiveData | None = None

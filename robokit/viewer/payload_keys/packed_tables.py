@@ -5,3 +5,6 @@ Packed = str
 
 PackedBits = str
 """Base64 of single bits."""
+
+Deflated = str
+"""Base64 of deflated bytes (RFC 1950): little-endian uint16 or float32, as the key's description says."""

@@ -11,7 +11,8 @@ class LiveChart {
     new ResizeObserver(() => this.resize()).observe(this.chart);
   }
 
-  make(lines) {
+  make(lines, text = livePart) {
+    this.text = text;
     if (this.plot) this.plot.destroy();
     this.lines = lines;
     this.values = lines.map(([name, tint]) => {
@@ -26,8 +27,8 @@ class LiveChart {
     this.plot = new uPlot({
       width: Math.max(this.chart.clientWidth, 50), height: Math.max(this.chart.clientHeight, 50), padding: [6, 16, 0, 0], legend: { show: false },
       cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { show: false } },
-      scales: { x: { time: false, range: (_, low, high) => (low === null ? [0, 2] : [low, Math.max(high, low + 2)]) }, y: { range: span } },
-      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: room, gap: 4, values: (_, ticks) => ticks.map(short) }],
+      scales: { x: { time: false, range: (_, low, high) => (low === null ? [0, 2] : [low, Math.max(high, low + 2)]) }, y: { range: airy } },
+      axes: [{ ...axis, size: 24, gap: 3, values: (_, ticks) => ticks.map((s) => `${s} s`) }, { ...axis, size: room, gap: 4, values: (_, ticks, _axis, _space, step) => tickLabels(ticks, step) }],
       series: [{}, ...lines.map(([, tint, dash]) => ({ stroke: colour(tint), width: dash ? 2 : 1.6, dash: dash ? [6, 3] : undefined, points: { show: false } }))],
     }, [[], ...lines.map(() => [])], this.chart);
     this.playhead = element("div", { class: "playhead" });
@@ -51,11 +52,18 @@ class LiveChart {
     // uPlot finds its new scale in a microtask of its own. While the newest frame is shown, the lines' ends say it.
     this.playhead.hidden = k >= columns[0].length - 1;
     queueMicrotask(() => { this.playhead.style.left = `${this.plot.valToPos(columns[0][k], "x")}px`; });
-    this.values.forEach((value, i) => { value.textContent = livePart(columns[i + 1][k]); });
+    this.values.forEach((value, i) => { value.textContent = this.text(columns[i + 1][k]); });
   }
 }
 
-const livePart = (value) => (Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1));
+// Range of the y axis with some air, never narrower than rounding.
+function airy(_, low, high) {
+  if (low === null || !Number.isFinite(high - low)) return [0, 1];
+  const air = Math.max(0.06 * (high - low), 1e-6 * Math.max(Math.abs(low), Math.abs(high)), 1e-12);
+  return [low - air, high + air];
+}
+
+const livePart = (value) => steady(value, Math.abs(value) < 100 ? 2 : 1);
 
 // Energies, and below them what the reader chooses.
 class LiveCharts {
@@ -87,7 +95,7 @@ class LiveCharts {
     this.key = key;
     const [, unit, , , lines] = this.kinds[key];
     this.unit.textContent = unit;
-    this.other.make(lines.map((line) => (typeof line === "string" ? [line, line] : line)));
+    this.other.make(lines.map((line) => (typeof line === "string" ? [line, line] : line)), key === "balance" ? (value) => figure(value, 2) : livePart);
     this.draw();
   }
 

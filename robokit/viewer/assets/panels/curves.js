@@ -15,7 +15,8 @@ class Curves {
     this.window = new TimeWindow(motion.duration, Math.max(2e-3 * motion.duration, 1e-6));
     this.over = null;
     this.link = null;
-    this.picker = new JointPicker(host, data, () => this.redrawOf("joint"));
+    this.picker = new JointPicker(host, data);
+    this.picker.onChange(() => this.redrawOf("joint"));
     const seek = (time) => { timeline.pause(); timeline.seek(time); };
     const act = { window: this.window, stopped: Boolean(data.stopped), seek, point: (time, plot) => this.point(time, plot), over: () => this.over };
     const wanted = ["energy", stored.has("force") ? "force" : "joint"];
@@ -110,6 +111,14 @@ class Curves {
     const joint = this.page.data.joints.find((joint) => joint.body === body && joint.v[1] > joint.v[0]);
     if (joint && !this.picker.chosen.has(body)) this.picker.set(this.picker.chosen.size > 1 ? [...this.picker.chosen, body] : [body]);
     this.redrawOf("links", "velocity");
+  }
+
+  onPick(listener) { this.picker.onChange(listener); }
+
+  // A joint into the plot, or out of it, from elsewhere: a plot that shows joints is there afterwards.
+  pin(body) {
+    this.picker.flip(body);
+    if (!this.panes.some((pane) => pane.key === "joint")) this.show("joint");
   }
 
   setTime(time) {

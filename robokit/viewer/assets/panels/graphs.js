@@ -62,9 +62,11 @@ class Graphs {
     return { title: `${names[line]} of joints`, unit: [...units].join(", "), x: this.t, lines };
   }
 
+  velocities(name) { return linkVelocity(this.data, this.motion, name); }
+
   // Linear or angular velocity of a link's frame.
   velocity(name, part) {
-    const values = linkVelocity(this.data, this.motion, name)[part];
+    const values = this.velocities(name)[part];
     const size = values[0].map((_, k) => Math.hypot(...values.map((one) => one[k])));
     const lines = ["x", "y", "z"].map((axis, k) => ({ name: axis, y: values[k] }));
     return { title: `Velocity of the frame of ${name}, world axes`, unit: part === "linear" ? "m/s" : "rad/s", x: this.t, lines: [{ name: "size", y: size }, ...lines] };

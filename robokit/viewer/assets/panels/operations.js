@@ -20,14 +20,17 @@ function operationsTable(data) {
   return table;
 }
 
+// How many times fewer operations than with a dense matrix.
+const fewerTimes = (dense, tree) => (dense === tree ? "as many" : tree ? `${figure(dense / tree, 2)}× fewer` : "none left");
+
 // Zeros, factorisation and solve of H by formula, for the matrix shown: [label, figure, what it compares].
 function matrixFigures(data, kind) {
   const { counts } = data.structure;
-  const fewer = (a, b) => (b ? `${figure(a / b, 2)}× fewer` : "–"), both = (tree, dense) => `${grouped(tree)}, dense ${grouped(dense)}`;
+  const both = (tree, dense) => `${grouped(tree)}, dense ${grouped(dense)}`;
   const rows = {
-    H: [["zeros in H", `${Math.round(100 * counts.zeros_share)} %`, `${grouped(counts.zeros)} of ${grouped(counts.entries)}`], ["factorise", fewer(counts.factorise_dense, counts.factorise), both(counts.factorise, counts.factorise_dense)], ["solve", fewer(counts.solve_dense, counts.solve), both(counts.solve, counts.solve_dense)]],
-    ltdl: [["fill-in", "none", ""], ["factorise", grouped(counts.factorise), `${fewer(counts.factorise_dense, counts.factorise)} than dense`], ["solve", grouped(counts.solve), `${fewer(counts.solve_dense, counts.solve)} than dense`]],
-    cholesky: [["fill-in", `${grouped(counts.fill)} entries`, ""], ["factorise", grouped(counts.cholesky_factorise), `LᵀDL: ${fewer(counts.cholesky_factorise, counts.factorise)}`], ["solve", grouped(counts.cholesky_solve), `LᵀDL: ${fewer(counts.cholesky_solve, counts.solve)}`]],
+    H: [["zeros in H", `${Math.round(100 * counts.zeros_share)} %`, `${grouped(counts.zeros)} of ${grouped(counts.entries)}`], ["factorise", fewerTimes(counts.factorise_dense, counts.factorise), both(counts.factorise, counts.factorise_dense)], ["solve", fewerTimes(counts.solve_dense, counts.solve), both(counts.solve, counts.solve_dense)]],
+    ltdl: [["fill-in", "none", ""], ["factorise", grouped(counts.factorise), `dense ${grouped(counts.factorise_dense)}`], ["solve", grouped(counts.solve), `dense ${grouped(counts.solve_dense)}`]],
+    cholesky: [["fill-in", `${grouped(counts.fill)} entries`, ""], ["factorise", grouped(counts.cholesky_factorise), `LᵀDL ${grouped(counts.factorise)}`], ["solve", grouped(counts.cholesky_solve), `LᵀDL ${grouped(counts.solve)}`]],
   };
   return rows[kind].map(([label, text, more]) => {
     const detail = element("small", {}, more);

@@ -18,8 +18,8 @@ class Structure {
     this.operations = element("div", { class: "counted" }, operationsTable(data), element("p", {}, "Counted in the code that runs, for one state; n bodies, depth d. A multiply-add counts as two."));
     this.operations.hidden = true;
     const choices = [["H", "H"], ["ltdl", "L of LᵀDL"], ["cholesky", "L of Cholesky"], ["operations", "Counts"]];
-    const kinds = choice(choices, "H", (kind) => this.show(kind));
-    const card = element("section", { class: "card matrix-card" }, element("header", {}, element("h2", {}, "Mass matrix"), kinds.group), matrix, this.figures, this.operations);
+    this.kinds = choice(choices, "H", (kind) => this.show(kind));
+    const card = element("section", { class: "card matrix-card" }, element("header", {}, element("h2", {}, "Mass matrix"), this.kinds.group), matrix, this.figures, this.operations);
     host.append(tree, card);
     this.matrix = new MatrixView(matrix, data, branches, { light: (ends, way) => this.light(ends, way), choose: (body, dof) => act.choose(body, dof), values: () => act.values() });
     this.figures.replaceChildren(...matrixFigures(data, "H"));
@@ -28,6 +28,9 @@ class Structure {
     for (const [id, part] of Object.entries(parts)) if (!$(id)) part.id = id;
     this.showSets(null);
   }
+
+  // As a click on the button would.
+  choose(kind) { this.kinds.select(kind); }
 
   show(kind) {
     const table = kind === "operations";

@@ -2,7 +2,7 @@
 
 const STILL = 4;
 
-function addPicking({ stage, selection }) {
+function addPicking({ stage, selection, shortcuts }) {
   const label = $("pick"), host = $("canvas");
   let waiting = null, pressed = null;
   const look = () => {
@@ -40,7 +40,5 @@ function addPicking({ stage, selection }) {
     if (node) selection.select(node.body, node.link);
     else selection.select(null);
   }, true);
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !event.defaultPrevented && selection.body !== null) selection.select(null);
-  });
+  shortcuts.add("Escape", "Select nothing", () => selection.select(null));
 }

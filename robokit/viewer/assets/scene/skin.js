@@ -73,8 +73,11 @@ class Skin {
   }
 
   // How strongly each body shines, in one colour: red, green and blue.
-  glow(strength, tint) {
-    this.bodies.forEach((_, k) => this.numbers.set(tint.map((part) => part * strength(k)), 16 * k + 12));
+  glow(strength, tint) { this.shine((k) => tint.map((part) => part * strength(k))); }
+
+  // The light that each body gives: red, green and blue.
+  shine(light) {
+    this.bodies.forEach((_, k) => this.numbers.set(light(k), 16 * k + 12));
     this.table.needsUpdate = true;
   }
 

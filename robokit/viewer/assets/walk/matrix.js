@@ -1,0 +1,111 @@
+// The matrix that an algorithm fills, entry by entry: H for the CRBA, L for the factorisation.
+
+class WalkMatrix {
+  constructor(host) {
+    this.canvas = element("canvas", { class: "walk-matrix" });
+    this.note = element("p", { class: "note" });
+    this.host = element("div", { class: "matrix-side" }, this.canvas, this.note);
+    host.append(this.host);
+    this.canvas.addEventListener("pointermove", (event) => {
+      const edge = this.canvas.getBoundingClientRect();
+      const [i, j] = [(event.clientY - edge.top) / edge.height, (event.clientX - edge.left) / edge.width].map((x) => Math.min(this.n - 1, Math.max(0, Math.floor(this.n * x))));
+      this.say(i, j);
+    });
+    this.canvas.addEventListener("pointerleave", () => this.say(...(this.last || [null])));
+  }
+
+  open(recording, instant) {
+    const { algorithm } = recording;
+    this.recording = recording;
+    this.instant = instant;
+    this.letter = algorithm.matrix;
+    this.host.hidden = !this.letter;
+    this.n = recording.rows.length;
+    this.reset();
+  }
+
+  reset() {
+    this.step = -1;
+    this.values = new Float64Array(this.n * this.n);
+    this.written = new Uint8Array(this.n * this.n);
+    this.last = null;
+  }
+
+  // Goes to a step; backwards by filling anew, which takes less than a frame.
+  show(step) {
+    if (!this.letter) return;
+    if (step < this.step) this.reset();
+    while (this.step < step) this.apply(++this.step);
+    this.fresh = [];
+    this.read = [];
+    for (const one of this.recording.seen(step, this.instant)) {
+      if (one.cell) (one.letter.out ? this.fresh : this.read).push(one.cell);
+    }
+    if (this.fresh.length) this.last = this.fresh[0];
+    this.draw();
+    this.say(...(this.fresh[0] || this.last || [null]));
+  }
+
+  apply(step) {
+    const form = this.recording.form(step);
+    if (!form.letters.length) return;
+    for (const one of this.recording.seen(step, this.instant)) {
+      const { letter, cell, numbers, kind } = one;
+      if (!letter.out) continue;
+      if (!cell && letter.written === this.letter && kind === "matrix") {
+        this.values.set(numbers);
+        this.written.fill(0);
+      } else if (cell && cell[1] < this.n) {
+        this.put(cell[0], cell[1], numbers[0]);
+        if (this.letter === "H") this.put(cell[1], cell[0], numbers[0]);
+      } else if (cell) {
+        for (let j = 0; j < this.n; j++) this.put(cell[0], j, numbers[j]);
+      }
+    }
+  }
+
+  put(i, j, value) {
+    this.values[i * this.n + j] = value;
+    this.written[i * this.n + j] = 1;
+  }
+
+  draw() {
+    const { n } = this, ratio = Math.min(window.devicePixelRatio || 1, 2);
+    const side = Math.round((this.canvas.clientWidth || 116) * ratio);
+    if (this.canvas.width !== side) this.canvas.width = this.canvas.height = side;
+    const pen = this.canvas.getContext("2d"), cell = side / n, gap = cell > 4 ? 1 : 0;
+    const logs = [...this.values].filter(Boolean).map((x) => Math.log10(Math.abs(x)));
+    const high = Math.max(...logs, -30), low = Math.max(Math.min(...logs, high - 1), high - 8);
+    const box = (i, j) => [Math.round(j * cell), Math.round(i * cell), Math.max(1, Math.round((j + 1) * cell) - Math.round(j * cell) - gap), Math.max(1, Math.round((i + 1) * cell) - Math.round(i * cell) - gap)];
+    pen.fillStyle = colour("zero");
+    pen.fillRect(0, 0, side, side);
+    const [full, fresh, read] = [colour("potential"), colour("two"), colour("accent")];
+    for (let i = 0; i < n; i++) {
+      for (let j = 0; j < n; j++) {
+        const value = this.values[i * n + j], wrote = this.written[i * n + j];
+        if (!value && !wrote) continue;
+        const size = value ? Math.min(1, Math.max(0, (Math.log10(Math.abs(value)) - low) / (high - low))) : 0;
+        pen.globalAlpha = (wrote ? 1 : 0.45) * (0.3 + 0.7 * size);
+        pen.fillStyle = full;
+        pen.fillRect(...box(i, j));
+      }
+    }
+    pen.globalAlpha = 1;
+    pen.lineWidth = 1.5 * ratio;
+    const rows = (cells) => cells.flatMap(([i, j]) => (j < n ? [[i, j]] : Array.from({ length: n }, (_, k) => [i, k])));
+    pen.strokeStyle = read;
+    for (const [i, j] of rows(this.read)) pen.strokeRect(...box(i, j));
+    pen.fillStyle = fresh;
+    for (const [i, j] of rows(this.fresh)) {
+      pen.fillRect(...box(i, j));
+      if (this.letter === "H" && i !== j) { pen.globalAlpha = 0.5; pen.fillRect(...box(j, i)); pen.globalAlpha = 1; }
+    }
+  }
+
+  say(i, j = 0) {
+    if (i === null) { this.note.textContent = `${this.letter}, ${this.n} × ${this.n}`; return; }
+    const k = Math.min(j, this.n - 1);
+    const value = this.values[i * this.n + k];
+    this.note.textContent = `${this.letter}(${i + 1},${k + 1}) = ${four(value, largestOf(this.values))}`;
+  }
+}

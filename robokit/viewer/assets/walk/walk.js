@@ -1,0 +1,252 @@
+// Inside the algorithms: RNEA, CRBA, LTDL and ABA line by line on this robot, forwards and backwards.
+
+const WALK_ICONS = {
+  body: { back: "M10 3v12L3 9zM16 3v12L9.5 9z", on: "M8 3v12l7-6zM2 3v12l6.500-6z" },
+  line: { back: "M12 3v12L4.500 9z", on: "M6 3v12l7.500-6z" },
+};
+
+class Walk {
+  constructor(host, page) {
+    this.page = page;
+    this.host = host;
+    host.classList.add("walk");
+    const { walk, joints, bodies } = page.data;
+    this.joints = new Map(joints.map((joint) => [joint.body, joint]));
+    this.names = bodies.name;
+    this.step = 0;
+    this.recordings = new Map();
+    this.places = new Map();
+    const wanted = walk.instants.findIndex((instant) => /force/.test(instant.why));
+    this.instant = Math.max(wanted, 0);
+    this.motion = page.motion;
+    this.drawing = new WalkDrawing(page.stage, page.data);
+    this.build(host, walk);
+    this.watch();
+  }
+
+  build(host, walk) {
+    const first = (walk.algorithms.find((algorithm) => algorithm.key === "crba") || walk.algorithms[0]).key;
+    this.key = first;
+    this.choice = choice(walk.algorithms.map((algorithm) => [algorithm.key, algorithm.key.toUpperCase()]), first, (key) => this.openAlgorithm(key));
+    this.time = element("select", { class: "small", "aria-label": "Instant", title: "The instant whose numbers are shown" },
+      ...walk.instants.map((instant, k) => element("option", { value: String(k) }, `${instant.t.toFixed(3)} s${instant.why ? `, ${instant.why}` : ""}`)));
+    this.time.value = String(this.instant);
+    this.time.addEventListener("change", () => { this.instant = Number(this.time.value); this.reopen(); this.goToInstant(); });
+    this.away = element("button", { class: "small away", type: "button", title: "The scene goes to the instant whose numbers these are", onclick: () => this.goToInstant() }, "Go there");
+    const still = !this.page.timeline;
+    this.time.hidden = this.away.hidden = still;
+    this.title = element("p", { class: "title" });
+    this.sweep = element("div", { class: "sweep" });
+    const left = element("div", { class: "left" }), map = element("div", { class: "map" }, left);
+    this.tree = new WalkTree(left, this.page.data, { go: (body) => this.goToBody(body), hover: (body) => this.page.selection.hover(body) });
+    left.append(...this.buildTransport());
+    this.matrix = new WalkMatrix(map);
+    this.where = element("p", { class: "where", "aria-live": "polite" });
+    this.says = element("p", { class: "says" });
+    this.values = element("div", { class: "values", tabindex: "0", role: "region", "aria-label": "Values read and written" });
+    const notes = element("details", { class: "notes" }, element("summary", {}, "What the numbers stand for"), ...walk.notes.map((note) => element("p", {}, note)));
+    host.append(element("div", { class: "walk-head" }, this.choice.group, this.time, this.away), this.title, this.sweep, map);
+    this.source = new SourceText(host);
+    host.append(this.where, this.says, this.values, notes);
+  }
+
+  buildTransport() {
+    const picture = (path) => { const svg = drawn("svg", { viewBox: "0 0 18 18", width: "15", height: "15" }, drawn("path", { d: path })); return svg; };
+    const button = (path, title, act) => element("button", { type: "button", title, "aria-label": title.replace(/ \(.*/, ""), onclick: act }, picture(path));
+    this.play = button(ICONS.play, "Play the lines", () => this.toggle());
+    this.play.classList.add("primary");
+    this.progress = element("input", { type: "range", min: "0", max: "1", step: "1", value: "0", "aria-label": "Line at work" });
+    this.progress.addEventListener("input", () => { this.stop(); this.go(Number(this.progress.value)); });
+    this.count = element("output", {});
+    this.speed = element("select", { class: "small", "aria-label": "Lines a second", title: "Lines a second" },
+      ...[1, 3, 10, 30, 100].map((speed) => element("option", { value: String(speed), ...(speed === 3 ? { selected: "" } : {}) }, `${speed}/s`)));
+    this.speed.addEventListener("change", () => { if (this.timer) { this.stop(); this.toggle(); } });
+    const by = (way) => () => { this.stop(); this.go(this.step + way); };
+    const byBody = (way) => () => { this.stop(); if (this.recording) this.go(this.recording.neighbour(this.step, way)); };
+    const { shortcuts } = this.page;
+    const when = (act) => () => { if (!this.host.hidden) act(); };
+    shortcuts.add(",", "Algorithms: one line back", when(by(-1)));
+    shortcuts.add(".", "Algorithms: one line on", when(by(1)));
+    shortcuts.add("<", "Algorithms: one body back", when(byBody(-1)));
+    shortcuts.add(">", "Algorithms: one body on", when(byBody(1)));
+    return [element("div", { class: "progress" }, this.progress, this.count), element("div", { class: "transport" },
+      button(WALK_ICONS.body.back, "One body back (<)", byBody(-1)), button(WALK_ICONS.line.back, "One line back (,)", by(-1)), this.play,
+      button(WALK_ICONS.line.on, "One line on (.)", by(1)), button(WALK_ICONS.body.on, "One body on (>)", byBody(1)), this.speed)];
+  }
+
+  // The panel comes and goes; the scene's time moves; another part lights bodies.
+  watch() {
+    new MutationObserver(() => { if (this.host.hidden) this.leave(); }).observe(this.host, { attributes: true, attributeFilter: ["hidden"] });
+    new MutationObserver(() => { if (this.recording && !this.host.hidden) this.matrix.show(this.step); }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    const { overlays, selection } = this.page;
+    overlays.on.walk = true;
+    overlays.built.walk = { visible: true, move: (frame, pose) => this.refresh(Boolean(pose)) };
+    selection.onHover((body) => { if (body === null && !this.host.hidden && this.recording) this.light(); });
+  }
+
+  open() {
+    if (this.recording) this.go(this.step);
+    else this.openAlgorithm(this.key);
+  }
+
+  async openAlgorithm(key) {
+    this.stop();
+    if (this.recording) this.places.set(this.key, this.step);
+    this.key = key;
+    const { walk } = this.page.data;
+    const algorithm = walk.algorithms.find((algorithm) => algorithm.key === key);
+    if (!this.recordings.has(key)) this.recordings.set(key, Recording.open(walk, algorithm));
+    const recording = await this.recordings.get(key);
+    if (this.key !== key) return;
+    this.recording = recording;
+    this.title.replaceChildren(element("b", {}, algorithm.title), ` ${algorithm.gives}`);
+    this.source.open(algorithm.listings);
+    this.progress.max = String(recording.count - 1);
+    this.reopen(this.places.get(key) ?? recording.begins[0] ?? 0);
+  }
+
+  reopen(step = this.step) {
+    if (!this.recording) return;
+    this.matrix.open(this.recording, this.instant);
+    this.drawing.open(this.recording, this.instant);
+    this.go(step);
+  }
+
+  leave() {
+    this.stop();
+    this.drawing.clear();
+    this.page.stage.light(new Set());
+  }
+
+  toggle() {
+    if (this.timer) { this.stop(); return; }
+    if (!this.recording) return;
+    if (this.step >= this.recording.count - 1) this.go(0);
+    this.goToInstant();
+    this.timer = setInterval(() => { if (this.step < this.recording.count - 1) this.go(this.step + 1); else this.stop(); }, 1000 / Number(this.speed.value));
+    this.paintPlay("pause", "Pause");
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = null;
+    this.paintPlay("play", "Play the lines");
+  }
+
+  paintPlay(name, title) {
+    this.play.firstChild.firstChild.setAttribute("d", ICONS[name]);
+    this.play.title = title;
+    this.play.setAttribute("aria-label", title);
+  }
+
+  goToBody(body) {
+    const step = this.recording ? this.recording.of(body, this.step) : null;
+    if (step !== null) { this.stop(); this.go(step); }
+  }
+
+  // The scene goes to the instant whose numbers these are.
+  goToInstant() {
+    const { timeline } = this.page, { walk } = this.page.data;
+    if (!timeline) return;
+    timeline.pause();
+    timeline.seek(walk.instants[this.instant].t);
+  }
+
+  // Whether the scene shows the instant whose numbers these are.
+  there() {
+    const { timeline, motion } = this.page, { walk } = this.page.data;
+    if (motion !== this.motion) return false; // physics runs in the page
+    return !timeline || Math.abs(timeline.time - walk.instants[this.instant].t) < 1e-3;
+  }
+
+  go(step) {
+    const { recording } = this;
+    if (!recording) return;
+    this.step = Math.min(Math.max(step, 0), recording.count - 1);
+    const { algorithm } = recording;
+    const form = recording.form(this.step);
+    this.bodies = recording.bodies(this.step);
+    this.seen = recording.seen(this.step, this.instant);
+    this.progress.value = String(this.step);
+    this.progress.style.setProperty("--done", `${(100 * this.step) / Math.max(recording.count - 1, 1)}%`);
+    const whole = (x) => x.toLocaleString("en-US").replace(/,/g, " ");
+    this.count.textContent = `${whole(this.step + 1)} / ${whole(recording.count)}${algorithm.whole ? "" : "…"}`;
+    this.count.title = algorithm.whole ? "Line at work, of all" : "This robot's walk is longer: the first lines are here";
+    this.source.mark(form);
+    this.showSweep(form, algorithm);
+    this.showIndices(algorithm, form);
+    this.showValues();
+    this.matrix.show(this.step);
+    this.refresh(Boolean(this.page.posed));
+  }
+
+  showSweep(form, algorithm) {
+    const number = form.sweep;
+    const done = new Set();
+    if (number >= 0) for (const [body, first] of this.recording.first[number]) if (first <= this.step) done.add(body);
+    this.tree.show(done, this.bodies[0], this.bodies.slice(1).find((body) => body !== null) ?? null);
+    if (number < 0) {
+      this.sweep.replaceChildren(element("b", {}, "Before and after the passes"));
+      return;
+    }
+    const sweep = algorithm.sweeps[number];
+    const way = sweep.outward ? "outward, root to tips →" : "← inward, tips to root";
+    this.sweep.replaceChildren(element("b", {}, `Pass ${number + 1} of ${algorithm.sweeps.length}`), element("span", { class: `way ${sweep.outward ? "outward" : "inward"}` }, way),
+      element("span", { class: "soft" }, `${done.size} of ${this.names.length - 1}`), element("p", {}, sweep.title));
+  }
+
+  showIndices(algorithm, form) {
+    const indices = this.recording.indices(this.step);
+    const parts = algorithm.indices.flatMap((name, k) => {
+      if (indices[k] === null) return [];
+      return [element("span", { class: ["first", "second", "third"][k] }, element("i", {}, name), ` = ${indices[k]} ${this.names[this.bodies[k]]}`)];
+    });
+    this.says.textContent = form.says;
+    this.where.replaceChildren(element("span", { class: "soft" }, `line ${form.line}`), ...parts);
+  }
+
+  showValues() {
+    const rows = this.recording.rows;
+    const block = (one) => {
+      const { letter } = one;
+      const units = unitsOf(letter, one, rows, this.joints);
+      const whose = one.cell ? `(${one.cell[0] + 1}${one.cell[1] < rows.length ? `, ${one.cell[1] + 1}` : ""})` : one.body === null ? "" : this.names[one.body];
+      return element("div", { class: `value-of ${letter.out ? "out" : "in"} ${one.kind}` },
+        element("div", { class: "head" }, symbolOf(letter), element("span", { class: "whose" }, whose), element("span", { class: "soft" }, letter.meaning)),
+        element("div", { class: "parts" }, ...valueBlocks(one.kind, one.numbers, units)));
+    };
+    const out = this.seen.filter((one) => one.letter.out), read = this.seen.filter((one) => !one.letter.out);
+    const group = (label, list) => {
+      const entries = list.filter((one) => one.cell), together = label !== "reads" && entries.length > 1;
+      const single = together ? list.filter((one) => !one.cell) : list;
+      return list.length ? [element("h3", {}, label), ...single.map(block), ...(together ? [entryBlock(entries, rows)] : [])] : [];
+    };
+    this.values.replaceChildren(...(this.seen.length ? [...group("writes", out), ...group("reads", read)] : group("written before", this.before())));
+    this.values.scrollTop = 0;
+  }
+
+  // What the line that wrote last wrote: shown while a line reads and writes nothing.
+  before() {
+    for (let step = this.step - 1; step > Math.max(this.step - 9, 0); step--) {
+      const out = this.recording.seen(step, this.instant).filter((one) => one.letter.out);
+      if (out.length) return out;
+    }
+    return [];
+  }
+
+  // Arrows and lights, if the scene shows this instant.
+  refresh(posed) {
+    if (this.host.hidden || !this.recording || !this.seen) return;
+    const there = this.there() && !posed;
+    this.away.classList.toggle("needed", !there);
+    if (there) this.drawing.show(this.seen);
+    else this.drawing.clear();
+    this.light();
+  }
+
+  light() {
+    const [body] = this.bodies, other = this.bodies.slice(1).find((each) => each !== null) ?? null;
+    const composite = this.seen.some((one) => one.letter.symbol === "I^c" || one.letter.symbol === "F");
+    this.drawing.light(body, other === body ? null : other, composite && body !== null ? this.page.structure.under[body] : []);
+  }
+}
