@@ -14,6 +14,7 @@ import robokit as rk
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.events import Event, newtons
 from robokit.viewer import write_page
+from robokit.viewer.data import force_data
 from robokit.viewer.data.event_data import events, important, side_of
 
 
@@ -84,6 +85,18 @@ def test_of_very_many_events_the_important_ones_are_kept():
     assert made[17] in kept and {"limit", "peak force"} <= {event.kind for event in kept}
     assert sum(event.kind == "impact" for event in kept) == 5
     assert max(event.size for event in kept if event.kind == "slip") == 99.0
+
+
+def test_very_long_runs_are_sampled_and_keep_the_largest_force(run, monkeypatch):
+    assert events(run).sampled == ""
+    most = largest(run, "peak load")
+    monkeypatch.setattr(force_data, "MOST_WORK", 0)
+    known = vars(run).pop("events")
+    found = events(run)
+    vars(run)["events"] = known
+    assert found.sampled.startswith("every ")
+    (load,) = (x for x in found.happenings if x.kind == "peak load")
+    assert load.time == pytest.approx(most.time) and load.size == newtons(most.size)
 
 
 def test_a_file_without_events_has_none_on_its_page(fall):

@@ -10,6 +10,9 @@ class Summary {
     this.selection = selection;
     const { answers, assumed, books } = data.events;
     const rows = answers.map((answer) => this.answer(answer.label, answer.value, answer.note, answer.event, answer.doubtful));
+    const { sampled } = data.events;
+    const rough = `at the recorded states, ${sampled}, and the hardest step between them; trajectory.events looks at every step`;
+    if (sampled) rows.push(this.answer("events", "rough", rough, null, false));
     host.append(element("section", { class: "answers" }, ...rows));
     this.parts = {
       events: this.list(data.events.left_out),
