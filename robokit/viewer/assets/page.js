@@ -143,6 +143,8 @@ if (timeline) {
   drawStill();
 }
 
+page.address = new Address(page);
+
 let before = performance.now();
 let interval = 16;
 function loop(now) {
