@@ -14,6 +14,7 @@
     check_page           the page of a check: findings and inertia boxes
     comparison           two runs in one page
     film                 films and pictures of a page
+    notebook             a robot or a motion in a notebook cell
     headless_browser     a page in Chromium without a window
     live                 Viewer: meshcat with Python in the loop
     meshcat_shapes       shapes and placements in meshcat's terms
