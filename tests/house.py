@@ -81,7 +81,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ),
         ("keyframes", "touching_size"),
         ("step",),
-        ("joint_values", "signals", "iterated_steps"),
+        ("joint_values", "signals", "iterated_steps", "page_step"),
         ("driven_joints", "recorded"),
         ("ground_gaps", "step_facts"),
         ("events", "replay", "sensors"),
