@@ -12,7 +12,7 @@ page.panels = new Panels($("tabs"), $("side"));
 // The configuration that sliders made, while they rule; and the frame, with a fraction, that is shown.
 page.posed = null;
 page.frame = () => {
-  if (page.run?.on) return page.run.shown;
+  if (page.motion === page.run?.motion) return page.run.shown;
   return page.timeline ? page.motion.frameAt(page.timeline.time) : 0;
 };
 page.configuration = () => page.posed || page.motion.coordinates(page.frame());
@@ -51,7 +51,9 @@ page.joints = new JointPanel(panels.add("joints", "Joints", () => { page.joints.
     else page.back();
   },
   choose: (joint) => selection.select(joint.body),
+  plot: page.curves && ((joint) => page.curves.pin(joint.body)),
 });
+if (page.curves) page.curves.onPick((bodies) => page.joints.plotted(bodies));
 page.structure = new Structure(panels.add("structure", "Structure", () => page.structure.draw()), data, {
   ...pointed,
   choose: (body, dof = null) => selection.select(body, null, dof),
@@ -142,6 +144,8 @@ if (timeline) {
 } else {
   drawStill();
 }
+
+page.address = new Address(page);
 
 let before = performance.now();
 let interval = 16;

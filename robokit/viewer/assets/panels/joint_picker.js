@@ -1,9 +1,10 @@
 // A list of all joints with a search field: which of them a plot shows.
 
 class JointPicker {
-  constructor(host, data, change) {
+  constructor(host, data) {
     this.data = data;
-    this.change = change;
+    this.host = host;
+    this.listeners = [];
     this.chosen = new Set();
     this.search = element("input", { type: "search", placeholder: `Search ${data.joints.length} joints`, "aria-label": "Search joints" });
     this.list = element("div", { class: "picks" });
@@ -31,6 +32,12 @@ class JointPicker {
     });
   }
 
+  // Hears of the bodies whose joints are chosen, now and whenever that changes.
+  onChange(listener) {
+    this.listeners.push(listener);
+    listener(this.chosen);
+  }
+
   // The joints that are chosen, in the order of the tree.
   get joints() { return this.data.joints.filter((joint) => this.chosen.has(joint.body)); }
 
@@ -38,11 +45,10 @@ class JointPicker {
   toggle(opener) {
     if (!this.box.hidden) { this.close(); return; }
     this.opener = opener;
-    const below = opener.getBoundingClientRect(), around = this.box.offsetParent || this.box.parentElement;
     this.box.hidden = false;
-    const frame = (this.box.offsetParent || around).getBoundingClientRect();
-    const top = Math.min(below.bottom + 4, innerHeight - this.box.offsetHeight - 8);
-    this.box.style.top = `${top - frame.top}px`;
+    const below = opener.getBoundingClientRect(), around = this.host.getBoundingClientRect();
+    const top = Math.max(Math.min(below.bottom + 4, around.bottom - this.box.offsetHeight - 8), around.top + 4);
+    this.box.style.top = `${top - around.top + this.host.scrollTop}px`;
     opener.setAttribute("aria-expanded", "true");
     this.search.focus();
   }
@@ -63,6 +69,6 @@ class JointPicker {
   set(bodies) {
     this.chosen = new Set(bodies);
     for (const { body, box } of this.boxes) box.checked = this.chosen.has(body);
-    this.change();
+    for (const listener of this.listeners) listener(this.chosen);
   }
 }

@@ -15,10 +15,16 @@ class JointPanel {
     const value = element("span", { class: "value" });
     const label = element("span", { class: "label", title: `${joint.name}: ${joint.parent_link} to ${joint.child_link}` }, joint.name, element("span", { class: "kind" }, joint.mimic ? `${joint.kind}, follows ${joint.mimic}` : joint.kind));
     const row = element("div", { class: "joint" }, label, value);
+    const pin = act.plot && joint.v[1] > joint.v[0] ? toggle("∿", false, () => act.plot(joint), { class: "pin", title: `Plot ${joint.name}` }) : null;
+    if (pin) {
+      pin.setAttribute("aria-label", `Plot ${joint.name}`);
+      pin.addEventListener("click", (event) => event.stopPropagation());
+      row.append(pin);
+    }
     row.addEventListener("pointerenter", () => act.hover(joint.body));
     row.addEventListener("pointerleave", () => act.hover(null));
     row.addEventListener("click", () => act.choose(joint));
-    const entry = { joint, row, value, slider: null };
+    const entry = { joint, row, value, pin, slider: null };
     if (single) {
       const reach = joint.kind === "prismatic" ? 1 : Math.PI;
       const low = joint.lower ?? Math.min(-reach, (joint.upper ?? 0) - reach), high = joint.upper ?? Math.max(reach, low + reach);
@@ -51,6 +57,11 @@ class JointPanel {
       row.classList.toggle("chosen", joint.body === body);
       if (joint.body === body && row.offsetParent) row.scrollIntoView({ block: "nearest" });
     }
+  }
+
+  // The joints that a plot shows.
+  plotted(bodies) {
+    for (const { joint, pin } of this.rows) pin?.setAttribute("aria-pressed", String(bodies.has(joint.body)));
   }
 
   light(bodies) {
