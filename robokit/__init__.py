@@ -132,5 +132,12 @@ def _write_page(*arguments: Any, **options: Any) -> Any:
     return write_page(*arguments, **options)
 
 
+def _notebook_html(source: Any) -> Any:
+    from robokit.viewer.notebook import notebook_html
+
+    return notebook_html(source)
+
+
 hooks.provide("cost", cost)
+hooks.provide("notebook_html", _notebook_html)
 hooks.provide("write_page", _write_page)

@@ -65,6 +65,10 @@ class Robot(Configurations):
             f"{mass}>"
         )
 
+    def _repr_html_(self) -> str:
+        """The robot's page as a notebook cell."""
+        return str(hooks.call("notebook_html", self))
+
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or another process gets: not machine code, nor what other modules derived."""
         left = ("kernels", "derived", "_by_gravity")

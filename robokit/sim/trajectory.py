@@ -114,6 +114,10 @@ class Trajectory:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
         return f"<Trajectory of {name!r}: {len(self.t)} states, {self.t[0]:g} to {self.t[-1]:g} s>"
 
+    def _repr_html_(self) -> str:
+        """The page of the motion as a notebook cell."""
+        return str(hooks.call("notebook_html", self))
+
     def __len__(self) -> int:
         return len(self.t)
 

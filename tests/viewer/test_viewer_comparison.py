@@ -90,7 +90,7 @@ def test_the_command_compares_two_runs(tmp_path, capsys):
 @pytest.mark.browser
 def test_the_ghost_moves_in_step_and_the_tab_reads_both(chromium, runs, tmp_path):
     first, second = runs
-    page = chromium.new_page(viewport={"width": 900, "height": 700})
+    page = chromium.new_page(viewport={"width": 1280, "height": 700})
     errors = []
     page.on("pageerror", lambda e: errors.append(str(e)))
     page.goto(compare(first, second, tmp_path / "both.html", ("one <b>", "other")).as_uri())
@@ -98,7 +98,7 @@ def test_the_ghost_moves_in_step_and_the_tab_reads_both(chromium, runs, tmp_path
     seen = page.evaluate("robokit.ghost.bodies.slice(1).map((body) => body.position.toArray())")
     q = np.array([[np.interp(0.5, second.t, x) for x in second.q.T]])
     assert np.allclose(seen, body_poses(second.robot, q)[0, 1:, :3], atol=2e-3)
-    assert page.locator("#runs").inner_text().split("\n") == ["one <b>", "other (ghost)"]
+    assert page.locator("#runs .run").all_text_contents() == ["one <b>", "other (ghost)"]
     row = page.locator(".compared tr", has_text="largest contact force")
     values = [
         float(text.replace("\u202f", "").replace(" ", "")) for text in row.locator("td").all_inner_texts()[:2]

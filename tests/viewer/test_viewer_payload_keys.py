@@ -12,7 +12,7 @@ from viewer_cases import pendulum
 from robokit.viewer import sparsity_page, write_check_page, write_page
 from robokit.viewer.page import ASSETS, SCRIPTS, STYLES, WORKER
 
-ALL = dict.fromkeys((*SCRIPTS, WORKER, *sparsity_page.SCRIPTS))
+ALL = dict.fromkeys((*SCRIPTS, *WORKER, *sparsity_page.SCRIPTS))
 TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in ALL}
 
 

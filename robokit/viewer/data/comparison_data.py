@@ -93,7 +93,7 @@ def _curves(
         pairs.append(
             _curve(key, title, unit, t[keep], dict(zip(labels, (y[keep] for y in values), strict=True)))
         )
-        differences.append(_curve(key, apart, unit, t[keep], {apart.lower(): difference[keep]}))
+        differences.append(_curve(key, apart, unit, t[keep], {f"{apart.lower()} [{unit}]": difference[keep]}))
     sizes = [_force_sizes(run) for run in (first, second)]
     if any(np.any(size) for _, size in sizes):
         # At the steps of both, so that no peak of either is lost.
@@ -102,7 +102,7 @@ def _curves(
         keep = kept([one, other, other - one])
         lines = dict(zip(labels, (one[keep], other[keep]), strict=True))
         pairs.append(_curve("force", "Contact force, size", "N", t[keep], lines))
-        between = {"difference": (other - one)[keep]}
+        between = {"difference [N]": (other - one)[keep]}
         differences.append(_curve("force", "Difference", "N", t[keep], between))
     return pairs, differences
 

@@ -1,5 +1,9 @@
 // The hand in a live run: a link is pulled where it was grasped, or pushed along the view.
 
+// The spring holds the robot's weight when it is stretched by this share of the robot's size, with this part of
+// critical damping for the whole robot.
+const LIFTING_STRETCH = 0.2;
+const HAND_DAMPING = 0.3;
 // A push gives the whole robot this speed [m/s].
 const PUSH_SPEED = 0.5;
 // Pointers that move less than this [px] click.
@@ -11,6 +15,9 @@ class Hand {
     this.act = act;
     this.spring = new Spring(page.stage, page.data.robot.size);
     this.held = null;
+    const { mass, size } = page.data.robot;
+    this.stiffness = (mass * 9.81) / (LIFTING_STRETCH * size);
+    this.damping = 2 * HAND_DAMPING * Math.sqrt(this.stiffness * mass);
     const canvas = $("canvas");
     canvas.addEventListener("pointerdown", (event) => this.down(event), true);
     canvas.addEventListener("pointermove", (event) => this.move(event), true);
@@ -90,7 +97,7 @@ class Hand {
     const target = this.target();
     if (this.held.told?.distanceTo(target) < 1e-6) return;
     this.held.told = target;
-    this.act.pull({ body: this.held.body, point: this.held.local.toArray(), target: target.toArray() });
+    this.act.pull({ body: this.held.body, point: this.held.local.toArray(), target: target.toArray(), stiffness: this.stiffness, damping: this.damping });
   }
 
   push() {

@@ -11,7 +11,8 @@ class LiveChart {
     new ResizeObserver(() => this.resize()).observe(this.chart);
   }
 
-  make(lines) {
+  make(lines, text = livePart) {
+    this.text = text;
     if (this.plot) this.plot.destroy();
     this.lines = lines;
     this.values = lines.map(([name, tint]) => {
@@ -51,7 +52,7 @@ class LiveChart {
     // uPlot finds its new scale in a microtask of its own. While the newest frame is shown, the lines' ends say it.
     this.playhead.hidden = k >= columns[0].length - 1;
     queueMicrotask(() => { this.playhead.style.left = `${this.plot.valToPos(columns[0][k], "x")}px`; });
-    this.values.forEach((value, i) => { value.textContent = livePart(columns[i + 1][k]); });
+    this.values.forEach((value, i) => { value.textContent = this.text(columns[i + 1][k]); });
   }
 }
 
@@ -62,7 +63,7 @@ function airy(_, low, high) {
   return [low - air, high + air];
 }
 
-const livePart = (value) => (Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1));
+const livePart = (value) => steady(value, Math.abs(value) < 100 ? 2 : 1);
 
 // Energies, and below them what the reader chooses.
 class LiveCharts {
@@ -94,7 +95,7 @@ class LiveCharts {
     this.key = key;
     const [, unit, , , lines] = this.kinds[key];
     this.unit.textContent = unit;
-    this.other.make(lines.map((line) => (typeof line === "string" ? [line, line] : line)));
+    this.other.make(lines.map((line) => (typeof line === "string" ? [line, line] : line)), key === "balance" ? (value) => figure(value, 2) : livePart);
     this.draw();
   }
 

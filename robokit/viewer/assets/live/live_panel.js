@@ -8,12 +8,12 @@ class LivePanel {
     this.run = run;
     const { live } = page.data;
     const numbers = new Float64Array(bytes(live.parameters).buffer);
-    const pull = numbers.slice(live.gravity, live.gravity + 3);
+    const pull = Array.from(live.gravity);
     const [first, count] = live.friction;
     const grips = numbers.slice(first, first + count);
     this.usual = { gravity: Math.hypot(...pull), friction: count ? Math.max(...grips) : null, dt: live.dt };
     // Without gravity in the recording, down is down.
-    this.down = this.usual.gravity > 0 ? Array.from(pull, (part) => part / this.usual.gravity) : [0, 0, -1];
+    this.down = this.usual.gravity > 0 ? pull.map((part) => part / this.usual.gravity) : [0, 0, -1];
     this.door = element("button", { type: "button", class: "small live-door", onclick: () => run.enter() }, "Live from here");
     this.hint = element("p", { class: "live-hint" });
     host.append(element("div", { class: "live-head" }, this.hint, this.door), this.settings(count > 0 && Math.min(...grips) < this.usual.friction));

@@ -15,6 +15,7 @@ class LiveRun {
     this.start = null;
     this.settings = {};
     this.number = 0;
+    this.waiting = true;
     this.tabBefore = null;
     this.bar = new LiveBar(page, this);
     this.panel = new LivePanel(page.panels.add("live", "Live", () => this.panel.open()), page, this);
@@ -37,10 +38,7 @@ class LiveRun {
     page.timeline?.pause();
     // The first frame starts from the recording's own numbers; others from those of the page, which are rounded.
     this.start = frame === 0 && !posed ? { t: 0, q: null, v: null } : this.state(recording, frame, posed);
-    page.posed = null;
     this.on = true;
-    page.motion = this.motion;
-    page.overlays.use(this.motion);
     document.documentElement.dataset.live = "on";
     page.shortcuts.instead = { " ": () => this.toggle(), ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1), "Shift+ArrowLeft": () => this.step(-10),
       "Shift+ArrowRight": () => this.step(10), Home: () => this.seek(0), End: () => this.seek(this.motion.duration) };
@@ -58,8 +56,10 @@ class LiveRun {
     this.halt();
     this.page.posed = null;
     this.page.shortcuts.instead = {};
-    this.page.motion = this.recording;
-    this.page.overlays.use(this.recording);
+    if (this.page.motion === this.motion) {
+      this.page.motion = this.recording;
+      this.page.overlays.use(this.recording);
+    }
     delete document.documentElement.dataset.live;
     this.bar.show(false);
     if (this.tabBefore !== null && this.page.panels.shows("live")) this.page.panels.open(this.tabBefore);
@@ -100,9 +100,9 @@ class LiveRun {
     // Frames of before the last start may still be on their way.
     if (!this.on || frame.run !== this.number) return;
     this.latest = frame;
-    if (!this.motion.count) this.startEnergy = frame.energy.total;
+    if (this.waiting) this.adopt(frame);
     this.motion.push(frame);
-    if (this.follows) this.follow();
+    if (this.follows) this.shown = this.motion.count - 1;
     this.fresh = true;
   }
 
@@ -117,16 +117,21 @@ class LiveRun {
   begin(start) {
     this.page.posed = null;
     this.hand.release();
-    this.motion.clear();
-    this.latest = null;
+    // What was is kept until the first frame of the new run comes.
+    this.waiting = true;
+    this.follows = true;
     this.number += 1;
     this.engine.send("start", { ...start, run: this.number });
-    this.follow();
   }
 
-  follow() {
-    this.follows = true;
-    this.shown = Math.max(this.motion.count - 1, 0);
+  // From its first frame on, the page shows the live motion.
+  adopt(frame) {
+    this.waiting = false;
+    this.motion.clear();
+    this.startEnergy = frame.energy.total;
+    if (this.page.motion === this.motion) return;
+    this.page.motion = this.motion;
+    this.page.overlays.use(this.motion);
   }
 
   // On from what is shown: the newest frame, an earlier one, or a pose of the sliders.
@@ -152,7 +157,7 @@ class LiveRun {
 
   // The frame shown becomes the start that "drop again" goes back to.
   fromHere() {
-    if (!this.motion.count) return;
+    if (this.waiting) return;
     this.start = this.state(this.motion, this.shown, this.page.posed);
     this.drop();
   }
@@ -170,6 +175,7 @@ class LiveRun {
 
   // A time of the live run that is kept.
   seek(time) {
+    if (this.waiting) return;
     this.halt();
     this.page.posed = null;
     this.shown = this.motion.frameAt(Math.min(Math.max(time, this.motion.t[0]), this.motion.duration));
@@ -179,7 +185,7 @@ class LiveRun {
 
   step(frames) {
     const next = frames > 0 ? Math.floor(this.shown + 1e-4) + frames : Math.ceil(this.shown - 1e-4) + frames;
-    if (this.motion.count) this.seek(this.motion.t[Math.min(Math.max(next, 0), this.motion.count - 1)]);
+    if (!this.waiting) this.seek(this.motion.t[Math.min(Math.max(next, 0), this.motion.count - 1)]);
   }
 
   // ---- drawing ---------------------------------------------------------------------------------------
@@ -195,7 +201,7 @@ class LiveRun {
 
   draw() {
     this.fresh = false;
-    if (!this.motion.count || this.page.posed) return;
+    if (this.waiting || this.page.posed) return;
     this.page.drawFrame(this.shown);
     this.bar.draw();
     this.panel.draw();

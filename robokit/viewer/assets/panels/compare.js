@@ -10,8 +10,8 @@ class Comparison {
     this.labels = ghost.labels;
     const seek = (time) => { timeline.pause(); timeline.seek(time); };
     const text = (value) => (value === null ? "–" : figure(value));
-    const rows = ghost.figures.map((compared) => element("tr", {}, element("th", { scope: "row" }, compared.label), element("td", {}, text(compared.first)), element("td", {}, text(compared.second)), element("td", { class: "unit" }, compared.unit)));
-    const head = element("tr", {}, element("td"), ...ghost.labels.map((label, k) => element("th", { scope: "col", title: label }, element("span", { class: `run ${k ? "two" : "one"}` }, label))), element("td"));
+    const rows = ghost.figures.map((compared) => element("tr", {}, element("th", { scope: "row" }, compared.label, element("span", { class: "unit" }, ` ${compared.unit}`)), element("td", {}, text(compared.first)), element("td", {}, text(compared.second))));
+    const head = element("tr", {}, element("td"), ...ghost.labels.map((label, k) => element("th", { scope: "col", title: label }, element("span", { class: `run ${k ? "two" : "one"}` }, label))));
     host.append(element("section", { class: "card" }, element("table", { class: "compared" }, element("thead", {}, head), element("tbody", {}, ...rows))));
     const read = (curve) => ({ key: curve.key, title: curve.title, unit: curve.unit, x: Array.from(floats(curve.t)), lines: curve.series.map((series, k) => ({ name: series.name, y: Array.from(floats(series.y)), colour: RUN_COLOURS[k] })) });
     this.pairs = ghost.pairs.map((curve) => read(curve));
@@ -27,15 +27,13 @@ class Comparison {
     const [both, apart] = this.plots;
     window.onChange(() => { for (const plot of this.plots) plot.rescale(); });
     this.unit = element("span", { class: "unit" });
-    this.title = element("h2");
-    this.apartUnit = element("span", { class: "unit" });
     const names = { com: "CoM", energy: "Energy", force: "Force" };
     const tabs = this.pairs.map((graph) => [graph.key, names[graph.key] || graph.title]);
     if (this.joint) tabs.push(["joint", "Joint"]);
     this.key = tabs[0][0];
     const chosen = choice(tabs, this.key, (key) => this.show(key));
     both.header.append(chosen.group, this.unit);
-    apart.header.append(this.title, this.apartUnit);
+    apart.header.remove(); // its legend says all
     this.show(this.key);
     timeline.onChange((time) => { for (const plot of this.plots) plot.setTime(time); });
     selection.onSelect(({ body }) => {
@@ -52,8 +50,6 @@ class Comparison {
     const [both, apart] = key === "joint" ? this.jointGraphs() : [this.pairs, this.differences].map((graphs) => graphs.find((graph) => graph.key === key));
     this.unit.textContent = both.unit;
     this.unit.title = both.title;
-    this.title.textContent = apart.title;
-    this.apartUnit.textContent = apart.unit;
     this.plots[0].draw(both);
     this.plots[1].draw(apart);
   }
@@ -67,7 +63,7 @@ class Comparison {
     const second = x.map((time) => other.coordinates(other.frameAt(time))[at]);
     return [
       { title: joint.name, unit: `q ${joint.name} [${unit}]`, x, lines: [first, second].map((y, k) => ({ name: labels[k], y, colour: RUN_COLOURS[k] })) },
-      { title: "Difference", unit, x, lines: [{ name: "difference", y: second.map((q, k) => q - first[k]) }] },
+      { title: "Difference", unit, x, lines: [{ name: `difference [${unit}]`, y: second.map((q, k) => q - first[k]) }] },
     ];
   }
 }

@@ -27,7 +27,11 @@ class Cameras {
       this.follow(framing.following);
     }
     page.shortcuts.add("f", "The whole motion in view", fit);
-    stage.now = () => [page.frame(), page.motion];
+    stage.now = () => {
+      const now = [page.frame(), page.motion];
+      if (this.centre !== null) this.centre = framing.centre(...now);
+      return now;
+    };
     fit();
   }
 
