@@ -99,7 +99,7 @@ def make_parser() -> argparse.ArgumentParser:
             "without the warning",
         )
 
-    def add_run(sub: argparse.ArgumentParser, duration: float, output: str) -> None:
+    def add_run(sub: argparse.ArgumentParser, duration: float, output: str, live: bool) -> None:
         sub.add_argument(
             "--duration", type=_positive, default=duration, metavar="S", help="default: %(default)g s"
         )
@@ -111,6 +111,12 @@ def make_parser() -> argparse.ArgumentParser:
             "--self-collision", action="store_true", help="keep the bodies of the robot apart from each other"
         )
         sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page; default: %(default)s")
+        sub.add_argument(
+            "--live",
+            action=argparse.BooleanOptionalAction,
+            default=live,
+            help=f"the page can go on from any frame, by hand; default: {'on' if live else 'off'}",
+        )
         sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
         sub.add_argument("--no-open", action="store_true", help="only write the page")
         sub.add_argument(
@@ -150,7 +156,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_base(sub, "floating")
     add_mimic(sub)
-    add_run(sub, 4.0, "fall.html")
+    add_run(sub, 4.0, "fall.html", live=True)
 
     sub = add("simulate", simulations.simulate, "robokit simulate double_pendulum --duration 10")
     add_robot(sub)
@@ -167,7 +173,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--neutral", action="store_true", help="start at the neutral configuration, not a random one"
     )
-    add_run(sub, 5.0, "simulate.html")
+    add_run(sub, 5.0, "simulate.html", live=False)
 
     sub = add("view", commands.view, "robokit view arm")
     add_robot(sub)

@@ -128,7 +128,7 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     if interrupted:
         say(f"interrupted at t = {trajectory.t[-1]:.4g} s: writing what was computed until then")
     try:
-        _write(trajectory, page, data, second)
+        _write(trajectory, page, data, second, arguments.live and not broke)
     except KeyboardInterrupt:
         if interrupted:
             raise
@@ -152,16 +152,29 @@ def _simulate_and_show(arguments: argparse.Namespace, robot: Any, q0: np.ndarray
     return INTERRUPTED if interrupted else BROKE_DOWN if broke else 0
 
 
-def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None) -> None:
+def _write(trajectory: Any, page: Path, data: Path | None, second: Second | None, live: bool = False) -> None:
     """Write the page and, where a name is given, the trajectory."""
     if data is not None:
         with replacing(data) as beside:
             trajectory.save(beside)
     with replacing(page) as beside:
         if second is None or trajectory.summary.get("interrupted"):
-            trajectory.to_html(beside)
+            trajectory.to_html(beside, live=live and _can_be_live(trajectory))
         else:
             second.write(trajectory, beside)
+
+
+def _can_be_live(trajectory: Any) -> bool:
+    """Whether the page can take the steps of a run; says why where it cannot."""
+    from robokit.errors import RobokitError
+    from robokit.viewer.data.live_data import live_modules
+
+    try:
+        live_modules(trajectory)
+    except RobokitError as error:
+        say(str(error).partition("; ")[0].replace("live: ", "the page cannot go on with the run: ", 1))
+        return False
+    return True
 
 
 def _check_times(arguments: argparse.Namespace) -> None:

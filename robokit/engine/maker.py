@@ -118,18 +118,25 @@ class Maker:
                 self._program = self._record()
             return self._program
 
-    def _record(self, signed: bool = False) -> Program:
+    def _record(self, signed: bool = False, shares: bool = False) -> Program:
         from robokit.engine.trace.record import trace
 
         shape = self._signature
-        return opened(trace(self._text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables))
+        return opened(
+            trace(self._text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables, shares)
+        )
 
-    def planned(self) -> Planned:
+    def planned(self, target: Target | None = None) -> Planned:
         """The kernel ready to be written: its graph, and how to share its repeated iterations if that pays.
+
+        Args:
+            target: for which; None for those of this process.
 
         Raises:
             TraceTooLarge: the text or its code is longer than the budgets.
         """
+        if target is not None and target.shares:
+            return self._described(fused(self._record(shares=True)), None)
         if self._plan is None:
             program = self.program()
             shared = stepped(program, PIECE)
@@ -141,9 +148,12 @@ class Maker:
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             self._plan = (program, shared) if shared else (fused(program), None)
+        return self._described(*self._plan)
+
+    def _described(self, program: Program, shared: Stepped | None) -> Planned:
         shape = self._signature
         return Planned(
-            self._symbol, *self._plan, shape.quaternions, shape.feedback, shape.finite, shape.bounds
+            self._symbol, program, shared, shape.quaternions, shape.feedback, shape.finite, shape.bounds
         )
 
     def counts(self) -> dict[str, int]:
@@ -196,7 +206,7 @@ class Maker:
         """
         described = {"kernel": self._signature.name, "part": target.name}
         try:
-            planned = self.planned()
+            planned = self.planned(target)
         except TraceTooLarge as error:
             if name is not None:
                 disk_cache.store(name, {**described, "refused": str(error)}, b"")

@@ -19,7 +19,7 @@ from robokit.errors import ModelError
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.mimic_coupling import Coupling
 from robokit.spatial import RigidInertia, Transform, Vector3
-from robokit.spatial.scalars import Scalar, iterations
+from robokit.spatial.scalars import Scalar, is_zero, iterations
 
 
 def depth_first(parent: Sequence[int]) -> list[int]:
@@ -197,7 +197,7 @@ class Tree:
     @cached_attribute
     def a0(self) -> Vector3:
         """Linear part of a_0 = -a_g, which stands for gravity in the recursions."""
-        return Vector3(*(-g if g else 0.0 for g in self.gravity))
+        return Vector3(*(0.0 if is_zero(g) else -g for g in self.gravity))
 
     def X(self, i: int, q: Sequence[Scalar]) -> Transform:
         """^iX_lambda(i) = X_J(q_i) X_T(i)."""

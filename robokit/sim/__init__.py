@@ -47,6 +47,7 @@ signals         targets that change with time, as tables
 keyframes       Keyframes: joint values at points in time
 keyframe_files  their files
 pushes          Push: forces from outside on links
+page_step       the step and the look of a state for a page, which has no Python
 step/           one time step as a kernel
 """
 

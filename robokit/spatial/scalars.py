@@ -246,6 +246,32 @@ def guard(condition: Scalar, text: Block, *fallbacks: Scalar) -> list[Scalar]:
     return [where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
 
 
+def sharing(x: Scalar) -> bool:
+    """Whether texts that are :func:`shared` are recorded once."""
+    tell = getattr(_choose(x), "sharing", None)
+    return tell is not None and tell(x)
+
+
+def shared(
+    key: object, text: Callable[..., Sequence[Scalar]], arguments: Sequence[Scalar], matter: Sequence[Scalar]
+) -> list[Scalar]:
+    """The values of a text that is taken several times: a target that counts bytes writes its code once.
+
+    For all others it is ``text(*arguments)``.
+
+    Args:
+        key: the same object for the same text, which depends on nothing else than the arguments and what does
+            not change between the times.
+        text: called with the arguments.
+        arguments: what changes from time to time.
+        matter: a condition for each argument: where it does not hold, its value makes no difference.
+    """
+    functions = _choose(*arguments)
+    if hasattr(functions, "shared"):
+        return functions.shared(key, text, arguments, matter)
+    return list(text(*arguments))
+
+
 def floor(x: Scalar) -> Scalar:
     """The largest whole number that is not above x."""
     return _functions(type(x)).floor(x)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from robokit.arguments import path_argument
 from robokit.errors import WrongType
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.live_data import live_data
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import pose_payload, trajectory_payload
 from robokit.viewer.payload_keys import Payload
@@ -85,11 +86,12 @@ SCRIPTS = (
     "walk/matrix.js",
     "walk/drawing.js",
     "walk/walk.js",
+    "base/address.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""
 
-WORKER = "live/worker.js"
+WORKER = ("live/physics.js", "live/worker.js")
 """Runs beside the page, in pages that ask for physics; its text goes into the page's data."""
 
 STYLES = (
@@ -124,6 +126,7 @@ def write_page(
     max_triangles: int | None = None,
     max_fps: float = 60.0,
     walk: bool | Sequence[float] = True,
+    live: bool = False,
 ) -> Path:
     """Write the page of a motion or of a single pose.
 
@@ -136,17 +139,20 @@ def write_page(
         max_fps: stored frames per second at most; the page interpolates between them.
         walk: whether the page walks through RNEA, CRBA, LTDL and ABA, or at which times of the motion [s];
             by default at the start, the largest force of the ground and the end. Adds 300 kB at most.
+        live: put the step of the motion into the page as WebAssembly, so that it can go on from any frame,
+            pulled and pushed by hand. Compiling it takes some seconds the first time, for each robot.
 
     Returns:
         The path of the file.
 
     Raises:
         MissingDependency: meshcat is not installed.
+        RobokitError: ``live``, of a motion that was loaded from a file or whose step is too long.
     """
     path = path_argument("path", path)
     if not path.suffix:
         path = path.with_suffix(".html")
-    path.write_text(page_html(source, q, max_triangles, max_fps, walk), encoding="utf-8")
+    path.write_text(page_html(source, q, max_triangles, max_fps, walk, live), encoding="utf-8")
     return path
 
 
@@ -170,6 +176,7 @@ def page_html(
     max_triangles: int | None = None,
     max_fps: float = 60.0,
     walk: bool | Sequence[float] = True,
+    live: bool = False,
 ) -> str:
     """The text of the page, as :func:`write_page` writes it.
 
@@ -180,6 +187,7 @@ def page_html(
             well.
         max_fps: stored frames per second at most.
         walk: whether the page walks through the algorithms, or at which times [s].
+        live: put the step of the motion into the page.
 
     Returns:
         A whole HTML document.
@@ -188,7 +196,8 @@ def page_html(
         MissingDependency: meshcat is not installed.
     """
     if isinstance(source, Trajectory):
-        return render(trajectory_payload(source, max_triangles, max_fps, walk))
+        payload = trajectory_payload(source, max_triangles, max_fps, walk)
+        return render(replace(payload, live=live_data(source, joined(WORKER))) if live else payload)
     if isinstance(source, Robot):
         return render(pose_payload(source, q, max_triangles, bool(walk)))
     raise WrongType("source", source, "a Trajectory or a Robot")

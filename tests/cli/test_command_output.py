@@ -117,7 +117,7 @@ def test_no_command_overwrites_the_robot(here, capsys, argv):
         ("view", "--no-open", "-o", "x.html"),
         ("sparsity", "-o", "x.svg"),
         ("mjcf", "-o", "x.xml"),
-        ("fall", "--no-open", "--duration", "0.01", "-o", "x.html"),
+        ("fall", "--no-open", "--no-live", "--duration", "0.01", "-o", "x.html"),
     ],
     ids=lambda argv: argv[0],
 )

@@ -45,7 +45,7 @@ def test_a_run_that_breaks_down_ends_with_status_3_and_its_page(capsys, argv):
 
 @pytest.mark.slow
 def test_the_chosen_step_is_short_enough_for_a_long_chain(capsys):
-    status, out, err = run(capsys, "fall", "chain", "--duration", "1", "--no-open")
+    status, out, err = run(capsys, "fall", "chain", "--duration", "1", "--no-open", "--no-live")
     assert status == 0 and not err and "0.0625 ms, chosen for the robot" in out
 
 
@@ -71,7 +71,7 @@ def stopped_at(instant):
     return simulated
 
 
-@pytest.mark.parametrize("argv", [("simulate", "double_pendulum"), ("fall", "quadruped")])
+@pytest.mark.parametrize("argv", [("simulate", "double_pendulum"), ("fall", "quadruped", "--no-live")])
 def test_ctrl_c_writes_what_was_computed_and_ends_with_130(capsys, tmp_path, monkeypatch, argv):
     monkeypatch.setattr(rk, "simulate", stopped_at(0.02))
     files = ("-o", "x.html", "--save", "x.npz")

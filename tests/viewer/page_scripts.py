@@ -48,6 +48,7 @@ NAMES = {
     "letter": keys.LetterData,
     "form": keys.FormData,
     "live": keys.LiveData,
+    "module": keys.ModuleData,
     "slot": keys.SlotData,
 }
 """What a name of the scripts stands for, as a variable or, ``data`` and ``userData``, as a property."""

@@ -6,6 +6,7 @@ repeat_code     repeated iterations and their table
 sincos          sine and cosine
 single_module   the module of one state
 batch_module    the module of many states
+wasm_module     the module for WebAssembly
 tile            what the stages of a batch share
 read_rows       rows of arrays become vectors of lanes
 write_rows      vectors of lanes become rows of arrays

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.guards import Path
-from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TRUTHS
+from robokit.engine.trace.ops import CALL, CONST, INPUT, LOOKUP, OPERATIONS, TRUTHS
 from robokit.engine.trace.program import Program
 
 Fixed = tuple[int, int, float]
@@ -54,6 +54,9 @@ class Branch:
 
 class ChunkWriter:
     """Writes the chunks of one schedule."""
+
+    element = "getelementptr"
+    """The instruction for the address of an element."""
 
     def __init__(self, program: Program, plan: Schedule, direct: bool, real: Real = FLOAT64) -> None:
         """With `direct`, inputs are read from and outputs written to the caller's arrays of doubles."""
@@ -99,11 +102,15 @@ class ChunkWriter:
             value_of = self._value(number)
             for k, position in self.targets[number]:
                 self._output(k, position, value_of)
+        return self._wrapped(index, sorted(self.pointers), self.lines)
+
+    def _wrapped(self, index: int, pointers: Sequence[int], lines: Sequence[str]) -> str:
+        """A function of these instructions, which use pointers to the caller's arrays."""
         entry = ["entry:"]
-        for k in sorted(self.pointers):
+        for k in pointers:
             entry.append(f"%q{k} = getelementptr ptr, ptr %args, i64 {k}")
             entry.append(f"%p{k} = load ptr, ptr %q{k}, align 8")
-        body = "\n  ".join(entry + self.lines)
+        body = "\n  ".join([*entry, *lines])
         more = "" if self.direct else ", ptr %strides, i64 %t, i64 %stop"
         return (
             f"define internal void @chunk{index}(ptr noalias %ws, ptr noalias %args{more}) #0 {{\n"
@@ -126,6 +133,8 @@ class ChunkWriter:
             if inside:
                 self._go(inside.get(number, ()), position, last)
             self._compute(number)
+            if self.program.nodes[number][0] == CALL:
+                continue
             self.known[number] = f"%v{number}"
             if self.branches:
                 self.branches[-1].made.append(number)
@@ -201,7 +210,7 @@ class ChunkWriter:
         self.known[number] = f"%v{own}"
         if self.direct and node[0] == INPUT:
             self.pointers.add(node[1])
-            add(f"%a{own} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
+            add(f"%a{own} = {self.element} double, ptr %p{node[1]}, i64 {node[2]}")
             add(f"%v{own} = load double, ptr %a{own}, align 8")
             return f"%v{own}"
         truth = node[0] in TRUTHS
@@ -225,7 +234,7 @@ class ChunkWriter:
         pointer = self.program.first_output + k
         self.pointers.add(pointer)
         name = f"%o{k}x{position}"
-        self.lines.append(f"{name} = getelementptr double, ptr %p{pointer}, i64 {position}")
+        self.lines.append(f"{name} = {self.element} double, ptr %p{pointer}, i64 {position}")
         self.lines.append(f"store double {value}, ptr {name}, align 8")
 
     def _compute(self, number: int) -> None:

@@ -3,5 +3,6 @@
 multiply_add  sums of products in the order that makes fused multiply-adds
 guards        blocks that run only where a lane needs them
 chunks        the line of operations cut into functions, and places in memory
+regions       places in memory for a program with shared texts
 repeats       iterations that do the same, found and planned
 """

@@ -12,10 +12,12 @@ emit/straight_line.py writes the branches.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from robokit.engine.trace.ops import CONST, GUARD, LOOKUP, OPERATIONS, SELECT, counted
+from robokit.engine.trace.blocks import called, position
+from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, OPERATIONS, RESULT, SELECT, counted
 from robokit.engine.trace.program import Program
 
 Path = tuple[int, ...]
@@ -42,9 +44,26 @@ def paths(program: Program) -> dict[int, Path]:
             within = (*here, node[1])
         for k, operand in enumerate(node[1:]):
             path = within if k == 1 else here
-            before = found.get(operand)
-            found[operand] = path if before is None else _common(before, path)
+            _narrow(found, operand, path)
+        if node[0] == RESULT:
+            value = program.blocks[called(program, node[1])].results[position(program, number)]
+            _narrow(found, abs(int(value)), ())  # a body is in no guard: a call is skipped as a whole
+    for number in program.order:
+        if nodes[number][0] == RESULT:  # read at once: the next call writes it anew
+            found[number] = found[nodes[number][1]]
+    body = program.bodies()
+    for number in program.order if body else ():
+        if number not in body:  # what a body needs under a condition of its own is computed before
+            path = found[number]
+            known = next((k for k, condition in enumerate(path) if condition in body), len(path))
+            found[number] = path[:known]
     return {n: found[n] for n in program.order if found[n]}
+
+
+def _narrow(found: dict[int, Path], number: int, path: Path) -> None:
+    """A node is read under these conditions, too."""
+    before = found.get(number)
+    found[number] = path if before is None else _common(before, path)
 
 
 def _common(a: Path, b: Path) -> Path:
@@ -71,13 +90,18 @@ def opened(program: Program) -> Program:
     if not same:
         return program
     needed = {r for row in program.results for r in row if type(r) is int}
+    needed |= {same.get(r, r) for block in program.blocks for r in block.results if type(r) is int}
     order = []
     for number in reversed(program.order):
         if number in needed:
             order.append(number)
             needed.update(nodes[number][1:])
     order.reverse()
-    return replace(program, nodes=nodes, order=order, counts=counted(nodes[n] for n in order))
+    blocks = [
+        replace(block, results=[same.get(r, r) if type(r) is int else r for r in block.results])
+        for block in program.blocks
+    ]
+    return replace(program, nodes=nodes, order=order, counts=counted(nodes[n] for n in order), blocks=blocks)
 
 
 def guarded(program: Program) -> dict[str, int]:
@@ -85,14 +109,26 @@ def guarded(program: Program) -> dict[str, int]:
     return counted(program.nodes[n] for n in paths(program))
 
 
-def blocks(program: Program) -> tuple[list[int], dict[int, Path]]:
+def blocks(
+    program: Program,
+    order: list[int] | None = None,
+    reads: Sequence[set[int]] = (),
+    path: dict[int, Path] | None = None,
+) -> tuple[list[int], dict[int, Path]]:
     """An order of evaluation in which guarded blocks are in one piece, and the path of each node.
 
-    A node inside a guard waits until the first choice that needs a value of the block.
+    A node inside a guard waits until the first choice that needs a value of the block, or the first call.
+
+    Args:
+        program: the graph.
+        order: some of its nodes; None for all.
+        reads: what the body of each shared text reads from the program around it.
+        path: as of :func:`paths`, where it is known.
     """
-    path = paths(program)
+    order = program.order if order is None else order
+    path = paths(program) if path is None else path
     if not path:
-        return program.order, {}
+        return order, {}
     nodes = program.nodes
     waiting: defaultdict[Path, list[int]] = defaultdict(list)
     line: list[int] = []
@@ -107,11 +143,18 @@ def blocks(program: Program) -> tuple[list[int], dict[int, Path]]:
             node = nodes[number]
             if node[0] in CHOICES and nodes[node[2]][0] > CONST and node[2] not in placed:
                 block = (*here, node[1])
-                walk(waiting.pop(block), block)
+                walk(waiting.pop(block, []), block)
+            if node[0] == CALL:
+                flush(here, reads[called(program, number)])
             line.append(number)
             placed.add(number)
 
-    walk(program.order, ())
+    def flush(here: Path, wanted: set[int]) -> None:
+        for block in [b for b in waiting if b[:-1] == here and not wanted.isdisjoint(waiting[b])]:
+            walk(waiting.pop(block), block)
+            flush(block, wanted)
+
+    walk(order, ())
     return line, _worth(program, line, path)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from robokit.engine.trace.graph import Node
+from robokit.engine.trace.graph import Block, Node
 from robokit.engine.trace.ops import ADD, CONST, MUL, SUB
 from robokit.engine.trace.program import Program
 
@@ -21,6 +21,10 @@ def fused(program: Program) -> Program:
     uses = [0] * len(nodes)
     for row in program.results:
         for r in row:
+            if type(r) is int:
+                uses[r] += 1
+    for block in program.blocks:
+        for r in block.results:
             if type(r) is int:
                 uses[r] += 1
     for number in program.order:
@@ -134,4 +138,8 @@ def _written(
         else:
             put(number, (node[0], *(at[operand] for operand in node[1:])))
     results = [[at[r] if type(r) is int else r for r in row] for row in program.results]
-    return replace(program, nodes=fresh, order=order, results=results, marks=[])
+    blocks = [
+        Block([at[p] for p in block.parameters], [at[r] if type(r) is int else r for r in block.results])
+        for block in program.blocks
+    ]
+    return replace(program, nodes=fresh, order=order, results=results, marks=[], blocks=blocks)

@@ -34,7 +34,7 @@ class CompilerMissing(ImportError):
 
 
 @functools.cache
-def _release() -> str:
+def release() -> str:
     """Version of llvmlite, and the size of its library: the same version may be built with another LLVM."""
     try:
         import llvmlite
@@ -50,7 +50,7 @@ def _release() -> str:
 
 @functools.cache
 def _binding() -> Any:
-    _release()
+    release()
     try:
         import llvmlite.binding as llvm
     except (ImportError, OSError) as error:
@@ -79,7 +79,7 @@ def _host() -> tuple[str, str]:
 def identity() -> str:
     """What machine code depends on besides its IR."""
     kind = cpu.described() or "|".join(host())
-    return "|".join((_release(), sys.platform, platform.machine(), kind, str(OPTIMISATION)))
+    return "|".join((release(), sys.platform, platform.machine(), kind, str(OPTIMISATION)))
 
 
 @functools.cache

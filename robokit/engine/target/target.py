@@ -2,13 +2,12 @@
 
 The maker (maker.py) knows nothing else of the place where code will run. A new one is a subclass:
 
-    WebAssembly   one lane; write: the module of one state; assemble: LLVM's wasm32; the page loads it
     C             one lane; write: from the operations' notation (trace/ops.py), a column of their own in C
                   where that differs; assemble: the text as it is
     PTX           one lane a thread; write: the operations' instructions are LLVM's, so the same chunks with
                   another driver; assemble: LLVM's nvptx64; load: the CUDA driver
 
-host.py has those that run in this process.
+host.py has those that run in this process, wasm.py WebAssembly.
 """
 
 from __future__ import annotations
@@ -61,10 +60,12 @@ class Target(ABC):
     Attributes:
         name: in the cache and in messages; no other target of the same real has it.
         real: the numbers of the code.
+        shares: whether texts that are taken several times are written once (``scalars.shared``).
     """
 
     name: str
     real: Real
+    shares = False
 
     @property
     def width(self) -> int:

@@ -4,5 +4,6 @@ ops      the operations: one place for all that is known of each
 graph    the recorded operations, each once
 program  the finished graph: what the outputs need
 scalar   the scalars that record
+blocks   texts that are taken several times, recorded once
 record   runs a text on such scalars
 """

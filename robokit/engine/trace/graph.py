@@ -12,6 +12,8 @@ exists only where a negative value is stored or fed to something that cannot abs
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
+from dataclasses import dataclass
 
 from robokit.engine.trace.ops import CONST, NEG, OPERATIONS, SUB
 
@@ -23,18 +25,37 @@ class TraceTooLarge(Exception):
     """The graph passed its node budget: run the text on plain floats instead."""
 
 
+@dataclass
+class Block:
+    """A shared text (see trace/blocks.py).
+
+    Attributes:
+        parameters: nodes that stand for its arguments.
+        results: its values: nodes, or constants.
+    """
+
+    parameters: list[int]
+    results: list[int | float]
+
+
 class Graph:
     """Nodes under construction, found again by their content.
 
     Attributes:
         signed: whether constants keep their sign. Iterations are then recorded alike whatever the signs
             of their constants, at a few more operations.
+        blocks: shared texts in the order of recording.
+        shared: the same by key; None where all texts are written out.
+        within: whether a shared text is being recorded: what it shares in turn is written out.
     """
 
-    __slots__ = ("budget", "index", "marks", "nodes", "signed")
+    __slots__ = ("blocks", "budget", "index", "marks", "nodes", "shared", "signed", "within")
 
-    def __init__(self, budget: int = 400_000, signed: bool = False) -> None:
+    def __init__(self, budget: int = 400_000, signed: bool = False, shares: bool = False) -> None:
         self.signed = signed
+        self.shared: dict[Hashable, Block] | None = {} if shares else None
+        self.blocks: list[Block] = []
+        self.within = False
         # Node 0 is a placeholder: it could not carry a sign.
         self.nodes: list[Node] = [(CONST, math.nan)]
         self.index: dict[Node, int] = {}

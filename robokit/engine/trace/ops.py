@@ -67,8 +67,10 @@ class Operation:
         return self.notation.count("%s")
 
 
-TABLE, INPUT, CONST = -3, -2, -1
-"""Opcodes of what computes nothing: (TABLE, table), (INPUT, input, offset), (CONST, value).
+PARAMETER, TABLE, INPUT, CONST = -4, -3, -2, -1
+"""Opcodes of what computes nothing.
+
+(PARAMETER, block, position), (TABLE, table), (INPUT, input, offset), (CONST, value).
 
 All others are larger.
 """
@@ -210,6 +212,10 @@ FLOOR = _operation(
 LOOKUP = _operation(
     "lookup", "%s[%s]", lookup, "%s[%s]", slopes=(None, lambda d, y, t, a: 0.0 * d), count="lookup"
 )
+# A shared text is taken (trace/blocks.py): (CALL, block, arguments...) and (RESULT, call, position), where
+# block and position are constants. What they mean does not follow from their operands alone.
+CALL = _operation("call", "%s()", lambda *_: math.nan)
+RESULT = _operation("result", "%s[%s]", lambda *_: math.nan)
 # Comparisons are ordered: false where a number is NaN.
 LT = _operation("less", "%s < %s", operator.lt, "fcmp olt {t} %s, %s", count="compare", truth=True)
 LE = _operation("less or equal", "%s <= %s", operator.le, "fcmp ole {t} %s, %s", count="compare", truth=True)

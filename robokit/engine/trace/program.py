@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from robokit.engine.trace.graph import Graph, Node
-from robokit.engine.trace.ops import CONST, OPERATIONS, TABLE, counted, flops
+from robokit.engine.trace.graph import Block, Graph, Node
+from robokit.engine.trace.ops import CALL, CONST, OPERATIONS, RESULT, TABLE, counted, flops
 
 
 @dataclass
@@ -23,6 +24,7 @@ class Program:
         marks: node numbers at which iterations of the text begin.
         counts: operations by what they count as (see :func:`robokit.engine.trace.ops.counted`).
         tables: (name, number of entries) of each table.
+        blocks: texts that are recorded once and called (trace/blocks.py).
     """
 
     inputs: list[tuple[str, int]]
@@ -33,6 +35,7 @@ class Program:
     marks: list[int]
     counts: dict[str, int] = field(default_factory=dict)
     tables: list[tuple[str, int]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
 
     @classmethod
     def finish(
@@ -58,6 +61,7 @@ class Program:
                 if type(r) is int and graph.nodes[r][0] == CONST:
                     row[k] = graph.nodes[r][1]
         nodes = graph.nodes
+        blocks = graph.blocks
         needed = bytearray(len(nodes))
         for row in plain:
             for r in row:
@@ -71,9 +75,32 @@ class Program:
                     order.append(number)
                     for operand in node[1:]:
                         needed[operand] = 1
+                    if node[0] == RESULT:
+                        block = blocks[int(nodes[nodes[node[1]][1]][1])]
+                        needed[int(block.results[int(nodes[node[2]][1])])] = 1
         order.reverse()
         counts = counted(nodes[number] for number in order)
-        return cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, counts, list(tables))
+        return cls(
+            list(inputs), list(outputs), nodes, order, plain, graph.marks, counts, list(tables), blocks
+        )
+
+    def bodies(self) -> dict[int, int]:
+        """The number of the block of each node that depends on its parameters."""
+        found = {p: k for k, block in enumerate(self.blocks) for p in block.parameters}
+        for number in self.order if found else ():
+            for operand in self.nodes[number][1:]:
+                if operand in found:
+                    found[number] = found[operand]
+                    break
+        return found
+
+    def lines(self) -> tuple[list[int], list[list[int]]]:
+        """The order of evaluation of the program's own nodes, and that of each block's body."""
+        body = self.bodies()
+        own: list[list[int]] = [[] for _ in range(1 + len(self.blocks))]
+        for number in self.order:
+            own[1 + body.get(number, -1)].append(number)
+        return own[0], own[1:]
 
     @property
     def first_output(self) -> int:
@@ -107,7 +134,26 @@ class Program:
                     value[number] = node[1] if node[0] == CONST else float(arguments[node[1]][node[2]])
             return value[number]
 
-        for number in self.order:
-            opcode, *operands = nodes[number]
-            value[number] = OPERATIONS[opcode].value(*map(get, operands))
+        def known(result: int | float) -> Any:
+            unread = type(result) is int and result not in value and nodes[result][0] > CONST
+            return math.nan if unread else get(result) if type(result) is int else result
+
+        order, bodies = self.lines()
+        results: dict[int, list[Any]] = {}
+
+        def run(order: Sequence[int]) -> None:
+            for number in order:
+                opcode, *operands = nodes[number]
+                if opcode == CALL:
+                    block = int(get(operands[0]))
+                    value.update(zip(self.blocks[block].parameters, map(get, operands[1:]), strict=True))
+                    run(bodies[block])
+                    found = self.blocks[block].results
+                    results[number] = [known(r) for r in found]
+                elif opcode == RESULT:
+                    value[number] = results[operands[0]][int(get(operands[1]))]
+                else:
+                    value[number] = OPERATIONS[opcode].value(*map(get, operands))
+
+        run(order)
         return [[get(r) if type(r) is int else float(r) for r in row] for row in self.results]

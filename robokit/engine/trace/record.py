@@ -7,11 +7,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from robokit.engine.trace import blocks
 from robokit.engine.trace.graph import Graph
 from robokit.engine.trace.ops import INPUT, TABLE
 from robokit.engine.trace.program import Program
-from robokit.engine.trace.scalar import Scalar, Table
+from robokit.engine.trace.scalar import FUNCTIONS, Scalar, Table
 from robokit.spatial.scalars import telling
+
+FUNCTIONS.shared, FUNCTIONS.sharing = blocks.shared, blocks.sharing
 
 
 def trace(
@@ -21,6 +24,7 @@ def trace(
     budget: int = 400_000,
     signed: bool = False,
     tables: Sequence[tuple[str, int]] = (),
+    shares: bool = False,
 ) -> Program:
     """Record what a text computes.
 
@@ -32,12 +36,13 @@ def trace(
         budget: most nodes to record.
         signed: whether constants keep their sign (see :class:`Graph`).
         tables: (name, number of entries) of each table.
+        shares: whether texts that are taken several times are recorded once (trace/blocks.py).
 
     Raises:
         TraceTooLarge: the text records more than budget nodes.
         ValueError: the text returns other sizes than declared.
     """
-    graph = Graph(budget, signed)
+    graph = Graph(budget, signed, shares)
     arguments = [
         [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
         for k, (_, size) in enumerate(inputs)

@@ -5,6 +5,7 @@ problem              a robot and all that acts on it
 integrators          methods, and the text of those for passive motion
 drift_kick_drift     the step of falls
 settle               its kick: contacts, limits, damping and friction in one solve
+shared_sweeps        what all sweeps have in common, written once where code is dear
 iterated_kick        a step in three parts, whose kick is iterated to an accuracy
 effective_mass       how heavy bodies and joints are to a push
 implicit_sweep       the sweep that solves for velocities

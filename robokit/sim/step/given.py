@@ -16,7 +16,7 @@ from robokit.sim.step.drives import Drive, DriveNumbers, DriveState
 from robokit.sim.step.ledger import Ledger
 from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.outside import BodyForces, Place, about_center, body_forces, power
-from robokit.spatial import Force, Motion
+from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar
 
 
@@ -28,16 +28,18 @@ class GivenLayout:
         drives: the driven joints.
         places: (body, whether the wrench is about the world's origin) of each place of pushes.
         base: whether the first six joint forces are a wrench from outside on a base that floats.
+        bodies: how many bodies, from the first on, are given a wrench each, in body coordinates.
     """
 
     drives: tuple[Drive, ...] = ()
     places: tuple[tuple[int, bool], ...] = ()
     base: bool = False
+    bodies: int = 0
 
     @property
     def inputs(self) -> list[tuple[str, int]]:
         """(name, size) of the inputs of the kernel."""
-        found = [("drives", len(self.drives)), ("pushes", 6 * len(self.places))]
+        found = [("drives", len(self.drives)), ("pushes", 6 * len(self.places)), ("held", 6 * self.bodies)]
         return [(name, size) for name, size in found if size]
 
     @property
@@ -52,7 +54,7 @@ class GivenLayout:
     @property
     def outside(self) -> bool:
         """Whether there are forces from outside."""
-        return bool(self.places) or self.base
+        return bool(self.places) or self.base or bool(self.bodies)
 
     def problem(self, numbers: Sequence[Scalar], inputs: Sequence[Sequence[Scalar]]) -> Given:
         """What is given in a step.
@@ -71,7 +73,8 @@ class GivenLayout:
         ]
         u = next(values) if self.drives else ()
         wrenches = next(values) if self.places else ()
-        return Given(self, drives, u, places, wrenches)
+        held = next(values) if self.bodies else ()
+        return Given(self, drives, u, places, wrenches, held)
 
 
 NOTHING = GivenLayout()
@@ -86,6 +89,7 @@ class Given:
     u: Sequence[Scalar] = ()
     places: Sequence[Place] = ()
     wrenches: Sequence[Scalar] = ()
+    held: Sequence[Scalar] = ()
 
     def joint_forces(self, tau: Rows) -> Rows:
         """The joint forces without those that come from outside."""
@@ -103,7 +107,12 @@ class Given:
         """The forces from outside in a configuration with the transforms X, by body."""
         if not self.layout.outside:
             return [None] * (tree.n + 1)
-        return body_forces(tree, X, self.places, self.wrenches, tau[1] if self.layout.base else ())
+        forces = body_forces(tree, X, self.places, self.wrenches, tau[1] if self.layout.base else ())
+        for k in range(self.layout.bodies):
+            f = Force(Vector3(*self.held[6 * k : 6 * k + 3]), Vector3(*self.held[6 * k + 3 : 6 * k + 6]))
+            own = forces[k + 1]
+            forces[k + 1] = f if own is None else own + f
+        return forces
 
     def enter_drives(self, ledger: Ledger, forces: Rows, limited: Sequence[Scalar], dt: Scalar) -> None:
         """Enter the forces of the actuators and the time that they were limited."""

@@ -40,8 +40,9 @@ from robokit.sim.step.near_ground import act, bend, choose, linear, near_ground
 from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.pair_impulses import Kicked, Meeting, Met
 from robokit.sim.step.problem import Problem
+from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_solve
 from robokit.spatial import Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, guard, maximum, sqrt
+from robokit.spatial.scalars import Scalar, guard, maximum, sharing, sqrt
 
 IMPOSSIBLE = 0.01
 """Share of the impulse of the ground, pulling or outside the cone of friction, from which a step goes on."""
@@ -136,6 +137,8 @@ class Sweeps:
         self.outside = p.given.outside(tree, X, tau)
         self.loops = None if p.loops is None else LoopKick(p.loops, tree, X)
         self.pairs = None if p.pairs is None else Meeting(p.pairs, tree, X, self.V_before, dt, carried)
+        for body in self.contacts if self.alike and sharing(dt) else ():
+            share_rules(body)
 
     def sweep(
         self, rule: str, y: Rows, V: Sequence[Motion], w: Rows, W: Sequence[Motion], last: bool = False
@@ -152,14 +155,16 @@ class Sweeps:
             the next iterate, by joint and by body.
         """
         tree, dt = self.p.tree, self.dt
-        T = momenta_after(tree, self.X, self.P, w, W, dt)
+        alike = self.alike and sharing(dt)
+        T = [] if alike else momenta_after(tree, self.X, self.P, w, W, dt)
         K: list[Any] = [None] * (tree.n + 1)
         for body in self.contacts:
             i = body.i
             getattr(body, rule)(V[i])
-            K[i], impulse = linear(body.near, body)
-            T[i] = T[i] + impulse
-        for i, f in enumerate(self.outside):
+            if not alike:
+                K[i], impulse = linear(body.near, body)
+                T[i] = T[i] + impulse
+        for i, f in enumerate(() if alike else self.outside):
             if f is not None:
                 T[i] = T[i] + f * dt
         if self.pairs is not None:
@@ -167,9 +172,18 @@ class Sweeps:
                 T[i] = T[i] + f
         b, rest = self.state.linearise(y, last=last, converge=rule == "converge")
         slopes, given = self.drive.linearise(y)
-        sweep = ImplicitSweep(tree, self.X, K, _sum(b, slopes), dt)
+        b = _sum(b, slopes)
+        if alike:
+            return shared_solve(self, w, W, b, _sum(_sum(rest, given), self.spin))
+        sweep = ImplicitSweep(tree, self.X, K, b, dt)
         forces = _sum(_sum(rest, given), self.spin)
         return sweep.solve(T, forces) if self.loops is None else self.loops.solve(sweep, T, forces, self.v)
+
+    @property
+    def alike(self) -> bool:
+        """Whether all sweeps do the same once their points are chosen: on one plane, nothing else met."""
+        ground = self.p.ground
+        return self.pairs is None and self.loops is None and not (ground is not None and ground.surfaces)
 
     @property
     def may_go_on(self) -> bool:
@@ -192,7 +206,7 @@ class Sweeps:
         Returns:
             the iterate by joint and by body, and what it was before by body.
         """
-        acting = [act(body.near, body, V[body.i]) for body in self.contacts]
+        acting = self.acting(V)
         bad = sum((a.pulled + a.outside for a in acting), 0.0)
         needed = bad > IMPOSSIBLE * sum((a.pressed for a in acting), 0.0)
         before = flat([*y, *V, *self._chosen()])
@@ -205,6 +219,12 @@ class Sweeps:
         for row in rows:
             row[:] = islice(found, len(row))
         return y1, V1, V
+
+    def acting(self, V: Sequence[Motion]) -> list[Acting]:
+        """What acts on each touching body at the velocities V."""
+        if self.alike and sharing(self.dt):
+            return shared_forces(self, V)
+        return [act(body.near, body, V[body.i]) for body in self.contacts]
 
     def _chosen(self) -> list[list[Scalar]]:
         """What the last sweep has chosen, to be changed in place; nothing of bodies that are not near."""
@@ -225,7 +245,7 @@ class Sweeps:
         for body in self.contacts:
             change = (V[body.i] - V_last[body.i]).lin
             residual = maximum(residual, change.dot(change))
-        acting = [act(body.near, body, V[body.i]) for body in self.contacts]
+        acting = self.acting(V)
         met = None
         if self.pairs is not None:
             slopes = _sum(state.hold(y), drive.slopes())

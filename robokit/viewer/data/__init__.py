@@ -7,5 +7,6 @@ thin_curves        fewer points, every peak kept
 event_data         events, tables by link and by joint
 answer_data        answers, assumptions, the books
 mass_matrix_data   patterns of the mass matrix and of its factors
+live_data          the step of a run as WebAssembly
 packing            arrays as base64 text
 """

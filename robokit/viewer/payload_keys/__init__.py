@@ -30,7 +30,7 @@ from robokit.viewer.payload_keys.of_events import (
     TouchedData,
 )
 from robokit.viewer.payload_keys.of_findings import CheckData, FindingData, InertiaData
-from robokit.viewer.payload_keys.of_live import LiveData, SlotData
+from robokit.viewer.payload_keys.of_live import LiveData, ModuleData, SlotData
 from robokit.viewer.payload_keys.of_motion import (
     CurveData,
     FigureData,
@@ -80,6 +80,7 @@ __all__ = [
     "LinkForceData",
     "ListingData",
     "LiveData",
+    "ModuleData",
     "NodeData",
     "Packed",
     "PackedBits",

@@ -42,7 +42,8 @@
 //   energy      { kinetic, potential, dissipated, work, total } J: work is what the hand and pushes put in, and
 //               total = kinetic + potential + dissipated - work, which stays what it was at the start
 //   momentum    centroidal, angular then linear, (6) [N m s; N s]
-//   balance     (6) momentum - that of the start - impulses of gravity, ground, hand: zero but for rounding
+//   balance     (6) momentum - that of the start - impulses of gravity, ground, hand: zero but for rounding; null for
+//               a robot that is fixed to the world
 //   force       [x, y, z] N of the ground on the robot: mean over the steps since the last frame
 //   peak        N: length of the largest force of a single step since the last frame
 //   forceByBody (N, 3) N of the last step by body
@@ -52,12 +53,141 @@
 //               robot, work [J] put in since it took hold
 //   gravity     [x, y, z]; potential energy changes with it, and `work` says by how much when `set` changed it
 
-function load({ live }) {
-  const slots = new Map(live.slots.map((slot) => [slot.name, [slot.at, slot.count]]));
-  const { q, v, parameters, friction, gravity, dt, mass, masses, contacts, stiffness, damping, module } = live;
-  return { slots, q, v, parameters, friction, gravity, dt, mass, masses, contacts, stiffness, damping, module, size: live.bytes };
+const FRAME = 1 / 60; // [s] between two frames
+const LATE = 0.1; // [s] of real time that are made up for; what is later is left out
+const BATCH = 12; // [ms] of steps between two looks at what the page says
+
+// ---- time ----------------------------------------------------------------------------------------------
+
+let physics = null;
+let running = false, speed = 1, number = 0;
+let last = 0, owed = 0, posted = 0; // real time of the last tick [ms], simulated time that is due [s], of the last frame
+const pace = []; // [real time [ms], steps, simulated time] of the last second
+
+const say = (kind, values) => postMessage({ kind, ...values });
+
+function send() {
+  const now = performance.now();
+  pace.push([now, physics.steps, physics.t]);
+  while (pace.length > 2 && now - pace[0][0] > 1000) pace.shift();
+  const [then, steps, t] = pace[0], seconds = (now - then) / 1000;
+  const rates = seconds > 0 ? { stepsPerSecond: (physics.steps - steps) / seconds, rate: (physics.t - t) / seconds } : { stepsPerSecond: 0, rate: 0 };
+  say("frame", { ...physics.frame(), ...rates, running, run: number });
+  posted = now;
 }
 
-onmessage = ({ data: message }) => {
-  if (message.kind === "load") load(message);
+// Steps for so long, or until what is due is done; false where the state is no longer finite.
+function advance(due, until) {
+  physics.keep();
+  let left = due;
+  for (let k = 0; left > 0; k++) {
+    if (!physics.take()) break;
+    left -= physics.dt;
+    if (k % 8 === 7 && performance.now() > until) break;
+  }
+  if (physics.finite) {
+    owed = Math.max(left, -physics.dt);
+    return true;
+  }
+  const { q, v, ledger, carried, t } = physics.good;
+  Object.entries({ q, v, ledger, carried }).forEach(([name, x]) => physics.step[name].set(x));
+  physics.t = t;
+  running = false;
+  send();
+  say("stopped", { t, run: number, reason: "The state is no longer finite: the step is too long for what acts. Take a shorter one." });
+  return false;
+}
+
+function tick() {
+  if (!running) return;
+  const now = performance.now();
+  owed = Number.isFinite(speed) ? Math.min(owed + ((now - last) / 1000) * speed, LATE * speed) : Infinity;
+  last = now;
+  if (owed > 0 && !advance(owed, now + BATCH)) return;
+  if (performance.now() - posted >= 1000 * FRAME) send();
+  wait();
+}
+
+// A message comes sooner than a timer, and lets those of the page pass.
+const channel = new MessageChannel();
+channel.port1.onmessage = tick;
+function wait() {
+  if (owed > 0) channel.port2.postMessage(null);
+  else setTimeout(tick, 2);
+}
+
+// ---- messages ------------------------------------------------------------------------------------------
+
+const hear = {
+  async load({ live }) {
+    const then = performance.now();
+    try {
+      physics = await Physics.load(live);
+      say("ready", { seconds: (performance.now() - then) / 1000 });
+    } catch (error) {
+      say("problem", { message: `This browser cannot run the physics: ${error.message}` });
+    }
+  },
+  start({ t = 0, q = null, v = null, run = 0 }) {
+    physics.start(t, q, v);
+    number = run;
+    pace.length = 0;
+    owed = 0;
+    last = performance.now();
+    send();
+  },
+  run(message) {
+    speed = message.speed ?? 1;
+    const idle = !running;
+    running = true;
+    pace.length = 0;
+    if (idle) {
+      last = performance.now();
+      owed = 0;
+      tick();
+    }
+  },
+  pause() {
+    running = false;
+    send();
+  },
+  step({ count = 1 }) {
+    running = false;
+    if (advance((count - 0.5) * physics.dt, Infinity)) send();
+    owed = 0;
+  },
+  hand(message) { physics.setHand(message); },
+  release() { physics.release(); },
+  push({ body, point, impulse }) { physics.push = { body, point, impulse }; },
+  set({ gravity, friction, dt }) {
+    if (gravity !== undefined) physics.setGravity(gravity);
+    if (friction !== undefined) physics.setFriction(friction);
+    if (dt !== undefined) physics.setStep(dt);
+    if (!running && physics.started) send();
+  },
+  trace({ steps, every = 1 }) {
+    const rows = { t: [], q: [], v: [], energy: [] };
+    const note = () => {
+      physics.see();
+      rows.t.push(physics.t);
+      rows.q.push(...physics.step.q);
+      rows.v.push(...physics.step.v);
+      rows.energy.push(...Object.values(physics.energies()));
+    };
+    note();
+    for (let k = 1; k <= steps; k++) {
+      physics.take();
+      if (k % every === 0) note();
+    }
+    say("trace", Object.fromEntries(Object.entries(rows).map(([name, x]) => [name, Float64Array.from(x)])));
+  },
+};
+
+let loaded = null;
+onmessage = async ({ data: message }) => {
+  if (message.kind === "load") loaded = hear.load(message);
+  else {
+    await loaded; // what comes before the physics is there waits for it, in order
+    if (physics && (physics.started || ["start", "set"].includes(message.kind))) hear[message.kind]?.(message);
+  }
 };

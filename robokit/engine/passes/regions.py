@@ -1,0 +1,169 @@
+"""Plans a program with shared texts: its own line and that of each body, and one memory for all.
+
+Places in memory are given to inputs, outputs, constants, then to each block's arguments and results, then to
+what must outlive a chunk. What a body reads from the program around it stays there until the last call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from robokit.engine.passes.chunks import STORE, Schedule, cut
+from robokit.engine.passes.guards import Path, blocks, paths
+from robokit.engine.trace.blocks import called, position
+from robokit.engine.trace.ops import CALL, CONST, RESULT
+from robokit.engine.trace.program import Program
+
+
+@dataclass
+class Regions:
+    """Where and when everything happens; places are counted in numbers.
+
+    Attributes:
+        inputs, tables, outputs: first place of each.
+        constants: place of each constant that the code reads.
+        arguments: first place of each block's arguments.
+        results: place of each result that is read, by position, of each block.
+        lines: the program's own line, then that of each block.
+        size: places in all.
+    """
+
+    inputs: list[int]
+    tables: list[int]
+    outputs: list[int]
+    constants: dict[float, int]
+    arguments: list[int]
+    results: list[dict[int, int]]
+    lines: list[Schedule]
+    size: int
+
+
+@dataclass
+class _Memory:
+    """Places that are given out and come back."""
+
+    size: int
+    free: list[int] = field(default_factory=list)
+
+    def take(self, count: int = 1) -> int:
+        """First of so many new places."""
+        self.size += count
+        return self.size - count
+
+    def borrow(self) -> int:
+        """A place that may have been used before."""
+        return self.free.pop() if self.free else self.take()
+
+
+def regions(program: Program, size: int) -> Regions:
+    """Plan a program.
+
+    Args:
+        program: what to compute.
+        size: nodes per chunk, about.
+    """
+    nodes, memory = program.nodes, _Memory(0)
+    inputs = [memory.take(count) for _, count in program.inputs]
+    tables = [memory.take(count) for _, count in program.tables]
+    outputs = [memory.take(math.prod(shape)) for _, shape in program.outputs]
+    read = {n for number in program.order for n in nodes[number][1:]}
+    read |= {r for block in program.blocks for r in block.results if type(r) is int}
+    values = sorted({nodes[n][1] for n in read if nodes[n][0] == CONST})
+    constants = {value: memory.take() for value in values}
+    body = program.bodies()
+    arguments = [memory.take(len(block.parameters)) for block in program.blocks]
+    results: list[dict[int, int]] = [{} for _ in program.blocks]
+    for number in program.order:
+        if nodes[number][0] == RESULT:
+            at = position(program, number)
+            places = results[called(program, nodes[number][1])]
+            if at not in places:
+                places[at] = memory.take()
+    slot: dict[int, int] = {}
+    for k, block in enumerate(program.blocks):
+        slot |= {p: arguments[k] + j for j, p in enumerate(block.parameters)}
+    line, insides = program.lines()
+    own = [line, *insides]
+    path = paths(program)
+    borrowed = _borrowed(program, own, body, path)
+    orders, inside = [], dict[int, Path]()
+    for order in own:
+        line, within = blocks(program, order, borrowed, path)
+        orders.append(line)
+        inside |= within
+    kept: set[int] = set()
+    for one in borrowed:
+        kept |= one
+    lines = []
+    for k, line in enumerate(orders):
+        memory.free = []  # a body runs while the values of the program around it live
+        lines.append(_line(program, line, inside, slot, memory, kept, borrowed, size, whole=k > 0))
+    return Regions(inputs, tables, outputs, constants, arguments, results, lines, memory.size)
+
+
+def _borrowed(
+    program: Program, orders: list[list[int]], body: dict[int, int], inside: dict[int, Path]
+) -> list[set[int]]:
+    """What each body reads from the program around it, conditions included."""
+    nodes = program.nodes
+    found = []
+    for k, line in enumerate(orders[1:]):
+        read = {r for r in program.blocks[k].results if type(r) is int}
+        for number in line:
+            read.update(nodes[number][1:])
+            read.update(inside.get(number, ()))
+        found.append({n for n in read if nodes[n][0] > CONST and n not in body})
+    return found
+
+
+def _line(
+    program: Program,
+    line: list[int],
+    inside: dict[int, Path],
+    slot: dict[int, int],
+    memory: _Memory,
+    kept: set[int],
+    borrowed: list[set[int]],
+    size: int,
+    whole: bool,
+) -> Schedule:
+    """Chunks of a line and places of what lives longer than one; adds the places to ``slot``.
+
+    Args:
+        program: the graph.
+        line: its nodes in order.
+        inside: guards around nodes.
+        slot: place of each node that has one.
+        memory: where further places come from.
+        kept: nodes that bodies read.
+        borrowed: the same by block.
+        size: nodes per chunk, about.
+        whole: whether this is a body, whose results are written as it ends.
+    """
+    nodes = program.nodes
+    weight = Counter(r for row in program.results for r in row if type(r) is int)
+    chunks = cut(program, line, [1 + STORE * weight[n] for n in line], size)
+    home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
+    last = dict(home)
+    for n, k in home.items():
+        reads = [*nodes[n][1:], *inside.get(n, ())]
+        if nodes[n][0] == CALL:
+            reads += borrowed[called(program, n)]
+        for operand in reads:
+            if operand in last:
+                last[operand] = max(last[operand], k)
+    ends = {r for block in program.blocks for r in block.results if type(r) is int} if whole else set()
+    stored = {n for n in home if last[n] > home[n] or n in kept or n in ends}
+    stored -= {n for n in home if nodes[n][0] == CALL}  # has no value of its own
+    ending: list[list[int]] = [[] for _ in chunks]
+    for k, chunk in enumerate(chunks):
+        if k:
+            memory.free += ending[k - 1]
+        for n in chunk:
+            if n in stored:
+                slot[n] = memory.borrow()
+                if n not in ends:
+                    ending[last[n]].append(slot[n])
+    return Schedule(1, chunks, slot, stored, [], {}, {}, memory.size, inside)

@@ -1,0 +1,144 @@
+"""What all sweeps of a step have in common, written once where code is dear (``scalars.shared``).
+
+The rule that chooses which points are on differs from sweep to sweep. All that follows from the choice does
+not: the linearised contacts, the momenta, the solve, and the forces of the points. The numbers are those of
+the plain text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, Protocol
+
+from robokit.sim.step.acting import Acting
+from robokit.sim.step.body_points import Velocities
+from robokit.sim.step.contact import BodyContact
+from robokit.sim.step.implicit_sweep import ImplicitSweep
+from robokit.sim.step.moving_axes import Rows, flat, momenta_after
+from robokit.sim.step.near_ground import act, linear
+from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial.scalars import Scalar, shared
+
+
+class Kick(Protocol):
+    """What of a kick (settle.py) its sweeps share; see there."""
+
+    p: Any
+    X: Any
+    P: Any
+    dt: Scalar
+    contacts: list[BodyContact]
+    outside: Any
+
+
+def shared_solve(
+    sweeps: Kick, w: Rows, W: Sequence[Motion], b: Rows, forces: Rows
+) -> tuple[Rows, list[Motion]]:
+    """One solve with what the bodies' points have chosen: the iterate by joint and by body.
+
+    Args:
+        sweeps: of the step.
+        w, W: velocities for the velocity products, by joint and by body.
+        b, forces: slope and force at rest of the joint forces, by joint.
+    """
+    tree, dt = sweeps.p.tree, sweeps.dt
+    choices = [row for body in sweeps.contacts for row in _choice(body)]
+    near = [body.near for body in sweeps.contacts for row in _choice(body) for _ in row]
+
+    def text(*given: Scalar) -> list[Scalar]:
+        rest = iter(given)
+        w1, W1, b1, forces1 = _like(w, rest), _motions(len(W), rest), _like(b, rest), _like(forces, rest)
+        with _chosen(choices, rest):
+            T = momenta_after(tree, sweeps.X, sweeps.P, w1, W1, dt)
+            K: list[Any] = [None] * (tree.n + 1)
+            for body in sweeps.contacts:
+                K[body.i], impulse = linear(body.near, body)
+                T[body.i] = T[body.i] + impulse
+        for i, f in enumerate(sweeps.outside):
+            if f is not None:
+                T[i] = T[i] + f * dt
+        y, V = ImplicitSweep(tree, sweeps.X, K, b1, dt).solve(T, forces1)
+        return [*flat(y), *flat(V)]
+
+    given = [*flat(w), *flat(W), *flat(b), *flat(forces)]
+    found = iter(shared((sweeps, "solve"), text, [*given, *flat(choices)], [*[True] * len(given), *near]))
+    return _like(w, found), _motions(len(W), found)
+
+
+def shared_forces(sweeps: Kick, V: Sequence[Motion]) -> list[Acting]:
+    """What acts on each touching body at the velocities V."""
+    out = []
+    for body in sweeps.contacts:
+        choices = _choice(body)
+
+        def text(*given: Scalar, body: BodyContact = body, choices: list[Any] = choices) -> list[Scalar]:
+            rest = iter(given)
+            (own,) = _motions(1, rest)
+            with _chosen(choices, rest):
+                done = act(body.near, body, own)
+            sums = [done.pressed, done.pulled, done.outside, done.work, done.depth]
+            return [*done.impulse, *flat(done.forces), *sums]
+
+        given = flat(choices)
+        matter = [*[True] * 6, *[body.near] * len(given)]
+        found = iter(shared((sweeps, body.i), text, [*V[body.i], *given], matter))
+        done = Acting(body)
+        done.impulse = Force(Vector3(*islice(found, 3)), Vector3(*islice(found, 3)))
+        done.forces = [(next(found), next(found), next(found)) for _ in body.p]
+        done.pressed, done.pulled, done.outside, done.work, done.depth = found
+        out.append(done)
+    return out
+
+
+def share_rules(body: BodyContact) -> None:
+    """Let the rules of a body share what all of them do: the points' velocities, and how they slide."""
+    velocities, slide = body.velocities, body._slide
+    points = len(body.p)
+
+    def shared_velocities(V: Motion) -> list[Velocities]:
+        def text(*given: Scalar) -> list[Scalar]:
+            return [x for at in velocities(_motions(1, iter(given))[0]) for x in (at.vn, *at.x)]
+
+        found = iter(shared((body, "velocities"), text, [*V], [True] * 6))
+        return [Velocities(next(found), (next(found), next(found))) for _ in range(points)]
+
+    def shared_slide(speeds: Sequence[Velocities]) -> None:
+        def text(*given: Scalar) -> list[Scalar]:
+            rest = iter(given)
+            before = body.c, body.N
+            body.c, body.N = list(islice(rest, points)), list(islice(rest, points))
+            slide([Velocities(next(rest), (next(rest), next(rest))) for _ in range(points)])
+            found = body.c
+            body.c, body.N = before
+            return found
+
+        given = [*body.c, *body.N, *(x for at in speeds for x in (at.vn, *at.x))]
+        body.c = shared((body, "slide"), text, given, [True] * len(given))
+
+    body.velocities, body._slide = shared_velocities, shared_slide  # type: ignore[method-assign]
+
+
+def _choice(body: BodyContact) -> list[list[Scalar]]:
+    """What of the choice of a sweep the forces depend on."""
+    return [body.w, body.c, body.turning]
+
+
+@contextmanager
+def _chosen(choices: Sequence[list[Scalar]], values: Iterator[Scalar]) -> Iterator[None]:
+    """While it lasts, the choices have other values."""
+    before = [list(row) for row in choices]
+    for row in choices:
+        row[:] = list(islice(values, len(row)))
+    yield
+    for row, old in zip(choices, before, strict=True):
+        row[:] = old
+
+
+def _like(rows: Rows, values: Iterator[Scalar]) -> Rows:
+    return [list(islice(values, len(row))) for row in rows]
+
+
+def _motions(count: int, values: Iterator[Scalar]) -> list[Motion]:
+    return [Motion(Vector3(*islice(values, 3)), Vector3(*islice(values, 3))) for _ in range(count)]

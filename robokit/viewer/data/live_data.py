@@ -1,0 +1,95 @@
+"""Physics in the page: the step of a run as WebAssembly."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import math
+
+from robokit.conventions import GRAVITY
+from robokit.engine import Kernel
+from robokit.errors import RobokitError
+from robokit.sim.page_step import PageStep, page_step
+from robokit.sim.step import ledger
+from robokit.sim.step.momentum_projection import hangs_on_nothing
+from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.packing import base64_text
+from robokit.viewer.payload_keys import LiveData, ModuleData, SlotData
+
+STRETCH = 0.5
+"""Stretch of the hand's spring at which it holds the robot's weight [m]."""
+
+DAMPING = 0.3
+"""Of the robot on that spring, over what keeps it from swinging."""
+
+
+def live_data(trajectory: Trajectory, worker: str) -> LiveData:
+    """What a page needs to go on with a run.
+
+    Args:
+        trajectory: the run.
+        worker: the text of the page's Worker.
+
+    Raises:
+        RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
+    """
+    steps, (step, look) = live_modules(trajectory)
+    robot = steps.program.robot
+    mass = float(robot.total_mass)
+    stiffness = mass * abs(GRAVITY[2]) / STRETCH
+    return LiveData(
+        worker="'use strict';\n" + worker,
+        step=step,
+        look=look,
+        q=base64_text(trajectory.q[0].astype("<f8")),
+        v=base64_text(trajectory.v[0].astype("<f8")),
+        parameters=base64_text(steps.program.parameters(trajectory.summary["dt"]).astype("<f8")),
+        tables=[(name, base64_text(table.astype("<f8"))) for name, table in steps.tables],
+        friction=steps.friction,
+        gravity=robot.tree.gravity,
+        dt=float(trajectory.summary["dt"]),
+        mass=mass,
+        masses=[float(I.m) for I in robot.tree.I[1:]],
+        contacts=steps.bodies,
+        momentum=steps.program.layout.momentum,
+        energy=steps.program.layout.energy,
+        floats=hangs_on_nothing(robot.tree),
+        ledger=list(ledger.SLOTS),
+        stiffness=stiffness,
+        damping=2.0 * math.sqrt(stiffness * mass) * DAMPING,
+    )
+
+
+def live_modules(trajectory: Trajectory) -> tuple[PageStep, list[ModuleData]]:
+    """The kernels of a page for a run, and what the page gets of them: the step and the look.
+
+    Raises:
+        RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
+    """
+    program = trajectory.program
+    if program is None:
+        raise RobokitError(
+            "live: the trajectory was loaded from a file, which does not hold its step; "
+            "simulate it again, or write the page with live=False"
+        )
+    steps = page_step(program)
+    return steps, [module_data(steps.step), module_data(steps.look)]
+
+
+def module_data(kernel: Kernel) -> ModuleData:
+    """A kernel as the page gets it.
+
+    Raises:
+        RobokitError: it cannot become WebAssembly.
+    """
+    from robokit.engine.target.llvm import CompilerMissing
+    from robokit.engine.target.wasm import WASM, unpacked
+    from robokit.engine.trace.graph import TraceTooLarge
+
+    try:
+        module = unpacked(kernel.compiled(WASM))
+    except (CompilerMissing, TraceTooLarge) as error:
+        raise RobokitError(f"live: {error}; write the page with live=False") from error
+    packed = gzip.compress(module.content, 9, mtime=0)
+    slots = [SlotData(name, at, count) for name, at, count in (*module.inputs, *module.outputs)]
+    return ModuleData(base64.b64encode(packed).decode("ascii"), len(module.content), slots)
