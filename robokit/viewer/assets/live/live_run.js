@@ -81,16 +81,15 @@ class LiveRun {
     this.engine = this.page.startEngine();
     this.engine.on("ready", () => this.bar.say(""));
     this.engine.on("frame", (frame) => this.take(frame));
-    this.engine.on("stopped", ({ t, reason }) => {
+    this.engine.on("stopped", ({ t, run, reason }) => {
+      if (run !== this.number) return;
       this.running = false;
       this.hand.release();
-      this.bar.say(`Stopped at ${figure(t)} s: ${reason}. Drop again, or take a shorter step.`);
-      this.bar.draw();
+      this.bar.say(`Stopped at ${figure(t)} s. ${reason}`);
     });
     this.engine.on("problem", ({ message }) => {
       this.running = false;
-      this.bar.say(`Physics cannot run here: ${message}`);
-      this.bar.draw();
+      this.bar.say(message);
     });
     this.engine.send("set", this.settings);
     this.bar.say("Preparing the physics …");
