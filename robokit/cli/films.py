@@ -27,6 +27,12 @@ def add_films(sub: argparse.ArgumentParser, positive: Callable[[str], float]) ->
     group.add_argument("--at", type=_time, metavar="S", help="of --png; default: the middle")
     group.add_argument("--size", type=_size, metavar="WxH", help="in pixels; default: 1280x720, GIF 640x360")
     group.add_argument("--fps", type=positive, metavar="N", help="frames a second; default: 30, GIF 20")
+    group.add_argument(
+        "--look",
+        type=_look,
+        metavar="SIDE",
+        help="from the front, back, left, right, top or corner; default: where the motion is longest",
+    )
     group.add_argument("--whole-page", action="store_true", help="show the panels too, not only the view")
 
 
@@ -40,6 +46,16 @@ def _size(text: str) -> tuple[int, int]:
         raise argparse.ArgumentTypeError(
             f"expected WIDTHxHEIGHT of 16 to 4096 pixels, such as 1280x720, got {text!r}"
         ) from None
+
+
+def _look(text: str) -> str:
+    from robokit.viewer.looks import angles_of
+
+    try:
+        angles_of(text)
+    except RobokitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _time(text: str) -> float:
@@ -83,7 +99,7 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
         kind = file.suffix.lower()
         size = arguments.size or ((640, 360) if kind == ".gif" else SIZE)
         with replacing(file) as beside:
-            options: dict[str, Any] = {"size": size, "panels": arguments.whole_page}
+            options: dict[str, Any] = {"size": size, "panels": arguments.whole_page, "look": arguments.look}
             if kind == ".png":
                 write_picture(page, beside, at=arguments.at, **options)
             else:

@@ -15,9 +15,11 @@
     comparison           two runs in one page
     film                 films and pictures of a page
     notebook             a robot or a motion in a notebook cell
+    looks                from where a camera looks
     headless_browser     a page in Chromium without a window
     live                 Viewer: meshcat with Python in the loop
-    meshcat_shapes       shapes and placements in meshcat's terms
+    live_stage           its camera, grid and ground
+    meshcat_shapes       shapes, surfaces and placements in meshcat's terms
     server               the live view's web server
     scene_commands       the commands that a browser needs to show the scene
     meshcat_page         where meshcat's own web page is

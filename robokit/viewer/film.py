@@ -24,6 +24,7 @@ from robokit.errors import MissingDependency, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
+from robokit.viewer.looks import angles_of
 from robokit.viewer.page import write_page
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def write_film(
     speed: float = 1.0,
     panels: bool = False,
     progress: bool = False,
+    look: str | None = None,
 ) -> Path:
     """Write a motion as a film.
 
@@ -61,6 +63,8 @@ def write_film(
         speed: seconds of motion per second of film.
         panels: whether to show the whole page and not only its 3D view.
         progress: show a progress bar.
+        look: from where, one of :data:`robokit.viewer.looks.LOOKS` ("front", "left", ...); by default from
+            the side on which the motion is longest.
 
     Returns:
         The path of the file.
@@ -68,6 +72,7 @@ def write_film(
     Raises:
         MissingDependency: Playwright, Chromium, or for an MP4 imageio-ffmpeg is not there.
         ShapeError: a size, fps or speed that makes no film, another ending of ``path``.
+        UnknownName: there is no such look.
     """
     path = path_argument("path", path)
     check_film(path, size, fps, speed)
@@ -75,7 +80,7 @@ def write_film(
         fps = 100 / max(1, round(100 / fps))  # frames of a GIF last whole hundredths of a second
 
     def work() -> None:
-        with drawn_page(source, size, panels) as (duration, picture):
+        with drawn_page(source, size, panels, look) as (duration, picture):
             last = duration * fps / speed
             count = max(2, math.floor(last + 1e-6) + 1)
             if count > MOST_FRAMES:
@@ -104,6 +109,7 @@ def write_picture(
     at: float | None = None,
     size: tuple[int, int] = SIZE,
     panels: bool = False,
+    look: str | None = None,
 ) -> Path:
     """Write one instant of a motion, or a robot's pose, as a picture.
 
@@ -113,12 +119,14 @@ def write_picture(
         at: time since the start [s]; the middle of the motion by default.
         size: width and height [px].
         panels: whether to show the whole page and not only its 3D view.
+        look: from where, as in :func:`write_film`.
 
     Returns:
         The path of the file.
 
     Raises:
         MissingDependency: Playwright or Chromium is not there.
+        UnknownName: there is no such look.
         ShapeError: a size that makes no picture, another ending of ``path``, a time that is not a number.
     """
     path = path_argument("path", path)
@@ -129,7 +137,7 @@ def write_picture(
     size_of(size)
 
     def work() -> None:
-        with drawn_page(source, size, panels) as (duration, picture):
+        with drawn_page(source, size, panels, look) as (duration, picture):
             picture(0.5 * duration if at is None else min(at, duration)).save(path)
 
     outside_loop(work)
@@ -170,11 +178,12 @@ def size_of(size: tuple[int, int]) -> tuple[int, int]:
 
 @contextmanager
 def drawn_page(
-    source: Source, size: tuple[int, int], panels: bool
+    source: Source, size: tuple[int, int], panels: bool, look: str | None = None
 ) -> Iterator[tuple[float, Callable[[float], Image]]]:
     """The length of a motion [s], and a function that draws an instant of it."""
     from PIL import Image
 
+    angles = None if look is None else angles_of(look)
     with tempfile.TemporaryDirectory() as folder:
         made = isinstance(source, (Trajectory, Robot))
         file = write_page(source, Path(folder) / "film.html") if made else Path(source)  # type: ignore[arg-type]
@@ -184,6 +193,8 @@ def drawn_page(
         with opened_page(file, window) as page:
             if not panels:
                 page.evaluate("robokit.exports.onlyView()")
+            if angles is not None:
+                page.evaluate("angles => robokit.exports.look(...angles)", angles)
             duration = float(page.evaluate("robokit.timeline ? robokit.motion.duration : 0"))
 
             def picture(time: float) -> Image.Image:

@@ -3,7 +3,9 @@
     with robokit.viewer.Viewer(robot) as viewer:
         viewer.show()
         viewer.display(q)
+        viewer.look("front")
         viewer.play(trajectory, speed=0.5)
+        viewer.record(trajectory, "fall.mp4")
         viewer.wait()
 
 The browser gets a whole motion at once and plays it by itself.
@@ -12,22 +14,22 @@ The browser gets a whole motion at once and plays it by itself.
 from __future__ import annotations
 
 import html
-import math
 import re
 import time
 import webbrowser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robokit.errors import ShapeError
+from robokit.errors import RobokitError, ShapeError, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.ground_nodes import ground_nodes
+from robokit.viewer.film import SIZE, write_film
+from robokit.viewer.live_stage import LiveStage, send_node
+from robokit.viewer.looks import angles_of
 from robokit.viewer.meshcat_page import meshcat_page
-from robokit.viewer.meshcat_shapes import meshcat_geometry, node_matrix, pose_matrix
-from robokit.viewer.nodes import Node
+from robokit.viewer.meshcat_shapes import pose_matrix
 from robokit.viewer.payload import one_configuration, one_robot
 from robokit.viewer.poses import body_poses, bounds, frame_indices
 from robokit.viewer.scene import scene
@@ -40,7 +42,7 @@ class Viewer:
     """A robot in meshcat, in a browser window or a notebook cell.
 
     The server runs inside this process on 127.0.0.1 and ends with it: at :meth:`close`, at the end of the
-    script, on Ctrl-C and on an exception.
+    script, on Ctrl-C and on an exception. A closed viewer stays closed.
 
     Args:
         robot: the Robot.
@@ -54,6 +56,8 @@ class Viewer:
         self._server: Any = None
         self._meshcat: Any = None
         self._names = _path_names(robot)
+        self._closed = False
+        self._stage = LiveStage()
 
     def __enter__(self) -> Viewer:
         return self
@@ -62,11 +66,12 @@ class Viewer:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Viewer of {self.robot.name!r}: {self._server.web_url if self._server else 'not shown yet'}>"
+        state = "closed" if self._closed else self._server.web_url if self._server else "not shown yet"
+        return f"<Viewer of {self.robot.name!r}: {state}>"
 
     def _repr_html_(self) -> str:
         """The view as a notebook cell."""
-        return self.jupyter_cell()
+        return f"<pre>{html.escape(repr(self))}</pre>" if self._closed else self.jupyter_cell()
 
     @property
     def url(self) -> str:
@@ -90,6 +95,7 @@ class Viewer:
 
         Raises:
             MissingDependency: meshcat is not installed.
+            RobokitError: the viewer was closed.
         """
         self._start()
         if open_browser and webbrowser.open(self.url, new=2):
@@ -134,9 +140,10 @@ class Viewer:
         times = (t[chosen] - t[0]).tolist()
         poses = body_poses(self.robot, np.asarray(trajectory.q)[chosen])
         ground = trajectory.ground
-        self._frame(poses, ground.height if ground is not None and ground.plane else None)
+        height = ground.height if ground is not None and ground.plane else None
+        self._stage.frame(bounds(self._nodes, poses), height)
         if ground is not None:
-            self._send_ground(ground)
+            self._stage.show_ground(ground)
         animation = Animation()
         for body in range(1, poses.shape[1]):
             # meshcat divides key times by fps: with fps = speed they are the trajectory's seconds.
@@ -151,6 +158,50 @@ class Viewer:
             )
         self._start().set_animation(animation, play=True, repetitions=repetitions)
 
+    def look(self, view: str) -> None:
+        """Look at the robot from another side.
+
+        Args:
+            view: "front", "back", "left", "right", "top" or "corner".
+
+        Raises:
+            UnknownName: there is no such view.
+        """
+        angles_of(view)
+        self._start()
+        self._stage.look(view)
+
+    def record(
+        self,
+        trajectory: Trajectory,
+        path: str | Path,
+        size: tuple[int, int] = SIZE,
+        fps: float = 30.0,
+        speed: float = 1.0,
+    ) -> Path:
+        """Write a motion as a film, seen from where this viewer looks.
+
+        The film shows the view of robokit's page (:func:`robokit.viewer.write_film`); no browser is open.
+
+        Args:
+            trajectory: the Trajectory.
+            path: where to: ".mp4" or ".gif".
+            size: width and height [px].
+            fps: frames per second.
+            speed: seconds of motion per second of film.
+
+        Returns:
+            The path of the file.
+
+        Raises:
+            RobokitError: the viewer was closed.
+            MissingDependency: Playwright, Chromium, or for an MP4 imageio-ffmpeg is not there.
+        """
+        self._check_open()
+        if not isinstance(trajectory, Trajectory):
+            raise WrongType("trajectory", trajectory, "a Trajectory")
+        return write_film(trajectory, path, size, fps, speed, look=self._stage.view)
+
     def wait(self) -> None:
         """Keep the script alive until Ctrl-C or :meth:`close`."""
         try:
@@ -160,7 +211,8 @@ class Viewer:
             pass
 
     def close(self) -> None:
-        """End the server; the browser keeps the last picture. Calling it again does nothing."""
+        """End the server for good; the browser keeps the last picture. Calling it again does nothing."""
+        self._closed = True
         if self._server is not None:
             self._server.close()
         self._server = self._meshcat = None
@@ -177,8 +229,22 @@ class Viewer:
         address = html.escape(self.url, quote=True)
         return f'<iframe src="{address}" style="width:100%;height:{int(height)}px;border:0"></iframe>'
 
+    def _check_open(self) -> None:
+        """See that the viewer is not closed.
+
+        Raises:
+            RobokitError: it is.
+        """
+        if self._closed:
+            raise RobokitError(f"the viewer of {self.robot.name!r} was closed; make a new one: Viewer(robot)")
+
     def _start(self) -> Any:
-        """The Visualizer with the robot in it, made at the first use."""
+        """The Visualizer with the robot in it, made at the first use.
+
+        Raises:
+            RobokitError: the viewer was closed.
+        """
+        self._check_open()
         if self._meshcat is None:
             page = meshcat_page()
             import meshcat
@@ -186,7 +252,7 @@ class Viewer:
             from robokit.viewer.server import SceneServer
 
             self._server = SceneServer(page)
-            self._meshcat = meshcat.Visualizer(window=self._server)
+            self._meshcat = self._stage.meshcat = meshcat.Visualizer(window=self._server)
             self._send_robot()
         return self._meshcat
 
@@ -195,7 +261,7 @@ class Viewer:
         switched: set[tuple[int, str]] = set()
         for k, node in enumerate(self._nodes):
             place = root[self._names[node.body]][node.role]
-            self._send_node(place[str(k)], node)
+            send_node(place[str(k)], node)
             if (node.body, node.role) not in switched:
                 switched.add((node.body, node.role))
                 place.set_property("visible", SHOWN[node.role])
@@ -204,51 +270,8 @@ class Viewer:
         neutral = self.robot.neutral()
         self.display(neutral)
         poses = body_poses(self.robot, neutral[None])
-        lowest = float(bounds(self._nodes, poses)[0, 2])
-        self._frame(poses, lowest if self.robot.base == "floating" else 0.0)
-
-    def _send_ground(self, ground: Ground) -> None:
-        """Tilt the grid as the plane, and show height field and solids in place of those before."""
-        x, _, z = ground.up
-        self._grid[:3, 2] = ground.up
-        self._grid[:3, 0] = np.array([z, 0.0, -x]) / math.hypot(x, z)
-        self._grid[:3, 1] = np.cross(self._grid[:3, 2], self._grid[:3, 0])
-        self._meshcat["/Grid"].set_transform(self._grid)
-        self._meshcat["ground"].delete()
-        for k, node in enumerate(ground_nodes(ground)):
-            self._send_node(self._meshcat["ground"][str(k)], node)
-
-    def _send_node(self, place: Any, node: Node) -> None:
-        import meshcat.geometry as g
-
-        red, green, blue = (round(255 * channel) for channel in node.rgba[:3])
-        opacity = float(node.rgba[3])
-        material = g.MeshLambertMaterial(
-            color=(red << 16) + (green << 8) + blue, opacity=opacity, transparent=opacity < 1.0
-        )
-        place.set_object(meshcat_geometry(node.geometry), material)
-        place.set_transform(node_matrix(node))
-
-    def _frame(self, poses: np.ndarray, ground: float | None) -> None:
-        """Bring a motion (T, nbodies + 1, 7) into view and the grid to the ground [m], if there is one.
-
-        meshcat's camera always turns about the origin of the page's scene. So the scene is moved instead of
-        the camera.
-        """
         box = bounds(self._nodes, poses)
-        shift = np.eye(4)
-        shift[:3, 3] = -box.mean(axis=0)
-        for path in ("/meshcat", "/Axes"):
-            self._meshcat[path].set_transform(shift)
-        shift[2, 3] += ground or 0.0
-        self._grid = shift
-        self._meshcat["/Grid"].set_transform(shift)
-        self._meshcat["/Grid"].set_property("visible", ground is not None)
-        # In the camera's axes y is up. It looks from the front right and from slightly above.
-        reach = float(np.linalg.norm(np.ptp(box, axis=0)))
-        camera = self._meshcat["/Cameras/default/rotated/<object>"]
-        camera.set_property("fov", 36)
-        camera.set_property("position", (reach * np.array([1.2, 0.45, 1.2])).tolist())
+        self._stage.frame(box, float(box[0, 2]) if self.robot.base == "floating" else 0.0)
 
 
 def _path_names(robot: Robot) -> list[str]:

@@ -1,7 +1,8 @@
-"""Shapes and placements in meshcat's terms."""
+"""Shapes, surfaces and placements in meshcat's terms."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,10 @@ import numpy as np
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.poses import rotate
+from robokit.viewer.textures import data_uri
+
+REPEAT = 1000
+"""three.js' number of a picture that repeats."""
 
 
 def pose_matrix(pose: np.ndarray) -> np.ndarray:
@@ -40,9 +45,75 @@ def meshcat_geometry(geometry: Drawable) -> Any:
     if isinstance(geometry, Cylinder):
         return g.Cylinder(geometry.length, geometry.radius)
     triangles = capsule_triangles(geometry) if isinstance(geometry, Capsule) else geometry
+    if triangles.uv is not None or triangles.colours is not None:
+        return _painted(triangles)
     return g.TriangularMeshGeometry(
         np.asarray(triangles.vertices, dtype=np.float32), np.asarray(triangles.faces, dtype=np.uint32)
     )
+
+
+def _painted(triangles: Triangles) -> Any:
+    """Triangles with colours or picture coordinates, which their corners have one by one."""
+    import meshcat.geometry as g
+
+    corners = triangles.faces.reshape(-1)
+    edges = triangles.vertices[triangles.faces]
+    normals = np.zeros_like(triangles.vertices)
+    across = np.cross(edges[:, 1] - edges[:, 0], edges[:, 2] - edges[:, 0])
+    np.add.at(normals, corners, np.repeat(across, 3, axis=0))
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
+    attributes = {"position": triangles.vertices[corners], "normal": normals[corners]}
+    if triangles.colours is not None:
+        attributes["color"] = triangles.colours[corners] / 255.0
+    if triangles.uv is not None:
+        attributes["uv"] = triangles.uv.reshape(-1, 2)
+    packed = {name: g.pack_numpy_array(np.asarray(a, np.float32).T) for name, a in attributes.items()}
+
+    class Painted(g.Geometry):  # type: ignore[misc]
+        def lower(self, _: Any) -> dict[str, Any]:
+            return {"uuid": self.uuid, "type": "BufferGeometry", "data": {"attributes": packed}}
+
+    return Painted()
+
+
+def meshcat_material(node: Node) -> Any:
+    """The surface of a node as one of meshcat's materials; a picture that cannot be read is left out.
+
+    Warns:
+        UserWarning: a picture that cannot be read.
+    """
+    import meshcat.geometry as g
+
+    red, green, blue = (round(255 * channel) for channel in node.rgba[:3])
+    opacity = float(node.rgba[3])
+    painted = isinstance(node.geometry, Triangles) and node.geometry.colours is not None
+    return g.MeshLambertMaterial(
+        color=(red << 16) + (green << 8) + blue,
+        opacity=opacity,
+        transparent=opacity < 1.0,
+        vertexColors=painted and node.role == "visual",
+        map=_texture(node),
+    )
+
+
+def _texture(node: Node) -> Any:
+    """The picture of a node as one of meshcat's textures, or None."""
+    import meshcat.geometry as g
+
+    if node.picture is None:
+        return None
+    try:
+        uri = data_uri(node.picture)
+    except Exception as problem:  # each reader fails in its own way on a bad file
+        name = "inside a mesh" if isinstance(node.picture, bytes) else str(node.picture)
+        warnings.warn(f"picture {name!r} of link {node.link!r} is left out: {problem}", stacklevel=2)
+        return None
+
+    class Picture(g.Image):  # type: ignore[misc]
+        def lower(self, _: Any) -> dict[str, Any]:
+            return {"uuid": self.uuid, "url": uri}
+
+    return g.ImageTexture(Picture(), wrap=[REPEAT, REPEAT])
 
 
 def capsule_triangles(capsule: Capsule, around: int = 24, rings: int = 8) -> Triangles:

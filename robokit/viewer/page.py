@@ -86,6 +86,7 @@ SCRIPTS = (
     "walk/matrix.js",
     "walk/drawing.js",
     "walk/walk.js",
+    "base/address.js",
     "page.js",
 )
 """The page's own scripts, in the order in which they build on one another."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import socket
@@ -10,14 +11,17 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import umsgpack
+from meshcat.geometry import Mesh
+from PIL import Image
 from viewer_cases import made_up_motion, pendulum
 
-from robokit.errors import ShapeError
+from robokit.errors import RobokitError, ShapeError, UnknownName
 from robokit.viewer import Viewer
 
 SCRIPT = """
@@ -56,13 +60,75 @@ def test_it_listens_on_this_machine_only(viewer):
         assert other.connect_ex(("127.0.0.2", port)) != 0
 
 
-def test_it_ends_at_close_and_starts_again(viewer):
+def test_it_ends_at_close_and_stays_closed(viewer):
     address = viewer.url
     assert alive(address)
     viewer.close()
     viewer.close()
     assert not alive(address)
-    assert alive(viewer.url)
+    q = viewer.robot.neutral()
+    motion = made_up_motion(viewer.robot, duration=0.1)
+    for call in (
+        lambda: viewer.url,
+        lambda: viewer.show(open_browser=False),
+        lambda: viewer.display(q),
+        lambda: viewer.play(motion),
+        lambda: viewer.look("front"),
+        lambda: viewer.record(motion, "never.gif"),
+        viewer.jupyter_cell,
+    ):
+        with pytest.raises(RobokitError, match="the viewer of 'pendulum' was closed; make a new one"):
+            call()
+    viewer.wait()
+    assert "closed" in repr(viewer) and "closed" in viewer._repr_html_() and not alive(address)
+
+
+def sent(viewer, kind):
+    time.sleep(0.2)
+    return [c for c in map(umsgpack.unpackb, viewer.meshcat.window.scene.packed()) if c["type"] == kind]
+
+
+def test_it_looks_from_named_sides(viewer):
+    places = {}
+    for view in ("front", "right", "top"):
+        viewer.look(view)
+        (command,) = [c for c in sent(viewer, "set_property") if c["property"] == "position"]
+        places[view] = np.array(command["value"]) / np.linalg.norm(command["value"])
+    # In the camera's axes x is the robot's, y is up and z points to its right.
+    for view, axis in (("front", [1, 0, 0]), ("right", [0, 0, 1]), ("top", [0, 1, 0])):
+        assert np.allclose(places[view], axis, atol=0.04)
+    with pytest.raises(UnknownName, match="no view named 'fornt'; did you mean 'front'"):
+        viewer.look("fornt")
+
+
+def test_colours_and_pictures_of_meshes_are_sent():
+    from robokit.model.geometry import Placement
+    from robokit.viewer.meshcat_shapes import meshcat_geometry, meshcat_material
+    from robokit.viewer.nodes import Node, Triangles
+
+    picture = io.BytesIO()
+    Image.new("RGB", (2, 2), (200, 10, 10)).save(picture, "PNG")
+    square = Triangles(
+        np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]),
+        np.array([[0, 1, 2], [0, 2, 3]]),
+        colours=np.array([[255, 0, 0], [0, 255, 0], [0, 0, 255], [0, 0, 0]]),
+        uv=np.arange(12.0).reshape(2, 3, 2) / 12,
+    )
+    node = Node("link", 1, square, Placement(), (1, 1, 1, 1), "visual", picture=picture.getvalue())
+    lowered = Mesh(meshcat_geometry(node.geometry), meshcat_material(node)).lower()
+    attributes = lowered["geometries"][0]["data"]["attributes"]
+    assert {name: a["itemSize"] for name, a in attributes.items()} == {
+        "position": 3,
+        "normal": 3,
+        "color": 3,
+        "uv": 2,
+    }
+    assert np.frombuffer(attributes["normal"]["array"].data, "<f4").reshape(6, 3)[0].tolist() == [0, 0, 1]
+    assert np.allclose(np.frombuffer(attributes["uv"]["array"].data, "<f4"), square.uv.reshape(-1))
+    assert lowered["materials"][0]["vertexColors"] and lowered["materials"][0]["map"]
+    assert lowered["images"][0]["url"].startswith("data:image/")
+    with pytest.warns(UserWarning, match="picture 'inside a mesh' of link 'link' is left out"):
+        assert meshcat_material(replace(node, picture=b"nothing")).map is None
 
 
 def test_display_moves_the_bodies(viewer):

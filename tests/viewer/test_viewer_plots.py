@@ -207,7 +207,7 @@ def test_several_joints_with_their_limits(page, run):
     assert list(page.evaluate(LEGEND, 1)) == ["rail"]
 
 
-def test_the_velocity_of_any_links_frame_is_pythons(chromium, tmp_path):
+def test_velocities_of_links_and_energies_of_bodies_are_pythons(chromium, tmp_path):
     robot = zoo()
     motion = made_up_motion(robot, duration=0.2)
     rng = np.random.default_rng(3)

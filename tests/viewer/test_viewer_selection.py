@@ -7,10 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 from test_viewer_browser import LAYOUT, LIT, Watch, until
-from viewer_cases import zoo
+from viewer_cases import made_up_motion, zoo
 
 import robokit as rk
 from robokit.model import Mimic, ModelBuilder, couple
+from robokit.sim.trajectory import Contacts
 from robokit.viewer import write_page
 
 pytestmark = pytest.mark.browser
@@ -43,9 +44,18 @@ FREE = """(name) => {
 
 
 @pytest.fixture(scope="module")
-def page(chromium, fall, tmp_path_factory):
+def standing(humanoid):
+    """The made-up fall, on its feet."""
+    motion = made_up_motion(humanoid)
+    contacts = motion.contacts
+    vars(motion)["contacts"] = Contacts(contacts.points, contacts.forces, ("left_foot", "right_foot", "head"))
+    return motion
+
+
+@pytest.fixture(scope="module")
+def page(chromium, standing, tmp_path_factory):
     watch = Watch(chromium)
-    page = watch.open(write_page(fall, tmp_path_factory.mktemp("select") / "fall.html"))
+    page = watch.open(write_page(standing, tmp_path_factory.mktemp("select") / "fall.html"))
     page.get_by_role("tab", name="Structure").click()
     yield page
     watch.judge()
@@ -85,13 +95,26 @@ def test_a_click_in_the_scene_selects_the_link_everywhere(page, humanoid):
     moments = np.linalg.eigvalsh(link.inertia)
     assert f"{link.mass:.2f} kg" in card.inner_text() and f"{moments[-1]:.4f} kg" in card.inner_text()
     assert page.evaluate("[...robokit.structure.matrix.chosen]") == [body]
-    assert page.evaluate("robokit.curves.joint.body") == body
+    assert page.evaluate("[...robokit.curves.picker.chosen]") == [body]
     assert page.evaluate(
         "robokit.outline.shells.map((s) => s.parent === robokit.stage.bodies[robokit.selection.body])"
     ) == [True] * len(link.visuals)
     page.get_by_role("tab", name="Joints").click()
     assert page.locator(".joint.chosen .label").inner_text().startswith(humanoid.body_joints[body - 1].name)
     page.get_by_role("tab", name="Structure").click()
+
+
+def test_the_card_has_the_force_of_the_ground_at_the_time_shown(page, standing):
+    for time in (0.5, 1.2):
+        page.evaluate(f"robokit.timeline.seek({time})")
+        page.evaluate(f"robokit.selection.select({body_of(standing.robot, 'left_foot')}, 'left_foot')")
+        force = standing.contact_forces["left_foot"][np.argmin(np.abs(standing.t - time))]
+        shown = page.locator("#selected dl div", has_text="ground").locator("dd").inner_text()
+        assert float(shown.removesuffix(" N").replace(" ", "")) == pytest.approx(
+            np.linalg.norm(force), rel=5e-3
+        )
+    page.evaluate(f"robokit.selection.select({body_of(standing.robot, 'neck')}, 'neck')")
+    assert "no contact" in page.locator("#selected").inner_text()
 
 
 @pytest.mark.parametrize("how", ["empty click", "Escape", "button"])
@@ -180,14 +203,14 @@ def test_arrow_keys_walk_the_matrix_and_its_zeros_say_why(page, humanoid):
     assert "part at pelvis" in cell.inner_text()
 
 
-def test_the_cell_shows_the_number_of_its_time(page, humanoid, fall):
+def test_the_cell_shows_the_number_of_its_time(page, humanoid, standing):
     i, j = humanoid.joint("left_hip_pitch").v_slice.start, humanoid.joint("left_knee").v_slice.start
     shown = set()
     for time in (0.0, 1.0):
         page.evaluate(f"robokit.timeline.seek({time})")
         page.evaluate(f"robokit.structure.matrix.move([{i}, {j}])")
         text = page.locator("#cell .entry").inner_text()
-        q = fall.q[np.argmin(np.abs(fall.t - time))]
+        q = standing.q[np.argmin(np.abs(standing.t - time))]
         assert float(text.split()[0].replace("−", "-")) == pytest.approx(rk.crba(humanoid, q)[i, j], rel=2e-3)
         assert text.split(maxsplit=1)[1].strip() == "kg m²"
         shown.add(text)

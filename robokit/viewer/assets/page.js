@@ -36,7 +36,7 @@ if (timeline && data.events) {
   page.summary = new Summary(panels.add("summary", "Summary"), page, page.happenings);
 }
 if (timeline) page.curves = new Curves(panels.add("curves", "Curves"), page);
-page.joints = new JointPanel(panels.add("joints", "Joints", () => page.joints.show(page.configuration())), data, {
+page.joints = new JointPanel(panels.add("joints", "Joints", () => { page.joints.show(page.configuration()); page.joints.select(selection.body); }), data, {
   ...pointed,
   set: (at, value) => {
     page.posed = page.configuration();
@@ -144,6 +144,8 @@ if (timeline) {
 } else {
   drawStill();
 }
+
+page.address = new Address(page);
 
 let before = performance.now();
 let interval = 16;

@@ -1,46 +1,83 @@
-// Velocity of a link's frame in the world at every frame, from the joints between it and the ground.
+// Velocities of bodies at the frames, in world axes, and what follows: of a link's frame, kinetic energy by body.
 
-// Rates of a joint's own dofs in a row of v; a coupled mimic joint has those of the joint that it follows.
-function jointRates(data, joint, v) {
-  if (!joint.follows) return v.slice(...joint.v);
-  const leading = joint.follows[0];
-  const rates = data.joints.filter((joint) => joint.q[0] === leading && joint.q[1] > leading).map((joint) => v[joint.v[0]]);
-  return [joint.follows[1] * (rates[0] || 0)];
-}
-
-// {angular, linear}: x, y, z over the frames, (T,) each [rad/s; m/s]; the linear one of the frame's origin.
-function linkVelocity(data, motion, name) {
-  const link = data.links.find((link) => link.name === name);
-  const width = motion.v.length / motion.count;
-  const path = [];
-  for (let body = link.body; body > 0; body = data.bodies.parent[body]) {
-    const joint = data.joints.find((joint) => joint.body === body);
-    path.push([joint, jointColumns(joint).map((column) => column.map((part) => new THREE.Vector3(...part)))]);
+class Velocities {
+  constructor(data, motion) {
+    this.data = data;
+    this.motion = motion;
+    this.width = motion.v.length / motion.count;
+    this.now = new Float64Array(6 * data.bodies.name.length);
+    this.joints = data.joints.map((joint) => ({ joint, columns: jointColumns(joint), leading: this.leading(joint) }));
   }
-  const lines = { angular: [[], [], []], linear: [[], [], []] };
-  const place = (body, frame) => {
-    const at = 7 * ((body - 1) + frame * motion.bodies);
-    return [new THREE.Vector3().fromArray(motion.poses, at), new THREE.Quaternion().fromArray(motion.poses, at + 3)];
-  };
-  const [own, offset] = [link.body, new THREE.Vector3().fromArray(link.pose)];
-  for (let frame = 0; frame < motion.count; frame++) {
-    const angular = new THREE.Vector3(), linear = new THREE.Vector3();
-    const v = motion.v.subarray(frame * width, (frame + 1) * width);
-    if (path.length) {
-      const [p, r] = place(own, frame);
-      const point = offset.clone().applyQuaternion(r).add(p);
-      for (const [joint, columns] of path) {
-        const [origin, turn] = place(joint.body, frame);
-        const rates = jointRates(data, joint, v);
-        columns.forEach(([spin, slide], k) => {
-          const w = spin.clone().applyQuaternion(turn).multiplyScalar(rates[k]);
-          angular.add(w);
-          linear.addScaledVector(slide.clone().applyQuaternion(turn), rates[k]).add(w.cross(point.clone().sub(origin)));
-        });
+
+  // For a coupled mimic joint the dof that it follows, else null.
+  leading(joint) {
+    if (!joint.follows) return null;
+    const at = joint.follows[0];
+    return this.data.joints.filter((joint) => joint.q[0] === at && joint.q[1] > at).map((joint) => joint.v[0])[0] ?? null;
+  }
+
+  // Rate of a joint's dof k in the row of v that begins at `row`.
+  rate({ joint, leading }, row, k) {
+    if (joint.follows) return leading === null ? 0 : joint.follows[1] * this.motion.v[row + leading];
+    return this.motion.v[row + joint.v[0] + k];
+  }
+
+  // Angular velocity and velocity of the origin of bodies 0..N, six numbers each, at a frame.
+  at(frame) {
+    const { now, motion, data } = this;
+    const { poses } = motion;
+    now.fill(0);
+    for (const one of this.joints) {
+      const i = one.joint.body, above = data.bodies.parent[i];
+      const here = 7 * (i - 1 + frame * motion.bodies), there = 7 * (above - 1 + frame * motion.bodies);
+      const arm = [0, 1, 2].map((k) => poses[here + k] - (above ? poses[there + k] : 0));
+      const spin = [0, 0, 0], slide = [0, 0, 0];
+      one.columns.forEach(([angular, linear], k) => {
+        const rate = this.rate(one, frame * this.width, k);
+        for (let c = 0; c < 3; c++) { spin[c] += rate * angular[c]; slide[c] += rate * linear[c]; }
+      });
+      const carried = now.subarray(6 * above, 6 * above + 6), moved = cross3(carried, arm);
+      rotationRows(poses, here).forEach((row, c) => {
+        now[6 * i + c] = carried[c] + dot3(row, spin);
+        now[6 * i + 3 + c] = carried[3 + c] + moved[c] + dot3(row, slide);
+      });
+    }
+    return now;
+  }
+
+  // {angular, linear}: x, y, z over the frames [rad/s; m/s] of a link; linear is that of its frame's origin.
+  link(name) {
+    const { motion } = this;
+    const link = this.data.links.find((link) => link.name === name);
+    const lines = { angular: [[], [], []], linear: [[], [], []] };
+    for (let frame = 0; frame < motion.count; frame++) {
+      const own = this.at(frame).subarray(6 * link.body, 6 * link.body + 6);
+      const rows = link.body ? rotationRows(motion.poses, 7 * (link.body - 1 + frame * motion.bodies)) : [];
+      const moved = cross3(own, rows.map((row) => dot3(row, link.pose)));
+      for (let c = 0; c < 3; c++) {
+        lines.angular[c].push(own[c]);
+        lines.linear[c].push(own[3 + c] + (link.body ? moved[c] : 0));
       }
     }
-    angular.toArray().forEach((x, k) => lines.angular[k].push(x));
-    linear.toArray().forEach((x, k) => lines.linear[k].push(x));
+    return lines;
   }
-  return lines;
+
+  // Kinetic energy of bodies 1..N over the frames [J], without that of rotors.
+  energies() {
+    const { motion } = this;
+    const { inertial } = this.data.bodies;
+    const lines = Array.from({ length: motion.bodies }, () => new Array(motion.count));
+    for (let frame = 0; frame < motion.count; frame++) {
+      const now = this.at(frame);
+      for (let i = 1; i <= motion.bodies; i++) {
+        const rows = rotationRows(motion.poses, 7 * (i - 1 + frame * motion.bodies));
+        const own = [0, 3].map((first) => [0, 1, 2].map((c) => rows[0][c] * now[6 * i + first] + rows[1][c] * now[6 * i + first + 1] + rows[2][c] * now[6 * i + first + 2]));
+        const [w, v] = own;
+        const [m, mx, my, mz, xx, xy, yy, xz, yz, zz] = inertial[i];
+        const turned = [xx * w[0] + xy * w[1] + xz * w[2], xy * w[0] + yy * w[1] + yz * w[2], xz * w[0] + yz * w[1] + zz * w[2]];
+        lines[i - 1][frame] = 0.5 * m * dot3(v, v) + dot3([mx, my, mz], cross3(v, w)) + 0.5 * dot3(w, turned);
+      }
+    }
+    return lines;
+  }
 }

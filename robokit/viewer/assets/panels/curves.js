@@ -1,6 +1,6 @@
 // The plots of a run: two at a time, each of what the reader chooses, in step with the timeline and one another.
 
-const GRAPH_NAMES = { energy: "Energy", force: "Contact force", links: "Force by link", power: "Power", joint: "Joints", velocity: "Link velocity", linear: "Linear momentum", angular: "Angular momentum", drift: "Energy balance" };
+const GRAPH_NAMES = { energy: "Energy", force: "Contact force", links: "Force by link", power: "Power", joint: "Joints", velocity: "Link velocity", bodies: "Kinetic by body", linear: "Linear momentum", angular: "Angular momentum", drift: "Energy balance" };
 const PARTS = { joint: [["q", "q"], ["v", "v"], ["tau", "τ"]], velocity: [["linear", "linear"], ["angular", "angular"]] };
 
 class Curves {
@@ -11,10 +11,10 @@ class Curves {
     const moving = data.joints.filter((joint) => joint.v[1] > joint.v[0]);
     const joint = moving.find((joint) => joint.q[1] - joint.q[0] === 1) || moving[0];
     const { stored, forces } = this.graphs;
-    this.keys = Object.keys(GRAPH_NAMES).filter((key) => stored.has(key) || (key === "links" && forces.length) || (motion.v && ((key === "joint" && joint) || key === "velocity")));
+    this.keys = Object.keys(GRAPH_NAMES).filter((key) => stored.has(key) || (key === "links" && forces.length) || (motion.v && ((key === "joint" && joint) || key === "velocity" || key === "bodies")));
     this.window = new TimeWindow(motion.duration, Math.max(2e-3 * motion.duration, 1e-6));
     this.over = null;
-    this.link = null;
+    this.link = this.body = null;
     this.picker = new JointPicker(host, data);
     this.picker.onChange(() => this.redrawOf("joint"));
     const seek = (time) => { timeline.pause(); timeline.seek(time); };
@@ -27,6 +27,9 @@ class Curves {
     this.addRange();
     this.redraw();
     this.window.onChange(() => this.showWindow());
+    const keys = { "+": ["narrower", 0.5], "-": ["wider", 2] };
+    for (const [key, [words, factor]] of Object.entries(keys)) page.shortcuts.add(key, `Plots: a ${words} part of the run`, () => this.window.zoom(timeline.time, factor));
+    page.shortcuts.add("0", "Plots: the whole run", () => this.window.reset());
     new ResizeObserver(() => this.drawProfile()).observe($("profile"));
   }
 
@@ -58,6 +61,7 @@ class Curves {
   graphOf({ key, part }) {
     if (key === "joint") return this.graphs.joints(this.picker.joints, part.joint);
     if (key === "links") return this.graphs.links(this.link);
+    if (key === "bodies") return this.graphs.bodies(this.body);
     if (key === "velocity") return this.graphs.velocity(this.velocityLink(), part.velocity);
     return this.graphs.run(key);
   }
@@ -110,7 +114,8 @@ class Curves {
     this.link = link ?? this.page.data.links.find((link) => link.body === body)?.name ?? null;
     const joint = this.page.data.joints.find((joint) => joint.body === body && joint.v[1] > joint.v[0]);
     if (joint && !this.picker.chosen.has(body)) this.picker.set(this.picker.chosen.size > 1 ? [...this.picker.chosen, body] : [body]);
-    this.redrawOf("links", "velocity");
+    this.body = body;
+    this.redrawOf("links", "velocity", "bodies");
   }
 
   onPick(listener) { this.picker.onChange(listener); }

@@ -106,6 +106,12 @@ class ExportMenu {
     this.page.stage.frameMotion();
   }
 
+  // From where the camera looks: azimuth, elevation [rad].
+  look(azimuth, elevation) {
+    const { stage } = this.page;
+    stage.framing.look(azimuth, elevation, ...stage.now());
+  }
+
   // Whether all that the view draws is there.
   ready() { return (this.page.stage.pictures || []).every(({ image }) => image?.complete); }
 

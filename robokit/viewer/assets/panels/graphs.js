@@ -1,6 +1,6 @@
 // What plots can show: the curves of the run as they were stored, and those made here of frames, by joint or link.
 
-const MOST_LINKS = 6;
+const MOST_LINES = 6;
 const FREE_NAMES = { 7: ["w", "x", "y", "z", "px", "py", "pz"], 6: ["ωx", "ωy", "ωz", "vx", "vy", "vz"], 4: ["w", "x", "y", "z"] };
 
 class Graphs {
@@ -14,6 +14,7 @@ class Graphs {
     }]));
     const { link_forces } = data;
     this.forces = link_forces.map((linkForce) => ({ name: linkForce.link, x: Array.from(floats(linkForce.t)), y: Array.from(floats(linkForce.y)), hold: linkForce.hold }));
+    this.moving = motion.v ? new Velocities(data, motion) : null;
     this.peaks = new Map();
     const { peaks } = data.frames;
     for (const peak of peaks) this.peaks.set(`${peak.line} ${peak.index}`, { x: floats(peak.t), y: floats(peak.y) });
@@ -27,7 +28,7 @@ class Graphs {
 
   // The links with the largest forces, and the one that is selected.
   links(selected) {
-    const shown = this.forces.filter((line, k) => k < MOST_LINKS || line.name === selected);
+    const shown = this.forces.filter((line, k) => k < MOST_LINES || line.name === selected);
     return { title: "Size of the ground's force on each link", unit: "N", x: this.t, lines: shown.map((line) => ({ ...line })) };
   }
 
@@ -62,7 +63,16 @@ class Graphs {
     return { title: `${names[line]} of joints`, unit: [...units].join(", "), x: this.t, lines };
   }
 
-  velocities(name) { return linkVelocity(this.data, this.motion, name); }
+  velocities(name) { return this.moving.link(name); }
+
+  // The bodies with the largest kinetic energies, and the one that is selected.
+  bodies(selected) {
+    this.energies ??= this.moving.energies();
+    const lines = this.energies.map((y, k) => ({ body: k + 1, name: this.data.bodies.name[k + 1], y, most: y.reduce((most, one) => (one > most ? one : most), 0) }));
+    lines.sort((one, other) => other.most - one.most);
+    const shown = lines.filter(({ body, most }, k) => (k < MOST_LINES && most > 0) || body === selected);
+    return { title: "Kinetic energy of each body, rotors not counted", unit: "J", x: this.t, lines: shown.map(({ name, y }) => ({ name, y })) };
+  }
 
   // Linear or angular velocity of a link's frame.
   velocity(name, part) {

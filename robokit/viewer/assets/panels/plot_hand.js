@@ -114,7 +114,8 @@ class PlotHand {
         const most = sign * line.y[k], beside = [valueAt(line, from), valueAt(line, to)];
         if (k < 0 || !beside.every((value) => most > sign * value + 1e-6 * this.plot.largest)) continue;
         const away = Math.hypot((this.placeOf(line.x[k]) - x) / NEAR.x, (this.chart.valToPos(line.y[k], "y") - y) / NEAR.y);
-        if (away <= 1.5 && (!best || away < best.away)) best = { line, time: timeOf(line, k), value: line.y[k], away };
+        // Of lines that lie over one another the first is meant.
+        if (away <= 1.5 && (!best || away < best.away - 0.1)) best = { line, time: timeOf(line, k), value: line.y[k], away };
       }
     }
     return best;

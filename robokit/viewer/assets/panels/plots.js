@@ -46,7 +46,7 @@ class Plot {
       return { button, value };
     });
     this.legend.replaceChildren(...this.values.map((entry) => entry.button));
-    this.legend.classList.toggle("many", graph.lines.length > 5);
+    this.legend.classList.toggle("many", graph.lines.length > 4);
     this.largest = Math.max(0, ...graph.lines.map((line) => line.y.reduce((most, y) => Math.max(most, Number.isFinite(y) ? Math.abs(y) : 0), 0)));
     this.limit = sane(graph.lines, act.stopped);
     const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" };
@@ -62,13 +62,20 @@ class Plot {
         { ...axis, size: room, gap: 4, values: (_, ticks, _axis, _space, step) => tickLabels(ticks, step) },
       ],
       series: [{}, ...graph.lines.map((line) => ({ stroke: line.tint, width: line.name === "total" ? 2 : 1.6, points: { show: false }, spanGaps: true, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
-      hooks: { drawAxes: [(u) => this.drawLimits(u)] },
+      hooks: { drawAxes: [(u) => this.drawLimits(u)], draw: [() => this.place()] },
     };
     this.chartObject = new uPlot(options, this.columns(), this.chart);
     this.hand = new PlotHand(this, act);
     this.showCut();
     this.setTime(this.time);
     this.setPointed(this.pointed);
+  }
+
+  // uPlot draws later than it is asked to: only then places are known.
+  place() {
+    if (!this.hand || this.hand.chart !== this.chartObject) return;
+    this.hand.showTime(this.time);
+    this.hand.showPointed(this.pointed);
   }
 
   // What uPlot draws: one row of times for all lines; what blew up ends far outside the picture.
@@ -109,13 +116,15 @@ class Plot {
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
-    for (const line of this.shown()) {
+    const limited = this.shown().filter((line) => line.low !== undefined || line.high !== undefined);
+    for (const line of limited) {
       for (const [limit, end] of [[line.high, bbox.top], [line.low, bbox.top + bbox.height]]) {
         if (limit === undefined) continue;
         const at = Math.min(Math.max(u.valToPos(limit, "y", true), bbox.top - 4), bbox.top + bbox.height + 4);
         ctx.fillStyle = ctx.strokeStyle = line.tint;
-        ctx.globalAlpha = this.graph.lines.length > 1 ? 0.06 : 0.1;
-        ctx.fillRect(bbox.left, Math.min(at, end), bbox.width, Math.abs(end - at));
+        ctx.globalAlpha = 0.1;
+        // Many bands, one over another, would hide the lines.
+        if (limited.length <= 2) ctx.fillRect(bbox.left, Math.min(at, end), bbox.width, Math.abs(end - at));
         ctx.globalAlpha = 0.55;
         ctx.lineWidth = devicePixelRatio;
         ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);

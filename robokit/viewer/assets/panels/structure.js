@@ -27,6 +27,7 @@ class Structure {
     const parts = { "tree-rows": this.tree.list, sets: this.sets, matrix: this.matrix.canvas, cell: this.matrix.cell };
     for (const [id, part] of Object.entries(parts)) if (!$(id)) part.id = id;
     this.showSets(null);
+    new ResizeObserver(() => this.draw()).observe(host);
   }
 
   // As a click on the button would.

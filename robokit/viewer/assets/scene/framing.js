@@ -124,6 +124,16 @@ class Framing {
     this.stage.dirty();
   }
 
+  // A camera where somebody put it: its place and what it looks at, in the world.
+  place(numbers) {
+    const { camera, controls } = this.stage.viewer;
+    camera.position.copy(yUp(new THREE.Vector3().fromArray(numbers)));
+    controls.target.copy(yUp(new THREE.Vector3().fromArray(numbers, 3)));
+    controls.update();
+    this.touched = true;
+    this.stage.dirty();
+  }
+
   // Pixels over and under the free part of the view: buttons stand there.
   insets(high) {
     const most = 0.25 * high;

@@ -107,3 +107,38 @@ class Arrow extends THREE.Group {
   }
 }
 Arrow.z = new THREE.Vector3(0, 0, 1);
+
+// Many such arrows, each with a dot where it begins, in three draw calls.
+class Arrows extends THREE.Group {
+  constructor(tint, radius, capacity) {
+    super();
+    const material = new THREE.MeshBasicMaterial({ color: ink(tint), depthTest: false, transparent: true, opacity: 0.92 });
+    const shapes = [new THREE.CylinderGeometry(1, 1, 1, 14).translate(0, 0.5, 0).rotateX(Math.PI / 2), new THREE.ConeGeometry(1, 1, 18).translate(0, 0.5, 0).rotateX(Math.PI / 2), new THREE.SphereGeometry(1.5 * radius, 12, 8)];
+    this.drawn = shapes.map((shape) => {
+      const many = new THREE.InstancedMesh(shape, material, Math.max(capacity, 1));
+      many.frustumCulled = false;
+      many.renderOrder = 8;
+      return many;
+    });
+    this.add(...this.drawn);
+    this.pattern = new Arrow(tint, radius);
+    this.clear();
+  }
+
+  get capacity() { return this.drawn[0].instanceMatrix.count; }
+
+  clear() { for (const many of this.drawn) many.count = 0; }
+
+  // One more arrow; the dot is there even where the vector is too short to be drawn.
+  push(from, vector) {
+    const { pattern } = this, [shafts, heads, dots] = this.drawn;
+    dots.setMatrixAt(dots.count++, new THREE.Matrix4().setPosition(from));
+    pattern.point(from, vector);
+    if (pattern.visible) {
+      pattern.updateMatrixWorld(true);
+      shafts.setMatrixAt(shafts.count++, pattern.shaft.matrixWorld);
+      heads.setMatrixAt(heads.count++, pattern.head.matrixWorld);
+    }
+    for (const many of this.drawn) many.instanceMatrix.needsUpdate = true;
+  }
+}

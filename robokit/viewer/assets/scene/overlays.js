@@ -152,27 +152,20 @@ class Overlays {
       };
       return group;
     }
-    const arrows = [], dots = [];
-    const dot = new THREE.SphereGeometry(1.5 * thick, 12, 8);
-    const paint = new THREE.MeshBasicMaterial({ color: ink(0xe03131), depthTest: false, transparent: true, opacity: 0.9 });
+    let arrows = null;
     group.move = (frame) => {
       const k = Math.round(frame);
       const [from, to] = [this.motion.contactStart[k], this.motion.contactStart[k + 1]];
-      while (arrows.length < to - from) {
-        arrows.push(new Arrow(0xe03131, thick));
-        dots.push(new THREE.Mesh(dot, paint));
-        dots[dots.length - 1].renderOrder = 8;
-        group.add(arrows[arrows.length - 1], dots[dots.length - 1]);
+      if (!arrows || arrows.capacity < to - from) {
+        if (arrows) group.remove(arrows);
+        arrows = new Arrows(0xe03131, thick, 2 * (to - from) + 8);
+        group.add(arrows);
       }
-      arrows.forEach((arrow, i) => {
-        const on = i < to - from;
-        arrow.visible = dots[i].visible = on;
-        if (!on) return;
-        const at = 6 * (from + i);
-        const point = new THREE.Vector3().fromArray(this.motion.contacts, at);
-        dots[i].position.copy(point);
-        arrow.point(point, this.scale.arrow(new THREE.Vector3().fromArray(this.motion.contacts, at + 3)));
-      });
+      arrows.clear();
+      for (let i = from; i < to; i++) {
+        const force = new THREE.Vector3().fromArray(this.motion.contacts, 6 * i + 3);
+        arrows.push(new THREE.Vector3().fromArray(this.motion.contacts, 6 * i), this.scale.arrow(force));
+      }
     };
     return group;
   }
