@@ -12,6 +12,7 @@ import numpy as np
 from robokit.errors import ShapeError
 from robokit.sim.iterated_steps import stepper
 from robokit.sim.recorded import BLOCK
+from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step_facts import StepFacts, step_facts
 
@@ -66,6 +67,7 @@ class Replay:
         v: np.ndarray,
         carried: np.ndarray,
         inputs: StepInputs,
+        sampled: bool = False,
     ) -> None:
         """Prepare it.
 
@@ -75,7 +77,10 @@ class Replay:
             marks: steps taken until each record.
             q, v, carried: the records, (T, ...).
             inputs: of the steps.
+            sampled: look at the records and at the step between each two with the largest force of the
+                ground alone; a record stands for the steps around it.
         """
+        self.sampled = sampled
         self.program, self.dt, self.marks = program, dt, list(marks)
         self.records, self.inputs = (q, v, carried), inputs
         self.error = 0.0
@@ -98,26 +103,41 @@ class Replay:
         kernel, parameters, tables = stepper(program), program.parameters(self.dt), program.tables()
         entries, real = np.zeros(program.entries, program.dtype), program.dtype
         parameters = parameters.astype(real)
-        done = 0
+        done = left = 0
         for k, (first, last) in enumerate(zip(self.marks, self.marks[1:], strict=False)):
             if k < done:
                 continue
             q, v, carried = (x[k].astype(real) for x in self.records)
+            tau, given = self.inputs.at(first)
+            record = hardest = (q, v, tau, carried, *given)
             done = self._still_until(k)
             if done > k:
-                tau, given = self.inputs.at(first)
-                yield self.marks[done] - first, (q, v, tau, carried, *given)
+                yield left + self.marks[done] - first, record
+                left = 0
                 continue
+            most, at = -1.0, first
             for step in range(first, last):
                 tau, given = self.inputs.at(step)
-                yield 1, (q, v, tau, carried, *given)
+                row = (q, v, tau, carried, *given)
+                if not self.sampled:
+                    yield 1, row
                 more = [*(x.astype(real) for x in given), *tables]
                 try:
-                    q, v, _, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
+                    q, v, got, carried = kernel(q, v, tau.astype(real), entries, carried, parameters, *more)
                 except (ShapeError, ArithmeticError):  # not finite, unlike the records: not their steps
                     self.error = np.inf
+                    continue
+                force = float(np.linalg.norm(got[ledger.IMPULSE][3:])) if self.sampled else 0.0
+                if force > most:
+                    most, at, hardest = force, step, row
+            if self.sampled:
+                yield left + at - first, record
+                yield 1, hardest
+                left = last - at - 1
             off = [np.abs(a - b[k + 1]).max(initial=0.0) for a, b in zip((q, v), self.records, strict=False)]
             self.error = max(self.error, *(float(x) for x in off))
+        if left:
+            yield left, record
 
     def _still_until(self, k: int) -> int:
         """The last record up to which the robot stays as it is at record k; k where it does not."""
@@ -144,13 +164,14 @@ def facts_of_run(
     v: np.ndarray,
     carried: np.ndarray,
     inputs: StepInputs,
+    sampled: bool = False,
 ) -> StepFacts:
     """What happened in every step of a run; arguments as those of :class:`Replay`.
 
     Warns:
         UserWarning: the steps do not meet the records.
     """
-    replay = Replay(program, dt, marks, q, v, carried, inputs)
+    replay = Replay(program, dt, marks, q, v, carried, inputs, sampled)
     parts = [step_facts(program, dt, *block).repeated(counts) for counts, block in replay.blocks()]
     if not parts:  # a run without a step
         rows = [*(x[:0] for x in (q, v, v, carried)), *(x[None][:0] for x in inputs.given[0])]

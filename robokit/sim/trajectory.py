@@ -174,6 +174,22 @@ class Trajectory:
         return events_of(self.program, facts, self.summary)
 
     @cached_attribute
+    def sampled_events(self) -> list[Event]:
+        """The events from the recorded states and, between each two, the step with the largest force.
+
+        For long runs of large robots: cheaper, but times and sizes are rough where states were recorded
+        seldom. The largest force on all links is exact.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file.
+        """
+        if self.program is None or self.carried is None or self.inputs is None:
+            raise RobokitError("sampled_events: a file has not what they need; take .events before .save")
+        run = self.marks, self.q, self.v, self.carried, self.inputs
+        facts = facts_of_run(self.program, self.summary["dt"], *run, sampled=True)
+        return events_of(self.program, facts, self.summary)
+
+    @cached_attribute
     def step_forces(self) -> StepForces | None:
         """Force of the ground on each link in every step, whatever was recorded; None without a ground.
 
@@ -257,9 +273,12 @@ class Trajectory:
             say("bodies", f"{pairs} pair{'s' if pairs > 1 else ''} of them kept apart")
         elif self.ground is not None and self.robot is not None and self.robot.nbodies > 1:
             say("bodies", "of the robot pass through each other (self-collision is off)")
-        if "events" in self.__dict__:
-            for answer in self.answers:
+        known = self.__dict__.get("events", self.__dict__.get("sampled_events"))
+        if known is not None:
+            for answer in answers(known, float(self.t[-1]), self.ground is not None):
                 say(answer.label, str(answer))
+            if "events" not in self.__dict__:
+                say("events", f"looked for at the recorded states, {self.sampling()}, and peaks")
         if s.get("saturated"):
             shares = [f"{name} {100 * share:.2g} %" for name, share in list(s["saturated"].items())[:2]]
             more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
@@ -272,6 +291,10 @@ class Trajectory:
             words = "inertia / 1 s" if amount == "inertia" else f"{amount:g} N m s/rad"
             say("damping", f"{words} assumed in {joints}")
         return lines
+
+    def sampling(self) -> str:
+        """How often states were recorded, in words."""
+        return f"every {1e3 * float(np.diff(self.t).max(initial=0.0)):.3g} ms"
 
     def _momentum_words(self) -> str:
         if "momentum_balance_linear" not in self.summary:

@@ -175,6 +175,17 @@ def test_a_run_answers_the_usual_questions():
     assert all(len(answer.label) <= 13 for answer in said.values())
 
 
+def test_sampled_events_have_the_largest_force_of_every_step():
+    run = tumbling(40)
+    exact, rough = ({x.kind: x for x in found} for found in (run.events, run.sampled_events))
+    assert rough["peak load"].size == pytest.approx(exact["peak load"].size, rel=1e-9)
+    assert rough["peak load"].time == pytest.approx(exact["peak load"].time)
+    assert rough["first contact"].time == pytest.approx(exact["first contact"].time, abs=40 * DT)
+    again = tumbling(40)
+    assert again.sampled_events and any("recorded states, every 40 ms" in x for x in again.report())
+    assert len(again.sampled_events) < len(run.events)
+
+
 def test_a_robot_at_rest_is_not_looked_at_step_by_step(monkeypatch):
     looked = []
 

@@ -6,13 +6,15 @@ import itertools
 
 import numpy as np
 import pytest
-from test_viewer_browser import Watch, time_of
+from test_viewer_browser import LAYOUT, Watch, time_of
+from test_viewer_layout import REACH, SIZES, WELL
 from viewer_cases import EVIL, pendulum
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.events import Event, newtons
 from robokit.viewer import write_page
+from robokit.viewer.data import force_data
 from robokit.viewer.data.event_data import events, important, side_of
 
 
@@ -83,6 +85,18 @@ def test_of_very_many_events_the_important_ones_are_kept():
     assert made[17] in kept and {"limit", "peak force"} <= {event.kind for event in kept}
     assert sum(event.kind == "impact" for event in kept) == 5
     assert max(event.size for event in kept if event.kind == "slip") == 99.0
+
+
+def test_very_long_runs_are_sampled_and_keep_the_largest_force(run, monkeypatch):
+    assert events(run).sampled == ""
+    most = largest(run, "peak load")
+    monkeypatch.setattr(force_data, "MOST_WORK", 0)
+    known = vars(run).pop("events")
+    found = events(run)
+    vars(run)["events"] = known
+    assert found.sampled.startswith("every ")
+    (load,) = (x for x in found.happenings if x.kind == "peak load")
+    assert load.time == pytest.approx(most.time) and load.size == newtons(most.size)
 
 
 def test_a_file_without_events_has_none_on_its_page(fall):
@@ -223,6 +237,21 @@ def test_what_was_assumed_and_how_the_books_close_is_said(page, run):
     said = page.locator(".details").inner_text()
     assert f"{run.summary['energy_balance']:.3g} J" in said
     assert f"{run.summary['momentum_balance_linear']:.3g} N s" in said
+
+
+@pytest.mark.browser
+def test_the_summary_and_the_lane_fit_at_every_size(page, tmp_path):
+    for size in SIZES:
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        for key in ("events", "links", "limits", "assumed", "books"):
+            page.evaluate(f"robokit.summary.select('{key}')")
+            page.wait_for_timeout(40)
+            assert page.evaluate(REACH) == WELL, (size, key)
+            assert page.evaluate(LAYOUT)["cut"] == [] or size[0] < 1280
+        page.screenshot(path=tmp_path / f"{size[0]}.png")
+        lane, whole = (page.locator(name).bounding_box() for name in ("#lane", "#timeline"))
+        assert whole["y"] < lane["y"] and lane["y"] + lane["height"] <= whole["y"] + whole["height"]
+    page.set_viewport_size({"width": 1280, "height": 800})
 
 
 @pytest.mark.browser

@@ -145,6 +145,7 @@ def test_running_scripts_read_existing_keys_only(chromium, fall, tmp_path):
                     which.select_option(name)
             for choice in page.locator(".segments:visible button").all():
                 choice.click()
+        page.get_by_role("tab", name="Structure").click()
         page.locator(".row").nth(1).hover()
         page.mouse.move(400, 400)
         page.wait_for_timeout(100)

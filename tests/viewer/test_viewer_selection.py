@@ -97,8 +97,12 @@ def test_a_click_in_the_scene_selects_the_link_everywhere(page, humanoid):
     assert page.evaluate("[...robokit.structure.matrix.chosen]") == [body]
     assert page.evaluate("[...robokit.curves.picker.chosen]") == [body]
     assert page.evaluate(
-        "robokit.outline.shells.map((s) => s.parent === robokit.stage.bodies[robokit.selection.body])"
+        "robokit.stage.shells.map((s) => s.parent === robokit.stage.bodies[robokit.selection.body])"
     ) == [True] * len(link.visuals)
+    page.locator("#switches").get_by_role("button", name="Robot").click()
+    assert page.evaluate("robokit.stage.shells.some((s) => s.visible)") is False
+    page.locator("#switches").get_by_role("button", name="Robot").click()
+    assert page.evaluate("robokit.stage.shells.every((s) => s.visible)")
     page.get_by_role("tab", name="Joints").click()
     assert page.locator(".joint.chosen .label").inner_text().startswith(humanoid.body_joints[body - 1].name)
     page.get_by_role("tab", name="Structure").click()
@@ -128,7 +132,7 @@ def test_nothing_is_selected_any_more(page, how):
     else:
         page.get_by_role("button", name="Unselect").click()
     assert page.locator(".row.chosen").count() == 0 and not page.locator("#selected").is_visible()
-    assert page.evaluate("robokit.outline.shells.length") == 0
+    assert page.evaluate("robokit.stage.shells.length") == 0
 
 
 def test_a_drag_turns_the_camera_and_selects_nothing(page):

@@ -141,7 +141,7 @@ def test_passes_are_the_loops_of_the_text(found):
 
 def test_the_force_of_the_crba_stands_in_the_coordinates_of_the_body_it_has_reached(found):
     for step in found["crba"].steps:
-        i, j = step.indices
+        i, j, _ = step.indices
         for seen in step.seen:
             if seen.place.text == "F" and not seen.place.written:
                 assert seen.where == (i if j < 0 else j)

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
+from robokit.sim.answers import answers as answers_of
 from robokit.sim.answers import length
 from robokit.sim.events import Event, newtons, three
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.answer_data import answer_rows, assumed, books
+from robokit.viewer.data.force_data import every_step
 from robokit.viewer.payload_keys import EventsData, HappeningData, ReachedData, TouchedData
 
 MOST_EVENTS = 500
@@ -25,18 +27,19 @@ def events(trajectory: Trajectory) -> EventsData | None:
     """The events of a run, its answers and tables.
 
     None of a trajectory whose file has no events. The first limit of each joint and side is always there,
-    and the events that the answers are about.
+    and the events that the answers are about. Of very long runs it is the recorded states that count.
 
     Args:
         trajectory: with its robot.
     """
     robot = trajectory.robot
     assert robot is not None
+    whole = "events" in vars(trajectory) or every_step(trajectory)
     try:
-        found = trajectory.events
+        found = trajectory.events if whole else trajectory.sampled_events
     except RobokitError:
         return None
-    answers = trajectory.answers
+    answers = answers_of(found, float(trajectory.t[-1]), trajectory.ground is not None)
     needed = [answer.event for answer in answers if answer.event is not None]
     kept = important(found, needed, MOST_EVENTS)
     bodies = _bodies(robot)
@@ -44,6 +47,7 @@ def events(trajectory: Trajectory) -> EventsData | None:
         happenings=[_happening(event, robot, bodies) for event in kept],
         left_out=len(found) - len(kept),
         answers=answer_rows(answers, kept),
+        sampled="" if whole else trajectory.sampling(),
         touched=_touched(found, kept),
         reached=_reached(found, kept),
         assumed=assumed(trajectory),

@@ -94,6 +94,7 @@ class EventsData:
     Attributes:
         happenings: the events in the order of time; of very many the important ones.
         left_out: how many are not among them.
+        sampled: how often the events were looked for, "" where that is every step.
         answers: to the usual questions.
         touched: links that touched the ground, in the order of their first contact.
         reached: limits that joints reached, the one furthest past first.
@@ -103,6 +104,7 @@ class EventsData:
 
     happenings: list[HappeningData]
     left_out: int
+    sampled: str
     answers: list[AnswerData]
     touched: list[TouchedData]
     reached: list[ReachedData]

@@ -179,6 +179,8 @@ def _notes(robot: Robot, shown: Sequence[Instant], algorithms: Sequence[Walked])
     notes.append(f"Given: {given}; damping, friction and stops of joints are not part of these texts.{taken}")
     if robot.coupling is not None:
         notes.append("Coupled joints: RNEA and CRBA see the full tree, the coupling comes afterwards.")
+    if LTDL in algorithms:
+        notes.append("LTDL counts degrees of freedom from 0, as its text does; rows of H are counted from 1.")
     missing = [w.key.upper() for w in WALKED if w not in algorithms]
     if missing:
         notes.append(f"Left out for this robot: {', '.join(missing)}.")

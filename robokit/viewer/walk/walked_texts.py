@@ -98,7 +98,7 @@ CRBA = Walked(
         crba.composite,
         crba.crba,
         composites.composite_inertias,
-        indices=("i", "j"),
+        indices=("i", "j", "p"),
         matrix="H",
         blocks="_put",
     ),

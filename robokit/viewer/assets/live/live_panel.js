@@ -18,9 +18,8 @@ class LivePanel {
     this.hint = element("p", { class: "live-hint" });
     host.append(element("div", { class: "live-head" }, this.hint, this.door), this.settings(count > 0 && Math.min(...grips) < this.usual.friction));
     this.books = element("p", { id: "live-books", class: "live-hint" });
-    this.running = element("div", { class: "live-books" });
+    this.running = element("div", { class: "live-books" }, this.books);
     this.charts = new LiveCharts(this.running, run);
-    this.running.append(this.books);
     host.append(this.running);
     this.drawn = 0;
     this.open();

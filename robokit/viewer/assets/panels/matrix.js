@@ -12,7 +12,7 @@ class MatrixView {
     this.cholesky = bits(data.structure.cholesky, this.n * this.n);
     this.blocks = zeroBlocks(this.pattern, this.n);
     this.kind = "H";
-    this.at = this.held = this.lit = this.numbers = this.scale = null;
+    this.at = this.held = this.lit = this.pointed = this.numbers = this.scale = null;
     this.chosen = new Set();
     this.canvas = element("canvas", { class: "matrix", tabindex: "0", role: "application", "aria-roledescription": "matrix", "aria-label": `${this.n} by ${this.n}: arrow keys walk the cells, Enter selects` });
     this.names = { left: element("div", { class: "names left", "aria-hidden": "true" }), top: element("div", { class: "names top", "aria-hidden": "true" }) };
@@ -146,8 +146,13 @@ class MatrixView {
   drawMarks(side, ratio) {
     const { pen, step, n } = this, { owner } = this.branches;
     const band = (k) => { pen.fillRect(0, k * step, side, step); pen.fillRect(k * step, 0, step, side); };
-    pen.fillStyle = `color-mix(in srgb, ${colour("accent")} 20%, transparent)`;
-    if (this.lit) for (let k = 0; k < n; k++) if (this.lit.has(owner[k])) band(k);
+    // The body pointed at, and faintly what hangs on it.
+    const [strong, faint] = [24, 7].map((share) => `color-mix(in srgb, ${colour("accent")} ${share}%, transparent)`);
+    for (let k = 0; k < n && this.lit; k++) {
+      if (!this.lit.has(owner[k])) continue;
+      pen.fillStyle = owner[k] === this.pointed ? strong : faint;
+      band(k);
+    }
     pen.fillStyle = `color-mix(in srgb, ${colour("chosen")} 34%, transparent)`;
     for (let k = 0; k < n; k++) if (this.chosen.has(owner[k])) band(k);
     if (!this.at) return;

@@ -68,6 +68,7 @@ class Structure {
   highlight(body) {
     const under = new Set(body === null ? [] : this.under[body]);
     this.matrix.lit = body === null ? null : under;
+    this.matrix.pointed = body;
     this.tree.light(new Set(body === null ? [] : [body]), under);
     this.showSets(body === null ? this.tree.selected : body);
     this.matrix.draw();

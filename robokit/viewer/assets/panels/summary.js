@@ -10,6 +10,9 @@ class Summary {
     this.selection = selection;
     const { answers, assumed, books } = data.events;
     const rows = answers.map((answer) => this.answer(answer.label, answer.value, answer.note, answer.event, answer.doubtful));
+    const { sampled } = data.events;
+    const rough = `at the recorded states, ${sampled}, and the hardest step between them; trajectory.events looks at every step`;
+    if (sampled) rows.push(this.answer("events", "rough", rough, null, false));
     host.append(element("section", { class: "answers" }, ...rows));
     this.parts = {
       events: this.list(data.events.left_out),
@@ -84,8 +87,7 @@ class Summary {
     if (!this.marked.isConnected || !this.body.clientHeight) return;
     const row = this.marked.getBoundingClientRect(), all = this.body.getBoundingClientRect();
     const top = all.top + this.chips.offsetHeight;
-    if (row.top < top) this.body.scrollTop += row.top - top;
-    else if (row.bottom > all.bottom) this.body.scrollTop += row.bottom - all.bottom;
+    if (row.top < top || row.bottom > all.bottom) this.body.scrollTop += row.top - (0.6 * top + 0.4 * all.bottom);
   }
 
   // A cell of a table that goes to an event.

@@ -3,7 +3,6 @@
 class Outline {
   constructor(stage) {
     this.stage = stage;
-    this.shells = [];
     this.hulls = new Map();
     this.material = new THREE.ShaderMaterial({
       side: THREE.BackSide,
@@ -21,19 +20,21 @@ class Outline {
 
   // The link's visible shapes; those of its whole body where it has none.
   select(body, link) {
-    for (const shell of this.shells) shell.parent.remove(shell);
-    const own = this.stage.roles.visual.filter((solid) => solid.userData.body === body);
+    const { stage } = this;
+    for (const shell of stage.shells) shell.parent.remove(shell);
+    const own = stage.roles.visual.filter((solid) => solid.userData.body === body);
     const named = own.filter((solid) => solid.userData.link === link);
-    this.shells = (body === null ? [] : named.length ? named : own).map((solid) => {
+    stage.shells = (body === null ? [] : named.length ? named : own).map((solid) => {
       const shell = new THREE.Mesh(this.hull(solid.geometry), this.material);
       shell.position.copy(solid.position);
       shell.quaternion.copy(solid.quaternion);
       shell.scale.copy(solid.scale);
+      shell.visible = solid.visible;
       shell.onBeforeRender = () => this.fit();
       solid.parent.add(shell);
       return shell;
     });
-    this.stage.dirty();
+    stage.dirty();
   }
 
   fit() {

@@ -79,6 +79,8 @@ class Stage {
       this.bodies[node.body].add(solid);
       this.roles[node.role].push(solid);
     }
+    // What is drawn round the selected link.
+    this.shells = [];
     this.skin = new Skin(this.data.nodes.filter((node) => node.role === "visual"), this.geometries, this.bodies, (index) => this.picture(index));
     this.world.add(...this.skin.parts);
   }
@@ -172,7 +174,7 @@ class Stage {
   }
 
   show(role, on) {
-    for (const solid of role === "visual" ? [...this.roles.visual, ...this.skin.parts] : this.roles[role]) solid.visible = on;
+    for (const solid of role === "visual" ? [...this.roles.visual, ...this.skin.parts, ...this.shells] : this.roles[role]) solid.visible = on;
     this.dirty();
   }
 

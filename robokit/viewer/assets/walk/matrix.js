@@ -104,8 +104,8 @@ class WalkMatrix {
 
   say(i, j = 0) {
     if (i === null) { this.note.textContent = `${this.letter}, ${this.n} × ${this.n}`; return; }
-    const k = Math.min(j, this.n - 1);
+    const k = Math.min(j, this.n - 1), { from } = this.recording;
     const value = this.values[i * this.n + k];
-    this.note.textContent = `${this.letter}(${i + 1},${k + 1}) = ${four(value, largestOf(this.values))}`;
+    this.note.textContent = `${this.letter}(${i + from},${k + from}) = ${four(value, largestOf(this.values))}`;
   }
 }

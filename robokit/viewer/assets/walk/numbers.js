@@ -24,7 +24,7 @@ function numberGrid(rows, lines = 0) {
   return table;
 }
 
-const labelled = (label, content, unit = "") => element("div", { class: "part" }, element("span", { class: "tag" }, label), content, element("span", { class: "unit" }, unit));
+const labelled = (label, content, unit = "") => element("div", { class: "value-part" }, element("span", { class: "tag" }, label), content, element("span", { class: "unit" }, unit));
 
 const inThrees = (numbers) => Array.from({ length: numbers.length / 3 }, (_, k) => [...numbers.slice(3 * k, 3 * k + 3)]);
 
@@ -89,13 +89,13 @@ function unitsOf(letter, one, rows, joints) {
   return turns.every(Boolean) ? [kinds[0]] : turns.some(Boolean) ? [`${kinds[0]}; ${kinds[1]}`] : [kinds[1]];
 }
 
-// Entries of a matrix that a line wrote together, as the block that they are.
-function entryBlock(entries, rows) {
+// Entries of a matrix that a line wrote together, as the block that they are; rows are counted from 0 or 1.
+function entryBlock(entries, from) {
   const is = [...new Set(entries.map(({ cell }) => cell[0]))], js = [...new Set(entries.map(({ cell }) => cell[1]))];
   const at = new Map(entries.map(({ cell, numbers }) => [cell.join(), numbers[0]]));
-  const span = (list) => (list.length > 1 ? `${list[0] + 1}…${list[list.length - 1] + 1}` : `${list[0] + 1}`);
+  const span = (list) => (list.length > 1 ? `${list[0] + from}…${list[list.length - 1] + from}` : `${list[0] + from}`);
   const { letter } = entries[0];
   return element("div", { class: "value-of out forces" },
-    element("div", { class: "head" }, symbolOf(letter), element("span", { class: "whose" }, `(${span(is)}, ${span(js)})`), element("span", { class: "soft" }, `${letter.meaning}, a block`)),
-    element("div", { class: "parts" }, numberGrid(is.map((i) => js.map((j) => at.get(`${i},${j}`) ?? NaN)))));
+    element("div", { class: "value-head" }, symbolOf(letter), element("span", { class: "whose" }, `(${span(is)}, ${span(js)})`), element("span", { class: "soft" }, `${letter.meaning}, a block`)),
+    element("div", { class: "value-parts" }, numberGrid(is.map((i) => js.map((j) => at.get(`${i},${j}`) ?? NaN)))));
 }

@@ -14,13 +14,17 @@ class Recording {
 
   constructor(walk, algorithm, steps, shapes, values) {
     this.algorithm = algorithm;
-    this.rows = walk.rows;
-    this.kinds = walk.kinds;
+    this.rows = [...walk.rows];
+    this.kinds = [...walk.kinds];
+    // Rows are counted as the text counts: degrees of freedom from 0; elsewhere from 1, as on the rest of the page.
+    this.from = algorithm.by_dof ? 0 : 1;
     this.steps = steps;
     this.values = values;
+    this.forms = algorithm.forms.map((form) => ({ ...form, letters: [...form.letters] }));
+    this.letters = algorithm.letters.map((letter) => ({ ...letter }));
+    this.width = algorithm.indices.length;
     this.starts = [];
-    const width = 1 + algorithm.indices.length;
-    for (let at = 0; at < steps.length; at += width + 2 * algorithm.forms[steps[at]].letters.length) this.starts.push(at);
+    for (let at = 0; at < steps.length; at += 1 + this.width + 2 * this.forms[steps[at]].letters.length) this.starts.push(at);
     this.count = this.starts.length;
     // Of each value: its kind, and where its numbers stand among those of an instant.
     this.shapes = shapes;
@@ -30,22 +34,17 @@ class Recording {
     this.findBodies();
   }
 
-  form(step) {
-    const { algorithm } = this;
-    return algorithm.forms[this.steps[this.starts[step]]];
-  }
+  form(step) { return this.forms[this.steps[this.starts[step]]]; }
 
   // Values of the indices; null where the line does not speak of one.
   indices(step) {
-    const { algorithm } = this;
     const at = this.starts[step] + 1;
-    return algorithm.indices.map((_, k) => (this.steps[at + k] ? this.steps[at + k] - 1 : null));
+    return Array.from({ length: this.width }, (_, k) => (this.steps[at + k] ? this.steps[at + k] - 1 : null));
   }
 
   // The bodies of the indices, in their order.
   bodies(step) {
-    const { algorithm } = this;
-    return this.indices(step).map((index) => (index !== null && algorithm.by_dof ? this.rows[index] : index));
+    return this.indices(step).map((index) => (index !== null && this.from === 0 ? this.rows[index] : index));
   }
 
   numbers(value, instant) {
@@ -55,10 +54,9 @@ class Recording {
 
   // What the step read and wrote: { letter, body, cell, kind, numbers } each.
   seen(step, instant) {
-    const { algorithm } = this;
-    const first = this.starts[step] + 1 + algorithm.indices.length;
+    const first = this.starts[step] + 1 + this.width;
     return this.form(step).letters.map((place, k) => {
-      const letter = algorithm.letters[place];
+      const letter = this.letters[place];
       const where = this.steps[first + 2 * k] - 1, value = this.steps[first + 2 * k + 1];
       const n = this.rows.length + 1;
       return { letter, value, body: letter.entry || where < 0 ? null : where, cell: letter.entry ? [Math.floor(where / n), where % n] : null,

@@ -196,30 +196,30 @@ class Walk {
   }
 
   showIndices(algorithm, form) {
-    const indices = this.recording.indices(this.step);
+    const indices = this.recording.indices(this.step), second = indices.findIndex((index, k) => k && index !== null);
     const parts = algorithm.indices.flatMap((name, k) => {
       if (indices[k] === null) return [];
-      return [element("span", { class: ["first", "second", "third"][k] }, element("i", {}, name), ` = ${indices[k]} ${this.names[this.bodies[k]]}`)];
+      return [element("span", { class: k === 0 ? "first" : k === second ? "second" : "third" }, element("i", {}, name), ` = ${indices[k]} ${this.names[this.bodies[k]]}`)];
     });
     this.says.textContent = form.says;
     this.where.replaceChildren(element("span", { class: "soft" }, `line ${form.line}`), ...parts);
   }
 
   showValues() {
-    const rows = this.recording.rows;
+    const { rows, from } = this.recording;
     const block = (one) => {
       const { letter } = one;
       const units = unitsOf(letter, one, rows, this.joints);
-      const whose = one.cell ? `(${one.cell[0] + 1}${one.cell[1] < rows.length ? `, ${one.cell[1] + 1}` : ""})` : one.body === null ? "" : this.names[one.body];
+      const whose = one.cell ? `(${one.cell[0] + from}${one.cell[1] < rows.length ? `, ${one.cell[1] + from}` : ""})` : one.body === null ? "" : this.names[one.body];
       return element("div", { class: `value-of ${letter.out ? "out" : "in"} ${one.kind}` },
-        element("div", { class: "head" }, symbolOf(letter), element("span", { class: "whose" }, whose), element("span", { class: "soft" }, letter.meaning)),
-        element("div", { class: "parts" }, ...valueBlocks(one.kind, one.numbers, units)));
+        element("div", { class: "value-head" }, symbolOf(letter), element("span", { class: "whose" }, whose), element("span", { class: "soft" }, letter.meaning)),
+        element("div", { class: "value-parts" }, ...valueBlocks(one.kind, one.numbers, units)));
     };
     const out = this.seen.filter((one) => one.letter.out), read = this.seen.filter((one) => !one.letter.out);
     const group = (label, list) => {
       const entries = list.filter((one) => one.cell), together = label !== "reads" && entries.length > 1;
       const single = together ? list.filter((one) => !one.cell) : list;
-      return list.length ? [element("h3", {}, label), ...single.map(block), ...(together ? [entryBlock(entries, rows)] : [])] : [];
+      return list.length ? [element("h2", {}, label), ...single.map(block), ...(together ? [entryBlock(entries, this.recording.from)] : [])] : [];
     };
     this.values.replaceChildren(...(this.seen.length ? [...group("writes", out), ...group("reads", read)] : group("written before", this.before())));
     this.values.scrollTop = 0;
