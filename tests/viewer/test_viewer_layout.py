@@ -7,15 +7,12 @@ test's folder.
 from __future__ import annotations
 
 import pytest
-import test_viewer_events
 from test_viewer_browser import LAYOUT, PIXELS, Watch
 from viewer_cases import made_up_motion
 
 from robokit.viewer import write_page
 
 pytestmark = pytest.mark.browser
-
-hopper_run = test_viewer_events.run
 
 SIZES = [(390, 844), (844, 390), (1024, 600), (1280, 800), (1920, 1080)]
 
@@ -57,19 +54,8 @@ def page(chromium, humanoid, tmp_path_factory):
     watch.judge()
 
 
-@pytest.fixture(scope="module")
-def eventful(chromium, hopper_run, tmp_path_factory):
-    """A page with everything that a page can have."""
-    watch = Watch(chromium)
-    path = write_page(hopper_run, tmp_path_factory.mktemp("layout") / "eventful.html", live=True)
-    yield watch.open(path)
-    watch.judge()
-
-
-@pytest.mark.parametrize("name", ["page", "eventful"])
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
-def test_every_control_can_be_reached_and_none_covers_another(request, tmp_path, size, name):
-    page = request.getfixturevalue(name)
+def test_every_control_can_be_reached_and_none_covers_another(page, tmp_path, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})
     for key in page.evaluate("[...robokit.panels.known.keys()]"):
         page.evaluate(f"robokit.openTab('{key}')")
