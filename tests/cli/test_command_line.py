@@ -109,7 +109,8 @@ def test_fall_writes_the_page_and_the_trajectory(capsys, tmp_path):
     assert (tmp_path / "fall.html").stat().st_size > 100_000
     assert rk.Trajectory.load(tmp_path / "fall.npz").t[-1] == pytest.approx(0.05)
     text = "\n".join(out)
-    for word in ("steps/s", "energy", "momentum", "deepest point", "fall.html", "fall.npz"):
+    said = ("steps/s", "energy", "momentum", "deepest point", "first contact", "joint limits", "rest")
+    for word in (*said, "fall.html", "fall.npz"):
         assert word in text
 
 

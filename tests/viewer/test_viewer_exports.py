@@ -106,8 +106,8 @@ def test_the_film_shows_the_motion_and_can_be_cancelled(page, tmp_path):
     frames = ffmpeg.read_frames(str(film), pix_fmt="gray", bits_per_pixel=8)
     width, height = next(frames)["size"]
     pictures = [np.frombuffer(frame, np.uint8).reshape(height, width).astype(int) for frame in frames]
-    # 0.4 s at 30 frames a second, however slowly they were drawn.
-    assert 6 <= len(pictures) <= 24
+    # 0.4 s of motion, however slowly they were drawn.
+    assert len(pictures) >= 6 and 0.3 < ffmpeg.count_frames_and_secs(str(film))[1] < 1.0
     assert np.abs(pictures[-1] - pictures[0]).max() > 60
     page.get_by_role("button", name="Export").click()
     saved = []

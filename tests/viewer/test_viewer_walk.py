@@ -15,6 +15,7 @@ from viewer_cases import made_up_motion, pendulum, zoo
 
 import robokit as rk
 from robokit.algorithms import composites, crba
+from robokit.model import Mimic, ModelBuilder, couple
 from robokit.viewer.page import json_for_html
 from robokit.viewer.payload import pose_payload, trajectory_payload
 from robokit.viewer.walk.line_captions import CAPTIONS
@@ -195,11 +196,20 @@ def test_a_motion_has_three_instants_and_keeps_to_its_size(humanoid, fall):
 def test_what_does_not_fit_is_left_out_and_said():
     robot = rk.load_urdf(ROBOTS / "quadruped.urdf", base="floating")
     instants = [moving(robot), replace(moving(robot), t=1.0)]
-    walk = walk_data(robot, instants, most_bytes=20_000)
+    walk = walk_data(robot, instants, most_bytes=56_000)
     assert len(walk.instants) == 1 and [a.key for a in walk.algorithms] == ["rnea", "crba", "aba"]
     assert any("Left out" in note and "LTDL" in note for note in walk.notes)
-    assert sum(len(a.steps) + len(a.shapes) + len(a.values) for a in walk.algorithms) <= 20_000
+    assert len(json_for_html(walk)) <= 58_000  # its notes and instants besides
     assert walk_data(robot, rest(robot, robot.neutral()), most_bytes=100) is None
+
+
+def test_coupled_joints_are_walked_in_the_full_tree():
+    b = ModelBuilder("m").link("a").link("b", 1.0, inertia=np.eye(3)).link("c", 1.0, inertia=np.eye(3))
+    b.joint("k", "revolute", "a", "b", mimic=Mimic("j", -2.0, 0.3)).joint("j", "prismatic", "a", "c")
+    robot = couple(b.build())
+    walk = walk_data(robot, rest(robot, robot.neutral()))
+    assert [a.key for a in walk.algorithms] == ["rnea", "crba"] and walk.rows == [1, 2]
+    assert any("full tree" in note for note in walk.notes)
 
 
 def test_the_tracer_that_was_there_is_put_back():

@@ -18,7 +18,7 @@ from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT
 from robokit.engine.trace.program import Program
 
-CHUNK = 700
+CHUNK = 3000
 """Nodes per chunk: longer ones pass less through memory and compile slowly."""
 
 BASE = 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,13 +139,13 @@ def walk_data(robot: Robot, shown: Sequence[Instant], most_bytes: int = MOST_BYT
                 rows=[i for i, dofs in enumerate(slices) for _ in range(dofs.stop - dofs.start)],
                 kinds=list(KINDS),
                 algorithms=data,
-                notes=_notes(robot, [instant for instant, _ in recorded], algorithms),
+                notes=_notes(robot, [each for each, _ in recorded], algorithms, ABA.key in recorded[0][1]),
             )
         if len(recorded) > 1:
             dull = [each for each in recorded if each[0].why in ("", "start", "end")]
             recorded.remove(dull[-1] if dull else recorded[-1])
         else:
-            del algorithms[max(range(len(data)), key=lambda k: _size(data[k]))]
+            del algorithms[max(range(len(data)), key=lambda k: len(data[k].steps))]
     return None
 
 
@@ -170,12 +171,13 @@ def _outline(found: dict[str, Walk]) -> Any:
     }
 
 
-def _notes(robot: Robot, shown: Sequence[Instant], algorithms: Sequence[Walked]) -> list[str]:
+def _notes(robot: Robot, shown: Sequence[Instant], algorithms: Sequence[Walked], solved: bool) -> list[str]:
+    """What the numbers stand for; ``solved``: whether ABA has found accelerations."""
     notes = ["Vectors and inertias stand in the coordinates of their body, angular part first."]
     given = "q, q̇ and τ of the motion" if shown[0].why != "at rest" else "q; q̇ = 0, τ = 0"
     if any(instant.f_ext is not None for instant in shown):
         given += ", with the forces of the ground"
-    taken = " RNEA takes the accelerations that ABA finds." if ABA in algorithms else " RNEA takes q̈ = 0."
+    taken = " RNEA takes the accelerations that ABA finds." if solved else " RNEA takes q̈ = 0."
     notes.append(f"Given: {given}; damping, friction and stops of joints are not part of these texts.{taken}")
     if robot.coupling is not None:
         notes.append("Coupled joints: RNEA and CRBA see the full tree, the coupling comes afterwards.")
@@ -188,7 +190,8 @@ def _notes(robot: Robot, shown: Sequence[Instant], algorithms: Sequence[Walked])
 
 
 def _size(algorithm: AlgorithmData) -> int:
-    return len(algorithm.steps) + len(algorithm.shapes) + len(algorithm.values)
+    """Bytes that it adds to a page."""
+    return len(json.dumps(algorithm, default=vars))
 
 
 def _algorithm(walked: Walked, at: Sequence[Walk]) -> AlgorithmData:

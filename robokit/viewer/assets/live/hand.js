@@ -20,8 +20,9 @@ class Hand {
     this.damping = 2 * HAND_DAMPING * Math.sqrt(this.stiffness * mass);
     const canvas = $("canvas");
     canvas.addEventListener("pointerdown", (event) => this.down(event), true);
-    canvas.addEventListener("pointermove", (event) => this.move(event), true);
-    for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, (event) => this.up(event), true);
+    // A pull goes on over the buttons of the view and beyond it.
+    document.addEventListener("pointermove", (event) => this.move(event), true);
+    for (const kind of ["pointerup", "pointercancel"]) document.addEventListener(kind, (event) => this.up(event), true);
   }
 
   down(event) {
@@ -30,6 +31,7 @@ class Hand {
     if (!hit) return;
     // The camera's controls listen on the canvas itself, after this.
     this.page.stage.viewer.controls.enabled = false;
+    event.target.setPointerCapture(event.pointerId);
     const camera = this.page.stage.viewer.camera;
     const depth = hit.point.clone().sub(camera.position).dot(camera.getWorldDirection(new THREE.Vector3()));
     this.held = { ...hit, depth, x: event.clientX, y: event.clientY, start: [event.clientX, event.clientY], pointer: event.pointerId, pulls: false };

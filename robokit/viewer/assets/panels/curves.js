@@ -68,7 +68,8 @@ class Curves {
 
   velocityLink() {
     const { data } = this.page;
-    return this.link ?? (data.links.find((link) => link.body > 0) || data.links[0]).name;
+    const known = data.links.some((link) => link.name === this.link);
+    return known ? this.link : (data.links.find((link) => link.body > 0) || data.links[0]).name;
   }
 
   drawTools(pane) {

@@ -3,7 +3,7 @@
 // A graph is {title, unit, x, lines: [{name, y, x, colour, low, high}]}; a line may have times of its own, and
 // limits that are shaded.
 
-const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", size: "total", work: "two", x: "x", y: "y", z: "z", drift: "total" };
+const LINE_COLOURS = { kinetic: "kinetic", potential: "potential", dissipated: "dissipated", total: "total", size: "total", work: "s3", ground: "s1", joints: "s2", limits: "s4", collisions: "s7", x: "x", y: "y", z: "z", drift: "total" };
 
 // Colours of lines without a name of their own.
 const SERIES = ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
@@ -61,7 +61,7 @@ class Plot {
         { ...axis, size: 24, gap: 3, space: 62, values: (_, ticks, _axis, _space, step) => ticks.map((s) => `${s.toFixed(decimals(step))} s`) },
         { ...axis, size: room, gap: 4, values: (_, ticks, _axis, _space, step) => tickLabels(ticks, step) },
       ],
-      series: [{}, ...graph.lines.map((line) => ({ stroke: line.tint, width: line.name === "total" ? 2 : 1.6, points: { show: false }, spanGaps: true, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
+      series: [{}, ...graph.lines.map((line) => ({ stroke: line.tint, width: line.name === "total" ? 2 : 1.6, points: { show: false }, spanGaps: true, pxAlign: 0, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
       hooks: { drawAxes: [(u) => this.drawLimits(u)], draw: [() => this.place()] },
     };
     this.chartObject = new uPlot(options, this.columns(), this.chart);

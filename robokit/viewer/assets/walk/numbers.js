@@ -5,11 +5,12 @@ const four = (x, largest = 0) => (Number.isNaN(x) ? "–" : x && Math.abs(x) < 1
 
 const largestOf = (numbers) => numbers.reduce((top, x) => Math.max(top, Math.abs(x)), 0);
 
-// "I^A" with a subscript.
+// "I^A" or "S^T U" with a subscript.
 function symbolOf(letter) {
-  const [base, above] = letter.symbol.split("^");
+  const [, base, above, after] = letter.symbol.match(/^([^^]+)(?:\^(\S+))?(?: (.+))?$/);
   const parts = [element("i", {}, base)];
   if (above) parts.push(element("sup", {}, above));
+  if (after) parts.push(element("i", {}, after));
   if (letter.below) parts.push(element("sub", {}, letter.below));
   return element("span", { class: "symbol" }, ...parts);
 }

@@ -81,6 +81,7 @@ class Walk {
     const { overlays, selection } = this.page;
     overlays.on.walk = true;
     overlays.built.walk = { visible: true, move: (frame, pose) => this.refresh(Boolean(pose)) };
+    selection.onSelect(({ body }) => { if (body && !this.host.hidden) this.goToBody(body); });
     selection.onHover((body) => { if (body === null && !this.host.hidden && this.recording) this.light(); });
   }
 

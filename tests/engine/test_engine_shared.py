@@ -1,0 +1,181 @@
+"""Texts that are taken several times: recorded once, called, and the same numbers; and as WebAssembly."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from robokit.engine import Kernel
+from robokit.engine.passes.guards import opened
+from robokit.engine.passes.multiply_add import fused
+from robokit.engine.target import llvm, wasm
+from robokit.engine.trace.record import trace
+from robokit.spatial.scalars import guard, lookup, shared, sharing, sin, sqrt, where
+
+ONE = [("x", 4)], [("y", (4,))]
+KEY = object()
+
+
+def long(a, b, steps=12):
+    s = a
+    for k in range(steps):
+        s = sqrt(0.1 * s * s + (1.0 + 0.01 * k)) / (1.5 + b * b * s * s)
+    return s
+
+
+def thrice(x):
+    """A text taken three times, the last time in a guard; its guarded part reads what is computed outside."""
+    near = x[0] > 0.0
+    outside = x[1] * x[2] + x[3]
+    costly = long(outside, x[1])
+
+    def text(a, b, c, d):
+        (inner,) = guard(near, lambda: [long(d, costly) + c], 0.0)
+        return [inner + b * outside, -a, where(a < b, a * c, sin(b)), 2.0]
+
+    a, b = x[1], x[2]
+    total = 0.0
+    for _ in range(2):
+        a, b, more, two = shared(KEY, text, [a, b, x[3], a + b], [True, True, True, near])
+        total = total + more * two
+    needed = total > 0.2
+    last = shared(KEY, text, [b, a, total, a - b], [True, True, True, near])
+    a, b, total = guard(needed, lambda: [last[0], last[1] + last[2], last[2]], a, b, total)
+    return [[a, b, total, costly]]
+
+
+STATES = np.random.default_rng(3).uniform(-1.0, 1.0, (12, 4))
+
+
+def plans(text):
+    return [opened(trace(text, *ONE, shares=shares)) for shares in (False, True)]
+
+
+def test_shared_texts_are_recorded_once_and_mean_the_same():
+    whole, calls = plans(thrice)
+    assert len(calls.blocks) == 1 and not whole.blocks
+    assert len(calls.order) < 0.7 * len(whole.order)
+    for program in (calls, fused(calls)):
+        for x in STATES:
+            np.testing.assert_allclose(program.evaluate(x), whole.evaluate(x), rtol=1e-13)
+    for x in STATES:
+        np.testing.assert_allclose(thrice(x.tolist()), whole.evaluate(x), rtol=1e-13)
+
+
+def test_other_constants_make_another_text():
+    def text(a, b):
+        return [a * b + b]
+
+    def twice(x):
+        found = [shared(KEY, text, [x[0], b], [True, True])[0] for b in (x[1], 2.0, 2.0, 0.0)]
+        return [found]
+
+    program = plans(twice)[1]
+    assert len(program.blocks) == 3
+    assert program.evaluate([3.0, 5.0, 0.0, 0.0]) == [[20.0, 8.0, 8.0, 0.0]]
+
+
+def test_a_shared_text_in_another_is_written_out():
+    def inner(a):
+        return [a * a]
+
+    def outer(a, b):
+        return [shared("inner", inner, [a], [True])[0] + b]
+
+    def text(x):
+        return [[shared(KEY, outer, [a, x[3]], [True, True])[0] for a in x]]
+
+    program = plans(text)[1]
+    assert len(program.blocks) == 1 and program.evaluate([1.0, 2.0, 3.0, 4.0]) == [[5.0, 8.0, 13.0, 20.0]]
+
+
+def test_plain_numbers_share_nothing():
+    assert not sharing(1.0) and not sharing(np.ones(2))
+    assert shared(KEY, lambda a, b: [a + b], [1.0, 2.0], [True, True]) == [3.0]
+
+
+def test_kernels_of_this_process_do_not_share():
+    seen = []
+
+    def told(x):
+        seen.append(sharing(x[0]))
+        return thrice(x)
+
+    kernel = Kernel.build("apart", *ONE, told)
+    np.testing.assert_allclose(kernel(STATES[0]), thrice(STATES[0].tolist())[0], rtol=1e-13)
+    kernel.compiled(wasm.WASM)
+    assert seen == [False, True]
+
+
+# ---- WebAssembly -----------------------------------------------------------------------------------------
+
+RUN = """
+const { file, inputs, outputs, rows } = JSON.parse(require("fs").readFileSync(0));
+const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(file, "base64")), {});
+const all = new Float64Array(exports.memory.buffer);
+console.log(JSON.stringify(rows.map((row) => {
+  row.forEach((x, k) => all.set(x, inputs[k][1] / 8));
+  exports.step();
+  return outputs.map(([, at, count]) => [...all.subarray(at / 8, at / 8 + count)]);
+})));
+"""
+
+
+def in_node(module, rows):
+    """Outputs of a module for rows of inputs."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    given = {
+        "file": base64.b64encode(module.content).decode(),
+        "inputs": module.inputs,
+        "outputs": module.outputs,
+        "rows": rows,
+    }
+    done = subprocess.run(
+        [node, "-e", RUN], input=json.dumps(given), capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_the_module_computes_what_the_text_says():
+    def text(x, heights):
+        a, b, total, costly = thrice(x)[0]
+        return [[a, b, total], [lookup(heights, 3.0 * x[1]), abs(costly)]]
+
+    kernel = Kernel.build("module", [("x", 4)], [("y", (3,)), ("z", (2,))], text, tables=[("heights", 3)])
+    module = wasm.unpacked(kernel.compiled(wasm.WASM))
+    assert [name for name, _, _ in module.inputs] == ["x", "heights"]
+    assert [(name, count) for name, _, count in module.outputs] == [("y", 3), ("z", 2)]
+    heights = [1.0, 2.0, 5.0]
+    found = in_node(module, [[list(x), heights] for x in STATES])
+    for x, outs in zip(STATES, found, strict=True):
+        np.testing.assert_allclose(
+            np.concatenate(outs), np.concatenate(kernel(x, np.array(heights))), rtol=1e-12, atol=1e-15
+        )
+
+
+def test_sines_in_the_module_are_the_engine_s_own():
+    kernel = Kernel.build("sines", [("x", 1)], [("y", (1,))], lambda x: [[sin(x[0])]])
+    module = wasm.unpacked(kernel.compiled(wasm.WASM))
+    angles = [0.0, 1.0, -2.5, 1e3, -3e5, 1e7]
+    assert in_node(module, [[[a]] for a in angles]) == [
+        [[pytest.approx(math.sin(a), abs=2e-16)]] for a in angles
+    ]
+
+
+def test_what_would_need_a_linker_is_refused():
+    outside = "declare void @outside()\ndefine void @step() {\n  call void @outside()\n  ret void\n}\n"
+    _, content = llvm.cross(outside, wasm.TRIPLE)
+    with pytest.raises(wasm.NotLinked, match="outside"):
+        wasm.linked(content, 0, [])
+    with pytest.raises(wasm.NotLinked, match="no function"):
+        wasm.linked(llvm.cross("define void @other() {\n  ret void\n}\n", wasm.TRIPLE)[1], 0, [])
+    with pytest.raises(llvm.CompilerMissing):
+        wasm.WASM.load(b"")
