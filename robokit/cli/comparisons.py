@@ -109,9 +109,9 @@ class Second:
         import robokit as rk
         from robokit.viewer import compare
 
-        broke = ""
         try:
             second = rk.simulate(first.robot, self.q0, **self._options)
+            broke = " (interrupted)" if second.summary.get("interrupted") else ""
         except rk.SimulationError as error:
             second, broke = error.trajectory, " (broke down)"
         one, other = self._named(first, self._first), self._named(second, self._options)

@@ -74,7 +74,8 @@ class LiveCharts {
     this.energy.header.append(element("h2", {}, "Energy"), element("span", { class: "unit" }, "J"));
     this.other = new LiveChart(host, seek);
     this.kinds = {
-      force: ["Force", "N", "force", 3, ["x", "y", "z", ["largest step", "two"]]],
+      force: ["Force", "N", "force", 3, ["x", "y", "z"]],
+      peak: ["Peak", "N", "peak", 1, [["largest force of a step", "two"]]],
       work: ["Put in", "J", "energy", 5, [["put in", "y"]], (row) => [row[3]]],
       linear: ["Linear", "N s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(3)],
       angular: ["Angular", "N m s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(0, 3)],
@@ -109,9 +110,6 @@ class LiveCharts {
     if (!motion.count) return;
     this.energy.show(columns(motion.energy, 5), shown);
     const [, , table, width, , pick] = this.kinds[this.key];
-    const found = columns(motion[table], width, pick);
-    // The largest force of a step since the frame before: peaks are shorter than frames.
-    if (this.key === "force") found.push(Array.from(motion.peak));
-    this.other.show(found, shown);
+    this.other.show(columns(motion[table], width, pick), shown);
   }
 }

@@ -16,6 +16,7 @@ class LiveRun {
     this.settings = {};
     this.number = 0;
     this.waiting = true;
+    this.ready = false;
     this.tabBefore = null;
     this.bar = new LiveBar(page, this);
     this.panel = new LivePanel(page.panels.add("live", "Live", () => this.panel.open()), page, this);
@@ -79,21 +80,22 @@ class LiveRun {
   wake() {
     if (this.engine) return;
     this.engine = this.page.startEngine();
-    this.engine.on("ready", () => this.bar.say(""));
+    this.engine.on("ready", () => {
+      this.ready = true;
+      this.bar.say("");
+    });
     this.engine.on("frame", (frame) => this.take(frame));
-    this.engine.on("stopped", ({ t, reason }) => {
+    this.engine.on("stopped", ({ t, run, reason }) => {
+      if (run !== this.number) return;
       this.running = false;
       this.hand.release();
-      this.bar.say(`Stopped at ${figure(t)} s: ${reason}. Drop again, or take a shorter step.`);
-      this.bar.draw();
+      this.bar.say(`Stopped at ${figure(t)} s. ${reason}`);
     });
     this.engine.on("problem", ({ message }) => {
       this.running = false;
-      this.bar.say(`Physics cannot run here: ${message}`);
-      this.bar.draw();
+      this.bar.say(message);
     });
     this.engine.send("set", this.settings);
-    this.bar.say("Preparing the physics …");
   }
 
   take(frame) {
@@ -141,7 +143,7 @@ class LiveRun {
       this.begin(this.start);
     }
     this.running = true;
-    this.bar.say("");
+    this.bar.say(this.ready ? "" : "Preparing the physics …");
     this.engine.send("run", { speed: this.speed });
     this.bar.draw();
   }

@@ -61,7 +61,7 @@ class Plot {
         { ...axis, size: 24, gap: 3, space: 62, values: (_, ticks, _axis, _space, step) => ticks.map((s) => `${s.toFixed(decimals(step))} s`) },
         { ...axis, size: room, gap: 4, values: (_, ticks, _axis, _space, step) => tickLabels(ticks, step) },
       ],
-      series: [{}, ...graph.lines.map((line) => ({ stroke: line.tint, width: line.name === "total" ? 2 : 1.6, points: { show: false }, spanGaps: true, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
+      series: [{}, ...graph.lines.map((line) => ({ stroke: line.tint, width: line.name === "total" ? 2 : 1.6, points: { show: false }, spanGaps: true, pxAlign: 0, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
       hooks: { drawAxes: [(u) => this.drawLimits(u)], draw: [() => this.place()] },
     };
     this.chartObject = new uPlot(options, this.columns(), this.chart);
