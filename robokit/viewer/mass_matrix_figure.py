@@ -252,16 +252,9 @@ def _draw_tree(axes: Axes, robot: Robot) -> None:
     if size >= 8.5:
         font = min(9.0, 0.5 * size)
         for i in range(len(parent)):
-            axes.text(
-                x[i],
-                -depth[i],
-                str(i),
-                ha="center",
-                va="center_baseline",
-                fontsize=font,
-                color="white" if i else SOFT,
-                zorder=3,
-            )
+            tint = "white" if i else SOFT
+            text = axes.text(x[i], -depth[i], str(i), fontsize=font, color=tint, zorder=3)
+            text.set(ha="center", va="center_baseline")
     loops = bool(robot.tree.loops)
     axes.set_title(
         "tree; dashed: loop joints" if loops else "tree: joint i moves body i", fontsize=11, color=INK, pad=8

@@ -31,6 +31,7 @@ BARE_COLOUR: RGBA = (0.55, 0.56, 0.80, 1.0)
 AXIS_COLOUR: RGBA = (0.80, 0.20, 0.45, 1.0)
 MISSING_COLOUR: RGBA = (0.90, 0.25, 0.60, 0.65)
 WHITE: RGBA = (1.0, 1.0, 1.0, 1.0)
+BLACK: RGBA = (0.0, 0.0, 0.0, 1.0)
 
 TRIANGLES, LEAST_TRIANGLES, MOST_TRIANGLES = 80_000, 1_500, 10_000
 """Triangles of all meshes of a robot, shared out equally; and of one mesh, at least and at most."""
@@ -153,7 +154,10 @@ def _looks(
 ) -> tuple[Drawable, Picture | None, RGBA | None]:
     """Geometry, picture and colour of a visual: those of the description, else those of the mesh file."""
     mesh = geometry if isinstance(geometry, Triangles) else None
-    if shape.rgba or shape.texture:
+    own = mesh is not None and (mesh.colours is not None or mesh.picture is not None or painted is not None)
+    # Some exporters write black where a mesh file has colours of its own (the iCub of example-robot-data).
+    unset = own and shape.rgba is not None and tuple(shape.rgba) == BLACK and not shape.texture
+    if (shape.rgba or shape.texture) and not unset:
         if mesh is not None and mesh.colours is not None:
             geometry = replace(mesh, colours=None)
         return geometry, Path(shape.texture) if shape.texture else None, shape.rgba or WHITE

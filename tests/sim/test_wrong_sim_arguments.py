@@ -9,7 +9,7 @@ import sim_models as m
 import robokit as rk
 
 MASKED = np.ma.masked_array([0.1, 0.2], mask=[True, False])
-NO_NUMBERS = ["x", "1", None, True, 1j, [1.0], {}, object(), math.nan, math.inf, -math.inf, 10**400]
+NO_NUMBERS = ["x", "1", None, True, 1j, [1.0], {}, ..., math.nan, math.inf, -math.inf, 10**400]
 NO_COUNTS = ["x", True, 1.5, 1j, [1], -1, math.nan]
 NO_STATES = [
     "ab",
@@ -20,7 +20,7 @@ NO_STATES = [
     MASKED,
     [[1.0], [2.0, 3.0]],
     {},
-    object(),
+    ...,
 ]
 
 

@@ -229,3 +229,13 @@ def test_a_motion_that_blew_up_is_trusted_up_to_there():
     assert sane_frames(t, poses, 0.5) == 6
     poses[0] = np.nan
     assert sane_frames(t, poses, 0.5) == 1
+
+
+@pytest.mark.parametrize(("given", "shown"), [((0, 0, 0, 1), (0.2, 0.4, 0.6)), ((0.9, 0, 0, 1), (0.9, 0, 0))])
+def test_black_in_the_description_leaves_a_mesh_file_its_own_colour(tmp_path, given, shown):
+    path = tmp_path / "painted.dae"
+    path.write_text(TRIANGLE_DAE)
+    b = ModelBuilder("painted")
+    b.link("base", visuals=(Shape(Mesh(path.name, path=path), rgba=tuple(map(float, given))),))
+    (node,) = [node for node in scene(b.build()) if node.role == "visual"]
+    assert node.rgba[:3] == pytest.approx(shown)

@@ -77,3 +77,23 @@ function ranges(numbers) {
 }
 
 const setText = (members) => (members.length ? `{${ranges(members)}}` : "{}");
+
+// For every cell the number of its block, -1 for an entry: cells whose joints part at the same two branches are one.
+function zeroBlocks(pattern, n) {
+  const parent = Array.from({ length: n }, (_, i) => {
+    for (let j = i - 1; j >= 0; j--) if (pattern[i * n + j]) return j;
+    return -1;
+  });
+  // The last of k's line upwards that is not on the line of another.
+  const branch = (k, other) => {
+    while (parent[k] >= 0 && !pattern[parent[k] * n + other]) k = parent[k];
+    return k;
+  };
+  return Int32Array.from({ length: n * n }, (_, k) => {
+    const i = Math.floor(k / n), j = k % n;
+    return pattern[k] ? -1 : branch(i, j) * n + branch(j, i);
+  });
+}
+
+// "left_knee_joint" as "left_knee": the room is small.
+const shortName = (name) => name.replace(/(?<=.)[_-]?joint$/i, "");

@@ -26,9 +26,6 @@ class LiveMotion extends Motion {
 
   largestMomenta() { return this.momenta; }
 
-  // Not known before it comes: force arrows are scaled by the robot's weight.
-  largestForce() { return 0; }
-
   // Nobody knows yet: arrows are as long as in a hard fall.
   largestForce() { return 50 * this.weight; }
 

@@ -278,26 +278,6 @@ class MatrixView {
   }
 }
 
-// For every cell the number of its block, -1 for an entry: cells whose joints part at the same two branches are one.
-function zeroBlocks(pattern, n) {
-  const parent = Array.from({ length: n }, (_, i) => {
-    for (let j = i - 1; j >= 0; j--) if (pattern[i * n + j]) return j;
-    return -1;
-  });
-  // The last of k's line upwards that is not on the line of another.
-  const branch = (k, other) => {
-    while (parent[k] >= 0 && !pattern[parent[k] * n + other]) k = parent[k];
-    return k;
-  };
-  return Int32Array.from({ length: n * n }, (_, k) => {
-    const i = Math.floor(k / n), j = k % n;
-    return pattern[k] ? -1 : branch(i, j) * n + branch(j, i);
-  });
-}
-
-// "left_knee_joint" as "left_knee": the room is small.
-const shortName = (name) => name.replace(/(?<=.)[_-]?joint$/i, "");
-
 // So many colours evenly between the given ones (#rrggbb).
 function ramp(stops, count) {
   const parts = stops.map((stop) => [1, 3, 5].map((k) => parseInt(stop.slice(k, k + 2), 16)));
