@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import gzip
 import math
 
@@ -76,6 +77,7 @@ def live_modules(trajectory: Trajectory) -> tuple[PageStep, list[ModuleData]]:
     return steps, [module_data(steps.step), module_data(steps.look)]
 
 
+@functools.lru_cache(maxsize=4)
 def module_data(kernel: Kernel) -> ModuleData:
     """A kernel as the page gets it.
 

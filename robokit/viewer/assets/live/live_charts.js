@@ -59,6 +59,7 @@ class LiveChart {
 // Range of the y axis with some air, never narrower than rounding.
 function airy(_, low, high) {
   if (low === null || !Number.isFinite(high - low)) return [0, 1];
+  if (low === 0 && high === 0) return [-1, 1];
   const air = Math.max(0.06 * (high - low), 1e-6 * Math.max(Math.abs(low), Math.abs(high)), 1e-12);
   return [low - air, high + air];
 }
@@ -81,10 +82,11 @@ class LiveCharts {
       angular: ["Angular", "N m s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(0, 3)],
       balance: ["Balance", "J", "energy", 5, [["total minus start", "total"]], (row) => [row[4] - this.run.startEnergy]],
     };
+    if (run.page.data.ground === null) for (const key of ["force", "peak"]) delete this.kinds[key];
     this.unit = element("span", { class: "unit" });
-    const tabs = choice(Object.entries(this.kinds).map(([key, [label]]) => [key, label]), "force", (key) => this.choose(key));
+    this.key = Object.keys(this.kinds)[0];
+    const tabs = choice(Object.entries(this.kinds).map(([key, [label]]) => [key, label]), this.key, (key) => this.choose(key));
     this.other.header.append(tabs.group, this.unit);
-    this.key = "force";
   }
 
   redraw() {
