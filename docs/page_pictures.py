@@ -48,7 +48,7 @@ def main() -> None:
             page.evaluate(f"robokit.selection.select({knee})")
             page.evaluate("robokit.openTab('structure')")
             take(page, "page_structure")
-            page.evaluate("robokit.openTab('algorithms')")
+            page.evaluate("robokit.openTab('walk')")
             take(page, "page_algorithms")
             page.evaluate("robokit.openTab('curves')")
             take(page, "page_curves")
