@@ -18,6 +18,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.event_data import events
 from robokit.viewer.data.force_data import ForceHistory, link_forces
+from robokit.viewer.data.key_frames import with_key_frames
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
 from robokit.viewer.drawing import draw
@@ -69,11 +70,12 @@ def trajectory_payload(
         raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
     robot = one_robot(trajectory.robot)
     chosen = frame_indices(trajectory.t, max_fps)
-    poses = body_poses(robot, trajectory.q[chosen])
+    whole, shown = with_key_frames(trajectory, chosen)
+    poses = body_poses(robot, whole.q[shown])
     nodes = scene(robot, max_triangles)
-    sane = sane_frames(trajectory.t[chosen], poses, drawn_size(robot, nodes))
-    frames = motion_frames(trajectory, robot, chosen, poses, sane)
-    forces = ForceHistory(trajectory, chosen)
+    sane = sane_frames(whole.t[shown], poses, drawn_size(robot, nodes))
+    frames = motion_frames(whole, robot, shown, poses, sane)
+    forces = ForceHistory(whole, shown)
     return replace(
         _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
         curves=curves(trajectory, forces),
@@ -81,7 +83,7 @@ def trajectory_payload(
         summary=summary(trajectory),
         stopped=stopped(trajectory),
         events=events(trajectory),
-        walk=walk_of_motion(trajectory, robot, chosen[:sane], walk),
+        walk=walk_of_motion(whole, robot, shown[:sane], walk),
     )
 
 

@@ -46,7 +46,9 @@ def page(chromium, fall, tmp_path_factory):
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious(page, theme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    from axe_playwright_python.sync_playwright import Axe
+
+    axe = Axe()
     page.emulate_media(color_scheme=theme)
     page.evaluate(axe.axe_script)
     page.evaluate("robokit.selection.select(5)")

@@ -39,8 +39,11 @@ def test_the_points_of_a_frame_add_up_to_its_force(tumble):
     np.add.at(total, place, points[:, 3:])
     np.testing.assert_allclose(total, force, atol=1e-6 * np.abs(force).max())
     assert points[:, 5].min() > 0.0, "an arrow points down"
-    at = np.searchsorted(tumble.t, unpacked(frames.t) - 1e-6)
-    np.testing.assert_allclose(force, tumble.contact_force[at], rtol=1e-6)
+    every = np.concatenate([np.zeros((1, 3)), tumble.step_forces.total])
+    np.testing.assert_allclose(force, every[np.round(unpacked(frames.t) / 1e-3).astype(int)], rtol=1e-6)
+    recorded = np.isin(np.round(tumble.t, 6), np.round(unpacked(frames.t).astype(float), 6))
+    np.testing.assert_allclose(every[tumble.marks], tumble.contact_force, atol=1e-8)
+    assert recorded.sum() > 20
 
 
 @pytest.mark.browser
@@ -78,3 +81,18 @@ def test_arrows_grow_with_the_root_of_the_force(chromium, tumble, tmp_path):
     page.click("[data-key=contacts]")
     assert page.evaluate("document.getElementById('force-scale').hidden")
     watch.judge()
+
+
+def test_the_largest_force_of_a_step_that_was_not_recorded_has_a_frame(tumble):
+    peak = next(event for event in tumble.events if event.kind == "peak load")
+    step = round(peak.time / 1e-3 - 0.5)
+    assert step + 1 not in tumble.marks, "the test tests nothing"
+    frames = trajectory_payload(tumble).frames
+    t, force = unpacked(frames.t), unpacked(frames.force).reshape(-1, 3)
+    k = int(np.abs(t - (peak.time + 0.5e-3)).argmin())
+    assert t[k] == pytest.approx(peak.time + 0.5e-3, abs=1e-6) and np.all(np.diff(t) > 0)
+    assert np.linalg.norm(force[k]) == pytest.approx(peak.size, rel=1e-6)
+    # The frame lies on the fall, which records of every step show.
+    every = rk.simulate(tumble.robot, tumble.q[0], tumble.v[0], 0.8, 1e-3, rk.Ground(), record_every=1)
+    q = unpacked(frames.q).reshape(len(t), -1)
+    np.testing.assert_allclose(q[k], every.q[step + 1], atol=1e-6)

@@ -99,7 +99,8 @@ def test_the_plots_are_a_picture(page):
 
 
 def test_the_film_shows_the_motion_and_can_be_cancelled(page, tmp_path):
-    ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    import imageio_ffmpeg as ffmpeg
+
     name, content = exported(page, "Film")
     film = tmp_path / name
     film.write_bytes(content)

@@ -154,7 +154,8 @@ class Overlays {
     }
     let arrows = null;
     group.move = (frame) => {
-      const k = Math.round(frame);
+      // An event lies in the middle of its step, whose force belongs to its end.
+      const k = Math.min(Math.round(frame + 0.01), this.motion.count - 1);
       const [from, to] = [this.motion.contactStart[k], this.motion.contactStart[k + 1]];
       if (!arrows || arrows.capacity < to - from) {
         if (arrows) group.remove(arrows);
