@@ -71,9 +71,9 @@ def test_what_makes_no_film_is_refused(motion, tmp_path):
             size_of(size)
 
 
+@pytest.mark.browser
 def test_what_is_missing_is_named(motion, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CHROMIUM", str(tmp_path / "nowhere"))
-    pytest.importorskip("playwright")
     with pytest.raises(MissingDependency, match=r"ROBOKIT_CHROMIUM names .*nowhere"):
         write_picture(motion, tmp_path / "fall.png")
     monkeypatch.delenv("ROBOKIT_CHROMIUM")
