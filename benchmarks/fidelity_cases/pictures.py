@@ -40,6 +40,10 @@ def draw(plot: dict[str, Any]) -> Any:
         axes.plot(x, y, style, linewidth=1.3, label=label)
     for axis in plot["log"]:
         getattr(axes, f"set_{axis}scale")("log")
+    if "x" in plot["log"]:  # the numbers of powers of ten between them would lie over one another
+        places = sorted({x for xs, _ in plot["lines"].values() for x in xs})
+        axes.set_xticks(places, [f"{x:g}" for x in places])
+        axes.minorticks_off()
     axes.set_title(plot["title"], fontsize=9)
     axes.set_xlabel(plot["x"], fontsize=8)
     axes.set_ylabel(plot["y"], fontsize=8)

@@ -92,6 +92,7 @@ class Run:
         self.controlled = controller is not None or inputs.by_function
         self.state = (q, v, np.zeros(program.entries), first_carried(program, q[None], v[None])[0])
         self.tau = np.zeros(program.robot.nv)
+        # Whether single steps have a call of their own; else they are taken by the loop inside the engine.
         self.alone = self.controlled or bool(self.given) or every < ITERATED
         self.records = Records()
         self.watch = EnergyWatch(program, q)

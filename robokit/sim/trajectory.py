@@ -169,7 +169,7 @@ class Trajectory:
         if facts is None:
             raise RobokitError("events: the file of this trajectory has none; take .events before .save")
         assert self.program is not None
-        _ = self.step_forces
+        _ = self.step_forces  # kept when the facts go
         self.__dict__.pop("step_facts", None)  # a long run has many
         return events_of(self.program, facts, self.summary)
 

@@ -117,6 +117,7 @@ def share_rules(body: BodyContact) -> None:
         given = [*body.c, *body.N, *(x for at in speeds for x in (at.vn, *at.x))]
         body.c = shared((body, "slide"), text, given, [True] * len(given))
 
+    # On this body alone: its rules call these by name, and the plain text stays as it is.
     body.velocities, body._slide = shared_velocities, shared_slide  # type: ignore[method-assign]
 
 

@@ -29,7 +29,8 @@ def with_key_frames(trajectory: Trajectory, chosen: np.ndarray) -> tuple[Traject
         chosen: indices of the records that become frames, (T,).
 
     Returns:
-        it, and the indices of the frames, those of the new records among them.
+        It, and the indices of the frames, (T + new,), those of the new records among them. Its joint forces
+        at a new record are those of the record after it.
     """
     steps = key_steps(trajectory)
     if not steps:
