@@ -14,6 +14,7 @@ from robokit.dynamics import *
 from robokit.dynamics.cost import cost
 from robokit.errors import (
     Diagnostic,
+    FunctionError,
     MissingDependency,
     ModelError,
     RobokitError,
@@ -75,6 +76,7 @@ __all__ = [
     "PD",
     "CollisionPairs",
     "Diagnostic",
+    "FunctionError",
     "Ground",
     "HeightField",
     "Joint",

@@ -22,20 +22,27 @@ inverse          RNEA, bias and gravity forces
 mass_matrix      H, its sparsity, its factors
 forward          ABA, and RNEA + CRBA + LTDL
 momentum         centre of mass, energies, centroidal momentum
+function_objects functions as objects, and their derivatives
+own_functions    those of the user's own, and robokit's by name
+own_text         what a user's text returns, and its errors
+source_key       what a user's text depends on, for the cache
+differentiate    derivatives of the functions of a robot
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
 cost             operation counts
 """
 
-from robokit.dynamics import forward, inverse, link_kinematics, mass_matrix, momentum
+from robokit.dynamics import forward, inverse, link_kinematics, mass_matrix, momentum, own_functions
 from robokit.dynamics.forward import *
 from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
 from robokit.dynamics.momentum import *
+from robokit.dynamics.own_functions import *
 
 __all__ = list(forward.__all__)
 __all__ += inverse.__all__
 __all__ += link_kinematics.__all__
 __all__ += mass_matrix.__all__
 __all__ += momentum.__all__
+__all__ += own_functions.__all__

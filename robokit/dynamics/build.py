@@ -5,21 +5,23 @@ The engine sees only the resulting text, the sizes of its inputs and a key; it k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from robokit.conventions import LARGEST_ANGLE
-from robokit.dynamics.layout import CHOICES, INPUTS, Scalars
+from robokit.dynamics.differentiate import Argument, Flat
+from robokit.dynamics.layout import CHOICES, Scalars
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.robot import Robot
 
-Key = str | tuple[str, ...]
-"""Name of a kernel; for an algorithm about a link with its choices: ("link_jacobian", "hand", "world")."""
+Key = str | Algorithm | tuple[Any, ...]
+"""Name of a kernel, or its row; with choices, if it has any: ("link_jacobian", "hand", "world")."""
 
 
 def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
@@ -32,13 +34,13 @@ def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
     place = key if dtype == "float64" else (key, dtype)
     found = robot.kernels.get(place)
     if found is None:
-        row = KERNELS[key if isinstance(key, str) else key[0]]
+        row = row_of(key)
         if row.result.finite:
             check_inertia(robot)
         if row.massive:
             check_mass(robot)
         if robot.parameters is None:
-            found = _build(key, row, robot, flat_text(row, robot, key), robot.fingerprint, dtype)
+            found = _build(key, row, robot, flat(row, robot, key), robot.fingerprint, dtype)
         else:
             found = _shared(key, row, robot, dtype)
             if row.inertial:
@@ -48,23 +50,60 @@ def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
     return found
 
 
+def row_of(key: Key) -> Algorithm:
+    """The row of a kernel."""
+    first = key[0] if isinstance(key, tuple) else key
+    return first if isinstance(first, Algorithm) else KERNELS[first]
+
+
+def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) -> Flat:
+    """A row for a robot on flat arrays: its text, inputs and outputs.
+
+    Args:
+        row: of the table, or a user's.
+        robot: the robot; with parameters, without inertias.
+        key: of the kernel, for the choices of an algorithm about a link.
+        parameters: whether the inertial parameters of all bodies are one more input, the last.
+    """
+    text = _text(row, robot, key)
+    inputs = [
+        Argument(name, row.input(name).size(robot), row.input(name).manifold) for name in row.inputs.split()
+    ]
+    if parameters:
+
+        def text(*given: Scalars) -> list[Scalars]:
+            *others, numbers = given
+            one = replace(robot, tree=replace(robot.tree, I=inertias(numbers)))
+            return _text(row, one, key)(*others)
+
+        inputs.append(Argument("inertial_parameters", COUNT * (robot.nbodies + 1)))
+    outputs = zip(row.symbols.split(), row.result.shapes(robot), strict=True)
+    made = Flat(text, tuple(inputs), tuple(outputs), int(parameters))
+    for derivation in row.derived:
+        made = derivation(robot, row.name, made)
+    return made
+
+
 def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list[Scalars]]:
     """The text of a row on flat arrays: one sequence of scalars an input -> one an output.
 
     Args:
-        row: of the table.
-        robot: the robot.
-        key: of the kernel, for the choices of an algorithm about a link.
+        row, robot, key: as in :func:`flat`.
     """
+    return flat(row, robot, key).text
+
+
+def _text(row: Algorithm, robot: Robot, key: Key) -> Callable[..., list[Scalars]]:
+    """The same before anything is derived from it."""
     names = row.inputs.split()
-    given = () if isinstance(key, str) else key[1:]
-    choices = [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
+    chosen = key[1:] if isinstance(key, tuple) else ()
+    choices = [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), chosen, strict=True)]
     coupled = robot.coupling is not None
     text = row.coupled if coupled and row.coupled else row.text
     first = robot.dof_parent if row.of_dofs else robot.tree
 
-    def run(*flat: Scalars) -> list[Scalars]:
-        arguments = [INPUTS[name].split(robot, x) for name, x in zip(names, flat, strict=True)]
+    def run(*given: Scalars) -> list[Scalars]:
+        arguments = [row.input(name).split(robot, x) for name, x in zip(names, given, strict=True)]
         result = text(first, *arguments, *choices)
         if coupled and row.result.reduced is not None:
             result = row.result.reduced(robot.tree, result)
@@ -75,12 +114,12 @@ def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list
 
 def sizes(row: Algorithm, robot: Robot) -> list[tuple[str, int]]:
     """(name, number of scalars) of each input."""
-    return [(name, INPUTS[name].size(robot)) for name in row.inputs.split()]
+    return flat(row, robot, example_key(row, robot)).sizes
 
 
 def outputs(row: Algorithm, robot: Robot) -> list[tuple[str, tuple[int, ...]]]:
     """(symbol, shape) of each output."""
-    return list(zip(row.symbols.split(), row.result.shapes(robot), strict=True))
+    return list(flat(row, robot, example_key(row, robot)).outputs)
 
 
 def example_key(row: Algorithm, robot: Robot) -> Key:
@@ -119,17 +158,7 @@ def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str) -> Kernel:
     if found is None:
         bare = without_inertias(robot)
         code_key = robot.fingerprint_without_inertias + b"inertial parameters"
-        if row.inertial:
-
-            def text(*flat: Scalars) -> list[Scalars]:
-                *others, parameters = flat
-                one = replace(bare, tree=replace(bare.tree, I=inertias(parameters)))
-                return flat_text(row, one, key)(*others)
-
-            more = [("inertial_parameters", COUNT * (bare.nbodies + 1))]
-            found = _build(key, row, bare, text, code_key, dtype, more)
-        else:
-            found = _build(key, row, bare, flat_text(row, bare, key), code_key, dtype)
+        found = _build(key, row, bare, flat(row, bare, key, row.inertial), code_key, dtype)
         found = shared.setdefault(place, found)
     return found
 
@@ -140,24 +169,19 @@ def without_inertias(robot: Robot) -> Robot:
     return replace(robot, tree=replace(robot.tree, I=()), links=tuple(links), parameters=None)
 
 
-def _build(
-    key: Key,
-    row: Algorithm,
-    robot: Robot,
-    text: Callable[..., list[Scalars]],
-    code_key: bytes,
-    dtype: str,
-    more: Sequence[tuple[str, int]] = (),
-) -> Kernel:
-    chosen = "" if isinstance(key, str) else repr(key[1:])
+def _build(key: Key, row: Algorithm, robot: Robot, made: Flat, code_key: bytes, dtype: str) -> Kernel:
+    chosen = repr(key[1:]) if isinstance(key, tuple) else ""
+    derived = repr(row.derived) if row.derived else ""
+    names = repr((robot.tree.name, robot.tree.loops)) if row.source != b"" else ""
+    manifolds = [k for k, each in enumerate(made.inputs) if each.manifold]
     return Kernel.build(
         row.name,
-        inputs=[*sizes(row, robot), *more],
-        outputs=outputs(row, robot),
-        text=text,
-        key=code_key + chosen.encode(),
-        quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.inputs.startswith("q") else [],
+        inputs=made.sizes,
+        outputs=made.outputs,
+        text=made.text,
+        key=None if row.source is None else code_key + (chosen + derived + names).encode() + row.source,
+        quaternions=[(i, k) for i in manifolds for k in quaternion_offsets(robot)],
         finite=row.result.finite,
         dtype=dtype,
-        bounds=[(0, k, most) for k, most in angle_bounds(robot)] if row.inputs.startswith("q") else [],
+        bounds=[(i, k, most) for i in manifolds for k, most in angle_bounds(robot)],
     )

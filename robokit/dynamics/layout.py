@@ -32,10 +32,12 @@ class Input:
     Attributes:
         size: robot -> number of scalars of one state.
         split: robot, flat scalars -> what the texts take.
+        manifold: whether it is a configuration: derivatives are then taken along its nv velocities.
     """
 
     size: Callable[[Robot], int]
     split: Callable[[Robot, Scalars], Any]
+    manifold: bool = False
 
 
 def _square(robot: Robot, flat: Scalars) -> list[Scalars]:
@@ -52,7 +54,7 @@ def _as_it_is(_: Robot, flat: Scalars) -> Scalars:
 
 
 INPUTS: dict[str, Input] = {
-    "q": Input(lambda robot: robot.nq, Robot.split_q),
+    "q": Input(lambda robot: robot.nq, Robot.split_q, manifold=True),
     "v": Input(lambda robot: robot.nv, Robot.split_v),
     "a": Input(lambda robot: robot.nv, Robot.split_v),
     "tau": Input(lambda robot: robot.nv, Robot.split_tau),
