@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from robokit import dynamics, hooks
 from robokit.dynamics import *
 from robokit.dynamics.cost import cost
+from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     Diagnostic,
     FunctionError,
@@ -107,6 +108,7 @@ __all__ = [
     "cost",
     "find_robot",
     "from_yourdfpy",
+    "functions",
     "load_urdf",
     "loads_urdf",
     "rollout",

@@ -32,8 +32,9 @@ long_robots      H and its factors for robots of hundreds of joints
 cost             operation counts
 """
 
-from robokit.dynamics import forward, inverse, link_kinematics, mass_matrix, momentum, own_functions
+from robokit.dynamics import forward, function_objects, inverse, link_kinematics, mass_matrix, momentum, own_functions
 from robokit.dynamics.forward import *
+from robokit.dynamics.function_objects import *
 from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
@@ -41,6 +42,7 @@ from robokit.dynamics.momentum import *
 from robokit.dynamics.own_functions import *
 
 __all__ = list(forward.__all__)
+__all__ += function_objects.__all__
 __all__ += inverse.__all__
 __all__ += link_kinematics.__all__
 __all__ += mass_matrix.__all__

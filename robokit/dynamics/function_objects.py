@@ -24,6 +24,9 @@ from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot, check_robot
 
 
+__all__ = ["Function"]
+
+
 class Function:
     """A function of a robot's state, run as machine code: ``f(robot, q, v)``.
 

@@ -11,7 +11,7 @@ from robokit.dynamics.source_key import source_key
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.errors import UnknownName, WrongType
 
-__all__ = ["Function", "function", "functions"]
+__all__ = ["function"]
 
 INPUT_SPACES = ("q", "v", "a", "tau", "f_ext")
 """What an input may be beside a shape."""
@@ -25,6 +25,8 @@ def function(
     name: str = "",
 ) -> Any:
     """Make a function of robots from a text of your own; a decorator.
+
+    ::
 
         @rk.function(inputs=("q", "v"), outputs={"p": (3,), "speed": ()})
         def hand(tree, q, v):
