@@ -9,9 +9,9 @@ velocities of bodies: the first moment and its first two rates, seen from the bo
     h_lambda += E^T h + m r      w = hd + omega x h + m v      hd_lambda += E^T w
     hdd_lambda += E^T (hdd + alpha x h + m a + omega x (hd + w))
 
-with (omega, v) = S qd and (alpha, a) = S qdd of the joint.
+with (omega, v) = S qd and (alpha, a) = S qdd of the joint. These rates are derived here.
 
-Source: RBDA section 2.13 (first moment of a composite); dynamics notes eq. 20, 22. The rates are derived here.
+Source: RBDA section 2.13 (first moment of a composite); dynamics notes eq. 20, 22.
 Cost: O(n).
 """
 

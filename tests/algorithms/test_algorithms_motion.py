@@ -106,5 +106,5 @@ def test_a_link_that_does_not_move_and_a_flag_that_is_none():
     none = np.zeros(0)
     assert (rk.link_velocity(robot, none, none, "a") == 0.0).all()
     assert (rk.link_acceleration(robot, none, none, none, "a", classical=True) == 0.0).all()
-    with pytest.raises(rk.WrongType, match="^classical: expected True or False, got"):
+    with pytest.raises(rk.WrongType, match=r"^classical: expected True or False, got"):
         rk.link_acceleration(robot, none, none, none, "a", classical="yes")
