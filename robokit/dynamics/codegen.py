@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def codegen(
     *,
     language: str = "c",
     dtype: Any = None,
-    **choices: str,
+    **choices: Any,
 ) -> tuple[Path, Path, Path]:
     """Write a function of a robot as C99: a header, the source, and a program that checks them on one state.
 
@@ -97,13 +97,13 @@ def codegen(
     return header, source, test
 
 
-def function_key(robot: Robot, function: str, choices: dict[str, str]) -> Key:
+def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key:
     """The key of a function's kernel.
 
     Args:
         robot: the robot.
         function: name of a row of the table.
-        choices: by name; "axes" may be left out.
+        choices: by name; those that have a default may be left out.
 
     Raises:
         UnknownName: no such function, or a value that a choice does not take.
@@ -113,18 +113,17 @@ def function_key(robot: Robot, function: str, choices: dict[str, str]) -> Key:
     about = row.about.split()
     for name in choices:
         if name not in about:
-            takes = f"it takes {', '.join(about)}" if about else "it takes no choices"
-            raise RobokitError(f"{function} has no choice {name!r}; {takes}")
+            takes = f"it has {', '.join(about)}" if about else "it has none"
+            raise RobokitError(f"{function} has no choice {name!r}: {takes}")
     given = []
     for name in about:
         choice = CHOICES[name]
-        if name not in choices and name == "link":
-            raise RobokitError(
-                f"{function} is about a link: say which, for example link={choice.example(robot)!r}; "
-                f"the robot has {', '.join(robot.link_names)}"
-            )
-        given.append(choices.get(name, choice.example(robot)))
-        choice.given(robot, given[-1])
+        value = choices.get(name, choice.default)
+        if value is None:
+            example = f"{name}={choice.example(robot)!r}"
+            raise RobokitError(f"{function}: say which {name} it is about, for example {example}")
+        choice.given(robot, value)
+        given.append(value)
     return (row.name, *given) if about else row.name
 
 
@@ -143,7 +142,7 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     row, made = KERNELS[name], kernel(robot, key)
     program = fused(made.program())
     state = example_state(robot, row)
-    if len(program.inputs) > len(state):
+    if robot.parameters is not None and len(program.inputs) > len(state):
         state.append(np.reshape(robot.parameters, (-1, COUNT * (robot.nbodies + 1)))[0])
     flat = [np.asarray(x, real.dtype).astype(float).ravel().tolist() for x in state]
     inputs: list[Argument] = []
@@ -158,8 +157,8 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
         details = [f"{k}  {link}" for k, link in enumerate(details)]
         outputs.append(Argument(own, shape, row.result.meaning if k == 0 else "", details, values))
     return CFunction(
-        identifier("_".join([robot.name, name, *about])),
-        list(_about(robot, row, about)),
+        identifier("_".join(map(str, [robot.name, name, *about]))),
+        list(_about(robot, row, list(map(str, about)))),
         inputs,
         outputs,
         program,

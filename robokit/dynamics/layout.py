@@ -152,6 +152,14 @@ COLUMNS = Kind(
 )
 """A spatial vector for each degree of freedom, (6, nv): A = A_full G."""
 
+POINT_COLUMNS = Kind(
+    lambda robot: [(3, robot.nv)],
+    lambda _, A: [_flat(A)],
+    reduced=reduced_columns,
+    meaning="x, y, z for each entry of v",
+)
+"""The motion of a point for each degree of freedom, (3, nv): J = J_full G."""
+
 SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)], meaning="a spatial vector, angular first")
 """A spatial vector, (6,)."""
 
@@ -187,10 +195,12 @@ class Choice:
     Attributes:
         given: robot, value -> what the text takes.
         example: robot -> a value, for tables of costs and for tests.
+        default: of the functions; None where it must be given.
     """
 
-    given: Callable[[Robot, str], Any]
-    example: Callable[[Robot], str]
+    given: Callable[[Robot, Any], Any]
+    example: Callable[[Robot], Any]
+    default: Any = None
 
 
 def _link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
@@ -204,10 +214,15 @@ def _axes(_: Robot, axes: str) -> str:
     return one_of("axes", axes, AXES)
 
 
+def _flag(_: Robot, flag: bool) -> bool:
+    return flag
+
+
 AXES = ("world", "body")
 """Axes that vectors of a link are given in: the world's, or the link's own."""
 
 CHOICES: dict[str, Choice] = {
     "link": Choice(_link_frame, lambda robot: robot.link_names[-1]),
-    "axes": Choice(_axes, lambda _: AXES[0]),
+    "axes": Choice(_axes, lambda _: AXES[0], default=AXES[0]),
+    "classical": Choice(_flag, lambda _: True, default=False),
 }

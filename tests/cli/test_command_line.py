@@ -18,6 +18,7 @@ COMMANDS = (
     "mjcf",
     "sparsity",
     "cost",
+    "codegen",
     "cache",
     "robots",
 )
