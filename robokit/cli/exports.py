@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
+from robokit.cli.output_files import refuse_input, replacing, writable
 from robokit.cli.plumbing import load, tell
+from robokit.errors import RobokitError
 
 WORDS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+
+WHAT = ("declares and explains it", "is the code", "checks it on one state")
+"""Of the files."""
 
 
 def codegen(arguments: argparse.Namespace) -> int:
     """A function of the robot as C code that needs nothing else."""
-    from robokit.dynamics.codegen import codegen as write
+    from robokit.dynamics.codegen import code_files
 
+    folder = Path(arguments.output)
+    if folder.exists() and not folder.is_dir():
+        raise RobokitError(f"cannot write to {arguments.output!r}: give the name of a folder")
     robot = load(arguments.robot, arguments.base, arguments.mimic)
     choices = dict(arguments.choose)
     if arguments.link is not None:
         choices["link"] = arguments.link
-    files = write(
-        robot,
-        arguments.function,
-        arguments.output,
-        language=arguments.language,
-        dtype=arguments.dtype,
-        **choices,
-    )
+    texts = code_files(robot, arguments.function, arguments.language, arguments.dtype, choices)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise RobokitError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from error
     tell(f"{robot.name}, {robot.base} base: {arguments.function} in C99")
-    for path, what in zip(files, ("the declaration and what it says", "the code", "its check"), strict=True):
-        tell(f"  {path}  {what} ({path.stat().st_size / 1e3:.1f} kB)")
+    for (name, text), what in zip(texts.items(), WHAT, strict=True):
+        path = writable(str(folder / name))
+        refuse_input(path, robot)
+        with replacing(path) as beside:
+            beside.write_text(text, encoding="ascii")
+        tell(f"  {path}  {what}, {len(text) / 1e3:.1f} kB")
     return 0
 
 

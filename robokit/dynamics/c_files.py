@@ -18,9 +18,9 @@ from robokit.errors import one_line
 
 WORDS = """
     auto break case char const continue default do double else enum extern float for goto if inline int long
-    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-    asm and bool catch class compl delete explicit export false friend mutable namespace new not operator or
-    private protected public template this throw true try typeid typename using virtual xor
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
+    while asm and bool catch class compl delete explicit export false friend mutable namespace new not
+    operator or private protected public template this throw true try typeid typename using virtual xor
     cos cosf entry fabs fabsf floor floorf main printf sin sinf sqrt sqrtf work
 """
 """Words of C and C++, and names in the code: no argument has them."""
@@ -90,7 +90,7 @@ def identifier(text: str, taken: Sequence[str] = ()) -> str:
 
     No identifier begins with "x_", as the values inside the functions do.
     """
-    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "robot"
+    name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_") or "robot"
     if name[0].isdigit() or name.startswith("x_") or name.lower() in WORDS.split():
         name = f"r_{name}"
     while name in taken:
@@ -192,7 +192,7 @@ static int right(const char *name, const {t} *got, const {t} *stored, int size)
         if (!(off <= {tolerance:g} * largest)) good = 0; /* NaN too */
         if (off > error) error = off;
     }}
-    printf("%s: largest error %.3g, largest entry %.3g: %s\\n", name, error, largest, good ? "right" : "WRONG");
+    printf("%s: largest error %.3g of %.3g, %s\\n", name, error, largest, good ? "right" : "WRONG");
     return good;
 }}
 

@@ -58,7 +58,7 @@ def codegen(
         robot: the robot.
         function: name of an algorithm: "aba", "rnea", "crba", ...; with the ending "_f_ext" it takes external
             forces too, (N + 1, 6) in body coordinates.
-        folder: where the files go; files of the same names are replaced.
+        folder: where the files go, made if it is missing; files of the same names are replaced.
         language: "c".
         dtype: of all numbers, "float64" (the default) or "float32".
         choices: what the function is about, as in the function of that name: ``link="hand", axes="body"``.
@@ -73,28 +73,33 @@ def codegen(
             long to be written as a straight line.
         SingularInertia: the function has no answer for this robot.
     """
+    place = path_argument("folder", folder)
+    texts = code_files(robot, function, language, dtype, choices)
+    paths = []
+    try:
+        place.mkdir(exist_ok=True)
+        for name, text in texts.items():
+            paths.append(place / name)
+            paths[-1].write_text(text, encoding="ascii")
+    except OSError as error:
+        raise RobokitError(f"cannot write to {place}: {error.strerror or error}") from error
+    header, source, test = paths
+    return header, source, test
+
+
+def code_files(
+    robot: Robot, function: str, language: str, dtype: Any, choices: Mapping[str, Any]
+) -> dict[str, str]:
+    """The text of each file by its name; arguments and errors as of :func:`codegen`."""
     check_robot(robot)
     one_of("language", language, LANGUAGES)
     real = FLOAT32 if dtype is not None and dtype_name(dtype) == "float32" else FLOAT64
     key = function_key(robot, function, choices)
-    place = path_argument("folder", folder)
-    if not place.is_dir():
-        raise RobokitError(f"cannot write to {str(place)!r}: there is no such folder")
     try:
-        written = c_function(robot, key, real)
+        return c_files(c_function(robot, key, real))
     except TraceTooLarge as error:
-        raise RobokitError(
-            f"{function} of robot {robot.name!r} is too long for a straight line: {error}"
-        ) from None
-    paths = []
-    for name, text in c_files(written).items():
-        paths.append(place / name)
-        try:
-            paths[-1].write_text(text, encoding="ascii")
-        except OSError as error:
-            raise RobokitError(f"cannot write {paths[-1]}: {error.strerror or error}") from error
-    header, source, test = paths
-    return header, source, test
+        long = f"{function} of robot {robot.name!r} is too long to be written without loops"
+        raise RobokitError(f"{long}: {error}") from None
 
 
 def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key:

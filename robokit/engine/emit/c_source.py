@@ -99,22 +99,25 @@ class _Source:
             self._pointers(chunks[0])
             body += self._lines(chunks[0])
         elif chunks:
-            size = max(self.plan.slots, 1)
+            size = self.plan.slots
             texts.append(_APART)
-            body.insert(0, f"{self.kind} work[{size}];")
+            body = [f"{self.kind} work[{size}];"] * (size > 0) + body
             for k, chunk in enumerate(chunks):
-                own, part = self._pointers(chunk), f"{self.name}_{k}"
-                heads = f"{self._declared(own)}{self.kind} *restrict work"
-                texts.append(_function(f"static APART void {part}({heads})", self._lines(chunk)))
-                body.append(f"{part}({', '.join([*own, 'work'])});")
+                part, lines = f"{self.name}_{k}", list(self._lines(chunk))
+                own = self._pointers(chunk)
+                if any("work[" in line for line in lines):
+                    own.append("work")
+                head = f"static APART void {part}({self._declared(own)})"
+                texts.append(_function(head, lines))
+                body.append(f"{part}({', '.join(own)});")
         body += [f"(void){a};" for a in self.arguments if a not in self.used]
-        heads = self._declared(self.arguments).removesuffix(", ") or "void"
-        return "\n".join([*texts, _function(f"void {self.name}({heads})", body)]), size
+        head = f"void {self.name}({self._declared(self.arguments) or 'void'})"
+        return "\n".join([*texts, _function(head, body)]), size
 
     def _declared(self, names: Sequence[str]) -> str:
         given = self.arguments[: self.program.first_output]
         kinds = (f"const {self.kind}" if n in given else self.kind for n in names)
-        return "".join(f"{kind} *restrict {n}, " for kind, n in zip(kinds, names, strict=True))
+        return ", ".join(f"{kind} *restrict {n}" for kind, n in zip(kinds, names, strict=True))
 
     def _pointers(self, chunk: Sequence[int]) -> list[str]:
         """The arguments that a chunk reads or writes, in their order."""
