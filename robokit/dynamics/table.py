@@ -65,6 +65,9 @@ class Algorithm:
         about: names of :data:`~robokit.dynamics.layout.CHOICES`, separated by spaces: each choice has a
             kernel of its own.
         inertial: whether the inertias matter.
+        sums: what of them matters, where single bodies do not: "joints", what the joints feel (joint forces,
+            accelerations and H of all together), or "whole", the mass, momentum and energy of the whole
+            too. Such a text is given inertias of fewer numbers (../model/regrouping.py). "" for all others.
         massive: whether there is no answer where nothing that moves has mass.
         of_dofs: see text.
         name: of the public function; the text's by default.
@@ -79,6 +82,7 @@ class Algorithm:
     coupled: Callable[..., Any] | None = None
     about: str = ""
     inertial: bool = True
+    sums: str = ""
     massive: bool = False
     of_dofs: bool = False
     name: str = ""
@@ -104,23 +108,32 @@ def wrenches_in_bodies(tree: Tree, q, forces) -> list:
 ALGORITHMS = (
     Algorithm(forward_kinematics, "q", POSES, "poses", "O(n)", inertial=False),
     Algorithm(link_jacobian, "q at", COLUMNS, "J", "O(d)", about="link axes", inertial=False),
-    Algorithm(rnea, "q v a", FORCE, "tau", "O(n)", forces=True),
-    Algorithm(bias_forces, "q v", FORCE, "C", "O(n)", forces=True),
-    Algorithm(gravity_forces, "q", FORCE, "G", "O(n)"),
-    Algorithm(crba, "q", MATRIX, "H", "O(n d)"),
-    Algorithm(crba, "q", ENTRIES, "H", name="crba_nonzeros"),
+    Algorithm(rnea, "q v a", FORCE, "tau", "O(n)", forces=True, sums="joints"),
+    Algorithm(bias_forces, "q v", FORCE, "C", "O(n)", forces=True, sums="joints"),
+    Algorithm(gravity_forces, "q", FORCE, "G", "O(n)", sums="joints"),
+    Algorithm(crba, "q", MATRIX, "H", "O(n d)", sums="joints"),
+    Algorithm(crba, "q", ENTRIES, "H", sums="joints", name="crba_nonzeros"),
     Algorithm(ltdl, "H", FACTORS, "L D", "O(n d^2)", of_dofs=True, inertial=False),
     Algorithm(ltdl_solve, "L D b", SOLUTION, "x", "O(n d)", of_dofs=True, inertial=False),
-    Algorithm(aba, "q v tau", MOTION, "a", "O(n)", forces=True, coupled=coupled_forward_dynamics),
     Algorithm(
-        forward_dynamics, "q v tau", MOTION, "a", "O(n d^2)", forces=True, coupled=coupled_forward_dynamics
+        aba, "q v tau", MOTION, "a", "O(n)", forces=True, coupled=coupled_forward_dynamics, sums="joints"
     ),
-    Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True),
-    Algorithm(kinetic_energy, "q v", NUMBER, "T", "O(n)"),
-    Algorithm(potential_energy, "q", NUMBER, "V", "O(n)"),
-    Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True),
-    Algorithm(centroidal_momentum, "q v", SPATIAL, "h_G", "O(n)", massive=True),
-    Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True),
+    Algorithm(
+        forward_dynamics,
+        "q v tau",
+        MOTION,
+        "a",
+        "O(n d^2)",
+        forces=True,
+        coupled=coupled_forward_dynamics,
+        sums="joints",
+    ),
+    Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(kinetic_energy, "q v", NUMBER, "T", "O(n)", sums="joints"),
+    Algorithm(potential_energy, "q", NUMBER, "V", "O(n)", sums="whole"),
+    Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(centroidal_momentum, "q v", SPATIAL, "h_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True, sums="whole"),
     Algorithm(wrenches_in_bodies, "q f_ext", BODY_FORCES, "f", inertial=False),
 )
 
