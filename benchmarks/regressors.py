@@ -3,8 +3,8 @@
 python benchmarks/regressors.py                     G1, Talos and Panda of example-robot-data
 python benchmarks/regressors.py humanoid --base floating
 
-The dense matrix of a humanoid has 80 kB a state, so that memory sets the pace of a batch; the entries that the
-tree leaves nonzero are a third of it. "fill" is NumPy's fill of the dense result, for comparison.
+The dense matrix of a humanoid has 80 kB a state, so that memory sets the pace of a batch; the entries that
+the tree leaves nonzero are a third of it. "fill" is NumPy's fill of the dense result, for comparison.
 """
 
 from __future__ import annotations
@@ -43,16 +43,15 @@ def compare(name: str, base: str, seconds: float) -> None:
     tau = to.v_back(pin.computeJointTorqueRegressor(model, data, *theirs) @ pi)
     assert np.allclose(Y @ robot.inertial_parameters[1:].ravel(), tau, rtol=1e-9, atol=1e-9)
     dense, entries = rk.regressor(robot, q, v, a), rk.regressor_nonzeros(robot, q, v, a)
-    found = minima(
-        {
-            "Pinocchio": lambda: pin.computeJointTorqueRegressor(model, data, *theirs),
-            "single": lambda: rk.regressor(robot, *one),
-            "batch": lambda: rk.regressor(robot, q, v, a, out=dense),
-            "batch, nonzeros": lambda: rk.regressor_nonzeros(robot, q, v, a, out=entries),
-            "fill": lambda: dense.fill(0.0),
-        },
-        seconds,
-    )
+    contestants = {
+        "Pinocchio": lambda: pin.computeJointTorqueRegressor(model, data, *theirs),
+        "single": lambda: rk.regressor(robot, *one),
+        "batch": lambda: rk.regressor(robot, q, v, a, out=dense),
+        "batch, nonzeros": lambda: rk.regressor_nonzeros(robot, q, v, a, out=entries),
+        "fill": lambda: dense.fill(0.0),
+    }
+    with one_core():
+        found = minima(contestants, seconds)
     print(f"{robot.name}, {base} base, Y {Y.shape}; first call {first:.2f} s")
     for what, t in found.items():
         many = what not in ("Pinocchio", "single")
@@ -71,7 +70,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="measuring time a robot")
     arguments = parser.parse_args()
     print(machine())
-    with tempfile.TemporaryDirectory() as empty, one_core():
+    with tempfile.TemporaryDirectory() as empty:
         os.environ["ROBOKIT_CACHE_DIR"] = empty  # so that the first call compiles
         for name, base in [(name, arguments.base) for name in arguments.robot] or DEFAULT:
             compare(name, base, arguments.seconds)

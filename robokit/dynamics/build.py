@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from robokit.engine import Bound, Kernel
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.robot import Robot
 
-Key = str | tuple[str, ...]
+Key = str | tuple[Any, ...]
 """Name of a kernel; for an algorithm about a link with its choices: ("link_jacobian", "hand", "world")."""
 
 

@@ -146,6 +146,9 @@ ENTRIES = Kind(
 COLUMNS = Kind(lambda robot: [(6, robot.nv)], lambda _, A: [_flat(A)], reduced=reduced_columns)
 """A spatial vector for each degree of freedom, (6, nv): A = A_full G."""
 
+POINT_COLUMNS = Kind(lambda robot: [(3, robot.nv)], lambda _, A: [_flat(A)], reduced=reduced_columns)
+"""The motion of a point for each degree of freedom, (3, nv): J = J_full G."""
+
 REGRESSOR = Kind(
     lambda robot: [(robot.nv, COUNT * robot.nbodies)], lambda _, Y: [_flat(Y)], reduced=reduced_rows
 )
@@ -197,8 +200,8 @@ class Choice:
         example: robot -> a value, for tables of costs and for tests.
     """
 
-    given: Callable[[Robot, str], Any]
-    example: Callable[[Robot], str]
+    given: Callable[[Robot, Any], Any]
+    example: Callable[[Robot], Any]
 
 
 def _link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
@@ -212,10 +215,15 @@ def _axes(_: Robot, axes: str) -> str:
     return one_of("axes", axes, AXES)
 
 
+def _flag(_: Robot, flag: bool) -> bool:
+    return flag
+
+
 AXES = ("world", "body")
 """Axes that vectors of a link are given in: the world's, or the link's own."""
 
 CHOICES: dict[str, Choice] = {
     "link": Choice(_link_frame, lambda robot: robot.link_names[-1]),
     "axes": Choice(_axes, lambda _: AXES[0]),
+    "classical": Choice(_flag, lambda _: True),
 }

@@ -16,6 +16,11 @@ from typing import Any
 from robokit.algorithms.aba import aba
 from robokit.algorithms.bias import bias_forces, gravity_forces
 from robokit.algorithms.center_of_mass import center_of_mass
+from robokit.algorithms.center_of_mass_motion import (
+    center_of_mass_acceleration,
+    center_of_mass_jacobian,
+    center_of_mass_velocity,
+)
 from robokit.algorithms.centroidal import (
     centroidal_momentum,
     centroidal_momentum_bias,
@@ -28,6 +33,7 @@ from robokit.algorithms.energy_regressor import energy_regressor
 from robokit.algorithms.forward_dynamics import forward_dynamics
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.link_jacobian import link_jacobian
+from robokit.algorithms.link_motion import link_acceleration, link_velocity
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.algorithms.momentum_regressor import momentum_regressor
 from robokit.algorithms.regressor import regressor
@@ -46,6 +52,7 @@ from robokit.dynamics.layout import (
     MOTION,
     NUMBER,
     POINT,
+    POINT_COLUMNS,
     POSES,
     REGRESSOR,
     REGRESSOR_ENTRIES,
@@ -112,6 +119,10 @@ def wrenches_in_bodies(tree: Tree, q, forces) -> list:
 ALGORITHMS = (
     Algorithm(forward_kinematics, "q", POSES, "poses", "O(n)", inertial=False),
     Algorithm(link_jacobian, "q at", COLUMNS, "J", "O(d)", about="link axes", inertial=False),
+    Algorithm(link_velocity, "q v at", SPATIAL, "v", "O(d)", about="link axes", inertial=False),
+    Algorithm(
+        link_acceleration, "q v a at", SPATIAL, "a", "O(d)", about="link axes classical", inertial=False
+    ),
     Algorithm(rnea, "q v a", FORCE, "tau", "O(n)", forces=True),
     Algorithm(bias_forces, "q v", FORCE, "C", "O(n)", forces=True),
     Algorithm(gravity_forces, "q", FORCE, "G", "O(n)"),
@@ -124,6 +135,9 @@ ALGORITHMS = (
         forward_dynamics, "q v tau", MOTION, "a", "O(n d^2)", forces=True, coupled=coupled_forward_dynamics
     ),
     Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True),
+    Algorithm(center_of_mass_jacobian, "q", POINT_COLUMNS, "J_G", "O(n)", massive=True),
+    Algorithm(center_of_mass_velocity, "q v", POINT, "v_G", "O(n)", massive=True),
+    Algorithm(center_of_mass_acceleration, "q v a", POINT, "a_G", "O(n)", massive=True),
     Algorithm(kinetic_energy, "q v", NUMBER, "T", "O(n)"),
     Algorithm(potential_energy, "q", NUMBER, "V", "O(n)"),
     Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True),

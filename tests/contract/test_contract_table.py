@@ -108,7 +108,7 @@ def projected(kind, G, full):
         return G.T @ full
     if kind is layout.MATRIX:
         return G.T @ full @ G
-    if kind is layout.COLUMNS:
+    if kind in (layout.COLUMNS, layout.POINT_COLUMNS):
         return full @ G
     return full
 
