@@ -21,7 +21,7 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 
-Key = str | tuple[str, ...]
+Key = str | tuple[Any, ...]
 """Name of a kernel; for an algorithm about a link with its choices: ("link_jacobian", "hand", "world")."""
 
 
