@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from robokit import dynamics, hooks
 from robokit.dynamics import *
+from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
 from robokit.dynamics.own_functions import functions
 from robokit.errors import (
@@ -104,6 +105,7 @@ __all__ = [
     "Velocity",
     "WrongType",
     "close_loops",
+    "codegen",
     "collision_pairs",
     "cost",
     "find_robot",

@@ -14,11 +14,13 @@ import numpy as np
 from robokit.conventions import LARGEST_ANGLE
 from robokit.dynamics.differentiate import Argument, Flat
 from robokit.dynamics.layout import CHOICES, Scalars
+from robokit.dynamics.regrouped_trees import parameters_for, tree_for, tree_of_parameters
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
-from robokit.model.inertial_parameters import COUNT, inertias
+from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
+from robokit.model.tree import Tree
 
 Key = str | Algorithm | tuple[Any, ...]
 """Name of a kernel, or its row; with choices, if it has any: ("link_jacobian", "hand", "world")."""
@@ -44,10 +46,18 @@ def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
         else:
             found = _shared(key, row, robot, dtype)
             if row.inertial:
-                given = robot.parameters.view(np.float64)  # not the dtype object of a pickled array
-                found = Bound(found, given.reshape(*given.shape[:-2], -1))
+                found = Bound(found, parameters_for(row, robot))
         found = robot.kernels.setdefault(place, found)  # another thread may have come first
     return found
+
+
+def kernel_of_own_inertias(robot: Robot, key: Key) -> Kernel:
+    """The kernel whose text gets the bodies' own inertias, not regrouped ones: to count its operations."""
+    row = replace(row_of(key), sums="")
+    if robot.parameters is None or not row.inertial:
+        return _build(key, row, robot, flat(row, robot, key), None)
+    bare = without_inertias(robot)
+    return _build(key, row, bare, flat(row, bare, key, parameters=True), None)
 
 
 def row_of(key: Key) -> Algorithm:
@@ -73,8 +83,7 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
 
         def text(*given: Scalars) -> list[Scalars]:
             *others, numbers = given
-            one = replace(robot, tree=replace(robot.tree, I=inertias(numbers)))
-            return _text(row, one, key)(*others)
+            return _text(row, robot, key, tree_of_parameters(row, robot, numbers))(*others)
 
         inputs.append(Argument("inertial_parameters", COUNT * (robot.nbodies + 1)))
     outputs = zip(row.symbols.split(), row.result.shapes(robot), strict=True)
@@ -93,16 +102,21 @@ def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list
     return flat(row, robot, key).text
 
 
-def _text(row: Algorithm, robot: Robot, key: Key) -> Callable[..., list[Scalars]]:
-    """The same before anything is derived from it."""
+def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> Callable[..., list[Scalars]]:
+    """The same before anything is derived from it.
+
+    Args:
+        row, robot, key: as in :func:`flat`.
+        tree: in place of the one that regrouped_trees.py gives the text.
+    """
     names = row.inputs.split()
     chosen = key[1:] if isinstance(key, tuple) else ()
     choices = [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), chosen, strict=True)]
     coupled = robot.coupling is not None
     text = row.coupled if coupled and row.coupled else row.text
-    first = robot.dof_parent if row.of_dofs else robot.tree
 
     def run(*given: Scalars) -> list[Scalars]:
+        first: Any = robot.dof_parent if row.of_dofs else tree or tree_for(row, robot)
         arguments = [row.input(name).split(robot, x) for name, x in zip(names, given, strict=True)]
         result = text(first, *arguments, *choices)
         if coupled and row.result.reduced is not None:
@@ -169,17 +183,21 @@ def without_inertias(robot: Robot) -> Robot:
     return replace(robot, tree=replace(robot.tree, I=()), links=tuple(links), parameters=None)
 
 
-def _build(key: Key, row: Algorithm, robot: Robot, made: Flat, code_key: bytes, dtype: str) -> Kernel:
-    chosen = repr(key[1:]) if isinstance(key, tuple) else ""
-    derived = repr(row.derived) if row.derived else ""
-    names = repr((robot.tree.name, robot.tree.loops)) if row.source != b"" else ""
+def _build(
+    key: Key, row: Algorithm, robot: Robot, made: Flat, code_key: bytes | None, dtype: str = "float64"
+) -> Kernel:
+    if code_key is not None and row.source is not None:
+        chosen = repr(key[1:]) if isinstance(key, tuple) else ""
+        derived = repr(row.derived) if row.derived else ""
+        names = repr((robot.tree.name, robot.tree.loops)) if row.source else ""
+        code_key = code_key + (chosen + derived + names).encode() + row.source
     manifolds = [k for k, each in enumerate(made.inputs) if each.manifold]
     return Kernel.build(
         row.name,
         inputs=made.sizes,
         outputs=made.outputs,
         text=made.text,
-        key=None if row.source is None else code_key + (chosen + derived + names).encode() + row.source,
+        key=None if row.source is None else code_key,
         quaternions=[(i, k) for i in manifolds for k in quaternion_offsets(robot)],
         finite=row.result.finite,
         dtype=dtype,

@@ -16,13 +16,13 @@ import numpy as np
 from robokit.arguments import one_of, real_array
 from robokit.dynamics.build import Key, flat, kernel
 from robokit.dynamics.differentiate import Derivation, Flat
+from robokit.dynamics.layout import CHOICES
 from robokit.dynamics.own_text import Shape, sized
 from robokit.dynamics.run import accelerations, body_forces, run
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.trace.program import Program
 from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot, check_robot
-
 
 __all__ = ["Function"]
 
@@ -115,9 +115,7 @@ class Function:
             raise TypeError(
                 f"{self.name} has no input {wrong[0]!r}; it takes {', '.join((*self.inputs, *self.choices))}"
             )
-        missing = [name for name in self.choices if name not in named]
-        if missing:
-            raise TypeError(f"{self.name} needs {missing[0]}=..., by name")
+        key = self.key(**{name: named[name] for name in self.choices if name in named})
         values = dict(zip(self.inputs, given, strict=False))
         twice = [name for name in values if name in named]
         values |= {name: named[name] for name in named if name in self.inputs}
@@ -126,7 +124,6 @@ class Function:
                 f"{self.name} takes {len(self.inputs)} inputs ({', '.join(self.inputs)}), got {len(given)}"
                 + (f" and {', '.join(named)} by name" if named else "")
             )
-        key = (self._key, *(named[name] for name in self.choices)) if self.choices else self._key
         arguments = []
         for name in self.inputs:
             space = self._special.get(name)
@@ -206,16 +203,19 @@ class Function:
 
     # -- for those who take it elsewhere ---------------------------------------------------------
 
-    def key(self, **choices: str) -> Key:
+    def key(self, **choices: Any) -> Key:
         """Of its kernels, for :func:`robokit.dynamics.build.kernel`."""
-        return (self._key, *(choices[name] for name in self.choices)) if self.choices else self._key
+        given = [choices.get(name, CHOICES[name].default) for name in self.choices]
+        if None in given:
+            raise TypeError(f"{self.name} needs {self.choices[given.index(None)]}=..., by name")
+        return (self._key, *given) if given else self._key
 
-    def flat(self, robot: Robot, **choices: str) -> Flat:
+    def flat(self, robot: Robot, **choices: Any) -> Flat:
         """Its text on flat arrays for a robot, with the names and sizes of inputs and outputs."""
         check_robot(robot)
         return flat(self.row, robot, self.key(**choices))
 
-    def program(self, robot: Robot, **choices: str) -> Program:
+    def program(self, robot: Robot, **choices: Any) -> Program:
         """The recorded graph for a robot."""
         check_robot(robot)
         program: Program = kernel(robot, self.key(**choices)).program()
