@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,40 +43,41 @@ class InverseKinematicsResult:
         return f"<InverseKinematicsResult: {int(np.sum(self.converged))} of {len(self.q)} converged>"
 
 
-def result(
-    asked: Asked, q: np.ndarray, state: np.ndarray, tried: np.ndarray, tolerance: float, single: bool
+def single_result(
+    asked: Asked, q: np.ndarray, state: np.ndarray, tried: int, tolerance: float
 ) -> InverseKinematicsResult:
-    """The result of rows of q and state, or of the only one."""
+    """The result of one problem."""
+    numbers = state.tolist()
+    errors: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for (name, angle), x in zip(asked.parts, numbers[STATE:], strict=True):
+        errors[angle][name] = 4.0 * math.atan(x / 4.0) if angle else x
+    largest = max((*errors[0].values(), *errors[1].values()))
+    met = numbers[2] == REACHED
+    message = "" if met else _missed(asked, numbers, tolerance)
+    return InverseKinematicsResult(q, met, largest, *errors, int(numbers[3]), tried, message)
+
+
+def batch_result(
+    asked: Asked, q: np.ndarray, state: np.ndarray, tried: np.ndarray, tolerance: float
+) -> InverseKinematicsResult:
+    """The result of many."""
     errors: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     largest = np.zeros(len(q))
-    for k, (name, angle) in enumerate(asked.parts):
-        found = state[:, STATE + k]
-        if angle:
-            found = 4.0 * np.arctan(found / 4.0)
-        largest = np.maximum(largest, found)
-        errors[angle][name] = float(found[0]) if single else found
-    met, steps = state[:, 2] == REACHED, state[:, 3].astype(int)
-    message = _message(asked, q, state, met, tolerance, single)
-    if single:
-        return InverseKinematicsResult(
-            q[0], bool(met[0]), float(largest[0]), *errors, int(steps[0]), int(tried[0]), message
-        )
-    return InverseKinematicsResult(q, met, largest, *errors, steps, tried, message)
+    for (name, angle), x in zip(asked.parts, state.T[STATE:], strict=True):
+        errors[angle][name] = 4.0 * np.arctan(x / 4.0) if angle else x.copy()
+        largest = np.maximum(largest, errors[angle][name])
+    met, message = state[:, 2] == REACHED, ""
+    if not met.all():
+        row, count = int(met.argmin()), int(np.count_nonzero(~met))
+        message = f"{count} of {len(q)} not met; row {row}: {_missed(asked, state[row].tolist(), tolerance)}"
+    return InverseKinematicsResult(q, met, largest, *errors, state[:, 3].astype(int), tried, message)
 
 
-def _message(
-    asked: Asked, q: np.ndarray, state: np.ndarray, met: np.ndarray, tolerance: float, single: bool
-) -> str:
-    if met.all():
-        return ""
-    row = int(np.flatnonzero(~met)[0])
-    k = int(state[row, STATE:].argmax())
-    name, angle = asked.parts[k]
-    size = state[row, STATE + k]
-    left = f"{4.0 * np.arctan(size / 4.0):.3g} rad" if angle else f"{size:.3g} m"
-    if state[row, 2] == STALLED:
+def _missed(asked: Asked, state: list[float], tolerance: float) -> str:
+    """What is missed by how much, and why."""
+    size, (name, angle) = max(zip(state[STATE:], asked.parts, strict=True))
+    left = f"{4.0 * math.atan(size / 4.0):.3g} rad" if angle else f"{size:.3g} m"
+    why = "it was still improving: allow more iterations"
+    if state[2] == STALLED:
         why = "nothing better is near: it is out of reach, or other starts may avoid this place (starts=20)"
-    else:
-        why = "it was still improving; allow more iterations"
-    which = "" if single else f"{int((~met).sum())} of {len(q)} not met; the first, row {row}: "
-    return f"{which}target of {name!r} missed by {left} (tolerance {tolerance:g}); {why}"
+    return f"target of {name!r} missed by {left} (tolerance {tolerance:g}); {why}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,8 @@ from robokit import arguments as check
 from robokit.errors import ShapeError
 from robokit.ik.ik_kernel import Solver, solver
 from robokit.ik.ik_targets import Asked
-from robokit.ik.lm_step import ALPHA, REACHED, RUNNING, STATE, Problem
+from robokit.ik.lm_step import ALPHA, REACHED, RUNNING, STATE
 from robokit.model.robot import Robot
-
-WIDE = 1e9
-"""Stands for no limit [rad | m]."""
 
 FLAT = 1e-7
 """Slope over error at which nothing better is near."""
@@ -37,13 +33,10 @@ class Search:
         self, robot: Robot, asked: Asked, limits: bool, tolerance: float, iterations: int, plain: bool
     ) -> None:
         self.robot, self.asked, self.iterations, self.plain = robot, asked, iterations, plain
-        self.solver = solver(robot, asked.links, asked.com, False)
-        problem = self.solver.problem
-        self.places = problem.coordinates
-        key = ("inverse kinematics limits", problem.dofs, limits)
-        self.limits = robot.derived.get(key, lambda: _bounds(robot, problem, limits))
-        counts = (asked.weights > 0.0).astype(float)
-        self.settings = np.concatenate([[tolerance, FLAT], asked.points.ravel(), asked.weights, counts])
+        self.limits, self.solver = limits, solver(robot, asked.links, asked.com, False)
+        self.bounds = self.solver.bounds[limits]
+        self.settings = np.array([tolerance, FLAT, *asked.points, *asked.weights, *asked.counts])
+        self.state = np.array([ALPHA, 2.0, *[0.0] * (STATE - 2 + len(asked.parts))])
         self.rest: tuple[Solver, np.ndarray, np.ndarray] | None = None
 
     def prefer(self, posture: np.ndarray, weight: Any) -> None:
@@ -56,20 +49,12 @@ class Search:
                 f"posture_weight: expected a number or ({self.robot.nv},), all finite and >= 0, got {weight}"
             )
         dofs = list(self.solver.problem.dofs)
-        values = [posture[self.places[k]] if k in self.places else 0.0 for k in dofs]
+        values = np.zeros(len(dofs))
+        values[self.solver.plain] = posture[self.solver.places]
         rest = np.concatenate([values, np.broadcast_to(w, self.robot.nv)[dofs]])
         rough = self.settings.copy()
         rough[:2] = -1.0, ROUGH
         self.rest = solver(self.robot, self.asked.links, self.asked.com, True), rough, rest
-
-    def within(self, q: np.ndarray) -> np.ndarray:
-        """q with the joints that matter brought to their limits."""
-        q, n = q.copy(), len(self.solver.problem.dofs)
-        for i, k in enumerate(self.solver.problem.dofs):
-            if k in self.places:
-                place = self.places[k]
-                q[..., place] = np.clip(q[..., place], self.limits[i], self.limits[n + i])
-        return q
 
     # -- from one start ---------------------------------------------------------------------------
 
@@ -87,47 +72,55 @@ class Search:
     def _loop(
         self, by: Solver, q: np.ndarray, goals: np.ndarray, settings: np.ndarray, rest: tuple[np.ndarray, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
-        state = self._state()
-        for step in self._ways(by):
-            for _ in range(self.iterations - int(state[3])):
-                found = step(q, state, goals, self.limits, settings, *rest)
-                if found is None:
-                    break  # the fast way does not take these arguments: the next one says why
-                q, state = found
-                if state[2] != RUNNING:
-                    return q, state
+        kernel, state, same = by.kernel, self.state, (goals, self.bounds, settings, *rest)
+        step = kernel.python if self.plain else kernel.fast
+        for _ in range(self.iterations):
+            found = step(q, state, *same)
+            if found is None:  # what the fast way does not take
+                found = kernel(q, state, *same)
+            elif state is self.state and not self.plain:
+                step = kernel.fast  # there since its first call
+            q, state = found
+            if state[2] != RUNNING:
+                break
         return q, state
 
-    def _ways(self, by: Solver) -> tuple[Callable[..., Any], ...]:
-        return (by.kernel.python,) if self.plain else (lambda *x: by.kernel.fast(*x), by.kernel)
+    def run_many(self, q: np.ndarray, goals: np.ndarray, group: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """q and state of each row.
 
-    def _state(self, *rows: int) -> np.ndarray:
-        state = np.zeros((*rows, STATE + len(self.asked.parts)))
-        state[..., 0], state[..., 1] = ALPHA, 2.0
-        return state
-
-    def run_many(self, q: np.ndarray, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """q and state of each row."""
+        Args:
+            q: start of each row.
+            goals: of each row.
+            group: so many rows in turn are starts of one problem, which is done when one has arrived.
+        """
         if self.rest is None:
-            return self._loop_many(self.solver, q, goals, self.settings, ())
+            return self._loop_many(self.solver, q, goals, self.settings, (), group)
         first, rough, rest = self.rest
-        q, before = self._loop_many(first, q, goals, rough, (rest,))
-        q, state = self._loop_many(self.solver, q, goals, self.settings, ())
+        q, before = self._loop_many(first, q, goals, rough, (rest,), group)
+        q, state = self._loop_many(self.solver, q, goals, self.settings, (), group)
         state[:, 3] += before[:, 3]
         return q, state
 
     def _loop_many(
-        self, by: Solver, q: np.ndarray, goals: np.ndarray, settings: np.ndarray, rest: tuple[np.ndarray, ...]
+        self,
+        by: Solver,
+        q: np.ndarray,
+        goals: np.ndarray,
+        settings: np.ndarray,
+        rest: tuple[np.ndarray, ...],
+        group: int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows that are done leave the batch when they are a quarter of it."""
         step = by.kernel.python if self.plain else by.kernel
-        all_q, all_state = np.array(q), self._state(len(q))
+        all_q, all_state = np.array(q), np.tile(self.state, (len(q), 1))
         rows = np.arange(len(q))
         now_q, now_state, now_goals = all_q, all_state, goals
         for _ in range(self.iterations if len(q) else 0):
-            now_q, now_state = step(now_q, now_state, now_goals, self.limits, settings, *rest)
+            now_q, now_state = step(now_q, now_state, now_goals, self.bounds, settings, *rest)
             running = now_state[:, 2] == RUNNING
-            left = int(running.sum())
+            if group > 1 and (arrived := rows[now_state[:, 2] == REACHED]).size:
+                running &= ~np.isin(rows // group, arrived // group)
+            left = int(np.count_nonzero(running))
             if left <= 0.75 * len(rows):
                 all_q[rows], all_state[rows] = now_q, now_state
                 if not left:
@@ -144,64 +137,39 @@ class Search:
         state: np.ndarray,
         start: np.ndarray,
         goals: np.ndarray,
-        tried: np.ndarray,
         starts: int,
         rng: np.random.Generator,
-    ) -> None:
-        """Try random starts for the rows that have not reached their targets; write what is better."""
+    ) -> np.ndarray:
+        """Try random starts for the rows that have not reached their targets; write what is better.
+
+        Args:
+            q: of all rows, (B, nq).
+            state: of all rows.
+            start: (B, nq) or (1, nq).
+            goals: (B, G) or (1, G).
+            starts: to try, the first one included.
+            rng: random generator.
+
+        Returns:
+            the starts that were tried, (B,).
+        """
+        tried = np.ones(len(q), int)
         left = np.flatnonzero(state[:, 2] != REACHED)
         while len(left):
-            round_ = min(ROUND, starts - int(tried[left[0]]))
-            if round_ <= 0:
-                return
-            for part in np.array_split(left, -(-len(left) * round_ // ROWS)):
-                origin = start[part if len(start) > 1 else np.zeros(len(part), int)]
-                wanted = goals[part if len(goals) > 1 else np.zeros(len(part), int)]
-                given = self._random(np.repeat(origin, round_, axis=0), rng)
-                new_q, new_state = self.run_many(given, np.repeat(wanted, round_, axis=0))
-                new_q = new_q.reshape(len(part), round_, -1)
-                new_state = new_state.reshape(len(part), round_, -1)
-                best = self._best(origin, new_q, new_state)
-                each = np.arange(len(part))
-                new_q, new_state = new_q[each, best], new_state[each, best]
-                better = (new_state[:, 2] == REACHED) | (
-                    new_state[:, STATE:].max(axis=1) < state[part, STATE:].max(axis=1)
+            several = min(ROUND, starts - int(tried[left[0]]))
+            if several <= 0:
+                break
+            for part in np.array_split(left, -(-len(left) * several // ROWS)):
+                first, wanted = (
+                    np.repeat(x[part if len(x) > 1 else part * 0], several, 0) for x in (start, goals)
                 )
-                q[part[better]], state[part[better]] = new_q[better], new_state[better]
-            tried[left] += round_
+                found = self.run_many(self.solver.random(first, self.limits, rng), wanted, several)
+                new_q, new_state = (x.reshape(len(part), several, -1) for x in found)
+                met, error = new_state[..., 2] == REACHED, new_state[..., STATE:].max(axis=-1)
+                best = np.where(met, new_state[..., 3] - 1e9, error).argmin(axis=1)
+                each = np.arange(len(part)), best
+                better = met[each] | (error[each] < state[part, STATE:].max(axis=1))
+                q[part[better]], state[part[better]] = new_q[each][better], new_state[each][better]
+            tried[left] += several
             left = left[state[left, 2] != REACHED]
-
-    def _best(self, origin: np.ndarray, q: np.ndarray, state: np.ndarray) -> np.ndarray:
-        """Which start of each row: the nearest of those that arrived, else the one with the least error."""
-        places = list(self.places.values())
-        far = np.linalg.norm((q - origin[:, None])[..., places], axis=-1)
-        error = state[..., STATE:].max(axis=-1)
-        return np.where(state[..., 2] == REACHED, far / (1.0 + far) - 2.0, error).argmin(axis=1)
-
-    def _random(self, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Joints that matter somewhere within their limits; a floating base stays."""
-        q, n = q.copy(), len(self.solver.problem.dofs)
-        for i, k in enumerate(self.solver.problem.dofs):
-            if k in self.places:
-                place = self.places[k]
-                low = np.maximum(self.limits[i], q[:, place] - np.pi)
-                high = np.minimum(self.limits[n + i], q[:, place] + np.pi)
-                if self.limits[n + i] - self.limits[i] < 4.0 * np.pi:
-                    low, high = self.limits[i], self.limits[n + i]
-                q[:, place] = rng.uniform(low, high, len(q))
-        for joint in self.robot.joints:
-            if joint.kind == "spherical" and joint.v_slice.start in self.solver.problem.dofs:
-                quat = rng.standard_normal((len(q), 4))
-                q[:, joint.q_slice] = quat / np.linalg.norm(quat, axis=1, keepdims=True)
-        return q
-
-
-def _bounds(robot: Robot, problem: Problem, limits: bool) -> np.ndarray:
-    """Lower, then upper bounds of the problem's dofs."""
-    low, high = np.full(len(problem.dofs), -WIDE), np.full(len(problem.dofs), WIDE)
-    if limits:
-        for joint in robot.joints:
-            if joint.v_slice.start in problem.coordinates:
-                i = problem.dofs.index(joint.v_slice.start)
-                low[i], high[i] = np.clip(robot.position_range(joint), -WIDE, WIDE)
-    return np.concatenate([low, high])
+        return tried

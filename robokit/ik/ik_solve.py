@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from robokit import arguments as check
-from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.engine import ENGINES
 from robokit.errors import ShapeError, WrongType
-from robokit.ik.ik_result import InverseKinematicsResult, result
+from robokit.ik.ik_result import InverseKinematicsResult, batch_result, single_result
 from robokit.ik.ik_search import Search
 from robokit.ik.ik_targets import read_targets
+from robokit.ik.lm_step import REACHED
 from robokit.model.robot import Robot, check_robot
 
 
@@ -61,8 +61,8 @@ def inverse_kinematics(
             all errors is minimised first, that of the targets alone from there. Joints of several
             coordinates, the floating base too, have none.
         posture_weight: of a joint's distance from it, a number or (nv,).
-        starts: starts to try where the first fails: q0, then random ones within the limits. Of those that
-            meet the targets the nearest to q0 is taken.
+        starts: starts to try: q0, then, where that fails, random ones within the limits, of which the first
+            to arrive is taken.
         seed: of the random starts: a whole number or a generator of NumPy.
         tolerance: largest error of a target that is met [m | rad].
         iterations: steps from each start, at most.
@@ -85,36 +85,27 @@ def inverse_kinematics(
         raise WrongType("limits", limits, "True or False")
     if engine is not None:
         check.one_of("engine", engine, ENGINES)
-    starts, iterations = (
-        check.whole_number("starts", starts, 1),
-        check.whole_number("iterations", iterations, 1),
-    )
+    starts = check.whole_number("starts", starts, 1)
+    iterations = check.whole_number("iterations", iterations, 1)
     tolerance = check.real_number("tolerance", tolerance, above=0.0)
-    rng = check.random_generator("seed", seed)
-    start = _configuration(robot, "q0", robot.neutral() if q0 is None else q0)
-    count = check.batch_size(["q0", "targets"], [start, asked.goals])
-
     search = Search(robot, asked, limits, tolerance, iterations, engine == "python")
+    start = search.solver.configuration("q0", robot.neutral() if q0 is None else q0)
+    start = search.solver.within(start, limits)
+    count = check.batch_size(["q0", "targets"], [start, asked.goals])
     if posture is not None:
-        search.prefer(_configuration(robot, "posture", posture), posture_weight)
-    start = search.within(start)
+        search.prefer(search.solver.configuration("posture", posture), posture_weight)
     if count is None:
         q, state = search.run(start, asked.goals)
-        tried = np.array([1])
+        if starts == 1 or state[2] == REACHED:
+            return single_result(asked, q, state, 1, tolerance)
         q, state = q[None], state[None]
     else:
         q, state = search.run_many(
             np.broadcast_to(start, (count, robot.nq)),
             np.broadcast_to(asked.goals, (count, asked.goals.shape[-1])),
         )
-        tried = np.ones(count, int)
-    if starts > 1:
-        search.retry(q, state, np.atleast_2d(start), np.atleast_2d(asked.goals), tried, starts, rng)
-    return result(asked, q, state, tried, tolerance, count is None)
-
-
-def _configuration(robot: Robot, name: str, given: Any) -> np.ndarray:
-    q = check.argument(name, given, robot.nq)
-    quaternions = [(0, k) for k in quaternion_offsets(robot)]
-    check.check_values([name], [q], quaternions, [(0, k, most) for k, most in angle_bounds(robot)])
-    return np.ascontiguousarray(q)
+    rng = check.random_generator("seed", seed)
+    tried = search.retry(q, state, np.atleast_2d(start), np.atleast_2d(asked.goals), starts, rng)
+    if count is None:
+        return single_result(asked, q[0], state[0], int(tried[0]), tolerance)
+    return batch_result(asked, q, state, tried, tolerance)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import batch_size, real_array, real_number
+from robokit.arguments import batch_size, real_array
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.derived import cached_attribute
+from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
@@ -34,17 +35,22 @@ class Asked:
         links: (name, whether its orientation has a target too) of each, in the robot's order.
         com: whether the centre of mass has one.
         goals: (G,) or (B, G): R by rows and p, or p, of each link; p of the centre of mass.
-        points: (links, 3): the point of each link that is to be moved, in its frame [m].
+        points: the point of each link that is to be moved, in its frame [m], 3 numbers each.
         weights: of all rows of the error, (m,).
     """
 
     links: tuple[tuple[str, bool], ...]
     com: bool
     goals: np.ndarray
-    points: np.ndarray
-    weights: np.ndarray
+    points: list[float]
+    weights: list[float]
 
     @property
+    def counts(self) -> list[float]:
+        """1 for each row that counts as error, 0 for those of weight 0."""
+        return [float(w > 0.0) for w in self.weights]
+
+    @cached_attribute
     def parts(self) -> list[tuple[str, bool]]:
         """(target, whether it is an angle) of each part of the error."""
         found = []
@@ -84,28 +90,24 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
             raise UnknownName("target", name, known, "(argument weights)")
     if not known:
         raise ShapeError("targets: expected at least one, {link: target} or center_of_mass=(x, y, z)")
-    links, names, goals, rows = [], [], [], []
-    for link in sorted(targets, key=robot.link_index.__getitem__):
+    links, names, goals = [], [], []
+    places: list[float] = []
+    rows: list[float] = []
+    for link in sorted(targets, key=robot.link_index.__getitem__) if len(targets) > 1 else targets:
         R, p = _pose(f"targets[{link!r}]", targets[link])
         links.append((link, R is not None))
-        for what in (p,) if R is None else (R, p):
-            names.append(f"targets[{link!r}]")
-            goals.append(what)
-        rows.append(_weights(link, heavy.get(link, 1.0), 3 if R is None else 6))
+        goals += [p] if R is None else [R, p]
+        names += [f"targets[{link!r}]"] * (1 if R is None else 2)
+        rows += _weights(link, heavy.get(link), 3 if R is None else 6)
+        places += _point(link, points.get(link))
     if com is not None:
         names.append("center_of_mass")
         goals.append(_position("center_of_mass", com))
-        rows.append(_weights(CENTER_OF_MASS, heavy.get(CENTER_OF_MASS, 1.0), 3))
+        rows += _weights(CENTER_OF_MASS, heavy.get(CENTER_OF_MASS), 3)
     count = batch_size(names, goals)
-    wide = [g if count is None else np.broadcast_to(g, (count, g.shape[-1])) for g in goals]
-    places = [_point(f"at[{link!r}]", points.get(link, np.zeros(3))) for link, _ in links]
-    return Asked(
-        tuple(links),
-        com is not None,
-        np.ascontiguousarray(np.concatenate(wide, axis=-1)),
-        np.array(places).reshape(-1, 3),
-        np.concatenate(rows),
-    )
+    if count is not None:
+        goals = [np.broadcast_to(g, (count, g.shape[-1])) for g in goals]
+    return Asked(tuple(links), com is not None, np.concatenate(goals, axis=-1), places, rows)
 
 
 def _mapping(name: str, given: Any, what: str) -> Mapping[str, Any]:
@@ -129,22 +131,25 @@ def _position(name: str, given: Any) -> np.ndarray:
     return _finite(name, p)
 
 
-def _point(name: str, given: Any) -> np.ndarray:
-    p = real_array(name, given, "(3,)")
+def _point(link: str, given: Any) -> list[float]:
+    if given is None:
+        return [0.0, 0.0, 0.0]
+    p = real_array(f"at[{link!r}]", given, "(3,)")
     if p.shape != (3,):
-        raise ShapeError(f"{name}: expected a point (3,) in the link's frame [m], got shape {p.shape}")
-    return _finite(name, p)
+        raise ShapeError(f"at[{link!r}]: expected a point (3,) in the link's frame [m], got shape {p.shape}")
+    return _finite(f"at[{link!r}]", p).tolist()
 
 
-def _weights(name: str, given: Any, rows: int) -> np.ndarray:
-    where = f"weights[{name!r}]"
-    if np.ndim(given) == 0:
-        return np.full(rows, real_number(where, given, least=0.0))
-    w = real_array(where, given, f"a number or ({rows},)")
-    if w.shape != (rows,) or not (np.isfinite(w).all() and (w >= 0.0).all()):
+def _weights(name: str, given: Any, rows: int) -> list[float]:
+    if given is None:
+        return [1.0] * rows
+    w = real_array(f"weights[{name!r}]", given, f"a number or ({rows},)")
+    if w.shape not in ((), (rows,)) or not (np.isfinite(w).all() and (w >= 0.0).all()):
         kind = "[angular; linear] of a pose" if rows == 6 else "of a point"
-        raise ShapeError(f"{where}: expected a number or ({rows},) {kind}, all finite and >= 0, got {given}")
-    return w
+        raise ShapeError(
+            f"weights[{name!r}]: expected a number or ({rows},) {kind}, finite and >= 0, got {shown(given)}"
+        )
+    return np.broadcast_to(w, rows).tolist()
 
 
 def _shape(given: Any) -> tuple[int, ...]:
