@@ -27,6 +27,7 @@ from robokit.errors import (
     UrdfError,
     WrongType,
 )
+from robokit.ik import InverseKinematicsResult, inverse_kinematics
 from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
@@ -81,6 +82,7 @@ __all__ = [
     "FunctionError",
     "Ground",
     "HeightField",
+    "InverseKinematicsResult",
     "Joint",
     "Keyframes",
     "Link",
@@ -111,6 +113,7 @@ __all__ = [
     "find_robot",
     "from_yourdfpy",
     "functions",
+    "inverse_kinematics",
     "load_urdf",
     "loads_urdf",
     "rollout",
