@@ -24,7 +24,7 @@ from robokit.errors import (
     UrdfError,
     WrongType,
 )
-from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
+from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
@@ -74,6 +74,7 @@ _SIM = (
 __all__ = [
     "PD",
     "CollisionPairs",
+    "Contact",
     "Diagnostic",
     "Ground",
     "HeightField",

@@ -21,14 +21,18 @@ link_kinematics  poses and Jacobians of links
 inverse          RNEA, bias and gravity forces
 mass_matrix      H, its sparsity, its factors
 forward          ABA, and RNEA + CRBA + LTDL
+hybrid           some accelerations given, some forces; floating bases
+constrained      contacts and loop joints, impacts, operational space
 momentum         centre of mass, energies, centroidal momentum
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
 cost             operation counts
 """
 
-from robokit.dynamics import forward, inverse, link_kinematics, mass_matrix, momentum
+from robokit.dynamics import constrained, forward, hybrid, inverse, link_kinematics, mass_matrix, momentum
+from robokit.dynamics.constrained import *
 from robokit.dynamics.forward import *
+from robokit.dynamics.hybrid import *
 from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
@@ -39,3 +43,5 @@ __all__ += inverse.__all__
 __all__ += link_kinematics.__all__
 __all__ += mass_matrix.__all__
 __all__ += momentum.__all__
+__all__ += constrained.__all__
+__all__ += hybrid.__all__

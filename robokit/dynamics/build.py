@@ -58,8 +58,7 @@ def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list
         key: of the kernel, for the choices of an algorithm about a link.
     """
     names = row.inputs.split()
-    given = () if isinstance(key, str) else key[1:]
-    choices = [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
+    choices = chosen(row, robot, key)
     coupled = robot.coupling is not None
     text = row.coupled if coupled and row.coupled else row.text
     first = robot.dof_parent if row.of_dofs else robot.tree
@@ -79,9 +78,16 @@ def sizes(row: Algorithm, robot: Robot) -> list[tuple[str, int]]:
     return [(name, INPUTS[name].size(robot)) for name in row.inputs.split()]
 
 
-def outputs(row: Algorithm, robot: Robot) -> list[tuple[str, tuple[int, ...]]]:
+def outputs(row: Algorithm, robot: Robot, key: Key = "") -> list[tuple[str, tuple[int, ...]]]:
     """(symbol, shape) of each output."""
-    return list(zip(row.symbols.split(), row.result.shapes(robot), strict=True))
+    about = chosen(row, robot, key) if row.result.of_choices else []
+    return list(zip(row.symbols.split(), row.result.shapes(robot, *about), strict=True))
+
+
+def chosen(row: Algorithm, robot: Robot, key: Key) -> list[Any]:
+    """What a key's choices are to a row's text."""
+    given = () if isinstance(key, str) else key[1:]
+    return [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
 
 
 def example_key(row: Algorithm, robot: Robot) -> Key:
@@ -150,13 +156,14 @@ def _build(
     dtype: str,
     more: Sequence[tuple[str, int]] = (),
 ) -> Kernel:
-    chosen = "" if isinstance(key, str) else repr(key[1:])
+    given = () if isinstance(key, str) else key[1:]
+    about = repr([CHOICES[n].key(robot, x) for n, x in zip(row.about.split(), given, strict=True)])
     return Kernel.build(
         row.name,
         inputs=[*sizes(row, robot), *more],
-        outputs=outputs(row, robot),
+        outputs=outputs(row, robot, key),
         text=text,
-        key=code_key + chosen.encode(),
+        key=code_key + about.encode(),
         quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.inputs.startswith("q") else [],
         finite=row.result.finite,
         dtype=dtype,

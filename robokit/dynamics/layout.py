@@ -18,11 +18,21 @@ import numpy as np
 
 from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix
 from robokit.arguments import one_of
+from robokit.model.contacts import (
+    Contact,
+    ContactModel,
+    constraint_models,
+    constraints_key,
+    contact_model,
+)
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Transform, Vector3
 
 Scalars = Sequence[Any]
+
+BASE_DOFS = 6
+"""Velocities of a floating base, the first ones of v."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,13 @@ INPUTS: dict[str, Input] = {
     "tau": Input(lambda robot: robot.nv, Robot.split_tau),
     "f_ext": Input(lambda robot: 6 * (robot.nbodies + 1), _forces),
     "at": Input(lambda robot: 3, lambda _, flat: Vector3(*flat)),
+    "stabilisation": Input(lambda robot: 2, _as_it_is),
+    "proximal": Input(lambda robot: 1, _as_it_is),
+    "restitution": Input(lambda robot: 1, _as_it_is),
+    "damping": Input(lambda robot: 1, _as_it_is),
+    "a_joints": Input(
+        lambda robot: robot.nv - BASE_DOFS, lambda robot, flat: robot.split_v([*[0.0] * BASE_DOFS, *flat])
+    ),
     "H": Input(lambda robot: robot.nv**2, _square),
     "L": Input(lambda robot: robot.nv**2, _square),
     "D": Input(lambda robot: robot.nv, _as_it_is),
@@ -89,20 +106,22 @@ class Kind:
     """A kind of result.
 
     Attributes:
-        shapes: robot -> shape of each output, of one state.
+        shapes: robot -> shape of each output, of one state; with ``of_choices``, robot, choices -> shapes.
         flat: robot, what the text returns -> flat scalars of each output.
         reduced: tree, what the text returns for all joints -> the same for the joints that keep their
             coordinates. None where the kind has no rule: such a result is either the same for both, or
             (``own_text``) needs a text of its own.
         own_text: whether an algorithm of this kind must bring a text for coupled joints.
         finite: whether machine code checks the outputs too, for robots that are singular somewhere.
+        of_choices: whether the shapes depend on what the algorithm is about.
     """
 
-    shapes: Callable[[Robot], list[tuple[int, ...]]]
+    shapes: Callable[..., list[tuple[int, ...]]]
     flat: Callable[[Robot, Any], list[Scalars]]
     reduced: Callable[[Tree, Any], Any] | None = None
     own_text: bool = False
     finite: bool = False
+    of_choices: bool = False
 
 
 FORCE = Kind(
@@ -146,6 +165,39 @@ POSES = Kind(lambda robot: [(len(robot.links), 3, 4)], lambda robot, X0: [_link_
 BODY_FORCES = Kind(lambda robot: [(robot.nbodies + 1, 6)], lambda _, f: [_flat(f)])
 """A force for each body 0..N, (N + 1, 6)."""
 
+HYBRID = Kind(
+    lambda robot: [(robot.nv,), (robot.nv,)],
+    lambda robot, found: [robot.join_v(found[0]), robot.join_v(found[1])],
+    own_text=True,
+    finite=True,
+)
+"""Forces and accelerations by joint, (nv,) and (nv,)."""
+
+BASE_AND_FORCES = Kind(
+    lambda robot: [(BASE_DOFS,), (robot.nv - BASE_DOFS,)],
+    lambda robot, found: [found[0], (found[1] if robot.coupling else _flat(found[1]))[BASE_DOFS:]],
+    reduced=lambda tree, found: (found[0], reduced_force(tree, _flat(found[1]))),
+    finite=True,
+)
+"""The acceleration of a floating base, (6,), and the forces of all other joints, (nv - 6,)."""
+
+HELD_MOTION = Kind(
+    lambda robot, held: [(robot.nv,), (sum(c.rows for c in held),)],
+    lambda robot, found: [robot.join_v(found[0]), found[1]],
+    finite=True,
+    of_choices=True,
+)
+"""Accelerations or velocities by joint, (nv,), and forces or impulses by row of the m constraints, (m,)."""
+
+
+def _felt_shapes(robot: Robot, frames: Sequence[ContactModel]) -> list[tuple[int, ...]]:
+    m = sum(frame.rows for frame in frames)
+    return [(m, m), (m, m), (robot.nv, m)]
+
+
+FELT = Kind(_felt_shapes, lambda _, found: [_flat(rows) for rows in found], finite=True, of_choices=True)
+"""Inertia and mobility of m coordinates of links, (m, m) each, and their inverse Jacobian, (nv, m)."""
+
 FACTORS = Kind(
     lambda robot: [(robot.nv, robot.nv), (robot.nv,)], lambda _, factors: [_flat(factors[0]), factors[1]]
 )
@@ -155,6 +207,10 @@ SOLUTION = Kind(lambda robot: [(robot.nv,)], lambda _, x: [x])
 """The solution of a linear system in joint space, (nv,)."""
 
 
+def _shown(_: Robot, value: Any) -> str:
+    return repr(value)
+
+
 @dataclass(frozen=True)
 class Choice:
     """What an algorithm is about beside the robot; each value has a kernel of its own.
@@ -162,10 +218,12 @@ class Choice:
     Attributes:
         given: robot, value -> what the text takes.
         example: robot -> a value, for tables of costs and for tests.
+        key: robot, value -> everything about it that machine code depends on, as text.
     """
 
     given: Callable[[Robot, Any], Any]
     example: Callable[[Robot], Any]
+    key: Callable[[Robot, Any], str] = _shown
 
 
 def _link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
@@ -183,6 +241,19 @@ def _flag(_: Robot, flag: bool) -> bool:
     return flag
 
 
+def _prescribed(robot: Robot, joints: Sequence[str]) -> tuple[int, ...]:
+    """Numbers of the joints."""
+    return tuple(sorted(robot.joint(name).body for name in joints))
+
+
+def _frames(robot: Robot, frames: Sequence[Contact]) -> tuple[ContactModel, ...]:
+    return tuple(contact_model(robot, frame) for frame in frames)
+
+
+def _last_link(robot: Robot) -> tuple[Contact, ...]:
+    return (Contact(robot.link_names[-1], (0.1, 0.2, -0.1)),)
+
+
 AXES = ("world", "body")
 """Axes that vectors of a link are given in: the world's, or the link's own."""
 
@@ -190,4 +261,7 @@ CHOICES: dict[str, Choice] = {
     "link": Choice(_link_frame, lambda robot: robot.link_names[-1]),
     "axes": Choice(_axes, lambda _: AXES[0]),
     "classical": Choice(_flag, lambda _: True),
+    "prescribed": Choice(_prescribed, lambda robot: robot.joint_names[::2]),
+    "frames": Choice(_frames, _last_link),
+    "constraints": Choice(constraint_models, _last_link, constraints_key),
 }

@@ -108,7 +108,8 @@ def accelerations(
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise
-        result = np.atleast_2d(getattr(error, "result", np.nan))
+        found = getattr(error, "result", np.nan)
+        result = np.atleast_2d(found[0] if isinstance(found, tuple) else found)
         states = np.atleast_2d(np.asarray(q, dtype=float))
         bad = np.flatnonzero(~np.isfinite(result).all(axis=-1))
         # A look takes milliseconds: not at every state of a large batch.

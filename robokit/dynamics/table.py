@@ -25,22 +25,30 @@ from robokit.algorithms.centroidal import (
     centroidal_momentum_bias,
     centroidal_momentum_matrix,
 )
+from robokit.algorithms.constrained_dynamics import constrained_dynamics, impact
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.energy import kinetic_energy, potential_energy
+from robokit.algorithms.floating_base import floating_base_forces, floating_base_inverse_dynamics
 from robokit.algorithms.forward_dynamics import forward_dynamics
+from robokit.algorithms.hybrid_dynamics import coupled_hybrid_dynamics, hybrid_dynamics
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.link_jacobian import link_jacobian
 from robokit.algorithms.link_motion import link_acceleration, link_velocity
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
+from robokit.algorithms.operational_space import operational_space_inertia
 from robokit.algorithms.rnea import rnea
 from robokit.dynamics.layout import (
+    BASE_AND_FORCES,
     BODY_FORCES,
     CHOICES,
     COLUMNS,
     ENTRIES,
     FACTORS,
+    FELT,
     FORCE,
+    HELD_MOTION,
+    HYBRID,
     INPUTS,
     MATRIX,
     MOTION,
@@ -73,6 +81,7 @@ class Algorithm:
             kernel of its own.
         inertial: whether the inertias matter.
         massive: whether there is no answer where nothing that moves has mass.
+        floating: whether it is about robots on a floating base only.
         of_dofs: see text.
         name: of the public function; the text's by default.
     """
@@ -87,6 +96,7 @@ class Algorithm:
     about: str = ""
     inertial: bool = True
     massive: bool = False
+    floating: bool = False
     of_dofs: bool = False
     name: str = ""
 
@@ -126,6 +136,31 @@ ALGORITHMS = (
     Algorithm(
         forward_dynamics, "q v tau", MOTION, "a", "O(n d^2)", forces=True, coupled=coupled_forward_dynamics
     ),
+    Algorithm(
+        hybrid_dynamics,
+        "q v tau a",
+        HYBRID,
+        "tau a",
+        "O(n)",
+        about="prescribed",
+        coupled=coupled_hybrid_dynamics,
+    ),
+    Algorithm(
+        floating_base_inverse_dynamics, "q v a_joints", BASE_AND_FORCES, "a_base tau", "O(n)", floating=True
+    ),
+    Algorithm(floating_base_forces, "q v a", SPATIAL, "f", "O(n)", floating=True),
+    Algorithm(
+        operational_space_inertia, "q damping", FELT, "Lambda mobility Jbar", "O(n d^2)", about="frames"
+    ),
+    Algorithm(
+        constrained_dynamics,
+        "q v tau stabilisation proximal",
+        HELD_MOTION,
+        "a lambda",
+        "O(n)",
+        about="constraints",
+    ),
+    Algorithm(impact, "q v restitution proximal", HELD_MOTION, "v impulses", "O(n)", about="constraints"),
     Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True),
     Algorithm(center_of_mass_jacobian, "q", POINT_COLUMNS, "J_G", "O(n)", massive=True),
     Algorithm(center_of_mass_velocity, "q v", POINT, "v_G", "O(n)", massive=True),
