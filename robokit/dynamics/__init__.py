@@ -24,12 +24,22 @@ forward          ABA, and RNEA + CRBA + LTDL
 hybrid           some accelerations given, some forces; floating bases
 constrained      contacts and loop joints, impacts, operational space
 momentum         centre of mass, energies, centroidal momentum
+regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
 cost             operation counts
 """
 
-from robokit.dynamics import constrained, forward, hybrid, inverse, link_kinematics, mass_matrix, momentum
+from robokit.dynamics import (
+    constrained,
+    forward,
+    hybrid,
+    inverse,
+    link_kinematics,
+    mass_matrix,
+    momentum,
+    regressors,
+)
 from robokit.dynamics.constrained import *
 from robokit.dynamics.forward import *
 from robokit.dynamics.hybrid import *
@@ -37,6 +47,7 @@ from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
 from robokit.dynamics.momentum import *
+from robokit.dynamics.regressors import *
 
 __all__ = list(forward.__all__)
 __all__ += inverse.__all__
@@ -45,3 +56,4 @@ __all__ += mass_matrix.__all__
 __all__ += momentum.__all__
 __all__ += constrained.__all__
 __all__ += hybrid.__all__
+__all__ += regressors.__all__

@@ -3,7 +3,8 @@
 A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
 makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
 the tests that every public function must pass. The public function itself stands in the chapter that it
-belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, momentum.py.
+belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, momentum.py,
+regressors.py.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from robokit.algorithms.constrained_dynamics import constrained_dynamics, impact
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.energy import kinetic_energy, potential_energy
+from robokit.algorithms.energy_regressor import energy_regressor
 from robokit.algorithms.floating_base import floating_base_forces, floating_base_inverse_dynamics
 from robokit.algorithms.forward_dynamics import forward_dynamics
 from robokit.algorithms.hybrid_dynamics import coupled_hybrid_dynamics, hybrid_dynamics
@@ -36,13 +38,16 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.link_jacobian import link_jacobian
 from robokit.algorithms.link_motion import link_acceleration, link_velocity
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
+from robokit.algorithms.momentum_regressor import momentum_regressor
 from robokit.algorithms.operational_space import operational_space_inertia
+from robokit.algorithms.regressor import regressor
 from robokit.algorithms.rnea import rnea
 from robokit.dynamics.layout import (
     BASE_AND_FORCES,
     BODY_FORCES,
     CHOICES,
     COLUMNS,
+    ENERGIES,
     ENTRIES,
     FACTORS,
     FELT,
@@ -51,11 +56,14 @@ from robokit.dynamics.layout import (
     HYBRID,
     INPUTS,
     MATRIX,
+    MOMENTA,
     MOTION,
     NUMBER,
     POINT,
     POINT_COLUMNS,
     POSES,
+    REGRESSOR,
+    REGRESSOR_ENTRIES,
     SOLUTION,
     SPATIAL,
     Kind,
@@ -170,6 +178,10 @@ ALGORITHMS = (
     Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True),
     Algorithm(centroidal_momentum, "q v", SPATIAL, "h_G", "O(n)", massive=True),
     Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True),
+    Algorithm(regressor, "q v a", REGRESSOR, "Y", "O(n d)", inertial=False),
+    Algorithm(regressor, "q v a", REGRESSOR_ENTRIES, "Y", inertial=False, name="regressor_nonzeros"),
+    Algorithm(energy_regressor, "q v", ENERGIES, "E", "O(n)", inertial=False),
+    Algorithm(momentum_regressor, "q v", MOMENTA, "M", "O(n)", inertial=False),
     Algorithm(wrenches_in_bodies, "q f_ext", BODY_FORCES, "f", inertial=False),
 )
 
