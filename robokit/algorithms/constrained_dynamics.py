@@ -53,7 +53,9 @@ def impact(
 def constraint_system(tree: Tree, q, constraints: Sequence[ConstraintModel], proximal) -> LoopSystem:
     """The rows of all constraints and the mobility that H gives them."""
     X = tree.transforms(q)
-    held = [(HeldLink if isinstance(c, ContactModel) else ClosedLoop)(tree, c, X) for c in constraints]
+    held = [
+        HeldLink(tree, c, X) if isinstance(c, ContactModel) else ClosedLoop(tree, c, X) for c in constraints
+    ]
     factor: Factor
     if tree.coupling is None:
         factor = ArticulatedFactor.of(tree, X)  # most of it is the articulated-body algorithm's own work

@@ -27,7 +27,7 @@ def floating_base_inverse_dynamics(tree: Tree, q, qd, qdd) -> tuple[list, list]:
     S = tree.joint[BASE].S
     still = [rates if i != BASE else [0.0] * len(rates) for i, rates in enumerate(qdd)]
     tau = rnea(tree, q, qd, still)
-    Ic = [None] * (tree.n + 1)
+    (Ic,) = tree.lists(1)
     for i, composite in composite_inertias(tree, X, tree.I):
         Ic[i] = composite
     block = [S.T @ column for column in S.of(Ic[BASE])]

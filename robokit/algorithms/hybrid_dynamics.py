@@ -1,7 +1,7 @@
 """Hybrid dynamics: forces and accelerations, where some joints have the one given and some the other.
 
-    free:        tau_i given, qdd_i unknown    as in the articulated-body algorithm
-    prescribed:  qdd_i given, tau_i unknown    I^A_lambda += I^A_i   p^A_lambda += p^A_i + I^A_i (c_i + S_i qdd_i)
+    free:        tau_i given    as in the articulated-body algorithm
+    prescribed:  qdd_i given    I^A_lambda += I^A_i    p^A_lambda += p^A_i + I^A_i (c_i + S_i qdd_i)
 
 A prescribed joint hands its whole articulated inertia on: its motion is no answer to any force.
 

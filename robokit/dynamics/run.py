@@ -96,15 +96,15 @@ def body_forces(
 
 
 def accelerations(
-    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, q: Any, *others: Any
-) -> np.ndarray:
+    robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
+) -> Any:
     """Run a kernel of forward dynamics; where H is singular, raise SingularInertia with the joint.
 
     A robot whose H is singular in every configuration was refused when its kernel was built. Here a single
     configuration may be: its accelerations are not finite.
     """
     try:
-        return run(robot, name, out, engine, dtype, q, *others)
+        return run(robot, key, out, engine, dtype, q, *others)
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise

@@ -8,7 +8,7 @@ import ladder
 import numpy as np
 import pytest
 import table_calls
-from ladder import State, relative
+from ladder import State, follower, relative
 from table_calls import PUBLIC, arrays, batch_of, call, of_states, values
 
 import robokit as rk
@@ -16,22 +16,6 @@ from robokit.dynamics import build, layout, table
 from robokit.model import couple
 
 B = 3
-
-
-def follower(base: str = "floating") -> rk.Robot:
-    """A branched robot with a mimic joint on each branch; their coordinates are its own."""
-    robot = rk.ModelBuilder("follower")
-    rng = np.random.default_rng(3)
-    for k in range(6):
-        mass = float(rng.uniform(0.5, 2.0))
-        robot.link(f"l{k}", mass, rng.uniform(-0.2, 0.2, 3), ladder.inertia(rng, mass))
-    place = [rk.Placement(ladder.rotation(rng), rng.uniform(-0.3, 0.3, 3)) for _ in range(5)]
-    robot.joint("a", "revolute", "l0", "l1", place[0], (0, 1, 0))
-    robot.joint("b", "revolute", "l1", "l2", place[1], (1, 2, 0), mimic=rk.Mimic("a", -1.5, 0.2))
-    robot.joint("c", "prismatic", "l0", "l3", place[2], (0, 0, 1))
-    robot.joint("d", "revolute", "l3", "l4", place[3], (1, 0, 0), mimic=rk.Mimic("c", 0.7, -0.1))
-    robot.joint("e", "revolute", "l4", "l5", place[4], (0, 1, 1))
-    return robot.build(base)
 
 
 @pytest.fixture(scope="module")
