@@ -15,6 +15,7 @@ All functions raise
 
 table            the algorithms: one row each
 layout           arrays to what their texts take, and back
+regrouped_trees  the trees that the texts are given
 build            their kernels for a robot
 run              the way in of the public functions
 link_kinematics  poses and Jacobians of links
@@ -23,11 +24,14 @@ mass_matrix      H, its sparsity, its factors
 forward          ABA, and RNEA + CRBA + LTDL
 hybrid           some accelerations given, some forces; floating bases
 constrained      contacts and loop joints, impacts, operational space
+constrained_layout  their kinds of results
 momentum         centre of mass, energies, centroidal momentum
 regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
 cost             operation counts
+codegen          functions as code in other languages
+c_files          the files in C
 """
 
 from robokit.dynamics import (

@@ -69,6 +69,16 @@ def contact_model(robot: Robot, contact: Contact) -> ContactModel:
     return ContactModel(body, at @ link, contact.kind == "pose")
 
 
+def contact_models(robot: Robot, contacts: Sequence[Contact]) -> tuple[ContactModel, ...]:
+    """Contacts by number."""
+    return tuple(contact_model(robot, contact) for contact in contacts)
+
+
+def example_contact(robot: Robot) -> tuple[Contact, ...]:
+    """A contact of any robot, for tables of costs and for tests."""
+    return (Contact(robot.link_names[-1], (0.1, 0.2, -0.1)),)
+
+
 def constraint_models(robot: Robot, constraints: Sequence[Contact | str]) -> tuple[ConstraintModel, ...]:
     """Contacts, and loop joints by their names, by number."""
     loops = {model.name: model for model in loop_models(robot)}

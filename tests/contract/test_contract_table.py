@@ -12,7 +12,7 @@ from ladder import State, follower, relative
 from table_calls import PUBLIC, arrays, batch_of, call, of_states, values
 
 import robokit as rk
-from robokit.dynamics import build, layout, table
+from robokit.dynamics import build, constrained_layout, layout, table
 from robokit.model import couple
 
 B = 3
@@ -108,11 +108,11 @@ def test_coupled_joints_follow_the_rule_of_the_kind(name, base):
     robot = couple(full)
     kind, G = PUBLIC[name].result, robot.coupling.G
     given = values(robot, State(robot))
-    if kind is layout.HYBRID:
+    if kind is constrained_layout.HYBRID:
         tau, a = call(name, robot, given)
         assert relative(rk.rnea(robot, given["q"], given["v"], a), tau) < 1e-9
         return
-    if kind is layout.BASE_AND_FORCES or (PUBLIC[name].floating and base == "fixed"):
+    if kind is constrained_layout.BASE_AND_FORCES or (PUBLIC[name].floating and base == "fixed"):
         return  # test_hybrid.py has it; there is nothing to ask of a fixed base
     (got,) = arrays(call(name, robot, given))
     if kind is layout.MOTION:
