@@ -25,6 +25,7 @@ from robokit.errors import (
     UrdfError,
     WrongType,
 )
+from robokit.ik import InverseKinematicsResult, inverse_kinematics
 from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
@@ -79,6 +80,7 @@ __all__ = [
     "Diagnostic",
     "Ground",
     "HeightField",
+    "InverseKinematicsResult",
     "Joint",
     "Keyframes",
     "Link",
@@ -108,6 +110,7 @@ __all__ = [
     "cost",
     "find_robot",
     "from_yourdfpy",
+    "inverse_kinematics",
     "load_urdf",
     "loads_urdf",
     "rollout",
