@@ -29,6 +29,14 @@ from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
+    from robokit.identification import (
+        BaseParameters,
+        Excitation,
+        Identification,
+        base_parameters,
+        excitation,
+        identify,
+    )
     from robokit.sim import (
         PD,
         CollisionPairs,
@@ -69,6 +77,15 @@ _SIM = (
     "simulate",
     "standing_configuration",
     "standing_height",
+)
+
+_IDENTIFICATION = (
+    "BaseParameters",
+    "Excitation",
+    "Identification",
+    "base_parameters",
+    "excitation",
+    "identify",
 )
 
 __all__ = [
