@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from robokit import dynamics, hooks
 from robokit.dynamics import *
+from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
 from robokit.errors import (
     Diagnostic,
@@ -24,7 +25,8 @@ from robokit.errors import (
     UrdfError,
     WrongType,
 )
-from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
+from robokit.ik import InverseKinematicsResult, inverse_kinematics
+from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
@@ -90,10 +92,15 @@ _IDENTIFICATION = (
 
 __all__ = [
     "PD",
+    "BaseParameters",
     "CollisionPairs",
+    "Contact",
     "Diagnostic",
+    "Excitation",
     "Ground",
     "HeightField",
+    "Identification",
+    "InverseKinematicsResult",
     "Joint",
     "Keyframes",
     "Link",
@@ -117,11 +124,16 @@ __all__ = [
     "UrdfError",
     "Velocity",
     "WrongType",
+    "base_parameters",
     "close_loops",
+    "codegen",
     "collision_pairs",
     "cost",
+    "excitation",
     "find_robot",
     "from_yourdfpy",
+    "identify",
+    "inverse_kinematics",
     "load_urdf",
     "loads_urdf",
     "rollout",
@@ -134,12 +146,16 @@ __all__ += dynamics.__all__
 
 
 def __getattr__(name: str) -> Any:
-    """The simulator, imported at its first use: a sixth of the package's import."""
-    if name not in _SIM:
+    """The simulator and identification, imported at their first use: a sixth of the package's import."""
+    source: Any
+    if name in _SIM:
+        from robokit import sim as source
+    elif name in _IDENTIFICATION:
+        from robokit import identification as source
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from robokit import sim
-
-    globals().update({public: getattr(sim, public) for public in _SIM})
+    names = _SIM if name in _SIM else _IDENTIFICATION
+    globals().update({public: getattr(source, public) for public in names})
     return globals()[name]
 
 

@@ -96,19 +96,20 @@ def body_forces(
 
 
 def accelerations(
-    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, q: Any, *others: Any
-) -> np.ndarray:
+    robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
+) -> Any:
     """Run a kernel of forward dynamics; where H is singular, raise SingularInertia with the joint.
 
     A robot whose H is singular in every configuration was refused when its kernel was built. Here a single
     configuration may be: its accelerations are not finite.
     """
     try:
-        return run(robot, name, out, engine, dtype, q, *others)
+        return run(robot, key, out, engine, dtype, q, *others)
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise
-        result = np.atleast_2d(getattr(error, "result", np.nan))
+        found = getattr(error, "result", np.nan)
+        result = np.atleast_2d(found[0] if isinstance(found, tuple) else found)
         states = np.atleast_2d(np.asarray(q, dtype=float))
         bad = np.flatnonzero(~np.isfinite(result).all(axis=-1))
         # A look takes milliseconds: not at every state of a large batch.
