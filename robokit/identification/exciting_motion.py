@@ -72,17 +72,16 @@ class _Series:
         self.speed, self.top = margin * np.array(speed), top
         k = np.arange(1, harmonics + 1)
         self.w, self.k = 2 * np.pi / duration, k
-        # Orthonormal bases of the amplitudes with rest at t = 0.
-        self.sines = np.linalg.svd(k[None, :] * 1.0)[2][1:]
-        self.cosines = np.linalg.svd(k[None, :] ** 2 * 1.0)[2][1:]
+        # Bases of k A and k B with rest at t = 0.
+        self.sines = np.linalg.svd(np.ones((1, harmonics)))[2][1:]
+        self.cosines = np.linalg.svd(k[None, :] * 1.0)[2][1:]
         self.size = len(joints) * 2 * (harmonics - 1)
         self.n = len(joints)
 
     def states(self, u: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v, a at times t, scaled to the limits."""
         amplitude = u.reshape(self.n, 2, -1)
-        A, B = amplitude[:, 0] @ self.sines, amplitude[:, 1] @ self.cosines
-        A, B = A / self.k, B / self.k
+        A, B = amplitude[:, 0] @ self.sines / self.k, amplitude[:, 1] @ self.cosines / self.k
         kw = self.k * self.w
         s, c = np.sin(np.outer(t, kw)), np.cos(np.outer(t, kw))
         q = s @ A.T + c @ B.T

@@ -1,7 +1,7 @@
-"""Measured motion: its checks, and its equations joint by joint, compressed to triangles.
+"""Measured motion: its checks, and its equations joint by joint, compressed.
 
 tau_j = W_j x for the row of joint j over all states. With W_j = Q_j R_j, all that a fit needs of any number
-of states is R_j and z_j = Q_j^T tau_j, a triangle of as many rows as there are parameters:
+of states is R_j and z_j = Q_j^T tau_j, as many rows as there are combinations that the joint feels:
 
     |tau_j - W_j x|^2 = |z_j - R_j x|^2 + rest_j
 """
@@ -25,6 +25,9 @@ from robokit.model.robot import Robot
 
 CHUNK = 1024
 """States whose regressors are in memory at once."""
+
+NOTHING, DEPENDENT = 1e-10, 1e-7
+"""Share of the longest column at which one is zero; singular value, columns of length 1, of dependence."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ class Compressed:
     """The equations of one degree of freedom.
 
     Attributes:
-        R: (k, p) with k <= p, over all parameters.
-        z: (k,).
+        R: (rank, p), over all parameters.
+        z: (rank,).
         rest: what no parameters explain, the sum of squares.
         count: number of equations.
         rank: of R.
@@ -166,12 +169,17 @@ def _used(columns: Columns, places: np.ndarray, dof: int) -> np.ndarray:
 
 def _compressed(T: np.ndarray, used: np.ndarray, p: int, count: int, scale: float) -> Compressed:
     n = len(used)
-    R = np.zeros((min(n, len(T)), p))
-    R[:, used] = T[:n, :n]
-    lengths = np.linalg.norm(T[:n, :n], axis=0)
-    alive = lengths > 1e-10 * lengths.max(initial=0.0)
-    rank = int(np.linalg.matrix_rank(T[:n, :n][:, alive] / lengths[alive], tol=1e-7)) if alive.any() else 0
-    return Compressed(R, T[: len(R), n], float(np.sum(T[n:, n] ** 2)), count, rank, scale)
+    A, z = T[:n, :n], T[:n, n]
+    lengths = np.linalg.norm(A, axis=0)
+    longest = lengths.max(initial=0.0)
+    scaled = np.where(lengths > NOTHING * longest, A / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+    # Where columns depend on each other, a triangle has rows of nothing but what no parameters explain.
+    U, values, _ = np.linalg.svd(scaled, full_matrices=False)
+    U = U[:, values > DEPENDENT]
+    R = np.zeros((U.shape[1], p))
+    R[:, used] = U.T @ A
+    rest = float(np.sum((z - U @ (U.T @ z)) ** 2) + np.sum(T[n:, n] ** 2))
+    return Compressed(R, U.T @ z, rest, count, len(R), scale)
 
 
 def _chunks(states: int, progress: bool) -> Sequence[int]:

@@ -61,7 +61,7 @@ def second_moments(parameters: np.ndarray) -> np.ndarray:
 def possible(parameters: np.ndarray) -> np.ndarray:
     """The nearest parameters that a body of some thickness has, (n, 10) with positive masses."""
     P = pseudo_inertia(parameters)
-    out = P.copy()
+    out = np.array(parameters, dtype=float)
     for k, body in enumerate(P):
         m, c = body[3, 3], body[:3, 3] / body[3, 3]
         values, axes = np.linalg.eigh(body[:3, :3] - m * np.outer(c, c))
@@ -69,5 +69,6 @@ def possible(parameters: np.ndarray) -> np.ndarray:
         if values.min() >= least:
             continue
         Sigma = (axes * np.maximum(values, least)) @ axes.T
-        out[k, :3, :3] = Sigma + m * np.outer(c, c)
-    return parameters_of(out)
+        body[:3, :3] = Sigma + m * np.outer(c, c)
+        out[k] = parameters_of(body)
+    return out
