@@ -13,8 +13,10 @@ from robokit import dynamics, hooks
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
+from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     Diagnostic,
+    FunctionError,
     MissingDependency,
     ModelError,
     RobokitError,
@@ -97,6 +99,7 @@ __all__ = [
     "Contact",
     "Diagnostic",
     "Excitation",
+    "FunctionError",
     "Ground",
     "HeightField",
     "Identification",
@@ -132,6 +135,7 @@ __all__ = [
     "excitation",
     "find_robot",
     "from_yourdfpy",
+    "functions",
     "identify",
     "inverse_kinematics",
     "load_urdf",
