@@ -11,6 +11,7 @@ import numpy as np
 from robokit.derived import cached_attribute
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
 from robokit.identification.combinations import BaseParameters
+from robokit.identification.fit_figure import Certainty, write_figure
 from robokit.identification.measurements import CHUNK, Measured, measured
 from robokit.identification.parameter_names import FRICTION, MOTOR, Columns, dof_names
 from robokit.identification.pseudo_inertia import second_moments
@@ -204,10 +205,14 @@ class Identification:
         Raises:
             ShapeError: as in :func:`identify`.
         """
-        from robokit.identification.fit_figure import write_figure
-
-        data = self.data if q is None else measured(self.columns.robot, q, v, a, tau)
-        return write_figure(self, data, path)
+        robot = self.columns.robot
+        data = self.data if q is None else measured(robot, q, v, a, tau)
+        prior = np.zeros(len(self.x))
+        prior[: self.prior.size] = self.prior.ravel()
+        scale = np.where(self.base_before > 0.0, self.base_before, 1.0)
+        off = (self.base_values - self.base.values(prior)) / scale
+        certainty = Certainty(self.base.expressions, off, self.base_deviations / scale, self.well_determined)
+        return write_figure(path, dof_names(robot), data.tau, forces(self.columns, self.x, data), certainty)
 
 
 def forces(columns: Columns, x: np.ndarray, data: Measured) -> np.ndarray:
