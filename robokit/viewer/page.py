@@ -199,7 +199,7 @@ def page_html(
         MissingDependency: meshcat is not installed.
     """
     if not isinstance(walk, bool):
-        raise WrongType("walk", walk, "True or False", "the page shows the numbers of every time, none are chosen")
+        raise WrongType("walk", walk, "True or False", "the page has the numbers of every time")
     if isinstance(source, Trajectory):
         payload = trajectory_payload(source, max_triangles, max_fps, walk)
         return render(replace(payload, live=live_data(source, joined(WORKER))) if live else payload)

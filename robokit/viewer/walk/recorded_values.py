@@ -1,4 +1,4 @@
-"""Values of an algorithm as rows of numbers, plain or traced, each with the kind that says how to read them."""
+"""Values of an algorithm as rows of numbers, plain or traced, each with its kind."""
 
 from __future__ import annotations
 

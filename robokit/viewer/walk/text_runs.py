@@ -73,7 +73,7 @@ def traced_state(robot: Robot, pushed: bool) -> State:
         [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
         for k, size in enumerate(sizes)
     ]
-    return State(*rows[:4], rows[4] if pushed else None)
+    return State(rows[0], rows[1], rows[2], rows[3], rows[4] if pushed else None)
 
 
 def walks(
@@ -105,7 +105,9 @@ def walks(
         found[walked.key] = Walk(recorder.steps, result, recorder.complete)
         return result
 
-    solved = robot.coupling is None and robot.derived.get("singular joint", lambda: singular_joint(robot)) is None
+    solved = robot.coupling is None
+    if solved:
+        solved = robot.derived.get("singular joint", lambda: singular_joint(robot)) is None
     a = walk(ABA, tree, q, v, tau, *forces) if solved else None
     walk(RNEA, tree, q, v, a or [[0.0] * len(rates) for rates in v], *forces)
     H = walk(CRBA, tree, q)

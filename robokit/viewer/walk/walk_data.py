@@ -97,15 +97,18 @@ def _packed(robot: Robot, state: State, found: dict[str, Walk], touched: Whole |
 def _notes(robot: Robot, state: State, found: dict[str, Walk]) -> list[str]:
     """What the numbers stand for."""
     notes = [
-        "Numbers are those of the time that the scene shows. Vectors and inertias stand in the coordinates of "
-        "their body, angular part first.",
-        "Given: q, q̇ and τ of the motion, with the forces of the ground. Where physics runs in the page, τ = 0 "
-        "and the hand's force is left out; where sliders have set a pose, q̇ = 0, τ = 0 and nothing pushes. "
-        "Damping, friction and stops of joints are not part of these texts."
-        if state.f_ext is not None
-        else "Given: q, q̇ and τ of the motion; of a pose q, with q̇ = 0 and τ = 0. Damping, friction and stops of "
-        "joints are not part of these texts.",
+        "Numbers are those of the state that the scene shows.",
+        "Vectors and inertias stand in the coordinates of their body, angular part first.",
     ]
+    given = "Given: q, q̇ and τ of the motion"
+    if state.f_ext is None:
+        notes.append(f"{given}; of a pose q, with q̇ = 0 and τ = 0.")
+    else:
+        notes.append(
+            f"{given}, with the forces of the ground. Where physics runs in the page, τ = 0 and the hand's "
+            "force is left out. Where sliders have set a pose, q̇ = 0 and τ = 0, and nothing pushes."
+        )
+    notes.append("Damping, friction and stops of joints are not part of these texts.")
     if RNEA.key in found:
         solved = ABA.key in found and found[ABA.key].whole
         notes.append("RNEA takes the accelerations that ABA finds." if solved else "RNEA takes q̈ = 0.")

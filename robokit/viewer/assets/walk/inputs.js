@@ -6,10 +6,10 @@ class WalkInputs {
     return new WalkInputs(page, walk.touched ? await wholeNumbers(walk.touched) : []);
   }
 
-  // `touched`: the body of each point of the recording's contacts.
-  constructor(page, touched) {
+  // `contactBody`: of each point of the recording's contacts.
+  constructor(page, contactBody) {
     this.page = page;
-    this.touched = touched;
+    this.contactBody = contactBody;
     this.gravity = [...page.data.walk.gravity];
     this.dof = page.data.robot.dof;
     this.bodies = page.data.bodies.name.length;
@@ -35,9 +35,9 @@ class WalkInputs {
     const { motion } = this.page, found = new Float64Array(6 * this.bodies);
     const k = motion.nearest(frame), start = motion.contactStart?.[k];
     if (!motion.contacts || start === undefined) return found;
-    const touched = motion.contactBody ?? this.touched; // a live run has its own
+    const bodies = motion.contactBody ?? this.contactBody; // a live run has its own
     for (let i = start; i < motion.contactStart[k + 1]; i++) {
-      const body = touched[i];
+      const body = bodies[i];
       if (!body) continue;
       const at = 7 * (body - 1 + k * motion.bodies), rows = rotationRows(motion.poses, at);
       const [x, y, z, ...force] = motion.contacts.slice(6 * i, 6 * i + 6);

@@ -103,7 +103,7 @@ class WalkMatrix {
   say(i, j = 0) {
     if (i === null) { this.note.textContent = `${this.letter}, ${this.n} × ${this.n}`; return; }
     const k = Math.min(j, this.n - 1), { from } = this.recording;
-    const value = this.values[i * this.n + k];
-    this.note.textContent = `${this.letter}(${i + from},${k + from}) = ${four(value, largestOf(this.values))}`;
+    const text = four(this.values[i * this.n + k], largestOf(this.values));
+    this.note.textContent = `${this.letter}(${i + from},${k + from}) ${text.startsWith("≈") ? "" : "= "}${text}`;
   }
 }

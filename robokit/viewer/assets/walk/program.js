@@ -44,6 +44,8 @@ function summed(differences) {
 }
 
 class WalkProgram {
+  static operations = WALK_OPERATIONS;
+
   static async open(program) {
     const operations = [...program.operations].map((name) => WALK_OPERATIONS[name]);
     const [codes, constants, inputs, ...operands] = await Promise.all([inflated(program.codes, Uint8Array),
@@ -62,9 +64,9 @@ class WalkProgram {
     this.slots.set(constants);
     // Of each operation the slots of its operands; those that it does not have are slot 0.
     this.operands = operands.map(() => new Uint32Array(codes.length));
-    const at = operands.map(() => 0), counts = operations.map((operation) => operation.length);
+    const at = operands.map(() => 0), taken = operations.map((operation) => operation.length);
     codes.forEach((code, k) => {
-      for (let n = 0; n < counts[code]; n++) {
+      for (let n = 0; n < taken[code]; n++) {
         const back = operands[n][at[n]++];
         this.operands[n][k] = back > 0 ? this.first + k - back : -1 - back;
       }

@@ -86,14 +86,14 @@ class Recording {
   // What the steps write into the matrix, [step, row, column, where the number stands] each, row -1 for all of it; and,
   // by symbol, the spatial vectors that are read and written.
   findWritten() {
-    const { matrix, by_dof: byDof } = this.algorithm, n = this.rows.length;
+    const { algorithm } = this, { matrix } = algorithm, n = this.rows.length;
     this.entries = [];
     this.vectors = new Map();
     for (let step = 0; step < this.count; step++) {
       this.form(step).letters.forEach((place, k) => {
         const letter = this.letters[place], at = this.starts[step] + k, where = this.places[at], value = this.values[at], first = this.ends[value];
         const kind = this.kinds[this.shapes[2 * value]];
-        if (isArrow(kind, this.shapes[2 * value + 1]) && where >= 0 && !byDof) {
+        if (isArrow(kind, this.shapes[2 * value + 1]) && where >= 0 && !algorithm.by_dof) {
           if (!this.vectors.has(letter.symbol)) this.vectors.set(letter.symbol, new Set());
           this.vectors.get(letter.symbol).add(value);
         }
