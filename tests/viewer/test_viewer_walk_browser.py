@@ -163,9 +163,8 @@ def test_numbers_and_arrows_follow_the_motion_while_it_plays(page, swing):
     choose(page, "rnea")
     show(page, swing, 30)
     page.evaluate("robokit.walk.goToBody(2)")
-    page.evaluate(
-        "while (!robokit.walk.seen.some((x) => x.letter.symbol === 'v')) robokit.walk.go(robokit.walk.step + 1)"
-    )
+    to_v = "while (!w.seen.some((x) => x.letter.symbol === 'v')) w.go(w.step + 1);"
+    page.evaluate(f"() => {{ const w = robokit.walk; {to_v} }}")
     before = page.locator(".values").inner_text(), page.evaluate(ARROWS)
     page.evaluate("robokit.timeline.play()")
     until(page, "robokit.timeline.time > 0.6")
@@ -192,9 +191,7 @@ def test_a_pose_of_the_sliders_is_walked_at_rest(page, swing):
     assert [*state.v, *state.tau, *state.f_ext] == [0.0] * 4
     assert page.locator(".when").inner_text() == "numbers of this pose, at rest"
     choose(page, "rnea")
-    check_lines(
-        page, walks(swing.robot, State(state.gravity, state.q, state.v, state.tau, [0.0] * 18))["rnea"]
-    )
+    check_lines(page, walks(swing.robot, replace(state, f_ext=[0.0] * 18))["rnea"])
 
 
 def test_h_fills_forwards_and_backwards(page, swing, recorded):
