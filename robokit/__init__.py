@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from robokit import dynamics, hooks
 from robokit.dynamics import *
+from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
+from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     Diagnostic,
+    FunctionError,
     MissingDependency,
     ModelError,
     RobokitError,
@@ -24,7 +27,8 @@ from robokit.errors import (
     UrdfError,
     WrongType,
 )
-from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
+from robokit.ik import InverseKinematicsResult, inverse_kinematics
+from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
@@ -74,9 +78,12 @@ _SIM = (
 __all__ = [
     "PD",
     "CollisionPairs",
+    "Contact",
     "Diagnostic",
+    "FunctionError",
     "Ground",
     "HeightField",
+    "InverseKinematicsResult",
     "Joint",
     "Keyframes",
     "Link",
@@ -101,10 +108,13 @@ __all__ = [
     "Velocity",
     "WrongType",
     "close_loops",
+    "codegen",
     "collision_pairs",
     "cost",
     "find_robot",
     "from_yourdfpy",
+    "functions",
+    "inverse_kinematics",
     "load_urdf",
     "loads_urdf",
     "rollout",

@@ -18,7 +18,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
         ("dynamics", "urdf", "mjcf"),
-        ("sim", "parity"),
+        ("sim", "parity", "ik"),
         ("viewer",),
         ("__init__",),
         ("cli",),
@@ -86,6 +86,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("ground_gaps", "step_facts"),
         ("events", "replay", "sensors"),
         ("answers",),
+        ("run_report",),
         ("energy_growth", "run_arguments", "trajectory"),
         ("run_inputs", "run_results", "rollout_energy", "standing", "half_step", "row_ledgers"),
         ("run_loop",),

@@ -16,13 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix
+from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix, reduced_rows
 from robokit.arguments import one_of
+from robokit.model.contacts import constraint_models, constraints_key, contact_models, example_contact
+from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Transform, Vector3
 
 Scalars = Sequence[Any]
+
+BASE_DOFS = 6
+"""Velocities of a floating base, the first ones of v."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,14 @@ class Input:
     Attributes:
         size: robot -> number of scalars of one state.
         split: robot, flat scalars -> what the texts take.
+        meaning: in a few words, for code that leaves robokit.
+        manifold: whether it is a configuration: derivatives are then taken along its nv velocities.
     """
 
     size: Callable[[Robot], int]
     split: Callable[[Robot, Scalars], Any]
+    meaning: str = ""
+    manifold: bool = False
 
 
 def _square(robot: Robot, flat: Scalars) -> list[Scalars]:
@@ -51,23 +60,51 @@ def _as_it_is(_: Robot, flat: Scalars) -> Scalars:
     return flat
 
 
+WRENCHES = "a force [n; f] for each body 0..N, in body axes about the body's origin [N m | N]"
+
 INPUTS: dict[str, Input] = {
-    "q": Input(lambda robot: robot.nq, Robot.split_q),
-    "v": Input(lambda robot: robot.nv, Robot.split_v),
-    "a": Input(lambda robot: robot.nv, Robot.split_v),
-    "tau": Input(lambda robot: robot.nv, Robot.split_tau),
-    "f_ext": Input(lambda robot: 6 * (robot.nbodies + 1), _forces),
-    "at": Input(lambda robot: 3, lambda _, flat: Vector3(*flat)),
-    "H": Input(lambda robot: robot.nv**2, _square),
-    "L": Input(lambda robot: robot.nv**2, _square),
-    "D": Input(lambda robot: robot.nv, _as_it_is),
-    "b": Input(lambda robot: robot.nv, _as_it_is),
+    "q": Input(lambda robot: robot.nq, Robot.split_q, "configuration", manifold=True),
+    "v": Input(lambda robot: robot.nv, Robot.split_v, "velocity"),
+    "a": Input(lambda robot: robot.nv, Robot.split_v, "acceleration"),
+    "tau": Input(lambda robot: robot.nv, Robot.split_tau, "forces of the joints"),
+    "f_ext": Input(lambda robot: 6 * (robot.nbodies + 1), _forces, WRENCHES),
+    "at": Input(lambda robot: 3, lambda _, flat: Vector3(*flat), "point in link coordinates [m]"),
+    "a_joints": Input(
+        lambda robot: robot.nv - BASE_DOFS,
+        lambda robot, flat: robot.split_v([*[0.0] * BASE_DOFS, *flat]),
+        "acceleration of all joints but the floating base",
+    ),
+    "stabilisation": Input(lambda robot: 2, _as_it_is, "Baumgarte's gains kp, kd [1/s^2, 1/s]"),
+    "proximal": Input(lambda robot: 1, _as_it_is, "share of the mobility that an iteration adds"),
+    "restitution": Input(lambda robot: 1, _as_it_is, "0 where all sticks, 1 where all rebounds"),
+    "damping": Input(lambda robot: 1, _as_it_is, "share of the typical mobility"),
+    "H": Input(lambda robot: robot.nv**2, _square, "mass matrix, both halves"),
+    "L": Input(lambda robot: robot.nv**2, _square, "factor L of H = L^T D L"),
+    "D": Input(lambda robot: robot.nv, _as_it_is, "factor D of H = L^T D L"),
+    "b": Input(lambda robot: robot.nv, _as_it_is, "right side"),
 }
 
 
 def lower_entries(robot: Robot) -> list[tuple[int, int]]:
     """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
     return [(i, j) for i, j in np.argwhere(np.tril(robot.inertia_pattern)).tolist()]
+
+
+def parameter_entries(robot: Robot) -> list[tuple[int, int]]:
+    """(row, column) of the entries of Y that the tree leaves nonzero, row by row."""
+    tree, bodies = robot.tree, [set[int]() for _ in range(robot.nv)]
+    kept = range(tree.nv) if tree.coupling is None else [k for k, _ in tree.coupling.v_from]
+    for i in tree.outward():
+        for j in tree.support[i]:
+            for k in kept[tree.v_slice[j]]:
+                if k >= 0:
+                    bodies[k].add(i)
+    return [
+        (k, COUNT * (i - 1) + column)
+        for k, found in enumerate(bodies)
+        for i in sorted(found)
+        for column in range(COUNT)
+    ]
 
 
 def _flat(rows: Any) -> list[Any]:
@@ -89,58 +126,110 @@ class Kind:
     """A kind of result.
 
     Attributes:
-        shapes: robot -> shape of each output, of one state.
+        shapes: robot -> shape of each output, of one state; with ``of_choices``, robot, choices -> shapes.
         flat: robot, what the text returns -> flat scalars of each output.
         reduced: tree, what the text returns for all joints -> the same for the joints that keep their
             coordinates. None where the kind has no rule: such a result is either the same for both, or
             (``own_text``) needs a text of its own.
         own_text: whether an algorithm of this kind must bring a text for coupled joints.
         finite: whether machine code checks the outputs too, for robots that are singular somewhere.
+        of_choices: whether the shapes depend on what the algorithm is about.
+        meaning: of the first output, in a few words, for code that leaves robokit.
     """
 
-    shapes: Callable[[Robot], list[tuple[int, ...]]]
+    shapes: Callable[..., list[tuple[int, ...]]]
     flat: Callable[[Robot, Any], list[Scalars]]
     reduced: Callable[[Tree, Any], Any] | None = None
     own_text: bool = False
     finite: bool = False
+    of_choices: bool = False
+    meaning: str = ""
 
 
 FORCE = Kind(
     lambda robot: [(robot.nv,)],
     lambda robot, tau: [tau if robot.coupling else _flat(tau)],
     reduced=lambda tree, tau: reduced_force(tree, _flat(tau)),
+    meaning="forces of the joints, in the order of v [N m | N]",
 )
 """Forces by joint, (nv,): tau = G^T tau_full."""
 
-MOTION = Kind(lambda robot: [(robot.nv,)], lambda robot, a: [robot.join_v(a)], own_text=True, finite=True)
+MOTION = Kind(
+    lambda robot: [(robot.nv,)],
+    lambda robot, a: [robot.join_v(a)],
+    own_text=True,
+    finite=True,
+    meaning="accelerations of the joints, in the order of v [rad/s^2 | m/s^2]",
+)
 """Accelerations by joint, (nv,): no projection gives those of coupled joints."""
 
-MATRIX = Kind(lambda robot: [(robot.nv, robot.nv)], lambda _, H: [_flat(H)], reduced=reduced_matrix)
+MATRIX = Kind(
+    lambda robot: [(robot.nv, robot.nv)],
+    lambda _, H: [_flat(H)],
+    reduced=reduced_matrix,
+    meaning="a row and a column for each entry of v",
+)
 """A matrix of joint space, (nv, nv): H = G^T H_full G."""
 
 ENTRIES = Kind(
     lambda robot: [(len(lower_entries(robot)),)],
     lambda robot, H: [[H[i][j] for i, j in lower_entries(robot)]],
     reduced=reduced_matrix,
+    meaning="entries of the lower triangle that the tree leaves nonzero, row by row",
 )
 """The entries of the same matrix that the tree leaves nonzero, of the lower triangle."""
 
-COLUMNS = Kind(lambda robot: [(6, robot.nv)], lambda _, A: [_flat(A)], reduced=reduced_columns)
+COLUMNS = Kind(
+    lambda robot: [(6, robot.nv)],
+    lambda _, A: [_flat(A)],
+    reduced=reduced_columns,
+    meaning="a spatial vector, angular first, for each entry of v",
+)
 """A spatial vector for each degree of freedom, (6, nv): A = A_full G."""
 
-SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)])
+POINT_COLUMNS = Kind(
+    lambda robot: [(3, robot.nv)],
+    lambda _, A: [_flat(A)],
+    reduced=reduced_columns,
+    meaning="x, y, z for each entry of v",
+)
+"""The motion of a point for each degree of freedom, (3, nv): J = J_full G."""
+
+REGRESSOR = Kind(
+    lambda robot: [(robot.nv, COUNT * robot.nbodies)], lambda _, Y: [_flat(Y)], reduced=reduced_rows
+)
+"""Forces by joint for a unit of each inertial parameter, (nv, 10 N): Y = G^T Y_full."""
+
+REGRESSOR_ENTRIES = Kind(
+    lambda robot: [(len(parameter_entries(robot)),)],
+    lambda robot, Y: [[Y[k][column] for k, column in parameter_entries(robot)]],
+    reduced=reduced_rows,
+)
+"""The entries of the same matrix that the tree leaves nonzero."""
+
+ENERGIES = Kind(lambda robot: [(2, COUNT * robot.nbodies)], lambda _, E: [_flat(E)])
+"""Two energies for a unit of each inertial parameter, (2, 10 N)."""
+
+MOMENTA = Kind(lambda robot: [(6, COUNT * robot.nbodies)], lambda _, M: [_flat(M)])
+"""A spatial vector for a unit of each inertial parameter, (6, 10 N)."""
+
+SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)], meaning="a spatial vector, angular first")
 """A spatial vector, (6,)."""
 
-POINT = Kind(lambda _: [(3,)], lambda _, p: [list(p)])
+POINT = Kind(lambda _: [(3,)], lambda _, p: [list(p)], meaning="x, y, z")
 """A point or vector of space, (3,)."""
 
-NUMBER = Kind(lambda _: [()], lambda _, x: [[x]])
+NUMBER = Kind(lambda _: [()], lambda _, x: [[x]], meaning="a number")
 """A number."""
 
-POSES = Kind(lambda robot: [(len(robot.links), 3, 4)], lambda robot, X0: [_link_poses(robot, X0)])
+POSES = Kind(
+    lambda robot: [(len(robot.links), 3, 4)],
+    lambda robot, X0: [_link_poses(robot, X0)],
+    meaning="for each link [R p], x_world = R x_link + p",
+)
 """Of body transforms ^iX_0, the poses [R p] of all links, (links, 3, 4)."""
 
-BODY_FORCES = Kind(lambda robot: [(robot.nbodies + 1, 6)], lambda _, f: [_flat(f)])
+BODY_FORCES = Kind(lambda robot: [(robot.nbodies + 1, 6)], lambda _, f: [_flat(f)], meaning=WRENCHES)
 """A force for each body 0..N, (N + 1, 6)."""
 
 FACTORS = Kind(
@@ -152,6 +241,10 @@ SOLUTION = Kind(lambda robot: [(robot.nv,)], lambda _, x: [x])
 """The solution of a linear system in joint space, (nv,)."""
 
 
+def _shown(_: Robot, value: Any) -> str:
+    return repr(value)
+
+
 @dataclass(frozen=True)
 class Choice:
     """What an algorithm is about beside the robot; each value has a kernel of its own.
@@ -159,13 +252,17 @@ class Choice:
     Attributes:
         given: robot, value -> what the text takes.
         example: robot -> a value, for tables of costs and for tests.
+        default: of the functions; None where it must be given.
+        key: robot, value -> everything about it that machine code depends on, as text.
     """
 
-    given: Callable[[Robot, str], Any]
-    example: Callable[[Robot], str]
+    given: Callable[[Robot, Any], Any]
+    example: Callable[[Robot], Any]
+    default: Any = None
+    key: Callable[[Robot, Any], str] = _shown
 
 
-def _link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
+def link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
     """The link's body i and the transform from its coordinates to those of the link's frame."""
     body, placement = robot.frame(link)
     R = Matrix3(placement.rotation.tolist())
@@ -176,10 +273,22 @@ def _axes(_: Robot, axes: str) -> str:
     return one_of("axes", axes, AXES)
 
 
+def _flag(_: Robot, flag: bool) -> bool:
+    return flag
+
+
+def _numbers(robot: Robot, joints: Sequence[str]) -> tuple[int, ...]:
+    return tuple(sorted(robot.joint(name).body for name in joints))
+
+
 AXES = ("world", "body")
 """Axes that vectors of a link are given in: the world's, or the link's own."""
 
 CHOICES: dict[str, Choice] = {
-    "link": Choice(_link_frame, lambda robot: robot.link_names[-1]),
-    "axes": Choice(_axes, lambda _: AXES[0]),
+    "link": Choice(link_frame, lambda robot: robot.link_names[-1]),
+    "axes": Choice(_axes, lambda _: AXES[0], default=AXES[0]),
+    "classical": Choice(_flag, lambda _: True, default=False),
+    "prescribed": Choice(_numbers, lambda robot: robot.joint_names[::2]),
+    "frames": Choice(contact_models, example_contact),
+    "constraints": Choice(constraint_models, example_contact, key=constraints_key),
 }

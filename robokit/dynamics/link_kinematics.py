@@ -1,4 +1,4 @@
-"""Where the links are and how they move: poses and Jacobians."""
+"""Where the links are and how they move: poses, Jacobians, velocities and accelerations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from robokit.dynamics.run import run
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot, check_robot
 
-__all__ = ["LinkPoses", "forward_kinematics", "link_jacobian"]
+__all__ = ["LinkPoses", "forward_kinematics", "link_acceleration", "link_jacobian", "link_velocity"]
 
 
 class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
@@ -139,3 +139,82 @@ def link_jacobian(
     check_robot(robot)
     one_of("axes", axes, AXES)
     return run(robot, ("link_jacobian", robot.link(link).name, axes), out, engine, dtype, q, at)
+
+
+def link_velocity(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    link: str,
+    axes: str = "world",
+    at: Any = (0.0, 0.0, 0.0),
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """Velocity of a point fixed in a link: [omega; velocity of the point], which is link_jacobian @ v.
+
+    Source: RBDA sections 2.3, 5.3 (eq. 5.7).  Cost: O(d), d the link's depth.
+
+    Args:
+        robot: the robot.
+        q, v, out, engine, dtype: as in :func:`rnea`.
+        link: name of the link.
+        axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
+        at: the point in the link's frame [m], (3,) or (B, 3).
+
+    Returns:
+        [omega; v] [rad/s; m/s], (6,) or (B, 6).
+
+    Raises:
+        UnknownName: no such link or axes.
+    """
+    check_robot(robot)
+    one_of("axes", axes, AXES)
+    return run(robot, ("link_velocity", robot.link(link).name, axes), out, engine, dtype, q, v, at)
+
+
+def link_acceleration(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    link: str,
+    axes: str = "world",
+    at: Any = (0.0, 0.0, 0.0),
+    classical: bool = False,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """Acceleration of a point fixed in a link; gravity does not enter.
+
+    The classical acceleration is that of the point itself, J a + (dJ/dt) v with the Jacobian in world axes;
+    it is what an accelerometer feels, gravity apart. The spatial one is the rate of the spatial velocity,
+    taken where the point is now; its linear part is smaller by omega x (velocity of the point).
+
+    Source: RBDA sections 2.11, 5.3 (eq. 5.8).  Cost: O(d), d the link's depth.
+
+    Args:
+        robot: the robot.
+        q, v, a, out, engine, dtype: as in :func:`rnea`.
+        link: name of the link.
+        axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
+        at: the point in the link's frame [m], (3,) or (B, 3).
+        classical: True for the acceleration of the point, False for the spatial acceleration.
+
+    Returns:
+        [alpha; a] [rad/s^2; m/s^2], (6,) or (B, 6).
+
+    Raises:
+        UnknownName: no such link or axes.
+        WrongType: classical is neither True nor False.
+    """
+    check_robot(robot)
+    one_of("axes", axes, AXES)
+    if not isinstance(classical, bool):
+        raise WrongType("classical", classical, "True or False")
+    key = ("link_acceleration", robot.link(link).name, axes, classical)
+    return run(robot, key, out, engine, dtype, q, v, a, at)

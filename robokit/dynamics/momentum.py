@@ -11,6 +11,9 @@ from robokit.model.robot import Robot
 
 __all__ = [
     "center_of_mass",
+    "center_of_mass_acceleration",
+    "center_of_mass_jacobian",
+    "center_of_mass_velocity",
     "centroidal_momentum",
     "centroidal_momentum_bias",
     "centroidal_momentum_matrix",
@@ -32,6 +35,59 @@ def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None, dtype: An
         p_G [m], (3,) or (B, 3).
     """
     return run(robot, "center_of_mass", None, engine, dtype, q)
+
+
+def center_of_mass_jacobian(
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
+) -> np.ndarray:
+    """J_G(q) of the centre of mass of the moving bodies: J_G v is its velocity in the world.
+
+    Source: dynamics notes eq. 20: the linear rows of A_G over M.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, out, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        J_G, (3, nv) or (B, 3, nv), in world axes.
+    """
+    return run(robot, "center_of_mass_jacobian", out, engine, dtype, q)
+
+
+def center_of_mass_velocity(
+    robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None
+) -> np.ndarray:
+    """Velocity of the centre of mass of the moving bodies in the world: l_G / M.
+
+    Source: dynamics notes eq. 20, 21.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, v, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        [m/s], (3,) or (B, 3), in world axes.
+    """
+    return run(robot, "center_of_mass_velocity", None, engine, dtype, q, v)
+
+
+def center_of_mass_acceleration(
+    robot: Robot, q: Any, v: Any, a: Any, *, engine: str | None = None, dtype: Any = None
+) -> np.ndarray:
+    """Acceleration of the centre of mass of the moving bodies in the world; gravity does not enter.
+
+    M times it is the sum of all outer forces, weight included.
+
+    Source: dynamics notes eq. 20, 22: the linear rows of A_G a + (d/dt A_G) v, over M.  Cost: O(n).
+
+    Args:
+        robot: the robot.
+        q, v, a, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        [m/s^2], (3,) or (B, 3), in world axes.
+    """
+    return run(robot, "center_of_mass_acceleration", None, engine, dtype, q, v, a)
 
 
 def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None) -> Any:

@@ -3,54 +3,76 @@
 A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
 makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
 the tests that every public function must pass. The public function itself stands in the chapter that it
-belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, momentum.py.
+belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, hybrid.py, constrained.py,
+momentum.py, regressors.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from robokit.algorithms.aba import aba
 from robokit.algorithms.bias import bias_forces, gravity_forces
 from robokit.algorithms.center_of_mass import center_of_mass
+from robokit.algorithms.center_of_mass_motion import (
+    center_of_mass_acceleration,
+    center_of_mass_jacobian,
+    center_of_mass_velocity,
+)
 from robokit.algorithms.centroidal import (
     centroidal_momentum,
     centroidal_momentum_bias,
     centroidal_momentum_matrix,
 )
+from robokit.algorithms.constrained_dynamics import constrained_dynamics, impact
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.energy import kinetic_energy, potential_energy
+from robokit.algorithms.energy_regressor import energy_regressor
+from robokit.algorithms.floating_base import floating_base_forces, floating_base_inverse_dynamics
 from robokit.algorithms.forward_dynamics import forward_dynamics
+from robokit.algorithms.hybrid_dynamics import coupled_hybrid_dynamics, hybrid_dynamics
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.link_jacobian import link_jacobian
+from robokit.algorithms.link_motion import link_acceleration, link_velocity
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
+from robokit.algorithms.momentum_regressor import momentum_regressor
+from robokit.algorithms.operational_space import operational_space_inertia
+from robokit.algorithms.regressor import regressor
 from robokit.algorithms.rnea import rnea
+from robokit.dynamics.constrained_layout import BASE_AND_FORCES, FELT, HELD_MOTION, HYBRID
+from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
     BODY_FORCES,
     CHOICES,
     COLUMNS,
+    ENERGIES,
     ENTRIES,
     FACTORS,
     FORCE,
     INPUTS,
     MATRIX,
+    MOMENTA,
     MOTION,
     NUMBER,
     POINT,
+    POINT_COLUMNS,
     POSES,
+    REGRESSOR,
+    REGRESSOR_ENTRIES,
     SOLUTION,
     SPATIAL,
+    Input,
     Kind,
 )
 from robokit.model.tree import Tree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A row.
+    """A row, or (function.py) a text of the user's own. It is its own key among a robot's kernels.
 
     Attributes:
         text: the algorithm: tree, then the inputs by joint, then the choices -> result. With ``of_dofs`` its
@@ -65,9 +87,16 @@ class Algorithm:
         about: names of :data:`~robokit.dynamics.layout.CHOICES`, separated by spaces: each choice has a
             kernel of its own.
         inertial: whether the inertias matter.
+        sums: what of them matters, where single bodies do not: "joints", what the joints feel (joint forces,
+            accelerations and H of all together), or "whole", the mass, momentum and energy of the whole
+            too. Such a text is given inertias of fewer numbers (../model/regrouping.py). "" for all others.
         massive: whether there is no answer where nothing that moves has mass.
+        floating: whether it is about robots on a floating base only.
         of_dofs: see text.
         name: of the public function; the text's by default.
+        own: inputs that are no rows of INPUTS, by name.
+        source: identifies a text that is not robokit's own; None where nothing does.
+        derived: what is made of the text: derivatives, one after the other.
     """
 
     text: Callable[..., Any]
@@ -79,9 +108,14 @@ class Algorithm:
     coupled: Callable[..., Any] | None = None
     about: str = ""
     inertial: bool = True
+    sums: str = ""
     massive: bool = False
+    floating: bool = False
     of_dofs: bool = False
     name: str = ""
+    own: Mapping[str, Input] = field(default_factory=dict)
+    source: bytes | None = b""
+    derived: tuple[Derivation, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -91,9 +125,13 @@ class Algorithm:
                 f"{self.name}: no projection gives this result for coupled joints; "
                 "give the row a text for them"
             )
-        unknown = {*self.inputs.split()} - {*INPUTS} | {*self.about.split()} - {*CHOICES}
+        unknown = {*self.inputs.split()} - {*INPUTS} - {*self.own} | {*self.about.split()} - {*CHOICES}
         if unknown:
             raise ValueError(f"{self.name}: layout.py has no row for {', '.join(sorted(unknown))}")
+
+    def input(self, name: str) -> Input:
+        """The input of that name."""
+        return self.own[name] if name in self.own else INPUTS[name]
 
 
 def wrenches_in_bodies(tree: Tree, q, forces) -> list:
@@ -104,23 +142,90 @@ def wrenches_in_bodies(tree: Tree, q, forces) -> list:
 ALGORITHMS = (
     Algorithm(forward_kinematics, "q", POSES, "poses", "O(n)", inertial=False),
     Algorithm(link_jacobian, "q at", COLUMNS, "J", "O(d)", about="link axes", inertial=False),
-    Algorithm(rnea, "q v a", FORCE, "tau", "O(n)", forces=True),
-    Algorithm(bias_forces, "q v", FORCE, "C", "O(n)", forces=True),
-    Algorithm(gravity_forces, "q", FORCE, "G", "O(n)"),
-    Algorithm(crba, "q", MATRIX, "H", "O(n d)"),
-    Algorithm(crba, "q", ENTRIES, "H", name="crba_nonzeros"),
+    Algorithm(link_velocity, "q v at", SPATIAL, "v", "O(d)", about="link axes", inertial=False),
+    Algorithm(
+        link_acceleration, "q v a at", SPATIAL, "a", "O(d)", about="link axes classical", inertial=False
+    ),
+    Algorithm(rnea, "q v a", FORCE, "tau", "O(n)", forces=True, sums="joints"),
+    Algorithm(bias_forces, "q v", FORCE, "C", "O(n)", forces=True, sums="joints"),
+    Algorithm(gravity_forces, "q", FORCE, "G", "O(n)", sums="joints"),
+    Algorithm(crba, "q", MATRIX, "H", "O(n d)", sums="joints"),
+    Algorithm(crba, "q", ENTRIES, "H", sums="joints", name="crba_nonzeros"),
     Algorithm(ltdl, "H", FACTORS, "L D", "O(n d^2)", of_dofs=True, inertial=False),
     Algorithm(ltdl_solve, "L D b", SOLUTION, "x", "O(n d)", of_dofs=True, inertial=False),
-    Algorithm(aba, "q v tau", MOTION, "a", "O(n)", forces=True, coupled=coupled_forward_dynamics),
     Algorithm(
-        forward_dynamics, "q v tau", MOTION, "a", "O(n d^2)", forces=True, coupled=coupled_forward_dynamics
+        aba, "q v tau", MOTION, "a", "O(n)", forces=True, coupled=coupled_forward_dynamics, sums="joints"
     ),
-    Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True),
-    Algorithm(kinetic_energy, "q v", NUMBER, "T", "O(n)"),
-    Algorithm(potential_energy, "q", NUMBER, "V", "O(n)"),
-    Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True),
-    Algorithm(centroidal_momentum, "q v", SPATIAL, "h_G", "O(n)", massive=True),
-    Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True),
+    Algorithm(
+        forward_dynamics,
+        "q v tau",
+        MOTION,
+        "a",
+        "O(n d^2)",
+        forces=True,
+        coupled=coupled_forward_dynamics,
+        sums="joints",
+    ),
+    Algorithm(
+        hybrid_dynamics,
+        "q v tau a",
+        HYBRID,
+        "tau a",
+        "O(n)",
+        about="prescribed",
+        coupled=coupled_hybrid_dynamics,
+        sums="joints",
+    ),
+    Algorithm(
+        floating_base_inverse_dynamics,
+        "q v a_joints",
+        BASE_AND_FORCES,
+        "a_base tau",
+        "O(n)",
+        floating=True,
+        sums="joints",
+    ),
+    Algorithm(floating_base_forces, "q v a", SPATIAL, "f", "O(n)", floating=True, sums="joints"),
+    Algorithm(
+        operational_space_inertia,
+        "q damping",
+        FELT,
+        "Lambda mobility Jbar",
+        "O(n d^2)",
+        about="frames",
+        sums="joints",
+    ),
+    Algorithm(
+        constrained_dynamics,
+        "q v tau stabilisation proximal",
+        HELD_MOTION,
+        "a lambda",
+        "O(n)",
+        about="constraints",
+        sums="joints",
+    ),
+    Algorithm(
+        impact,
+        "q v restitution proximal",
+        HELD_MOTION,
+        "v impulses",
+        "O(n)",
+        about="constraints",
+        sums="joints",
+    ),
+    Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(center_of_mass_jacobian, "q", POINT_COLUMNS, "J_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(center_of_mass_velocity, "q v", POINT, "v_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(center_of_mass_acceleration, "q v a", POINT, "a_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(kinetic_energy, "q v", NUMBER, "T", "O(n)", sums="joints"),
+    Algorithm(potential_energy, "q", NUMBER, "V", "O(n)", sums="whole"),
+    Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(centroidal_momentum, "q v", SPATIAL, "h_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True, sums="whole"),
+    Algorithm(regressor, "q v a", REGRESSOR, "Y", "O(n d)", inertial=False),
+    Algorithm(regressor, "q v a", REGRESSOR_ENTRIES, "Y", inertial=False, name="regressor_nonzeros"),
+    Algorithm(energy_regressor, "q v", ENERGIES, "E", "O(n)", inertial=False),
+    Algorithm(momentum_regressor, "q v", MOMENTA, "M", "O(n)", inertial=False),
     Algorithm(wrenches_in_bodies, "q f_ext", BODY_FORCES, "f", inertial=False),
 )
 

@@ -8,6 +8,7 @@ inertia_box          the box of even density with a mass and an inertia
 robot                Robot: names on top of the tree
 configurations       its half about q and v
 inertial_parameters  inertial parameters as arrays
+regrouping           what of a body acts only through its parent goes there
 sparsity             patterns and operation counts of H and its factors
 mimic_coupling       Coupling: q_full = G q + offset
 mimics               couple(robot): mimic joints lose their coordinates
@@ -15,6 +16,7 @@ builder              ModelBuilder: robots in code
 builder_arguments    what it asks of its arguments
 drafts               links and joints until they are numbered
 assemble             drafts become a numbered robot
+contacts             contacts by name and by body, for the algorithms
 loop_models          loop joints by body and frame, for the algorithms
 walks                a robot's links and joints in their order, by name
 several              several robots in one world
@@ -22,6 +24,7 @@ edit                 lock joints, remove and graft subtrees, merge links, replac
 """
 
 from robokit.model.builder import ModelBuilder
+from robokit.model.contacts import Contact
 from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.mimic_coupling import Coupling
@@ -35,6 +38,7 @@ __all__ = [
     "Box",
     "Calibration",
     "Capsule",
+    "Contact",
     "Coupling",
     "Cylinder",
     "Joint",
