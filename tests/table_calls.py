@@ -60,7 +60,7 @@ def arrays(result: Any) -> list[np.ndarray]:
         return [result.matrices]
     if isinstance(result, rk.LTDLFactor):
         return [result.L, result.D]
-    return [np.asarray(result)]
+    return [np.asarray(x) for x in result] if isinstance(result, tuple) else [np.asarray(result)]
 
 
 def plain(row: Algorithm, robot: rk.Robot, given: dict[str, Any]) -> list[np.ndarray]:

@@ -19,22 +19,25 @@ build            their kernels for a robot
 run              the way in of the public functions
 link_kinematics  poses and Jacobians of links
 inverse          RNEA, bias and gravity forces
-mass_matrix      H, its sparsity, its factors
+mass_matrix      H, its sparsity, its factors, its inverse; the Coriolis matrix
 forward          ABA, and RNEA + CRBA + LTDL
+derivatives      of inverse and forward dynamics, and of the centroidal momentum
 momentum         centre of mass, energies, centroidal momentum
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
 cost             operation counts
 """
 
-from robokit.dynamics import forward, inverse, link_kinematics, mass_matrix, momentum
+from robokit.dynamics import derivatives, forward, inverse, link_kinematics, mass_matrix, momentum
+from robokit.dynamics.derivatives import *
 from robokit.dynamics.forward import *
 from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
 from robokit.dynamics.momentum import *
 
-__all__ = list(forward.__all__)
+__all__ = list(derivatives.__all__)
+__all__ += forward.__all__
 __all__ += inverse.__all__
 __all__ += link_kinematics.__all__
 __all__ += mass_matrix.__all__

@@ -118,6 +118,24 @@ MOTION = Kind(lambda robot: [(robot.nv,)], lambda robot, a: [robot.join_v(a)], o
 MATRIX = Kind(lambda robot: [(robot.nv, robot.nv)], lambda _, H: [_flat(H)], reduced=reduced_matrix)
 """A matrix of joint space, (nv, nv): H = G^T H_full G."""
 
+MATRICES = Kind(
+    lambda robot: [(robot.nv, robot.nv)] * 2,
+    lambda _, matrices: [_flat(A) for A in matrices],
+    reduced=lambda tree, matrices: [reduced_matrix(tree, A) for A in matrices],
+)
+"""Two such matrices, derivatives of forces: A = G^T A_full G."""
+
+INVERSE = Kind(lambda robot: [(robot.nv, robot.nv)], lambda _, A: [_flat(A)], own_text=True, finite=True)
+"""The inverse of a matrix of joint space, (nv, nv): no projection gives that of coupled joints."""
+
+INVERSES = Kind(
+    lambda robot: [(robot.nv, robot.nv)] * 3,
+    lambda _, matrices: [_flat(A) for A in matrices],
+    own_text=True,
+    finite=True,
+)
+"""Three matrices, derivatives of accelerations: no projection gives those of coupled joints either."""
+
 ENTRIES = Kind(
     lambda robot: [(len(lower_entries(robot)),)],
     lambda robot, H: [[H[i][j] for i, j in lower_entries(robot)]],
@@ -130,6 +148,13 @@ COLUMNS = Kind(lambda robot: [(6, robot.nv)], lambda _, A: [_flat(A)], reduced=r
 
 POINT_COLUMNS = Kind(lambda robot: [(3, robot.nv)], lambda _, A: [_flat(A)], reduced=reduced_columns)
 """The motion of a point for each degree of freedom, (3, nv): J = J_full G."""
+
+SETS_OF_COLUMNS = Kind(
+    lambda robot: [(6, robot.nv)] * 4,
+    lambda _, sets: [_flat(A) for A in sets],
+    reduced=lambda tree, sets: [reduced_columns(tree, A) for A in sets],
+)
+"""Four sets of such columns, derivatives of a momentum and of its rate."""
 
 SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)])
 """A spatial vector, (6,)."""

@@ -11,6 +11,7 @@ from robokit.arguments import batch_size, one_of, real_array
 from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.long_robots import long_way
 from robokit.dynamics.singular import refuse, singular_joint
+from robokit.dynamics.table import KERNELS
 from robokit.engine import ENGINES
 from robokit.errors import ShapeError, SingularInertia
 from robokit.model.builder_arguments import not_a_robot
@@ -25,9 +26,7 @@ LOOKS = 32
 DTYPES = ("float64", "float32")
 
 
-def run(
-    robot: Robot, key: Key, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
-) -> Any:
+def run(robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, *arguments: Any) -> Any:
     """Run a kernel; single states go straight to its machine code if they can."""
     if out is None and engine is None and dtype is None:
         try:
@@ -96,8 +95,8 @@ def body_forces(
 
 
 def accelerations(
-    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, q: Any, *others: Any
-) -> np.ndarray:
+    robot: Robot, name: str, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
+) -> Any:
     """Run a kernel of forward dynamics; where H is singular, raise SingularInertia with the joint.
 
     A robot whose H is singular in every configuration was refused when its kernel was built. Here a single
@@ -108,9 +107,8 @@ def accelerations(
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise
-        result = np.atleast_2d(getattr(error, "result", np.nan))
         states = np.atleast_2d(np.asarray(q, dtype=float))
-        bad = np.flatnonzero(~np.isfinite(result).all(axis=-1))
+        bad = _not_finite(robot, name, getattr(error, "result", np.nan))
         # A look takes milliseconds: not at every state of a large batch.
         for k in bad[:LOOKS]:
             each = robot if robot.samples is None else robot.sample(int(k))
@@ -119,6 +117,14 @@ def accelerations(
                 refuse(robot, joint, "it moves no inertia of its own in this configuration")
         where = f" of state {bad[0]} (and {len(bad) - 1} more)" if len(states) > 1 else ""
         raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error
+
+
+def _not_finite(robot: Robot, name: str, result: Any) -> np.ndarray:
+    """Numbers of the states whose results are not finite."""
+    results = result if isinstance(result, tuple) else (np.asarray(result),)
+    single = len(KERNELS[name].result.shapes(robot)[0])
+    good = [np.isfinite(x).all(axis=tuple(range(x.ndim))[-single:]) for x in results]
+    return np.flatnonzero(~np.atleast_1d(np.all(good, axis=0)))
 
 
 def check_mass_matrix(robot: Robot, H: np.ndarray) -> None:

@@ -3,7 +3,7 @@
 A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
 makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
 the tests that every public function must pass. The public function itself stands in the chapter that it
-belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, momentum.py.
+belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, momentum.py, derivatives.py.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from robokit.algorithms.aba import aba
+from robokit.algorithms.aba_derivatives import aba_derivatives, aba_derivatives_world
 from robokit.algorithms.bias import bias_forces, gravity_forces
 from robokit.algorithms.center_of_mass import center_of_mass
 from robokit.algorithms.center_of_mass_motion import (
@@ -25,15 +26,19 @@ from robokit.algorithms.centroidal import (
     centroidal_momentum_bias,
     centroidal_momentum_matrix,
 )
+from robokit.algorithms.centroidal_derivatives import centroidal_momentum_derivatives
+from robokit.algorithms.coriolis_matrix import coriolis_matrix
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.forward_dynamics import forward_dynamics
+from robokit.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.link_jacobian import link_jacobian
 from robokit.algorithms.link_motion import link_acceleration, link_velocity
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.algorithms.rnea import rnea
+from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
 from robokit.dynamics.layout import (
     BODY_FORCES,
     CHOICES,
@@ -42,12 +47,16 @@ from robokit.dynamics.layout import (
     FACTORS,
     FORCE,
     INPUTS,
+    INVERSE,
+    INVERSES,
+    MATRICES,
     MATRIX,
     MOTION,
     NUMBER,
     POINT,
     POINT_COLUMNS,
     POSES,
+    SETS_OF_COLUMNS,
     SOLUTION,
     SPATIAL,
     Kind,
@@ -68,6 +77,7 @@ class Algorithm:
         growth: with n bodies (n degrees of freedom where H is factorised) and depth d, as the source states
             it; "" keeps it out of ``robokit cost``.
         forces: whether it takes f_ext as its last input, where one is given.
+        world: the text for forces that are held fixed in the world, where that makes a difference.
         coupled: the text for robots with coupled joints, where the result's kind asks for one.
         about: names of :data:`~robokit.dynamics.layout.CHOICES`, separated by spaces: each choice has a
             kernel of its own.
@@ -83,6 +93,7 @@ class Algorithm:
     symbols: str
     growth: str = ""
     forces: bool = False
+    world: Callable[..., Any] | None = None
     coupled: Callable[..., Any] | None = None
     about: str = ""
     inertial: bool = True
@@ -126,6 +137,29 @@ ALGORITHMS = (
     Algorithm(
         forward_dynamics, "q v tau", MOTION, "a", "O(n d^2)", forces=True, coupled=coupled_forward_dynamics
     ),
+    Algorithm(inverse_mass_matrix, "q", INVERSE, "inverse", "O(n^2 d)", coupled=inverse_mass_matrix),
+    Algorithm(coriolis_matrix, "q v", MATRIX, "C", "O(n d)"),
+    Algorithm(
+        rnea_derivatives, "q v a", MATRICES, "dq dv", "O(n d)", forces=True, world=rnea_derivatives_world
+    ),
+    Algorithm(
+        aba_derivatives,
+        "q v tau",
+        INVERSES,
+        "dq dv dtau",
+        "O(n^2 d)",
+        forces=True,
+        world=aba_derivatives_world,
+        coupled=aba_derivatives,
+    ),
+    Algorithm(
+        centroidal_momentum_derivatives,
+        "q v a",
+        SETS_OF_COLUMNS,
+        "dh_dq drate_dq drate_dv drate_da",
+        "O(n)",
+        massive=True,
+    ),
     Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True),
     Algorithm(center_of_mass_jacobian, "q", POINT_COLUMNS, "J_G", "O(n)", massive=True),
     Algorithm(center_of_mass_velocity, "q v", POINT, "v_G", "O(n)", massive=True),
@@ -141,6 +175,9 @@ ALGORITHMS = (
 WITH_FORCES = "_f_ext"
 """Ending of the name of the kernel that takes external forces too."""
 
+WITH_WORLD_FORCES = "_world_forces"
+"""Ending of the name of the kernel for external forces that are held fixed in the world."""
+
 
 def _kernels() -> dict[str, Algorithm]:
     rows: dict[str, Algorithm] = {}
@@ -149,6 +186,10 @@ def _kernels() -> dict[str, Algorithm]:
         if row.forces:
             name = row.name + WITH_FORCES
             rows[name] = replace(row, name=name, inputs=f"{row.inputs} f_ext", growth="")
+        if row.world is not None:
+            name = row.name + WITH_WORLD_FORCES
+            coupled = row.world if row.coupled else None
+            rows[name] = replace(rows[row.name + WITH_FORCES], name=name, text=row.world, coupled=coupled)
     return rows
 
 
