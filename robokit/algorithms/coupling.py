@@ -1,6 +1,6 @@
 """Algorithms on a robot with coupled joints: v_full = G v.
 
-    tau_r = G^T tau     H_r = G^T H G     A_G,r = A_G G     H_r qdd = tau_r - G^T C
+    tau_r = G^T tau     Y_r = G^T Y     H_r = G^T H G     A_G,r = A_G G     H_r qdd = tau_r - G^T C
 
 G is constant, so that the accelerations are G qdd and no velocity term appears. Forward dynamics cannot
 use the articulated-body algorithm of the full tree, whose joints would move on their own: it factorises
@@ -34,6 +34,12 @@ def reduced_force(tree: Tree, tau) -> list:
 def reduced_columns(tree: Tree, rows) -> list[list]:
     """A G of a matrix with a column for each full dof, as a list of rows."""
     return [reduced_force(tree, row) for row in rows]
+
+
+def reduced_rows(tree: Tree, rows) -> list[list]:
+    """G^T Y of a matrix with a row for each full dof, as a list of rows."""
+    columns = [reduced_force(tree, column) for column in zip(*rows, strict=True)]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def reduced_matrix(tree: Tree, H) -> list[list]:

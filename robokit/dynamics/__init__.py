@@ -23,18 +23,20 @@ mass_matrix      H, its sparsity, its factors, its inverse; the Coriolis matrix
 forward          ABA, and RNEA + CRBA + LTDL
 derivatives      of inverse and forward dynamics, and of the centroidal momentum
 momentum         centre of mass, energies, centroidal momentum
+regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
 cost             operation counts
 """
 
-from robokit.dynamics import derivatives, forward, inverse, link_kinematics, mass_matrix, momentum
+from robokit.dynamics import derivatives, forward, inverse, link_kinematics, mass_matrix, momentum, regressors
 from robokit.dynamics.derivatives import *
 from robokit.dynamics.forward import *
 from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
 from robokit.dynamics.momentum import *
+from robokit.dynamics.regressors import *
 
 __all__ = list(derivatives.__all__)
 __all__ += forward.__all__
@@ -42,3 +44,4 @@ __all__ += inverse.__all__
 __all__ += link_kinematics.__all__
 __all__ += mass_matrix.__all__
 __all__ += momentum.__all__
+__all__ += regressors.__all__

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix
+from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix, reduced_rows
 from robokit.arguments import one_of
+from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Transform, Vector3
@@ -68,6 +69,23 @@ INPUTS: dict[str, Input] = {
 def lower_entries(robot: Robot) -> list[tuple[int, int]]:
     """(row, column) of the lower triangle's entries of H that the tree leaves nonzero, row by row."""
     return [(i, j) for i, j in np.argwhere(np.tril(robot.inertia_pattern)).tolist()]
+
+
+def parameter_entries(robot: Robot) -> list[tuple[int, int]]:
+    """(row, column) of the entries of Y that the tree leaves nonzero, row by row."""
+    tree, bodies = robot.tree, [set[int]() for _ in range(robot.nv)]
+    kept = range(tree.nv) if tree.coupling is None else [k for k, _ in tree.coupling.v_from]
+    for i in tree.outward():
+        for j in tree.support[i]:
+            for k in kept[tree.v_slice[j]]:
+                if k >= 0:
+                    bodies[k].add(i)
+    return [
+        (k, COUNT * (i - 1) + column)
+        for k, found in enumerate(bodies)
+        for i in sorted(found)
+        for column in range(COUNT)
+    ]
 
 
 def _flat(rows: Any) -> list[Any]:
@@ -155,6 +173,24 @@ SETS_OF_COLUMNS = Kind(
     reduced=lambda tree, sets: [reduced_columns(tree, A) for A in sets],
 )
 """Four sets of such columns, derivatives of a momentum and of its rate."""
+
+REGRESSOR = Kind(
+    lambda robot: [(robot.nv, COUNT * robot.nbodies)], lambda _, Y: [_flat(Y)], reduced=reduced_rows
+)
+"""Forces by joint for a unit of each inertial parameter, (nv, 10 N): Y = G^T Y_full."""
+
+REGRESSOR_ENTRIES = Kind(
+    lambda robot: [(len(parameter_entries(robot)),)],
+    lambda robot, Y: [[Y[k][column] for k, column in parameter_entries(robot)]],
+    reduced=reduced_rows,
+)
+"""The entries of the same matrix that the tree leaves nonzero."""
+
+ENERGIES = Kind(lambda robot: [(2, COUNT * robot.nbodies)], lambda _, E: [_flat(E)])
+"""Two energies for a unit of each inertial parameter, (2, 10 N)."""
+
+MOMENTA = Kind(lambda robot: [(6, COUNT * robot.nbodies)], lambda _, M: [_flat(M)])
+"""A spatial vector for a unit of each inertial parameter, (6, 10 N)."""
 
 SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)])
 """A spatial vector, (6,)."""

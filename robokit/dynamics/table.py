@@ -3,7 +3,8 @@
 A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
 makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
 the tests that every public function must pass. The public function itself stands in the chapter that it
-belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, momentum.py, derivatives.py.
+belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, derivatives.py, momentum.py,
+regressors.py.
 """
 
 from __future__ import annotations
@@ -31,18 +32,22 @@ from robokit.algorithms.coriolis_matrix import coriolis_matrix
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.energy import kinetic_energy, potential_energy
+from robokit.algorithms.energy_regressor import energy_regressor
 from robokit.algorithms.forward_dynamics import forward_dynamics
 from robokit.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.link_jacobian import link_jacobian
 from robokit.algorithms.link_motion import link_acceleration, link_velocity
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
+from robokit.algorithms.momentum_regressor import momentum_regressor
+from robokit.algorithms.regressor import regressor
 from robokit.algorithms.rnea import rnea
 from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
 from robokit.dynamics.layout import (
     BODY_FORCES,
     CHOICES,
     COLUMNS,
+    ENERGIES,
     ENTRIES,
     FACTORS,
     FORCE,
@@ -51,11 +56,14 @@ from robokit.dynamics.layout import (
     INVERSES,
     MATRICES,
     MATRIX,
+    MOMENTA,
     MOTION,
     NUMBER,
     POINT,
     POINT_COLUMNS,
     POSES,
+    REGRESSOR,
+    REGRESSOR_ENTRIES,
     SETS_OF_COLUMNS,
     SOLUTION,
     SPATIAL,
@@ -169,6 +177,10 @@ ALGORITHMS = (
     Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True),
     Algorithm(centroidal_momentum, "q v", SPATIAL, "h_G", "O(n)", massive=True),
     Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True),
+    Algorithm(regressor, "q v a", REGRESSOR, "Y", "O(n d)", inertial=False),
+    Algorithm(regressor, "q v a", REGRESSOR_ENTRIES, "Y", inertial=False, name="regressor_nonzeros"),
+    Algorithm(energy_regressor, "q v", ENERGIES, "E", "O(n)", inertial=False),
+    Algorithm(momentum_regressor, "q v", MOMENTA, "M", "O(n)", inertial=False),
     Algorithm(wrenches_in_bodies, "q f_ext", BODY_FORCES, "f", inertial=False),
 )
 

@@ -105,11 +105,11 @@ def test_external_forces_change_the_result_and_no_forces_do_not(tree, states, na
 
 def projected(kind, G, full):
     """The rule of a coupling v_full = G v for a kind of result, in matrices."""
-    if kind is layout.FORCE:
+    if kind in (layout.FORCE, layout.REGRESSOR):
         return G.T @ full
-    if kind is layout.MATRIX:
+    if kind in (layout.MATRIX, layout.MATRICES):
         return G.T @ full @ G
-    if kind in (layout.COLUMNS, layout.POINT_COLUMNS):
+    if kind in (layout.COLUMNS, layout.POINT_COLUMNS, layout.SETS_OF_COLUMNS):
         return full @ G
     return full
 
@@ -140,6 +140,8 @@ def test_coupled_joints_follow_the_rule_of_the_kind(name, base):
     if kind is layout.ENTRIES:
         rows, columns = rk.inertia_entries(robot)
         expected = [rk.crba(robot, given["q"])[rows, columns]]
+    if kind is layout.REGRESSOR_ENTRIES:
+        expected = [rk.regressor(robot, *(given[x] for x in "qva"))[rk.regressor_entries(robot)]]
     for got, wanted in zip(results, expected, strict=True):
         assert relative(got, projected(kind, G, wanted)) < 1e-11
 

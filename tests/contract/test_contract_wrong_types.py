@@ -79,6 +79,7 @@ TAKES_A_ROBOT = {
     "crba sparse": lambda r: rk.crba(r, Q, sparse=True),
     "inertia_entries": rk.inertia_entries,
     "inertia_sparsity": rk.inertia_sparsity,
+    "regressor_entries": rk.regressor_entries,
     "simulate": lambda r: rk.simulate(r, Q, V, duration=0.01),
 }
 

@@ -1,0 +1,135 @@
+"""Regressors: forces, energies and momentum as linear in the inertial parameters of the bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robokit.dynamics.layout import parameter_entries
+from robokit.dynamics.run import run
+from robokit.model.robot import Robot, check_robot
+
+__all__ = [
+    "energy_regressor",
+    "momentum_regressor",
+    "regressor",
+    "regressor_entries",
+    "regressor_nonzeros",
+]
+
+
+def regressor(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """Y of inverse dynamics: tau = Y(q, v, a) pi for all inertial parameters pi.
+
+    pi has ten numbers a body, of the bodies 1..N in turn: ``robot.inertial_parameters[1:].ravel()``, which
+    gives the order. ``robot.with_inertias`` is the way back. Inertia of motors (armature) is no part of pi:
+    its forces are armature times a. With coupled joints Y = G^T Y_full, with columns for all N bodies.
+
+    Source: Atkeson, An, Hollerbach 1986.  Cost: O(n d), d the tree's depth.
+
+    Args:
+        robot: the robot; its own inertias do not matter.
+        q, v, a, out, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        Y, (nv, 10 N) or (B, nv, 10 N), in [N m | N] a unit of the parameter.
+    """
+    return run(robot, "regressor", out, engine, dtype, q, v, a)
+
+
+def regressor_nonzeros(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """The entries of Y that the tree leaves nonzero, row by row.
+
+    A humanoid's Y has 80 kB, and two thirds of it are zero: a joint feels only the bodies that it carries.
+    In batches, where memory is the limit, this is three times as fast as the dense matrix.
+    ``rows, columns = regressor_entries(robot)`` gives the place of each entry.
+
+    Source: Atkeson, An, Hollerbach 1986.  Cost: O(n d).
+
+    Args:
+        robot: the robot; its own inertias do not matter.
+        q, v, a, out, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        (entries,) or (B, entries).
+    """
+    return run(robot, "regressor_nonzeros", out, engine, dtype, q, v, a)
+
+
+def regressor_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the entries that :func:`regressor_nonzeros` returns, (entries,) each."""
+    check_robot(robot)
+    rows, columns = np.array(parameter_entries(robot), dtype=int).reshape(-1, 2).T
+    return rows, columns
+
+
+def energy_regressor(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """E of the energies: [T, V] = E(q, v) pi for all inertial parameters pi.
+
+    T is the kinetic energy of the bodies, without that of motors (armature), and V the potential energy as in
+    :func:`potential_energy`.
+
+    Source: Gautier, Khalil 1988.  Cost: O(n).
+
+    Args:
+        robot: the robot; its own inertias do not matter.
+        q, v, out, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        E, (2, 10 N) or (B, 2, 10 N), in [J] a unit of the parameter, columns as in :func:`regressor`.
+    """
+    return run(robot, "energy_regressor", out, engine, dtype, q, v)
+
+
+def momentum_regressor(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """M of the momentum about the world origin: h_O = [k_O; l] = M(q, v) pi for all inertial parameters pi.
+
+    About the centre of mass the momentum is not linear in pi, because that point depends on pi. With p_G and
+    pi it is h_G = [k_O - p_G x l; l], which :func:`centroidal_momentum` returns.
+
+    Source: RBDA eq. 2.62.  Cost: O(n).
+
+    Args:
+        robot: the robot; its own inertias do not matter.
+        q, v, out, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        M, (6, 10 N) or (B, 6, 10 N), rows [angular; linear] in world axes, in [N m s; N s] a unit of the
+        parameter, columns as in :func:`regressor`.
+    """
+    return run(robot, "momentum_regressor", out, engine, dtype, q, v)
