@@ -13,11 +13,13 @@ import numpy as np
 
 from robokit.conventions import LARGEST_ANGLE
 from robokit.dynamics.layout import CHOICES, INPUTS, Scalars
+from robokit.dynamics.regrouped_trees import parameters_for, tree_for, tree_of_parameters
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
-from robokit.model.inertial_parameters import COUNT, inertias
+from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
+from robokit.model.tree import Tree
 
 Key = str | tuple[Any, ...]
 """Name of a kernel; for an algorithm about a link with its choices: ("link_jacobian", "hand", "world")."""
@@ -43,28 +45,39 @@ def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
         else:
             found = _shared(key, row, robot, dtype)
             if row.inertial:
-                given = robot.parameters.view(np.float64)  # not the dtype object of a pickled array
-                found = Bound(found, given.reshape(*given.shape[:-2], -1))
+                found = Bound(found, parameters_for(row, robot))
         found = robot.kernels.setdefault(place, found)  # another thread may have come first
     return found
 
 
-def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list[Scalars]]:
+def kernel_of_own_inertias(robot: Robot, key: Key) -> Kernel:
+    """The kernel whose text gets the bodies' own inertias, not regrouped ones: to count its operations."""
+    row = replace(KERNELS[key if isinstance(key, str) else key[0]], sums="")
+    if robot.parameters is None or not row.inertial:
+        return _build(key, row, robot, flat_text(row, robot, key), None)
+    bare = without_inertias(robot)
+    return _build(key, row, bare, _text_of_parameters(row, bare, key), None, more=_parameters(bare))
+
+
+def flat_text(
+    row: Algorithm, robot: Robot, key: Key = "", tree: Tree | None = None
+) -> Callable[..., list[Scalars]]:
     """The text of a row on flat arrays: one sequence of scalars an input -> one an output.
 
     Args:
         row: of the table.
         robot: the robot.
         key: of the kernel, for the choices of an algorithm about a link.
+        tree: in place of the one that regrouped_trees.py gives the text.
     """
     names = row.inputs.split()
     given = () if isinstance(key, str) else key[1:]
     choices = [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
     coupled = robot.coupling is not None
     text = row.coupled if coupled and row.coupled else row.text
-    first = robot.dof_parent if row.of_dofs else robot.tree
 
     def run(*flat: Scalars) -> list[Scalars]:
+        first: Any = robot.dof_parent if row.of_dofs else tree or tree_for(row, robot)
         arguments = [INPUTS[name].split(robot, x) for name, x in zip(names, flat, strict=True)]
         result = text(first, *arguments, *choices)
         if coupled and row.result.reduced is not None:
@@ -121,18 +134,24 @@ def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str) -> Kernel:
         bare = without_inertias(robot)
         code_key = robot.fingerprint_without_inertias + b"inertial parameters"
         if row.inertial:
-
-            def text(*flat: Scalars) -> list[Scalars]:
-                *others, parameters = flat
-                one = replace(bare, tree=replace(bare.tree, I=inertias(parameters)))
-                return flat_text(row, one, key)(*others)
-
-            more = [("inertial_parameters", COUNT * (bare.nbodies + 1))]
-            found = _build(key, row, bare, text, code_key, dtype, more)
+            text = _text_of_parameters(row, bare, key)
+            found = _build(key, row, bare, text, code_key, dtype, _parameters(bare))
         else:
             found = _build(key, row, bare, flat_text(row, bare, key), code_key, dtype)
         found = shared.setdefault(place, found)
     return found
+
+
+def _text_of_parameters(row: Algorithm, bare: Robot, key: Key) -> Callable[..., list[Scalars]]:
+    def text(*flat: Scalars) -> list[Scalars]:
+        *others, parameters = flat
+        return flat_text(row, bare, key, tree_of_parameters(row, bare, parameters))(*others)
+
+    return text
+
+
+def _parameters(bare: Robot) -> list[tuple[str, int]]:
+    return [("inertial_parameters", COUNT * (bare.nbodies + 1))]
 
 
 def without_inertias(robot: Robot) -> Robot:
@@ -146,8 +165,8 @@ def _build(
     row: Algorithm,
     robot: Robot,
     text: Callable[..., list[Scalars]],
-    code_key: bytes,
-    dtype: str,
+    code_key: bytes | None,
+    dtype: str = "float64",
     more: Sequence[tuple[str, int]] = (),
 ) -> Kernel:
     chosen = "" if isinstance(key, str) else repr(key[1:])
@@ -156,7 +175,7 @@ def _build(
         inputs=[*sizes(row, robot), *more],
         outputs=outputs(row, robot),
         text=text,
-        key=code_key + chosen.encode(),
+        key=None if code_key is None else code_key + chosen.encode(),
         quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.inputs.startswith("q") else [],
         finite=row.result.finite,
         dtype=dtype,

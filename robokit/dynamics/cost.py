@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from robokit.dynamics.build import example_key, kernel
+from robokit.dynamics.build import example_key, kernel, kernel_of_own_inertias
 from robokit.dynamics.table import ALGORITHMS, KERNELS
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import SingularInertia, UnknownName
@@ -40,6 +40,8 @@ class AlgorithmCost:
         div: divisions, or None.
         sqrt: square roots, or None.
         sincos: pairs of a sine and a cosine, or None.
+        before: flops with the bodies' own inertias, before what acts only through a parent is moved there
+            (``model/regrouping.py``); equal to flops where nothing is moved, None where they are not known.
         formula: mul, add and div by Featherstone's formulas, where there are some.
         note: why there are no counts; "" where there are.
     """
@@ -51,6 +53,7 @@ class AlgorithmCost:
     div: int | None = None
     sqrt: int | None = None
     sincos: int | None = None
+    before: int | None = None
     formula: dict[str, int] | None = None
     note: str = ""
 
@@ -121,20 +124,21 @@ class Cost(Mapping[str, AlgorithmCost]):
         yield f"{self.robot}, {self.base} base: {self.nbodies} bodies, n = {self.n}, d = {self.depth}"
         yield ""
         shown = [name for name in OPERATIONS if name != "sqrt" or any(row.sqrt for row in self.rows)]
-        head = ["algorithm", *shown, "flops", "growth"]
+        numbers = (*shown, "flops", "before")
+        head = ["algorithm", *numbers, "growth"]
         cells = [
-            [row.algorithm, *(_cell(getattr(row, name)) for name in (*shown, "flops")), row.growth]
-            for row in self.rows
+            [row.algorithm, *(_cell(getattr(row, name)) for name in numbers), row.growth] for row in self.rows
         ]
         widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
         for line in [head, *cells]:
-            numbers = (cell.rjust(w) for cell, w in zip(line[1:-1], widths[1:-1], strict=True))
-            yield "  ".join([line[0].ljust(widths[0]), *numbers, line[-1]])
+            right = (cell.rjust(w) for cell, w in zip(line[1:-1], widths[1:-1], strict=True))
+            yield "  ".join([line[0].ljust(widths[0]), *right, line[-1]])
         yield ""
         for row in self.rows:
             if row.note:
                 yield f"{row.algorithm}: {row.note}"
-        yield "For one state, after folding; flops are mul + add + div + sqrt; forward_dynamics"
+        yield "For one state, after folding; flops are mul + add + div + sqrt, before: with the"
+        yield "bodies' own inertias, not regrouped by what the joints feel; forward_dynamics"
         yield 'is its method "crba". The growth is in bodies n and depth d, for ltdl in degrees'
         yield "of freedom, each of depth d_i. Its formulas (RBDA 6.5) in multiply-adds:"
         yield f"  D1 = sum (d_i - 1) = {self.D1}, D2 = sum d_i (d_i - 1)/2 = {self.D2}"
@@ -185,9 +189,10 @@ def algorithm_cost(robot: Robot, name: str) -> AlgorithmCost:
     key = example_key(KERNELS[name], robot)
     fresh = key not in robot.kernels
     try:
-        counts = kernel(robot, key).counts
-        numbers: Any = {k: counts[k] for k in OPERATIONS}
-        return AlgorithmCost(name, GROWTH[name], **numbers)
+        made = kernel(robot, key)
+        before = made if not KERNELS[name].sums else kernel_of_own_inertias(robot, key)
+        numbers: Any = {k: made.counts[k] for k in OPERATIONS}
+        return AlgorithmCost(name, GROWTH[name], **numbers, before=before.flops)
     except TraceTooLarge as error:
         note = f"not counted, {error} to record"
     except SingularInertia as error:

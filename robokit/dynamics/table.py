@@ -90,6 +90,9 @@ class Algorithm:
         about: names of :data:`~robokit.dynamics.layout.CHOICES`, separated by spaces: each choice has a
             kernel of its own.
         inertial: whether the inertias matter.
+        sums: what of them matters, where single bodies do not: "joints", what the joints feel (joint forces,
+            accelerations and H of all together), or "whole", the mass, momentum and energy of the whole
+            too. Such a text is given inertias of fewer numbers (../model/regrouping.py). "" for all others.
         massive: whether there is no answer where nothing that moves has mass.
         of_dofs: see text.
         name: of the public function; the text's by default.
@@ -105,6 +108,7 @@ class Algorithm:
     coupled: Callable[..., Any] | None = None
     about: str = ""
     inertial: bool = True
+    sums: str = ""
     massive: bool = False
     of_dofs: bool = False
     name: str = ""
@@ -134,21 +138,39 @@ ALGORITHMS = (
     Algorithm(
         link_acceleration, "q v a at", SPATIAL, "a", "O(d)", about="link axes classical", inertial=False
     ),
-    Algorithm(rnea, "q v a", FORCE, "tau", "O(n)", forces=True),
-    Algorithm(bias_forces, "q v", FORCE, "C", "O(n)", forces=True),
-    Algorithm(gravity_forces, "q", FORCE, "G", "O(n)"),
-    Algorithm(crba, "q", MATRIX, "H", "O(n d)"),
-    Algorithm(crba, "q", ENTRIES, "H", name="crba_nonzeros"),
+    Algorithm(rnea, "q v a", FORCE, "tau", "O(n)", forces=True, sums="joints"),
+    Algorithm(bias_forces, "q v", FORCE, "C", "O(n)", forces=True, sums="joints"),
+    Algorithm(gravity_forces, "q", FORCE, "G", "O(n)", sums="joints"),
+    Algorithm(crba, "q", MATRIX, "H", "O(n d)", sums="joints"),
+    Algorithm(crba, "q", ENTRIES, "H", sums="joints", name="crba_nonzeros"),
     Algorithm(ltdl, "H", FACTORS, "L D", "O(n d^2)", of_dofs=True, inertial=False),
     Algorithm(ltdl_solve, "L D b", SOLUTION, "x", "O(n d)", of_dofs=True, inertial=False),
-    Algorithm(aba, "q v tau", MOTION, "a", "O(n)", forces=True, coupled=coupled_forward_dynamics),
     Algorithm(
-        forward_dynamics, "q v tau", MOTION, "a", "O(n d^2)", forces=True, coupled=coupled_forward_dynamics
+        aba, "q v tau", MOTION, "a", "O(n)", forces=True, coupled=coupled_forward_dynamics, sums="joints"
     ),
-    Algorithm(inverse_mass_matrix, "q", INVERSE, "inverse", "O(n^2 d)", coupled=inverse_mass_matrix),
-    Algorithm(coriolis_matrix, "q v", MATRIX, "C", "O(n d)"),
     Algorithm(
-        rnea_derivatives, "q v a", MATRICES, "dq dv", "O(n d)", forces=True, world=rnea_derivatives_world
+        forward_dynamics,
+        "q v tau",
+        MOTION,
+        "a",
+        "O(n d^2)",
+        forces=True,
+        coupled=coupled_forward_dynamics,
+        sums="joints",
+    ),
+    Algorithm(
+        inverse_mass_matrix, "q", INVERSE, "inverse", "O(n^2 d)", coupled=inverse_mass_matrix, sums="joints"
+    ),
+    Algorithm(coriolis_matrix, "q v", MATRIX, "C", "O(n d)", sums="joints"),
+    Algorithm(
+        rnea_derivatives,
+        "q v a",
+        MATRICES,
+        "dq dv",
+        "O(n d)",
+        forces=True,
+        world=rnea_derivatives_world,
+        sums="joints",
     ),
     Algorithm(
         aba_derivatives,
@@ -159,6 +181,7 @@ ALGORITHMS = (
         forces=True,
         world=aba_derivatives_world,
         coupled=aba_derivatives,
+        sums="joints",
     ),
     Algorithm(
         centroidal_momentum_derivatives,
@@ -167,16 +190,17 @@ ALGORITHMS = (
         "dh_dq drate_dq drate_dv drate_da",
         "O(n)",
         massive=True,
+        sums="whole",
     ),
-    Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True),
-    Algorithm(center_of_mass_jacobian, "q", POINT_COLUMNS, "J_G", "O(n)", massive=True),
-    Algorithm(center_of_mass_velocity, "q v", POINT, "v_G", "O(n)", massive=True),
-    Algorithm(center_of_mass_acceleration, "q v a", POINT, "a_G", "O(n)", massive=True),
-    Algorithm(kinetic_energy, "q v", NUMBER, "T", "O(n)"),
-    Algorithm(potential_energy, "q", NUMBER, "V", "O(n)"),
-    Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True),
-    Algorithm(centroidal_momentum, "q v", SPATIAL, "h_G", "O(n)", massive=True),
-    Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True),
+    Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(center_of_mass_jacobian, "q", POINT_COLUMNS, "J_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(center_of_mass_velocity, "q v", POINT, "v_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(center_of_mass_acceleration, "q v a", POINT, "a_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(kinetic_energy, "q v", NUMBER, "T", "O(n)", sums="joints"),
+    Algorithm(potential_energy, "q", NUMBER, "V", "O(n)", sums="whole"),
+    Algorithm(centroidal_momentum_matrix, "q", COLUMNS, "A_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(centroidal_momentum, "q v", SPATIAL, "h_G", "O(n)", massive=True, sums="whole"),
+    Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True, sums="whole"),
     Algorithm(regressor, "q v a", REGRESSOR, "Y", "O(n d)", inertial=False),
     Algorithm(regressor, "q v a", REGRESSOR_ENTRIES, "Y", inertial=False, name="regressor_nonzeros"),
     Algorithm(energy_regressor, "q v", ENERGIES, "E", "O(n)", inertial=False),

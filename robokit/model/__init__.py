@@ -8,6 +8,7 @@ inertia_box          the box of even density with a mass and an inertia
 robot                Robot: names on top of the tree
 configurations       its half about q and v
 inertial_parameters  inertial parameters as arrays
+regrouping           what of a body acts only through its parent goes there
 sparsity             patterns and operation counts of H and its factors
 mimic_coupling       Coupling: q_full = G q + offset
 mimics               couple(robot): mimic joints lose their coordinates
