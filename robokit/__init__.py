@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from robokit import dynamics, hooks
 from robokit.dynamics import *
+from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
 from robokit.errors import (
     Diagnostic,
@@ -24,6 +25,7 @@ from robokit.errors import (
     UrdfError,
     WrongType,
 )
+from robokit.ik import InverseKinematicsResult, inverse_kinematics
 from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
@@ -77,6 +79,7 @@ __all__ = [
     "Diagnostic",
     "Ground",
     "HeightField",
+    "InverseKinematicsResult",
     "Joint",
     "Keyframes",
     "Link",
@@ -101,10 +104,12 @@ __all__ = [
     "Velocity",
     "WrongType",
     "close_loops",
+    "codegen",
     "collision_pairs",
     "cost",
     "find_robot",
     "from_yourdfpy",
+    "inverse_kinematics",
     "load_urdf",
     "loads_urdf",
     "rollout",
