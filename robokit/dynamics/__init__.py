@@ -23,6 +23,10 @@ inverse          RNEA, bias and gravity forces
 mass_matrix      H, its sparsity, its factors, its inverse; the Coriolis matrix
 forward          ABA, and RNEA + CRBA + LTDL
 derivatives      of inverse and forward dynamics, and of the centroidal momentum
+derivative_layout  their kinds of results
+hybrid           some accelerations given, some forces; floating bases
+constrained      contacts and loop joints, impacts, operational space
+constrained_layout  their kinds of results
 momentum         centre of mass, energies, centroidal momentum
 regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
@@ -32,9 +36,21 @@ codegen          functions as code in other languages
 c_files          the files in C
 """
 
-from robokit.dynamics import derivatives, forward, inverse, link_kinematics, mass_matrix, momentum, regressors
+from robokit.dynamics import (
+    constrained,
+    derivatives,
+    forward,
+    hybrid,
+    inverse,
+    link_kinematics,
+    mass_matrix,
+    momentum,
+    regressors,
+)
+from robokit.dynamics.constrained import *
 from robokit.dynamics.derivatives import *
 from robokit.dynamics.forward import *
+from robokit.dynamics.hybrid import *
 from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
@@ -47,4 +63,6 @@ __all__ += inverse.__all__
 __all__ += link_kinematics.__all__
 __all__ += mass_matrix.__all__
 __all__ += momentum.__all__
+__all__ += constrained.__all__
+__all__ += hybrid.__all__
 __all__ += regressors.__all__

@@ -71,8 +71,7 @@ def flat_text(
         tree: in place of the one that regrouped_trees.py gives the text.
     """
     names = row.inputs.split()
-    given = () if isinstance(key, str) else key[1:]
-    choices = [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
+    choices = chosen(row, robot, key)
     coupled = robot.coupling is not None
     text = row.coupled if coupled and row.coupled else row.text
 
@@ -92,9 +91,16 @@ def sizes(row: Algorithm, robot: Robot) -> list[tuple[str, int]]:
     return [(name, INPUTS[name].size(robot)) for name in row.inputs.split()]
 
 
-def outputs(row: Algorithm, robot: Robot) -> list[tuple[str, tuple[int, ...]]]:
+def outputs(row: Algorithm, robot: Robot, key: Key = "") -> list[tuple[str, tuple[int, ...]]]:
     """(symbol, shape) of each output."""
-    return list(zip(row.symbols.split(), row.result.shapes(robot), strict=True))
+    about = chosen(row, robot, key) if row.result.of_choices else []
+    return list(zip(row.symbols.split(), row.result.shapes(robot, *about), strict=True))
+
+
+def chosen(row: Algorithm, robot: Robot, key: Key) -> list[Any]:
+    """What a key's choices are to a row's text."""
+    given = () if isinstance(key, str) else key[1:]
+    return [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
 
 
 def example_key(row: Algorithm, robot: Robot) -> Key:
@@ -169,13 +175,14 @@ def _build(
     dtype: str = "float64",
     more: Sequence[tuple[str, int]] = (),
 ) -> Kernel:
-    chosen = "" if isinstance(key, str) else repr(key[1:])
+    given = () if isinstance(key, str) else key[1:]
+    about = repr([CHOICES[n].key(robot, x) for n, x in zip(row.about.split(), given, strict=True)])
     return Kernel.build(
         row.name,
         inputs=[*sizes(row, robot), *more],
-        outputs=outputs(row, robot),
+        outputs=outputs(row, robot, key),
         text=text,
-        key=None if code_key is None else code_key + chosen.encode(),
+        key=None if code_key is None else code_key + about.encode(),
         quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.inputs.startswith("q") else [],
         finite=row.result.finite,
         dtype=dtype,

@@ -11,7 +11,6 @@ from robokit.arguments import batch_size, one_of, real_array
 from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.long_robots import long_way
 from robokit.dynamics.singular import refuse, singular_joint
-from robokit.dynamics.table import KERNELS
 from robokit.engine import ENGINES
 from robokit.errors import ShapeError, SingularInertia
 from robokit.model.builder_arguments import not_a_robot
@@ -95,7 +94,7 @@ def body_forces(
 
 
 def accelerations(
-    robot: Robot, name: str, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
+    robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
 ) -> Any:
     """Run a kernel of forward dynamics; where H is singular, raise SingularInertia with the joint.
 
@@ -103,12 +102,13 @@ def accelerations(
     configuration may be: its accelerations are not finite.
     """
     try:
-        return run(robot, name, out, engine, dtype, q, *others)
+        return run(robot, key, out, engine, dtype, q, *others)
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise
         states = np.atleast_2d(np.asarray(q, dtype=float))
-        bad = _not_finite(robot, name, getattr(error, "result", np.nan))
+        batch = any(np.ndim(x) == 2 for x in (q, *others))
+        bad = _not_finite(getattr(error, "result", np.array([np.nan])), batch)
         # A look takes milliseconds: not at every state of a large batch.
         for k in bad[:LOOKS]:
             each = robot if robot.samples is None else robot.sample(int(k))
@@ -119,12 +119,11 @@ def accelerations(
         raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error
 
 
-def _not_finite(robot: Robot, name: str, result: Any) -> np.ndarray:
-    """Numbers of the states whose results are not finite."""
-    results = result if isinstance(result, tuple) else (np.asarray(result),)
-    single = len(KERNELS[name].result.shapes(robot)[0])
-    good = [np.isfinite(x).all(axis=tuple(range(x.ndim))[-single:]) for x in results]
-    return np.flatnonzero(~np.atleast_1d(np.all(good, axis=0)))
+def _not_finite(result: Any, batch: bool) -> np.ndarray:
+    """Numbers of the states whose results, an array or several, are not finite."""
+    results = [np.asarray(x) for x in (result if isinstance(result, tuple) else (result,))]
+    good = [np.isfinite(x).reshape(len(x) if batch else 1, -1).all(axis=1) for x in results]
+    return np.flatnonzero(~np.all(good, axis=0))
 
 
 def check_mass_matrix(robot: Robot, H: np.ndarray) -> None:
