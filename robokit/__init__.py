@@ -13,8 +13,10 @@ from robokit import dynamics, hooks
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
+from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     Diagnostic,
+    FunctionError,
     MissingDependency,
     ModelError,
     RobokitError,
@@ -78,6 +80,7 @@ __all__ = [
     "CollisionPairs",
     "Contact",
     "Diagnostic",
+    "FunctionError",
     "Ground",
     "HeightField",
     "InverseKinematicsResult",
@@ -110,6 +113,7 @@ __all__ = [
     "cost",
     "find_robot",
     "from_yourdfpy",
+    "functions",
     "inverse_kinematics",
     "load_urdf",
     "loads_urdf",

@@ -38,11 +38,13 @@ class Input:
         size: robot -> number of scalars of one state.
         split: robot, flat scalars -> what the texts take.
         meaning: in a few words, for code that leaves robokit.
+        manifold: whether it is a configuration: derivatives are then taken along its nv velocities.
     """
 
     size: Callable[[Robot], int]
     split: Callable[[Robot, Scalars], Any]
     meaning: str = ""
+    manifold: bool = False
 
 
 def _square(robot: Robot, flat: Scalars) -> list[Scalars]:
@@ -61,7 +63,7 @@ def _as_it_is(_: Robot, flat: Scalars) -> Scalars:
 WRENCHES = "a force [n; f] for each body 0..N, in body axes about the body's origin [N m | N]"
 
 INPUTS: dict[str, Input] = {
-    "q": Input(lambda robot: robot.nq, Robot.split_q, "configuration"),
+    "q": Input(lambda robot: robot.nq, Robot.split_q, "configuration", manifold=True),
     "v": Input(lambda robot: robot.nv, Robot.split_v, "velocity"),
     "a": Input(lambda robot: robot.nv, Robot.split_v, "acceleration"),
     "tau": Input(lambda robot: robot.nv, Robot.split_tau, "forces of the joints"),

@@ -96,10 +96,10 @@ def body_forces(
 def accelerations(
     robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
 ) -> Any:
-    """Run a kernel of forward dynamics; where H is singular, raise SingularInertia with the joint.
+    """Run a kernel of forward dynamics, or of its derivatives; where H is singular, raise SingularInertia.
 
     A robot whose H is singular in every configuration was refused when its kernel was built. Here a single
-    configuration may be: its accelerations are not finite.
+    configuration may be: its accelerations are not finite. The error names the joint.
     """
     try:
         return run(robot, key, out, engine, dtype, q, *others)
@@ -107,8 +107,8 @@ def accelerations(
         if isinstance(error, SingularInertia):
             raise
         states = np.atleast_2d(np.asarray(q, dtype=float))
-        batch = any(np.ndim(x) == 2 for x in (q, *others))
-        bad = _not_finite(getattr(error, "result", np.array([np.nan])), batch)
+        rows = max(len(np.atleast_2d(np.asarray(each))) for each in (q, *others))
+        bad = _not_finite(getattr(error, "result", None), rows)
         # A look takes milliseconds: not at every state of a large batch.
         for k in bad[:LOOKS]:
             each = robot if robot.samples is None else robot.sample(int(k))
@@ -119,11 +119,12 @@ def accelerations(
         raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error
 
 
-def _not_finite(result: Any, batch: bool) -> np.ndarray:
-    """Numbers of the states whose results, an array or several, are not finite."""
-    results = [np.asarray(x) for x in (result if isinstance(result, tuple) else (result,))]
-    good = [np.isfinite(x).reshape(len(x) if batch else 1, -1).all(axis=1) for x in results]
-    return np.flatnonzero(~np.all(good, axis=0))
+def _not_finite(result: Any, rows: int) -> np.ndarray:
+    """Numbers of the states whose results, an array or a tuple of them, are not finite."""
+    each = result if isinstance(result, tuple) else (result,)
+    if result is None:
+        return np.arange(rows)
+    return np.flatnonzero(~np.all([np.isfinite(x).reshape(rows, -1).all(axis=1) for x in each], axis=0))
 
 
 def check_mass_matrix(robot: Robot, H: np.ndarray) -> None:

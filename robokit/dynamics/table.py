@@ -9,8 +9,8 @@ constrained.py, momentum.py, regressors.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from robokit.algorithms.aba import aba
@@ -49,6 +49,7 @@ from robokit.algorithms.rnea import rnea
 from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
 from robokit.dynamics.constrained_layout import BASE_AND_FORCES, FELT, HELD_MOTION, HYBRID
 from robokit.dynamics.derivative_layout import INVERSE, INVERSES, MATRICES, SETS_OF_COLUMNS
+from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
     BODY_FORCES,
     CHOICES,
@@ -69,14 +70,15 @@ from robokit.dynamics.layout import (
     REGRESSOR_ENTRIES,
     SOLUTION,
     SPATIAL,
+    Input,
     Kind,
 )
 from robokit.model.tree import Tree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A row.
+    """A row, or (function.py) a text of the user's own. It is its own key among a robot's kernels.
 
     Attributes:
         text: the algorithm: tree, then the inputs by joint, then the choices -> result. With ``of_dofs`` its
@@ -99,6 +101,9 @@ class Algorithm:
         floating: whether it is about robots on a floating base only.
         of_dofs: see text.
         name: of the public function; the text's by default.
+        own: inputs that are no rows of INPUTS, by name.
+        source: identifies a text that is not robokit's own; None where nothing does.
+        derived: what is made of the text: derivatives, one after the other.
     """
 
     text: Callable[..., Any]
@@ -116,6 +121,9 @@ class Algorithm:
     floating: bool = False
     of_dofs: bool = False
     name: str = ""
+    own: Mapping[str, Input] = field(default_factory=dict)
+    source: bytes | None = b""
+    derived: tuple[Derivation, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -125,9 +133,13 @@ class Algorithm:
                 f"{self.name}: no projection gives this result for coupled joints; "
                 "give the row a text for them"
             )
-        unknown = {*self.inputs.split()} - {*INPUTS} | {*self.about.split()} - {*CHOICES}
+        unknown = {*self.inputs.split()} - {*INPUTS} - {*self.own} | {*self.about.split()} - {*CHOICES}
         if unknown:
             raise ValueError(f"{self.name}: layout.py has no row for {', '.join(sorted(unknown))}")
+
+    def input(self, name: str) -> Input:
+        """The input of that name."""
+        return self.own[name] if name in self.own else INPUTS[name]
 
 
 def wrenches_in_bodies(tree: Tree, q, forces) -> list:
