@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from robokit import dynamics, hooks
 from robokit.dynamics import *
+from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
 from robokit.errors import (
     Diagnostic,
@@ -101,6 +102,7 @@ __all__ = [
     "Velocity",
     "WrongType",
     "close_loops",
+    "codegen",
     "collision_pairs",
     "cost",
     "find_robot",

@@ -86,6 +86,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("ground_gaps", "step_facts"),
         ("events", "replay", "sensors"),
         ("answers",),
+        ("run_report",),
         ("energy_growth", "run_arguments", "trajectory"),
         ("run_inputs", "run_results", "rollout_energy", "standing", "half_step", "row_ledgers"),
         ("run_loop",),

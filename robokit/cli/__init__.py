@@ -9,14 +9,16 @@
     robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
     robokit sparsity ROBOT     the pattern of H as a picture
     robokit cost ROBOT         operation counts of the algorithms
+    robokit codegen ROBOT      a function of the robot as C
     robokit cache              compiled code on disk
     robokit robots             names that ROBOT may take
 
 The files of this folder:
 
     parser         the commands' arguments and what they accept
-    commands       one function a command, but for the two below
+    commands       one function a command, but for those below
     simulations    the commands fall and simulate
+    exports        the command codegen
     comparisons    a second run with one thing changed
     films          films and pictures of a motion
     robot_report   what the commands print about a robot

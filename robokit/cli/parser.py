@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from robokit.cli import commands, simulations
+from robokit.cli import commands, exports, simulations
 from robokit.cli.comparisons import changed_option
 from robokit.cli.films import add_films
 
@@ -270,6 +270,12 @@ def make_parser() -> argparse.ArgumentParser:
     add_base(sub, "fixed")
     add_mimic(sub)
     sub.add_argument("--json", action="store_true", help="print JSON")
+
+    sub = add("codegen", exports.codegen, "robokit codegen arm --function aba -o arm_c")
+    add_robot(sub)
+    add_base(sub, "fixed")
+    add_mimic(sub)
+    exports.add_codegen(sub)
 
     sub = add("cache", commands.cache, "robokit cache --clear")
     sub.add_argument("--clear", action="store_true", help="remove the files; they are made again when needed")

@@ -27,6 +27,8 @@ regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
 cost             operation counts
+codegen          functions as code in other languages
+c_files          the files in C
 """
 
 from robokit.dynamics import forward, inverse, link_kinematics, mass_matrix, momentum, regressors

@@ -33,10 +33,12 @@ class Input:
     Attributes:
         size: robot -> number of scalars of one state.
         split: robot, flat scalars -> what the texts take.
+        meaning: in a few words, for code that leaves robokit.
     """
 
     size: Callable[[Robot], int]
     split: Callable[[Robot, Scalars], Any]
+    meaning: str = ""
 
 
 def _square(robot: Robot, flat: Scalars) -> list[Scalars]:
@@ -52,17 +54,19 @@ def _as_it_is(_: Robot, flat: Scalars) -> Scalars:
     return flat
 
 
+WRENCHES = "a force [n; f] for each body 0..N, in body axes about the body's origin [N m | N]"
+
 INPUTS: dict[str, Input] = {
-    "q": Input(lambda robot: robot.nq, Robot.split_q),
-    "v": Input(lambda robot: robot.nv, Robot.split_v),
-    "a": Input(lambda robot: robot.nv, Robot.split_v),
-    "tau": Input(lambda robot: robot.nv, Robot.split_tau),
-    "f_ext": Input(lambda robot: 6 * (robot.nbodies + 1), _forces),
-    "at": Input(lambda robot: 3, lambda _, flat: Vector3(*flat)),
-    "H": Input(lambda robot: robot.nv**2, _square),
-    "L": Input(lambda robot: robot.nv**2, _square),
-    "D": Input(lambda robot: robot.nv, _as_it_is),
-    "b": Input(lambda robot: robot.nv, _as_it_is),
+    "q": Input(lambda robot: robot.nq, Robot.split_q, "configuration"),
+    "v": Input(lambda robot: robot.nv, Robot.split_v, "velocity"),
+    "a": Input(lambda robot: robot.nv, Robot.split_v, "acceleration"),
+    "tau": Input(lambda robot: robot.nv, Robot.split_tau, "forces of the joints"),
+    "f_ext": Input(lambda robot: 6 * (robot.nbodies + 1), _forces, WRENCHES),
+    "at": Input(lambda robot: 3, lambda _, flat: Vector3(*flat), "point in link coordinates [m]"),
+    "H": Input(lambda robot: robot.nv**2, _square, "mass matrix, both halves"),
+    "L": Input(lambda robot: robot.nv**2, _square, "factor L of H = L^T D L"),
+    "D": Input(lambda robot: robot.nv, _as_it_is, "factor D of H = L^T D L"),
+    "b": Input(lambda robot: robot.nv, _as_it_is, "right side"),
 }
 
 
@@ -114,6 +118,7 @@ class Kind:
             (``own_text``) needs a text of its own.
         own_text: whether an algorithm of this kind must bring a text for coupled joints.
         finite: whether machine code checks the outputs too, for robots that are singular somewhere.
+        meaning: of the first output, in a few words, for code that leaves robokit.
     """
 
     shapes: Callable[[Robot], list[tuple[int, ...]]]
@@ -121,32 +126,56 @@ class Kind:
     reduced: Callable[[Tree, Any], Any] | None = None
     own_text: bool = False
     finite: bool = False
+    meaning: str = ""
 
 
 FORCE = Kind(
     lambda robot: [(robot.nv,)],
     lambda robot, tau: [tau if robot.coupling else _flat(tau)],
     reduced=lambda tree, tau: reduced_force(tree, _flat(tau)),
+    meaning="forces of the joints, in the order of v [N m | N]",
 )
 """Forces by joint, (nv,): tau = G^T tau_full."""
 
-MOTION = Kind(lambda robot: [(robot.nv,)], lambda robot, a: [robot.join_v(a)], own_text=True, finite=True)
+MOTION = Kind(
+    lambda robot: [(robot.nv,)],
+    lambda robot, a: [robot.join_v(a)],
+    own_text=True,
+    finite=True,
+    meaning="accelerations of the joints, in the order of v [rad/s^2 | m/s^2]",
+)
 """Accelerations by joint, (nv,): no projection gives those of coupled joints."""
 
-MATRIX = Kind(lambda robot: [(robot.nv, robot.nv)], lambda _, H: [_flat(H)], reduced=reduced_matrix)
+MATRIX = Kind(
+    lambda robot: [(robot.nv, robot.nv)],
+    lambda _, H: [_flat(H)],
+    reduced=reduced_matrix,
+    meaning="a row and a column for each entry of v",
+)
 """A matrix of joint space, (nv, nv): H = G^T H_full G."""
 
 ENTRIES = Kind(
     lambda robot: [(len(lower_entries(robot)),)],
     lambda robot, H: [[H[i][j] for i, j in lower_entries(robot)]],
     reduced=reduced_matrix,
+    meaning="entries of the lower triangle that the tree leaves nonzero, row by row",
 )
 """The entries of the same matrix that the tree leaves nonzero, of the lower triangle."""
 
-COLUMNS = Kind(lambda robot: [(6, robot.nv)], lambda _, A: [_flat(A)], reduced=reduced_columns)
+COLUMNS = Kind(
+    lambda robot: [(6, robot.nv)],
+    lambda _, A: [_flat(A)],
+    reduced=reduced_columns,
+    meaning="a spatial vector, angular first, for each entry of v",
+)
 """A spatial vector for each degree of freedom, (6, nv): A = A_full G."""
 
-POINT_COLUMNS = Kind(lambda robot: [(3, robot.nv)], lambda _, A: [_flat(A)], reduced=reduced_columns)
+POINT_COLUMNS = Kind(
+    lambda robot: [(3, robot.nv)],
+    lambda _, A: [_flat(A)],
+    reduced=reduced_columns,
+    meaning="x, y, z for each entry of v",
+)
 """The motion of a point for each degree of freedom, (3, nv): J = J_full G."""
 
 REGRESSOR = Kind(
@@ -167,19 +196,23 @@ ENERGIES = Kind(lambda robot: [(2, COUNT * robot.nbodies)], lambda _, E: [_flat(
 MOMENTA = Kind(lambda robot: [(6, COUNT * robot.nbodies)], lambda _, M: [_flat(M)])
 """A spatial vector for a unit of each inertial parameter, (6, 10 N)."""
 
-SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)])
+SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)], meaning="a spatial vector, angular first")
 """A spatial vector, (6,)."""
 
-POINT = Kind(lambda _: [(3,)], lambda _, p: [list(p)])
+POINT = Kind(lambda _: [(3,)], lambda _, p: [list(p)], meaning="x, y, z")
 """A point or vector of space, (3,)."""
 
-NUMBER = Kind(lambda _: [()], lambda _, x: [[x]])
+NUMBER = Kind(lambda _: [()], lambda _, x: [[x]], meaning="a number")
 """A number."""
 
-POSES = Kind(lambda robot: [(len(robot.links), 3, 4)], lambda robot, X0: [_link_poses(robot, X0)])
+POSES = Kind(
+    lambda robot: [(len(robot.links), 3, 4)],
+    lambda robot, X0: [_link_poses(robot, X0)],
+    meaning="for each link [R p], x_world = R x_link + p",
+)
 """Of body transforms ^iX_0, the poses [R p] of all links, (links, 3, 4)."""
 
-BODY_FORCES = Kind(lambda robot: [(robot.nbodies + 1, 6)], lambda _, f: [_flat(f)])
+BODY_FORCES = Kind(lambda robot: [(robot.nbodies + 1, 6)], lambda _, f: [_flat(f)], meaning=WRENCHES)
 """A force for each body 0..N, (N + 1, 6)."""
 
 FACTORS = Kind(
@@ -198,10 +231,12 @@ class Choice:
     Attributes:
         given: robot, value -> what the text takes.
         example: robot -> a value, for tables of costs and for tests.
+        default: of the functions; None where it must be given.
     """
 
     given: Callable[[Robot, Any], Any]
     example: Callable[[Robot], Any]
+    default: Any = None
 
 
 def _link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
@@ -224,6 +259,6 @@ AXES = ("world", "body")
 
 CHOICES: dict[str, Choice] = {
     "link": Choice(_link_frame, lambda robot: robot.link_names[-1]),
-    "axes": Choice(_axes, lambda _: AXES[0]),
-    "classical": Choice(_flag, lambda _: True),
+    "axes": Choice(_axes, lambda _: AXES[0], default=AXES[0]),
+    "classical": Choice(_flag, lambda _: True, default=False),
 }

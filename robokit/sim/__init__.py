@@ -13,6 +13,7 @@ half_step       how far a run can be trusted: the same with half the step
 row_ledgers     the ledgers of the rows of a rollout at its end
 run_arguments   what simulate and rollout make of their arguments, and which they refuse
 run_warnings    warnings about a run's result
+run_report      a run in a few lines of text
 default_step    the time step where none is given
 energy_growth   when a simulation has made energy out of nothing
 trajectory      Trajectory: what happened, with energies, momenta and contact forces

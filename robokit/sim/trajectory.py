@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-import textwrap
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
@@ -25,14 +23,12 @@ from robokit.sim.events import Event, events_of, from_rows
 from robokit.sim.ground import Ground
 from robokit.sim.recorded import contact_forces, loop_forces
 from robokit.sim.replay import StepInputs, facts_of_run
+from robokit.sim.run_report import report
 from robokit.sim.sensors import Sensors
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.step_facts import StepFacts
 
 FORMAT = 2
-
-WIDTH = 80
-"""Columns of a report's lines."""
 
 SAVED_STEPS = 5_000
 """Steps of a run up to which its events are saved even if nobody has asked for them."""
@@ -237,79 +233,11 @@ class Trajectory:
 
     def report(self) -> list[str]:
         """The run in a few lines of text; with the ``answers`` once ``events`` are computed."""
-        s = self.summary
-        name = self.robot.name if self.robot is not None else s.get("robot", "?")
-        lines = [f"{name}: {self.t[-1]:g} s in {s.get('steps', 0):,} steps of {1e3 * s.get('dt', 0.0):g} ms"]
-        if s.get("interrupted"):
-            lines[0] += " (interrupted)"
-        elif "stopped" in s:
-            lines[0] += " (stopped)"
-
-        def say(label: str, text: str) -> None:
-            indent = 16 * " "
-            line = f"  {label:<13} {text}"
-            lines.extend(textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
-
-        if s.get("dt_chosen"):
-            say("time step", f"{1e3 * s['dt']:g} ms, chosen for the robot")
-        if s.get("steps_per_second"):
-            say("speed", f"{s['steps_per_second']:,.0f} steps/s ({s.get('integrator', '?')})")
-        e = self.energy
-        say("energy", f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end, "
-            f"{e.dissipated[-1]:.4g} J dissipated")  # fmt: skip
-        say("balance", f"energy {s.get('energy_balance', math.nan):.2e} J" + self._momentum_words())
-        corrected = self._corrected_words()
-        if corrected:
-            say("corrected", f"{corrected}, summed over the steps")
-        if "loop_gap" in s:
-            say("loops", f"closed to {s['loop_gap']:.2g} m")
-        if self.ground is not None:
-            fz, deepest = self.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
-            say("contact", f"{fz:.4g} N upward at the end, deepest point {deepest:.2g} mm")
-            if s.get("shape_error"):
-                say("shapes", f"meshes touch within {1e3 * s['shape_error']:.2g} mm of their hulls")
-        if s.get("self_collision_pairs"):
-            pairs = s["self_collision_pairs"]
-            say("bodies", f"{pairs} pair{'s' if pairs > 1 else ''} of them kept apart")
-        elif self.ground is not None and self.robot is not None and self.robot.nbodies > 1:
-            say("bodies", "of the robot pass through each other (self-collision is off)")
-        known = self.__dict__.get("events", self.__dict__.get("sampled_events"))
-        if known is not None:
-            for answer in answers(known, float(self.t[-1]), self.ground is not None):
-                say(answer.label, str(answer))
-            if "events" not in self.__dict__:
-                say("events", f"looked for at the recorded states, {self.sampling()}, and peaks")
-        if s.get("saturated"):
-            shares = [f"{name} {100 * share:.2g} %" for name, share in list(s["saturated"].items())[:2]]
-            more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
-            say("saturated", f"{', '.join(shares)}{more} of the time")
-        if s.get("estimate"):
-            say("estimate", s["estimate"]["words"])
-        if s.get("default_damping"):
-            joints = f"{s.get('default_damping_joints', 0)} joints that have none"
-            amount = s["default_damping"]
-            words = "inertia / 1 s" if amount == "inertia" else f"{amount:g} N m s/rad"
-            say("damping", f"{words} assumed in {joints}")
-        return lines
+        return report(self)
 
     def sampling(self) -> str:
         """How often states were recorded, in words."""
         return f"every {1e3 * float(np.diff(self.t).max(initial=0.0)):.3g} ms"
-
-    def _momentum_words(self) -> str:
-        if "momentum_balance_linear" not in self.summary:
-            return ""
-        linear, angular = (self.summary[f"momentum_balance_{k}"] for k in ("linear", "angular"))
-        return f", momentum {linear:.2e} N s and {angular:.2e} N m s"
-
-    def _corrected_words(self) -> str:
-        """What the steps missed and was corrected, "" where nothing is."""
-        units = {
-            "energy_corrected": "J",
-            "momentum_corrected_linear": "N s",
-            "momentum_corrected_angular": "N m s",
-        }
-        return ", ".join(f"{self.summary[k]:.2e} {unit}" for k, unit in units.items() if k in self.summary)
 
     # ---- files ---------------------------------------------------------------------------------
 

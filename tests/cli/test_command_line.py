@@ -18,6 +18,7 @@ COMMANDS = (
     "mjcf",
     "sparsity",
     "cost",
+    "codegen",
     "cache",
     "robots",
 )
@@ -112,6 +113,27 @@ def test_fall_writes_the_page_and_the_trajectory(capsys, tmp_path):
     said = ("steps/s", "energy", "momentum", "deepest point", "first contact", "joint limits", "rest")
     for word in (*said, "fall.html", "fall.npz"):
         assert word in text
+
+
+def test_codegen_writes_three_files_and_says_what_is_wrong(capsys, tmp_path):
+    folder = tmp_path / "c"
+    given = ("codegen", "arm", "--function", "link_jacobian", "-o", folder)
+    status, out, err = run(capsys, *given, "--link", "flange", "--choose", "axes=body")
+    assert status == 0 and not err and out[0] == "arm, fixed base: link_jacobian in C99"
+    stem = "arm_link_jacobian_flange_body"
+    assert {path.name for path in folder.iterdir()} == {f"{stem}.h", f"{stem}.c", f"{stem}_test.c"}
+    for argv, said in (
+        (given, "say which link it is about"),
+        ((*given, "--link", "flansh"), "no link named 'flansh'; did you mean 'flange'"),
+        ((*given[:3], "abba"), "no function named 'abba'; did you mean 'aba'"),
+        ((*given[:3], "aba", "--language", "d"), "no language named 'd'"),
+        ((*given[:3], "aba", "-o", folder / f"{stem}.c"), "give the name of a folder"),
+        ((*given[:3], "aba", "-o", tmp_path / "no" / "folder"), "cannot make the folder"),
+    ):
+        status, out, err = run(capsys, *argv)
+        assert status == 1 and not out and len(err) == 1 and said in err[0]
+    status, _, err = run(capsys, *given, "--choose", "axes")
+    assert status == 2 and "expected NAME=VALUE" in err[-1]
 
 
 def test_cost_prints_a_table_or_json(capsys):

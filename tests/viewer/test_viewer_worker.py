@@ -98,6 +98,18 @@ def test_the_worker_takes_the_steps_of_python(worker, motion):
     compare(motion, trace)
 
 
+def test_the_worker_has_the_events_of_python(worker, motion):
+    """Contacts, impacts, the largest force and rest follow from the force on each link in each step."""
+    *_, trace = worker(START, {"kind": "trace", "steps": 3000, "every": 1})
+    mine = np.reshape(trace["forceByBody"], (3001, 2, 3))[1:]
+    steps = motion.step_forces
+    assert steps.links == ("box", "bar") and {event.kind for event in motion.events} >= {"impact", "rest"}
+    touching, others = (np.abs(each).max(axis=-1) > 0.0 for each in (mine, steps.force))
+    # A touch may begin a step sooner for a rounding that has grown through many impacts.
+    assert 0 < others.sum() < others.size and (touching != others).sum() <= 3
+    np.testing.assert_allclose(mine, steps.force, atol=1e-4 * np.abs(steps.force).max())
+
+
 def test_a_frame_says_what_python_says_of_the_state(worker, motion):
     robot = motion.robot
     *_, frame = worker(START, {"kind": "step", "count": 3000})

@@ -1,4 +1,4 @@
-"""Writes LLVM IR, as text.
+"""Writes LLVM IR, as text, and C.
 
 ir              vocabulary that all emitters share, and their settings
 straight_line   chunks: straight lines of operations
@@ -7,6 +7,7 @@ sincos          sine and cosine
 single_module   the module of one state
 batch_module    the module of many states
 wasm_module     the module for WebAssembly
+c_source        functions in C
 tile            what the stages of a batch share
 read_rows       rows of arrays become vectors of lanes
 write_rows      vectors of lanes become rows of arrays

@@ -2,12 +2,11 @@
 
 The maker (maker.py) knows nothing else of the place where code will run. A new one is a subclass:
 
-    C             one lane; write: from the operations' notation (trace/ops.py), a column of their own in C
-                  where that differs; assemble: the text as it is
     PTX           one lane a thread; write: the operations' instructions are LLVM's, so the same chunks with
                   another driver; assemble: LLVM's nvptx64; load: the CUDA driver
 
-host.py has those that run in this process, wasm.py WebAssembly.
+host.py has those that run in this process, wasm.py WebAssembly. C is no target: emit/c_source.py writes
+a program's text, and it is compiled elsewhere.
 """
 
 from __future__ import annotations

@@ -45,6 +45,8 @@ class Operation:
         truth: whether its value is true or false, not a number.
         paired: whether it is computed, and counted, together with the other of its pair on the same operand.
         intrinsic: LLVM's function of that name computes it; "" where an instruction does.
+        c: how it is written in C, `%s` for each operand, where that is not the notation; `{f}` for the
+            ending of functions of math.h. A lookup's operands are table, number of entries, index.
     """
 
     number: int
@@ -60,6 +62,7 @@ class Operation:
     truth: bool = False
     paired: bool = False
     intrinsic: str = ""
+    c: str = ""
 
     @property
     def operands(self) -> int:
@@ -143,6 +146,7 @@ SQRT = _operation(
     "sqrt(%s)",
     lambda a: math.sqrt(a) if a >= 0.0 else math.nan,
     intrinsic="sqrt",
+    c="sqrt{f}(%s)",
     slopes=(lambda d, y, a: 0.5 * d / y,),
     count="sqrt",
     flop=True,
@@ -156,6 +160,7 @@ SIN = _operation(
     count="sincos",
     parity=-1,
     paired=True,
+    c="sin{f}(%s)",
 )
 COS = _operation(
     "cosine",
@@ -166,6 +171,7 @@ COS = _operation(
     count="sincos",
     parity=1,
     paired=True,
+    c="cos{f}(%s)",
 )
 NEG = _operation(
     "negative",
@@ -181,6 +187,7 @@ ABS = _operation(
     "abs(%s)",
     abs,
     intrinsic="fabs",
+    c="fabs{f}(%s)",
     slopes=(lambda d, y, a: where(a < 0.0, -d, d),),
     parity=1,
 )
@@ -207,10 +214,17 @@ FLOOR = _operation(
     lambda a: float(math.floor(a)) if math.isfinite(a) else a,
     intrinsic="floor",
     slopes=(lambda d, y, a: 0.0 * d,),
+    c="floor{f}(%s)",
 )
 # More than one instruction: emit/straight_line.py writes it.
 LOOKUP = _operation(
-    "lookup", "%s[%s]", lookup, "%s[%s]", slopes=(None, lambda d, y, t, a: 0.0 * d), count="lookup"
+    "lookup",
+    "%s[%s]",
+    lookup,
+    "%s[%s]",
+    slopes=(None, lambda d, y, t, a: 0.0 * d),
+    count="lookup",
+    c="entry(%s, %s, %s)",
 )
 # A shared text is taken (trace/blocks.py): (CALL, block, arguments...) and (RESULT, call, position), where
 # block and position are constants. What they mean does not follow from their operands alone.

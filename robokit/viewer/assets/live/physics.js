@@ -195,6 +195,15 @@ class Physics {
     return { kinetic, potential, dissipated, work, total: kinetic + potential + dissipated - work };
   }
 
+  // Of the ground on each body in the last step, (N, 3).
+  forces() {
+    const { step, live } = this, sums = new Float64Array(3 * live.masses.length);
+    live.contacts.forEach((body, k) => {
+      for (let j = 0; j < 3; j++) sums[3 * (body - 1) + j] += step.forces[3 * k + j];
+    });
+    return sums;
+  }
+
   frame() {
     this.see();
     const { step, look, live, at, hand } = this, { ledger } = step;
@@ -203,14 +212,12 @@ class Physics {
       if (step.forces[3 * k] || step.forces[3 * k + 1] || step.forces[3 * k + 2]) touch.push(k);
     }
     const rows = (a, k) => a.subarray(3 * k, 3 * k + 3);
-    const forceByBody = new Float32Array(3 * live.masses.length);
-    for (const k of touch) rows(step.forces, k).forEach((x, j) => { forceByBody[3 * (live.contacts[k] - 1) + j] += x; });
     const time = this.t - this.sent, k = at.impulse_fx;
     const force = [0, 1, 2].map((j) => (time > 0 ? (ledger[k + j] - this.before[k + j]) / time : 0));
     const found = {
       t: this.t, steps: this.steps, q: step.q.slice(), v: step.v.slice(), poses: this.poses(),
       com: [...look.figures.subarray(0, 3)], energy: this.energies(), momentum: [...look.figures.subarray(5)],
-      balance: this.balance(), force, peak: this.peak, forceByBody,
+      balance: this.balance(), force, peak: this.peak, forceByBody: Float32Array.from(this.forces()),
       contacts: Float32Array.from(touch.flatMap((n) => [...rows(look.points, n), ...rows(step.forces, n)])),
       contactBody: Uint16Array.from(touch.map((n) => live.contacts[n])),
       hand: hand && { body: hand.body, point: this.place(hand.body, hand.point), target: hand.target, force: hand.force, work: this.held },

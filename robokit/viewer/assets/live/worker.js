@@ -27,7 +27,7 @@
 //   ready    seconds                      loaded; start may follow
 //   frame    at most 60 a second, see below
 //   stopped  t, reason                    the state is no longer finite; the last good frame was sent before
-//   trace    t, q, v, energy              (n), (n, nq), (n, nv), (n, 5): as in a frame
+//   trace    t, q, v, energy, forceByBody (n), (n, nq), (n, nv), (n, 5), (n, N, 3): as in a frame
 //   problem  message                      this browser cannot run it, and why
 //
 // A frame:
@@ -166,13 +166,14 @@ const hear = {
     if (!running && physics.started) send();
   },
   trace({ steps, every = 1 }) {
-    const rows = { t: [], q: [], v: [], energy: [] };
+    const rows = { t: [], q: [], v: [], energy: [], forceByBody: [] };
     const note = () => {
       physics.see();
       rows.t.push(physics.t);
       rows.q.push(...physics.step.q);
       rows.v.push(...physics.step.v);
       rows.energy.push(...Object.values(physics.energies()));
+      rows.forceByBody.push(...physics.forces());
     };
     note();
     for (let k = 1; k <= steps; k++) {

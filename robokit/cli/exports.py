@@ -1,0 +1,76 @@
+"""The command that writes a function of a robot in another language."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from robokit.cli.output_files import refuse_input, replacing, writable
+from robokit.cli.plumbing import load, tell
+from robokit.errors import RobokitError
+
+WORDS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+
+WHAT = ("declares and explains it", "is the code", "checks it on one state")
+"""Of the files."""
+
+
+def codegen(arguments: argparse.Namespace) -> int:
+    """A function of the robot as C code that needs nothing else."""
+    from robokit.dynamics.codegen import code_files
+
+    folder = Path(arguments.output)
+    if folder.exists() and not folder.is_dir():
+        raise RobokitError(f"cannot write to {arguments.output!r}: give the name of a folder")
+    robot = load(arguments.robot, arguments.base, arguments.mimic)
+    choices = dict(arguments.choose)
+    if arguments.link is not None:
+        choices["link"] = arguments.link
+    texts = code_files(robot, arguments.function, arguments.language, arguments.dtype, choices)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise RobokitError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from error
+    tell(f"{robot.name}, {robot.base} base: {arguments.function} in C99")
+    for (name, text), what in zip(texts.items(), WHAT, strict=True):
+        path = writable(str(folder / name))
+        refuse_input(path, robot)
+        with replacing(path) as beside:
+            beside.write_text(text, encoding="ascii")
+        tell(f"  {path}  {what}, {len(text) / 1e3:.1f} kB")
+    return 0
+
+
+def choice(text: str) -> tuple[str, Any]:
+    """The name and the value of ``--choose``."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as axes=body, got {text!r}")
+    return name.strip(), WORDS.get(value.strip().lower(), value.strip())
+
+
+def add_codegen(sub: argparse.ArgumentParser) -> None:
+    """The options of the command that are its own."""
+    sub.add_argument(
+        "--function",
+        required=True,
+        metavar="NAME",
+        help="aba, rnea, crba, ... as in Python; with the ending _f_ext it takes external forces too",
+    )
+    sub.add_argument("--language", default="c", metavar="NAME", help="c, the default, is the only one so far")
+    sub.add_argument("--link", metavar="NAME", help="of functions about a link")
+    sub.add_argument(
+        "--choose",
+        type=choice,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what else the function is about: axes=body, classical=yes",
+    )
+    sub.add_argument(
+        "--dtype", default="float64", metavar="NAME", help="float64 or float32; default: %(default)s"
+    )
+    sub.add_argument(
+        "-o", "--output", default=".", metavar="FOLDER", help="where the files go; default: this folder"
+    )

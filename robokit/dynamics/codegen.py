@@ -1,0 +1,231 @@
+"""Functions of a robot as source code in other languages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import one_of, path_argument
+from robokit.dynamics.build import Key, flat_text, kernel, kernel_of_own_inertias
+from robokit.dynamics.c_files import Argument, CFunction, c_files, identifier
+from robokit.dynamics.layout import CHOICES, INPUTS, POSES
+from robokit.dynamics.run import dtype_name
+from robokit.dynamics.table import KERNELS, Algorithm
+from robokit.engine.emit.ir import FLOAT32, FLOAT64
+from robokit.engine.passes.multiply_add import fused
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.errors import RobokitError
+from robokit.model.inertial_parameters import COUNT
+from robokit.model.robot import Robot, check_robot
+
+LANGUAGES = ("c",)
+
+UNITS = {"v": ("rad/s", "m/s"), "a": ("rad/s^2", "m/s^2"), "tau": ("N m", "N")}
+"""Of the entries that turn and of those that slide."""
+
+CONFIGURATIONS = {
+    "prismatic": "shift [m]",
+    "cylindrical": "angle [rad], shift [m]",
+    "planar": "angle [rad], x, y [m]",
+    "spherical": "unit quaternion w x y z, to the parent's axes",
+    "floating": "unit quaternion w x y z, position [m]",
+}
+"""What stands in q for each kind of joint; an angle for all others."""
+
+INERTIAL = "inertial parameters of the bodies 0..N: m, m c, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz, body axes"
+
+
+def codegen(
+    robot: Robot,
+    function: str,
+    folder: Any = ".",
+    *,
+    language: str = "c",
+    dtype: Any = None,
+    **choices: Any,
+) -> tuple[Path, Path, Path]:
+    """Write a function of a robot as C99: a header, the source, and a program that checks them on one state.
+
+    The source needs math.h and nothing else, keeps no state and allocates nothing. It is the straight line
+    of the operations that the machine code has too. A robot made by :meth:`Robot.with_inertias` gives code
+    that takes the inertial parameters as its last input.
+
+    Args:
+        robot: the robot.
+        function: name of an algorithm: "aba", "rnea", "crba", ...; with the ending "_f_ext" it takes external
+            forces too, (N + 1, 6) in body coordinates.
+        folder: where the files go, made if it is missing; files of the same names are replaced.
+        language: "c".
+        dtype: of all numbers, "float64" (the default) or "float32".
+        choices: what the function is about, as in the function of that name: ``link="hand", axes="body"``.
+
+    Returns:
+        the paths of the header, the source and the checking program; their names are those of the robot and
+        of the function, as ``arm_aba.h``, ``arm_aba.c`` and ``arm_aba_test.c``.
+
+    Raises:
+        UnknownName: no such function, language, dtype, link or axes.
+        RobokitError: a choice is missing or too many, the folder cannot be written to, or the function is too
+            long to be written as a straight line.
+        SingularInertia: the function has no answer for this robot.
+    """
+    place = path_argument("folder", folder)
+    texts = code_files(robot, function, language, dtype, choices)
+    paths = []
+    try:
+        place.mkdir(exist_ok=True)
+        for name, text in texts.items():
+            paths.append(place / name)
+            paths[-1].write_text(text, encoding="ascii")
+    except OSError as error:
+        raise RobokitError(f"cannot write to {place}: {error.strerror or error}") from error
+    header, source, test = paths
+    return header, source, test
+
+
+def code_files(
+    robot: Robot, function: str, language: str, dtype: Any, choices: Mapping[str, Any]
+) -> dict[str, str]:
+    """The text of each file by its name; arguments and errors as of :func:`codegen`."""
+    check_robot(robot)
+    one_of("language", language, LANGUAGES)
+    real = FLOAT32 if dtype is not None and dtype_name(dtype) == "float32" else FLOAT64
+    key = function_key(robot, function, choices)
+    try:
+        return c_files(c_function(robot, key, real))
+    except TraceTooLarge as error:
+        long = f"{function} of robot {robot.name!r} is too long to be written without loops"
+        raise RobokitError(f"{long}: {error}") from None
+
+
+def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key:
+    """The key of a function's kernel.
+
+    Args:
+        robot: the robot.
+        function: name of a row of the table.
+        choices: by name; those that have a default may be left out.
+
+    Raises:
+        UnknownName: no such function, or a value that a choice does not take.
+        RobokitError: a choice is missing, or the function has none of that name.
+    """
+    row = KERNELS[one_of("function", function, KERNELS)]
+    about = row.about.split()
+    for name in choices:
+        if name not in about:
+            takes = f"it has {', '.join(about)}" if about else "it has none"
+            raise RobokitError(f"{function} has no choice {name!r}: {takes}")
+    given = []
+    for name in about:
+        choice = CHOICES[name]
+        value = choices.get(name, choice.default)
+        if value is None:
+            example = f"{name}={choice.example(robot)!r}"
+            raise RobokitError(f"{function}: say which {name} it is about, for example {example}")
+        choice.given(robot, value)
+        given.append(value)
+    return (row.name, *given) if about else row.name
+
+
+def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
+    """A kernel of the table as it is to be written in C.
+
+    Args:
+        robot: the robot.
+        key: of the kernel.
+        real: kind of the numbers.
+
+    Raises:
+        TraceTooLarge: the text is too long.
+    """
+    name, *about = (key,) if isinstance(key, str) else key
+    row, made = KERNELS[name], kernel(robot, key)
+    if robot.parameters is not None:  # an argument, as a user knows them
+        made = kernel_of_own_inertias(robot, key)
+    program = fused(made.program())
+    state = example_state(robot, row)
+    if robot.parameters is not None and len(program.inputs) > len(state):
+        state.append(np.reshape(robot.parameters, (-1, COUNT * (robot.nbodies + 1)))[0])
+    flat = [np.asarray(x, real.dtype).astype(float).ravel().tolist() for x in state]
+    inputs: list[Argument] = []
+    for (given, size), values in zip(program.inputs, flat, strict=True):
+        meaning = INPUTS[given].meaning if given in INPUTS else INERTIAL
+        own = identifier(given, [x.name for x in inputs])
+        inputs.append(Argument(own, (size,), meaning, list(_entries(robot, given)), values))
+    outputs: list[Argument] = []
+    for k, ((symbol, shape), values) in enumerate(zip(program.outputs, program.evaluate(*flat), strict=True)):
+        own = identifier(symbol, [x.name for x in (*inputs, *outputs)])
+        details = list(robot.link_names) if row.result is POSES else []
+        details = [f"{k}  {link}" for k, link in enumerate(details)]
+        outputs.append(Argument(own, shape, row.result.meaning if k == 0 else "", details, values))
+    return CFunction(
+        identifier("_".join(map(str, [robot.name, name, *about]))),
+        list(_about(robot, row, list(map(str, about)))),
+        inputs,
+        outputs,
+        program,
+        real,
+    )
+
+
+def example_state(robot: Robot, row: Algorithm) -> list[np.ndarray]:
+    """Inputs of a row at a random state; matrices are those of a robot."""
+    rng = np.random.default_rng(0)
+    one = robot if robot.samples is None else robot.sample(0)
+    known: dict[str, Any] = {"q": one.random_configuration(rng)}
+
+    def result(name: str, *inputs: Any) -> list[np.ndarray]:
+        return [
+            np.array(x, float) for x in flat_text(KERNELS[name], one)(*(list(map(float, x)) for x in inputs))
+        ]
+
+    if {"H", "L", "D"} & {*row.inputs.split()}:
+        (known["H"],) = result("crba", known["q"])
+        known["L"], known["D"] = result("ltdl", known["H"])
+    return [
+        known[name] if name in known else rng.standard_normal(INPUTS[name].size(robot))
+        for name in row.inputs.split()
+    ]
+
+
+def _about(robot: Robot, row: Algorithm, about: list[str]) -> Iterator[str]:
+    """What is computed, after the first line of the book's page, and for which robot."""
+    page = (sys.modules[row.text.__module__].__doc__ or row.name).strip()
+    choices = "".join(f", {name} {value}" for name, value in zip(row.about.split(), about, strict=True))
+    yield f"{row.name}{choices}: {page.splitlines()[0]}"
+    yield ""
+    coupled = ", mimic joints coupled" if robot.coupling is not None else ""
+    x, y, z = robot.gravity
+    yield f"Robot {robot.name}, {robot.base} base{coupled}: nq {robot.nq}, nv {robot.nv}."
+    yield f"Gravity {x:g} {y:g} {z:g} m/s^2, in world axes."
+
+
+def _entries(robot: Robot, given: str) -> Iterator[str]:
+    """What stands where in an input."""
+    if given == "q" or given in UNITS:
+        for joint in robot.joints:
+            place = joint.q_slice if given == "q" else joint.v_slice
+            if given == "q":
+                what = CONFIGURATIONS.get(joint.kind, "angle [rad]")
+            else:
+                turning, sliding = UNITS[given]
+                turns = [any(tuple(c.ang)) for c in robot.tree.joint[joint.body].S.columns]
+                what = (
+                    ", ".join(
+                        f"{n} [{unit}]"
+                        for n, unit in ((sum(turns), turning), (len(turns) - sum(turns), sliding))
+                        if n
+                    )
+                    if len(turns) > 1
+                    else f"[{turning if turns[0] else sliding}]"
+                )
+            places = f"{place.start}" if place.stop == place.start + 1 else f"{place.start}..{place.stop - 1}"
+            yield f"{places}  {joint.name} ({joint.kind}): {what}"
+    elif given == "f_ext":
+        for i in range(robot.nbodies + 1):
+            yield f"{6 * i}..{6 * i + 5}  {robot.body_name(i)}"

@@ -1,0 +1,173 @@
+"""Writes a program as C99: one state, no memory of its own, nothing but math.h.
+
+One line is one operation, so a compiler may fuse a product and a sum only where it is told to look across
+statements (-ffp-contract=fast, which is GCC's choice without -std=c99). As for LLVM, the line is cut into
+functions: one of all would take GCC four times as long. What crosses a cut goes through an array on the
+caller's stack.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from robokit.engine.emit.ir import FLOAT64, Real
+from robokit.engine.passes.chunks import schedule
+from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TABLE, TRUTHS
+from robokit.engine.trace.program import Program
+
+SIZE = 500
+"""Operations of a function, about: between 100 and 2,000 GCC's time and the code's hardly change."""
+
+NEVER = 2**62
+
+_APART = """/* Kept apart: joined again, the functions would take long to compile. */
+#if defined(__GNUC__)
+#define APART __attribute__((noinline))
+#else
+#define APART
+#endif
+"""
+
+_ENTRY = """/* The entry of a table at an index that is rounded down and clamped. */
+static {t} entry(const {t} *table, int entries, {t} index)
+{{
+    if (!(index > 0)) return table[0];
+    return index < entries ? table[(int)index] : table[entries - 1];
+}}
+"""
+
+
+def number(value: float, real: Real = FLOAT64) -> str:
+    """A constant in C that is read back as it was, rounded to the kind of number."""
+    with np.errstate(over="ignore"):
+        rounded = value if real is FLOAT64 else np.float32(value)
+    if math.isfinite(rounded):
+        text = str(rounded) if real is FLOAT64 else f"{rounded}f"
+        return f"({text})" if text.startswith("-") else text
+    return "NAN" if math.isnan(rounded) else "INFINITY" if rounded > 0.0 else "(-INFINITY)"
+
+
+def c_source(program: Program, name: str, arguments: Sequence[str], real: Real = FLOAT64) -> tuple[str, int]:
+    """The functions of a program, the last of which computes it, and its workspace.
+
+    Args:
+        program: what to compute; with no shared texts (trace/blocks.py).
+        name: of the function; those that it calls begin with it.
+        arguments: names of its inputs, tables and outputs, identifiers of C. None begins with "x_" or is
+            "work".
+        real: kind of the numbers.
+
+    Returns:
+        the text, and the numbers that its function keeps on the stack.
+    """
+    return _Source(program, name, arguments, real).text()
+
+
+class _Source:
+    def __init__(self, program: Program, name: str, arguments: Sequence[str], real: Real) -> None:
+        self.program, self.name, self.real = program, name, real
+        self.arguments = arguments
+        self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
+        self.form = [(each.c or each.notation).replace("{f}", suffix) for each in OPERATIONS]
+        self.plan = schedule(program, 1, False, SIZE, NEVER)
+        self.used: set[str] = set()
+        self.places: dict[int, list[str]] = {}
+        """Where in the outputs the value of a node goes."""
+        self.copies: list[str] = []
+        """The outputs that nothing is computed for."""
+        for k, row in enumerate(program.results):
+            out = arguments[program.first_output + k]
+            for at, r in enumerate(row):
+                if type(r) is int and program.nodes[r][0] > CONST:
+                    self.places.setdefault(r, []).append(f"{out}[{at}]")
+                else:
+                    value = self._leaf(r) if type(r) is int else number(r, real)
+                    self.copies.append(f"{out}[{at}] = {value};")
+                    self.used.add(out)
+
+    def text(self) -> tuple[str, int]:
+        """See :func:`c_source`."""
+        program, chunks = self.program, self.plan.chunks
+        texts, size = [], 0
+        if any(program.nodes[n][0] == LOOKUP for n in program.order):
+            texts.append(_ENTRY.format(t=self.kind))
+        body = list(self.copies)
+        if len(chunks) == 1:
+            self._pointers(chunks[0])
+            body += self._lines(chunks[0])
+        elif chunks:
+            size = self.plan.slots
+            texts.append(_APART)
+            body = [f"{self.kind} work[{size}];"] * (size > 0) + body
+            for k, chunk in enumerate(chunks):
+                part, lines = f"{self.name}_{k}", list(self._lines(chunk))
+                own = self._pointers(chunk)
+                if any("work[" in line for line in lines):
+                    own.append("work")
+                head = f"static APART void {part}({self._declared(own)})"
+                texts.append(_function(head, lines))
+                body.append(f"{part}({', '.join(own)});")
+        body += [f"(void){a};" for a in self.arguments if a not in self.used]
+        head = f"void {self.name}({self._declared(self.arguments) or 'void'})"
+        return "\n".join([*texts, _function(head, body)]), size
+
+    def _declared(self, names: Sequence[str]) -> str:
+        given = self.arguments[: self.program.first_output]
+        kinds = (f"const {self.kind}" if n in given else self.kind for n in names)
+        return ", ".join(f"{kind} *restrict {n}" for kind, n in zip(kinds, names, strict=True))
+
+    def _pointers(self, chunk: Sequence[int]) -> list[str]:
+        """The arguments that a chunk reads or writes, in their order."""
+        nodes, found = self.program.nodes, set()
+        for n in chunk:
+            leaves = (nodes[operand] for operand in nodes[n][1:])
+            found |= {self._pointer(leaf) for leaf in leaves if leaf[0] in (INPUT, TABLE)}
+            found |= {place.partition("[")[0] for place in self.places.get(n, ())}
+        self.used |= found
+        return [a for a in self.arguments if a in found]
+
+    def _pointer(self, leaf: Sequence[int]) -> str:
+        return self.arguments[leaf[1] + (len(self.program.inputs) if leaf[0] == TABLE else 0)]
+
+    def _leaf(self, n: int) -> str:
+        node = self.program.nodes[n]
+        if node[0] == CONST:
+            return number(node[1], self.real)
+        pointer = self._pointer(node)
+        self.used.add(pointer)
+        return f"{pointer}[{node[2]}]" if node[0] == INPUT else pointer
+
+    def _lines(self, chunk: Sequence[int]) -> Iterator[str]:
+        """The statements of a chunk."""
+        nodes, plan, known = self.program.nodes, self.plan, set[int]()
+        for n in chunk:
+            opcode, *operands = nodes[n]
+            values = []
+            for operand in operands:
+                if nodes[operand][0] <= CONST:
+                    values.append(self._leaf(operand))
+                    continue
+                values.append(f"x_{operand}")
+                if operand not in known:
+                    known.add(operand)
+                    slot = f"work[{plan.slot[operand]}]"
+                    truth = nodes[operand][0] in TRUTHS
+                    yield self._let(operand, f"{slot} != 0" if truth else slot)
+            if opcode == LOOKUP:
+                values.insert(1, str(self.program.tables[nodes[operands[0]][1]][1]))
+            yield self._let(n, self.form[opcode] % tuple(values))
+            known.add(n)
+            if n in plan.stored:
+                yield f"work[{plan.slot[n]}] = x_{n};"
+            for place in self.places.get(n, ()):
+                yield f"{place} = x_{n};"
+
+    def _let(self, n: int, value: str) -> str:
+        return f"const {'int' if self.program.nodes[n][0] in TRUTHS else self.kind} x_{n} = {value};"
+
+
+def _function(head: str, lines: Iterable[str]) -> str:
+    return "\n".join([head, "{", *(f"    {line}" for line in lines), "}", ""])

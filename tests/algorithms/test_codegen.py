@@ -1,0 +1,186 @@
+"""Functions of robots as C: the header's words, strict compilers, the numbers of the machine code."""
+
+from __future__ import annotations
+
+import subprocess
+
+import ladder
+import numpy as np
+import pytest
+from c_compiler import caller, compiled, run_check
+from ladder import relative
+
+import robokit as rk
+from robokit.dynamics.build import example_key, kernel
+from robokit.dynamics.c_files import identifier
+from robokit.dynamics.codegen import code_files, example_state
+from robokit.dynamics.layout import CHOICES
+from robokit.dynamics.table import KERNELS
+from robokit.model import couple
+
+
+def example_choices(robot, name):
+    return {c: CHOICES[c].example(robot) for c in KERNELS[name].about.split()}
+
+
+def written(robot, folder, names=KERNELS, dtype="float64"):
+    """Header, source and check of each function."""
+    return {n: rk.codegen(robot, n, folder, dtype=dtype, **example_choices(robot, n)) for n in names}
+
+
+SOME = ("aba", "crba", "rnea_f_ext", "link_jacobian", "ltdl_solve", "forward_kinematics")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "names"),
+    [
+        pytest.param("float64", KERNELS, marks=pytest.mark.slow, id="all"),
+        pytest.param("float64", SOME, id="some"),
+        pytest.param("float32", SOME[:2], id="float32"),
+    ],
+)
+def test_every_function_compiles_strictly_and_gives_what_its_text_gives(tmp_path, dtype, names):
+    robot = ladder.random_tree(2, "floating", ("prismatic", "planar"), n=2)
+    files = written(robot, tmp_path, names, dtype)
+    library = compiled(tmp_path, [c for _, c, _ in files.values()])
+    for name, (_, source, _) in files.items():
+        row = KERNELS[name]
+        state = [x.astype(dtype) for x in example_state(robot, row)]
+        shapes = row.result.shapes(robot)
+        got = caller(library, source.stem, dtype)(state, shapes)
+        expected = kernel(robot, example_key(row, robot)).python(*(x.astype(float) for x in state))
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        for a, b in zip(got, expected, strict=True):
+            assert relative(a, b) < (1e-13 if dtype == "float64" else 1e-3), name
+
+
+def test_the_check_passes_and_finds_what_is_wrong(tmp_path):
+    _, source, check = rk.codegen(ladder.chain(2), "aba", tmp_path)
+    done = run_check(tmp_path, [source, check])
+    assert done.returncode == 0 and "right" in done.stdout
+    text = source.read_text()
+    for wrong in ("a[1] = NAN;", "a[0] = a[0] * 1.0001;", "a[0] = NAN;"):
+        source.write_text(text.rstrip().removesuffix("}") + f"{wrong}\n}}\n")
+        done = run_check(tmp_path, [source, check])
+        assert done.returncode == 1 and "WRONG" in done.stdout
+
+
+def test_the_header_says_sizes_joints_units_and_is_for_cpp_too(tmp_path):
+    robot = ladder.random_tree(0, "floating", n=4)
+    header, _, _ = rk.codegen(robot, "rnea_f_ext", tmp_path)
+    text = header.read_text()
+    name = header.stem.upper()
+    for word, size in (
+        ("Q", robot.nq),
+        ("V", robot.nv),
+        ("F_EXT", 6 * (robot.nbodies + 1)),
+        ("TAU", robot.nv),
+    ):
+        assert f"#define {name}_{word}_SIZE {size}\n" in text
+    assert "0..6  floating_base (floating): unit quaternion w x y z, position [m]" in text
+    assert "0..5  floating_base (floating): 3 [rad/s], 3 [m/s]" in text
+    for joint in robot.joint_names:
+        assert text.count(f"  {joint} (") == 3
+    user = tmp_path / "user.cpp"
+    user.write_text(
+        f'#include "{header.name}"\nint main() {{ return sizeof({header.stem}) == 0; }}\n'.replace(
+            f"sizeof({header.stem})", f"sizeof(&{header.stem})"
+        )
+    )
+    subprocess.run(
+        ["c++", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", str(user)], check=True
+    )
+
+
+def test_names_that_c_does_not_take(tmp_path):
+    b = rk.ModelBuilder("2 arms */ in C: ünder_/*??/")
+    b.link("ground").link("r */ od", 2.0, (0, 0, -0.5), np.eye(3))
+    robot = b.joint("while\n", "continuous", "ground", "r */ od", axis=(0, 1, 0)).build()
+    _, source, check = rk.codegen(robot, "link_jacobian", tmp_path, link="r */ od")
+    assert source.name == "r_2_arms_in_C_nder_link_jacobian_r_od_world.c"
+    assert run_check(tmp_path, [source, check]).returncode == 0
+    assert [identifier(x, ["q"]) for x in ("while", "q", "x_1", "7", "", "é")] == [
+        "r_while",
+        "q_",
+        "r_x_1",
+        "r_7",
+        "robot",
+        "robot",
+    ]
+
+
+def test_robots_without_degrees_of_freedom_and_with_coupled_joints(tmp_path):
+    still = rk.ModelBuilder("still").link("block", 1.0, (0, 0, 0), np.eye(3)).build()
+    b = rk.ModelBuilder("pair").link("root").link("one", 1.0, (0.1, 0, 0), np.eye(3))
+    b.link("two", 2.0, (0.2, 0, 0), np.eye(3)).joint("j1", "continuous", "root", "one", axis=(0, 1, 0))
+    b.joint("j2", "continuous", "one", "two", axis=(0, 1, 0), mimic=rk.Mimic("j1", -2.0, 0.1))
+    coupled = couple(b.build())
+    for robot in (still, coupled):
+        _, source, check = rk.codegen(robot, "aba", tmp_path)
+        assert run_check(tmp_path, [source, check]).returncode == 0
+    (a,) = caller(compiled(tmp_path, [source]), source.stem)([[0.3], [0.2], [1.0]], [(1,)])
+    assert relative(a, rk.aba(coupled, [0.3], [0.2], [1.0], engine="python")) < 1e-14
+    assert "mimic joints coupled: nq 1, nv 1" in source.with_suffix(".h").read_text()
+
+
+def test_samples_of_inertias_are_an_argument(tmp_path):
+    robot = ladder.chain(3)
+    sampled = robot.with_inertias(
+        np.stack([robot.inertial_parameters] * 2) * np.array([1.0, 2.0])[:, None, None]
+    )
+    header, source, _ = rk.codegen(sampled, "rnea", tmp_path)
+    assert "inertial_parameters" in header.read_text()
+    call = caller(compiled(tmp_path, [source]), source.stem)
+    rng = np.random.default_rng(0)
+    q, v, a = rng.standard_normal((3, 3))
+    expected = rk.rnea(robot, q, v, a, engine="python")
+    for factor in (1.0, 2.0):
+        (tau,) = call([q, v, a, factor * robot.inertial_parameters], [(3,)])
+        assert relative(tau, factor * expected) < 1e-14
+
+
+def test_what_is_wrong_is_said(tmp_path):
+    robot = ladder.chain(2)
+    with pytest.raises(rk.UnknownName, match="no function named 'abba'; did you mean 'aba'"):
+        rk.codegen(robot, "abba", tmp_path)
+    with pytest.raises(rk.RobokitError, match="link_jacobian: say which link it is about, for example link="):
+        rk.codegen(robot, "link_jacobian", tmp_path)
+    with pytest.raises(rk.UnknownName, match="no link named 'link7'"):
+        rk.codegen(robot, "link_jacobian", tmp_path, link="link7")
+    with pytest.raises(rk.RobokitError, match="aba has no choice 'link': it has none"):
+        rk.codegen(robot, "aba", tmp_path, link="link1")
+    with pytest.raises(rk.UnknownName, match="no language named 'rust'"):
+        rk.codegen(robot, "aba", tmp_path, language="rust")
+    with pytest.raises(rk.WrongType, match="robot"):
+        rk.codegen("arm", "aba", tmp_path)
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "no" / "folder"):
+        with pytest.raises(rk.RobokitError, match="cannot write to"):
+            rk.codegen(robot, "aba", place)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "base"), [("arm", "fixed"), ("quadruped", "floating"), ("humanoid", "floating")]
+)
+def test_c_gives_the_numbers_of_the_machine_code(tmp_path, name, base):
+    robot = rk.load_urdf(rk.find_robot(name), base=base)
+    files = written(robot, tmp_path, ("rnea", "aba", "crba"))
+    library = compiled(tmp_path, [c for _, c, _ in files.values()], "-O1")
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        q, (v, a) = robot.random_configuration(rng), rng.standard_normal((2, robot.nv))
+        for function, (_, source, _) in files.items():
+            given = [q] if function == "crba" else [q, v, a]
+            expected = getattr(rk, function)(robot, *given)
+            (got,) = caller(library, source.stem)(given, [expected.shape])
+            assert np.abs(got - expected).max() <= 1e-14 * np.abs(expected).max()
+    _, source, check = files["aba"]
+    assert run_check(tmp_path, [source, check], "-O1").returncode == 0
+
+
+@pytest.mark.slow
+def test_long_robots_are_cut_into_functions_of_bounded_length():
+    text = code_files(ladder.chain(40), "aba", "c", None, {})["chain_aba.c"]
+    lengths = [len(part.splitlines()) for part in text.split("static APART")]
+    assert len(lengths) > 10 and max(lengths) < 1200
