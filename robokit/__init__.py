@@ -25,6 +25,7 @@ from robokit.errors import (
     UrdfError,
     WrongType,
 )
+from robokit.ik import InverseKinematicsResult, inverse_kinematics
 from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
@@ -78,6 +79,7 @@ __all__ = [
     "Diagnostic",
     "Ground",
     "HeightField",
+    "InverseKinematicsResult",
     "Joint",
     "Keyframes",
     "Link",
@@ -107,6 +109,7 @@ __all__ = [
     "cost",
     "find_robot",
     "from_yourdfpy",
+    "inverse_kinematics",
     "load_urdf",
     "loads_urdf",
     "rollout",

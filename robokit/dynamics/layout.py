@@ -239,7 +239,7 @@ class Choice:
     default: Any = None
 
 
-def _link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
+def link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
     """The link's body i and the transform from its coordinates to those of the link's frame."""
     body, placement = robot.frame(link)
     R = Matrix3(placement.rotation.tolist())
@@ -258,7 +258,7 @@ AXES = ("world", "body")
 """Axes that vectors of a link are given in: the world's, or the link's own."""
 
 CHOICES: dict[str, Choice] = {
-    "link": Choice(_link_frame, lambda robot: robot.link_names[-1]),
+    "link": Choice(link_frame, lambda robot: robot.link_names[-1]),
     "axes": Choice(_axes, lambda _: AXES[0], default=AXES[0]),
     "classical": Choice(_flag, lambda _: True, default=False),
 }

@@ -107,7 +107,7 @@ class Configurations:
             spread = math.pi if model.kind.name in ("revolute", "continuous", "helical") else 1.0
             lower, upper = [-spread] * model.kind.nq, [spread] * model.kind.nq
             if model.kind.nq == 1:
-                low, high = self._range(joint)
+                low, high = self.position_range(joint)
                 if abs(low) < LARGEST_ANGLE:
                     lower[0] = low
                     upper[0] = max(upper[0], low)
@@ -119,7 +119,7 @@ class Configurations:
             q += model.random(rng, lower, upper)
         return np.array(q, dtype=float)
 
-    def _range(self, joint: Joint) -> tuple[float, float]:
+    def position_range(self, joint: Joint) -> tuple[float, float]:
         """Position limits of a joint, narrowed by those of the joints that follow it.
 
         Where the followers leave no range at all, the joint's own limits.

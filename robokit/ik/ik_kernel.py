@@ -1,0 +1,123 @@
+"""The step of inverse kinematics as a kernel of a robot and of what is asked of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robokit import arguments as check
+from robokit.algorithms.pose_error import Frame
+from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_inertias
+from robokit.dynamics.layout import link_frame
+from robokit.dynamics.singular import check_mass
+from robokit.engine import Kernel
+from robokit.ik.lm_step import Problem, step
+from robokit.model.robot import Robot
+
+Links = tuple[tuple[str, bool], ...]
+
+WIDE = 1e9
+"""Stands for no limit [rad | m]."""
+
+
+class Solver:
+    """A kernel, the problem whose step it computes, and what calls need to know of both.
+
+    Attributes:
+        problem: what is asked of the robot.
+        kernel: of its step.
+        plain: which of the problem's dofs have one plain coordinate, and
+        places: where these stand in q.
+        bounds: by ``limits``, lower and upper bounds of the problem's dofs.
+        largest: largest magnitude of each coordinate in a q that is accepted, (nq,).
+        quaternions: where q holds unit quaternions.
+    """
+
+    def __init__(self, robot: Robot, links: Links, com: bool, rest: bool) -> None:
+        if com:
+            check_mass(robot)
+        bare = robot if com else without_inertias(robot)
+        frames = [Frame(*link_frame(robot, link), turned) for link, turned in links]
+        self.problem = Problem(bare, tuple(frames), com, rest)
+        own, dofs = self.problem.coordinates, self.problem.dofs
+        self.plain = np.array([i for i, k in enumerate(dofs) if k in own], int)
+        self.places = np.array([own[k] for k in dofs if k in own], int)
+        self.quaternions, bounds = quaternion_offsets(robot), angle_bounds(robot)
+        self.largest = np.full(robot.nq, np.finfo(float).max)
+        for k, most in bounds:
+            self.largest[k] = most
+        self.bounds = {limits: self._bounds(robot, limits) for limits in (True, False)}
+        fingerprint = robot.fingerprint if com else robot.fingerprint_without_inertias
+        sizes = self.problem.sizes()
+        self.kernel = Kernel.build(
+            "inverse_kinematics",
+            inputs=sizes,
+            outputs=[("q", (robot.nq,)), ("state", (dict(sizes)["state"],))],
+            text=lambda *flat: step(self.problem, *flat),
+            key=fingerprint + repr((links, com, rest)).encode(),
+            quaternions=[(0, k) for k in self.quaternions],
+            bounds=[(0, k, most) for k, most in bounds],
+        )
+
+    def _bounds(self, robot: Robot, limits: bool) -> np.ndarray:
+        """Lower, then upper bounds of the problem's dofs."""
+        n = len(self.problem.dofs)
+        bounds = np.repeat([-WIDE, WIDE], n)
+        for joint in robot.joints if limits else ():
+            if joint.v_slice.start in self.problem.coordinates:
+                i = self.problem.dofs.index(joint.v_slice.start)
+                bounds[[i, n + i]] = np.clip(robot.position_range(joint), -WIDE, WIDE)
+        return bounds
+
+    def configuration(self, name: str, given: Any) -> np.ndarray:
+        """An argument (nq,) or (B, nq), checked.
+
+        Raises:
+            ShapeError: it is no configuration.
+        """
+        q = check.argument(name, given, self.problem.robot.nq)
+        if self.quaternions or not (np.abs(q) <= self.largest).all():
+            bounds = [(0, k, most) for k, most in enumerate(self.largest.tolist())]
+            check.check_values([name], [q], [(0, k) for k in self.quaternions], bounds)
+        return q
+
+    def within(self, q: np.ndarray, limits: bool) -> np.ndarray:
+        """A copy of q with the joints that matter brought to their limits."""
+        low, high = self.bounds[limits].reshape(2, -1)[:, self.plain]
+        q = np.array(q)
+        q[..., self.places] = np.minimum(np.maximum(q[..., self.places], low), high)
+        return q
+
+    def random(self, q: np.ndarray, limits: bool, rng: np.random.Generator) -> np.ndarray:
+        """Rows q with the joints that matter anywhere within their limits; a floating base stays.
+
+        Where a joint can turn further than twice around: within half a turn of where it is.
+        """
+        q, now = q.copy(), q[:, self.places]
+        low, high = self.bounds[limits].reshape(2, -1)[:, self.plain]
+        narrow = high - low < 4.0 * np.pi
+        low = np.where(narrow, low, np.maximum(low, now - np.pi))
+        high = np.where(narrow, high, np.minimum(high, now + np.pi))
+        q[:, self.places] = rng.uniform(low, high)
+        for joint in self.problem.robot.joints:
+            if joint.kind == "spherical" and joint.v_slice.start in self.problem.dofs:
+                quat = rng.standard_normal((len(q), 4))
+                q[:, joint.q_slice] = quat / np.linalg.norm(quat, axis=1, keepdims=True)
+        return q
+
+
+def solver(robot: Robot, links: Links, com: bool, rest: bool) -> Solver:
+    """The robot's solver for targets of these links, made at the first call.
+
+    Args:
+        robot: the robot.
+        links: (name, whether its orientation has a target too) of each.
+        com: whether the centre of mass has a target.
+        rest: whether there is a rest configuration.
+    """
+    place: Any = ("inverse_kinematics", links, com, rest)
+    found = robot.kernels.get(place)
+    if found is None:
+        found = robot.kernels.setdefault(place, Solver(robot, links, com, rest))
+    return found

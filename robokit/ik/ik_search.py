@@ -1,0 +1,175 @@
+"""The search: from one start, then from random ones where it did not lead to the targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robokit import arguments as check
+from robokit.errors import ShapeError
+from robokit.ik.ik_kernel import Solver, solver
+from robokit.ik.ik_targets import Asked
+from robokit.ik.lm_step import ALPHA, REACHED, RUNNING, STATE
+from robokit.model.robot import Robot
+
+FLAT = 1e-7
+"""Slope over error at which nothing better is near."""
+
+ROUGH = 1e-3
+"""The same for the search with a posture, which the targets alone follow."""
+
+ROWS = 1 << 14
+"""Starts that are tried together."""
+
+ROUND = 16
+"""Random starts of one problem that are tried together."""
+
+
+class Search:
+    """A problem with its numbers, and the ways to run its kernel."""
+
+    def __init__(
+        self, robot: Robot, asked: Asked, limits: bool, tolerance: float, iterations: int, plain: bool
+    ) -> None:
+        self.robot, self.asked, self.iterations, self.plain = robot, asked, iterations, plain
+        self.limits, self.solver = limits, solver(robot, asked.links, asked.com, False)
+        self.bounds = self.solver.bounds[limits]
+        self.settings = np.array([tolerance, FLAT, *asked.points, *asked.weights, *asked.counts])
+        self.state = np.array([ALPHA, 2.0, *[0.0] * (STATE - 2 + len(asked.parts))])
+        self.rest: tuple[Solver, np.ndarray, np.ndarray] | None = None
+
+    def prefer(self, posture: np.ndarray, weight: Any) -> None:
+        """Draw the joints to a posture."""
+        if posture.ndim != 1:
+            raise ShapeError(f"posture: expected shape ({self.robot.nq},), got {posture.shape}")
+        w = check.real_array("posture_weight", weight, f"a number or ({self.robot.nv},)")
+        if w.shape not in ((), (self.robot.nv,)) or not (np.isfinite(w).all() and (w >= 0.0).all()):
+            raise ShapeError(
+                f"posture_weight: expected a number or ({self.robot.nv},), all finite and >= 0, got {weight}"
+            )
+        dofs = list(self.solver.problem.dofs)
+        values = np.zeros(len(dofs))
+        values[self.solver.plain] = posture[self.solver.places]
+        rest = np.concatenate([values, np.broadcast_to(w, self.robot.nv)[dofs]])
+        rough = self.settings.copy()
+        rough[:2] = -1.0, ROUGH
+        self.rest = solver(self.robot, self.asked.links, self.asked.com, True), rough, rest
+
+    # -- from one start ---------------------------------------------------------------------------
+
+    def run(self, q: np.ndarray, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q and state of one problem."""
+        before = 0.0
+        if self.rest is not None:
+            first, rough, rest = self.rest
+            q, state = self._loop(first, q, goals, rough, (rest,))
+            before = state[3]
+        q, state = self._loop(self.solver, q, goals, self.settings, ())
+        state[3] += before
+        return q, state
+
+    def _loop(
+        self, by: Solver, q: np.ndarray, goals: np.ndarray, settings: np.ndarray, rest: tuple[np.ndarray, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        kernel, state, same = by.kernel, self.state, (goals, self.bounds, settings, *rest)
+        step = kernel.python if self.plain else kernel.fast
+        for _ in range(self.iterations):
+            found = step(q, state, *same)
+            if found is None:  # what the fast way does not take
+                found = kernel(q, state, *same)
+            elif state is self.state and not self.plain:
+                step = kernel.fast  # there since its first call
+            q, state = found
+            if state[2] != RUNNING:
+                break
+        return q, state
+
+    def run_many(self, q: np.ndarray, goals: np.ndarray, group: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """q and state of each row.
+
+        Args:
+            q: start of each row.
+            goals: of each row.
+            group: so many rows in turn are starts of one problem, which is done when one has arrived.
+        """
+        if self.rest is None:
+            return self._loop_many(self.solver, q, goals, self.settings, (), group)
+        first, rough, rest = self.rest
+        q, before = self._loop_many(first, q, goals, rough, (rest,), group)
+        q, state = self._loop_many(self.solver, q, goals, self.settings, (), group)
+        state[:, 3] += before[:, 3]
+        return q, state
+
+    def _loop_many(
+        self,
+        by: Solver,
+        q: np.ndarray,
+        goals: np.ndarray,
+        settings: np.ndarray,
+        rest: tuple[np.ndarray, ...],
+        group: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that are done leave the batch when they are a quarter of it."""
+        step = by.kernel.python if self.plain else by.kernel
+        all_q, all_state = np.array(q), np.tile(self.state, (len(q), 1))
+        rows = np.arange(len(q))
+        now_q, now_state, now_goals = all_q, all_state, goals
+        for _ in range(self.iterations if len(q) else 0):
+            now_q, now_state = step(now_q, now_state, now_goals, self.bounds, settings, *rest)
+            running = now_state[:, 2] == RUNNING
+            if group > 1 and (arrived := rows[now_state[:, 2] == REACHED]).size:
+                running &= ~np.isin(rows // group, arrived // group)
+            left = int(np.count_nonzero(running))
+            if left <= 0.75 * len(rows):
+                all_q[rows], all_state[rows] = now_q, now_state
+                if not left:
+                    return all_q, all_state
+                rows, now_q, now_state, now_goals = (x[running] for x in (rows, now_q, now_state, now_goals))
+        all_q[rows], all_state[rows] = now_q, now_state
+        return all_q, all_state
+
+    # -- from more of them ------------------------------------------------------------------------
+
+    def retry(
+        self,
+        q: np.ndarray,
+        state: np.ndarray,
+        start: np.ndarray,
+        goals: np.ndarray,
+        starts: int,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Try random starts for the rows that have not reached their targets; write what is better.
+
+        Args:
+            q: of all rows, (B, nq).
+            state: of all rows.
+            start: (B, nq) or (1, nq).
+            goals: (B, G) or (1, G).
+            starts: to try, the first one included.
+            rng: random generator.
+
+        Returns:
+            the starts that were tried, (B,).
+        """
+        tried = np.ones(len(q), int)
+        left = np.flatnonzero(state[:, 2] != REACHED)
+        while len(left):
+            several = min(ROUND, starts - int(tried[left[0]]))
+            if several <= 0:
+                break
+            for part in np.array_split(left, -(-len(left) * several // ROWS)):
+                first, wanted = (
+                    np.repeat(x[part if len(x) > 1 else part * 0], several, 0) for x in (start, goals)
+                )
+                found = self.run_many(self.solver.random(first, self.limits, rng), wanted, several)
+                new_q, new_state = (x.reshape(len(part), several, -1) for x in found)
+                met, error = new_state[..., 2] == REACHED, new_state[..., STATE:].max(axis=-1)
+                best = np.where(met, new_state[..., 3] - 1e9, error).argmin(axis=1)
+                each = np.arange(len(part)), best
+                better = met[each] | (error[each] < state[part, STATE:].max(axis=1))
+                q[part[better]], state[part[better]] = new_q[each][better], new_state[each][better]
+            tried[left] += several
+            left = left[state[left, 2] != REACHED]
+        return tried

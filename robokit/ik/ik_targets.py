@@ -1,0 +1,203 @@
+"""What a caller asks of inverse kinematics, read into the arrays of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import batch_size, real_array
+from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.derived import cached_attribute
+from robokit.errors import ShapeError, UnknownName, WrongType, shown
+from robokit.model.robot import Robot
+from robokit.spatial.rotation import quat_wxyz_to_rotation
+
+CENTER_OF_MASS = "center of mass"
+"""Its name among the errors of a result, and among the weights."""
+
+FARTHEST = 1e9
+"""Largest coordinate of a target [m]."""
+
+FORMS = (
+    "a position (3,), a pose (R (3, 3), p (3,)) or (quat_wxyz (4,), p (3,)), or an array (4, 4), (3, 4) or "
+    "(7,) [quat_wxyz, position]; each with a leading B for a batch"
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Targets as arrays.
+
+    Attributes:
+        links: (name, whether its orientation has a target too) of each, in the robot's order.
+        com: whether the centre of mass has one.
+        goals: (G,) or (B, G): R by rows and p, or p, of each link; p of the centre of mass.
+        points: the point of each link that is to be moved, in its frame [m], 3 numbers each.
+        weights: of all rows of the error, (m,).
+    """
+
+    links: tuple[tuple[str, bool], ...]
+    com: bool
+    goals: np.ndarray
+    points: list[float]
+    weights: list[float]
+
+    @property
+    def counts(self) -> list[float]:
+        """1 for each row that counts as error, 0 for those of weight 0."""
+        return [float(w > 0.0) for w in self.weights]
+
+    @cached_attribute
+    def parts(self) -> list[tuple[str, bool]]:
+        """(target, whether it is an angle) of each part of the error."""
+        found = []
+        for link, turned in self.links:
+            found += [(link, True)] * turned + [(link, False)]
+        return found + [(CENTER_OF_MASS, False)] * self.com
+
+
+def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) -> Asked:
+    """Check targets and make arrays of them.
+
+    Args:
+        robot: the robot.
+        targets: {link: target}.
+        at: {link: point}, or None.
+        weights: {link: weights}, or None.
+        com: target of the centre of mass, or None.
+
+    Raises:
+        UnknownName: no such link, or a point or weight for one without a target.
+        WrongType: no mapping.
+        ShapeError: a target, point or weight of a wrong shape or content, or no target at all.
+    """
+    targets = _mapping("targets", targets, f"link names to targets; a target is {FORMS}")
+    points, heavy = (
+        _mapping("at", at, "link names to points"),
+        _mapping("weights", weights, "link names to weights"),
+    )
+    for link in targets:
+        robot.link(link)
+    known = [*targets, *[CENTER_OF_MASS] * (com is not None)]
+    for link in points:
+        if link not in targets:
+            raise UnknownName("target", link, targets, "(argument at)")
+    for name in heavy:
+        if name not in known:
+            raise UnknownName("target", name, known, "(argument weights)")
+    if not known:
+        raise ShapeError("targets: expected at least one, {link: target} or center_of_mass=(x, y, z)")
+    links, names, goals = [], [], []
+    places: list[float] = []
+    rows: list[float] = []
+    for link in sorted(targets, key=robot.link_index.__getitem__) if len(targets) > 1 else targets:
+        R, p = _pose(f"targets[{link!r}]", targets[link])
+        links.append((link, R is not None))
+        goals += [p] if R is None else [R, p]
+        names += [f"targets[{link!r}]"] * (1 if R is None else 2)
+        rows += _weights(link, heavy.get(link), 3 if R is None else 6)
+        places += _point(link, points.get(link))
+    if com is not None:
+        names.append("center_of_mass")
+        goals.append(_position("center_of_mass", com))
+        rows += _weights(CENTER_OF_MASS, heavy.get(CENTER_OF_MASS), 3)
+    count = batch_size(names, goals)
+    if count is not None:
+        goals = [np.broadcast_to(g, (count, g.shape[-1])) for g in goals]
+    return Asked(tuple(links), com is not None, np.concatenate(goals, axis=-1), places, rows)
+
+
+def _mapping(name: str, given: Any, what: str) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise WrongType(name, given, f"a mapping from {what}")
+    return given
+
+
+def _finite(name: str, array: np.ndarray) -> np.ndarray:
+    if not (np.abs(array) <= FARTHEST).all():  # NaN is not either
+        raise ShapeError(f"{name}: expected finite numbers, none above {FARTHEST:g}")
+    return array
+
+
+def _position(name: str, given: Any) -> np.ndarray:
+    p = real_array(name, given, "(3,) or (B, 3)")
+    if p.ndim not in (1, 2) or p.shape[-1] != 3:
+        raise ShapeError(f"{name}: expected a position (3,) or (B, 3) [m], got shape {p.shape}")
+    return _finite(name, p)
+
+
+def _point(link: str, given: Any) -> list[float]:
+    if given is None:
+        return [0.0, 0.0, 0.0]
+    p = real_array(f"at[{link!r}]", given, "(3,)")
+    if p.shape != (3,):
+        raise ShapeError(f"at[{link!r}]: expected a point (3,) in the link's frame [m], got shape {p.shape}")
+    return _finite(f"at[{link!r}]", p).tolist()
+
+
+def _weights(name: str, given: Any, rows: int) -> list[float]:
+    if given is None:
+        return [1.0] * rows
+    w = real_array(f"weights[{name!r}]", given, f"a number or ({rows},)")
+    if w.shape not in ((), (rows,)) or not (np.isfinite(w).all() and (w >= 0.0).all()):
+        kind = "[angular; linear] of a pose" if rows == 6 else "of a point"
+        raise ShapeError(
+            f"weights[{name!r}]: expected a number or ({rows},) {kind}, finite and >= 0, got {shown(given)}"
+        )
+    return np.broadcast_to(w, rows).tolist()
+
+
+def _shape(given: Any) -> tuple[int, ...]:
+    try:
+        return np.shape(given)
+    except ValueError:
+        return ()
+
+
+def _pose(name: str, given: Any) -> tuple[np.ndarray | None, np.ndarray]:
+    """(R by rows (..., 9), p (..., 3)); None for R where only a position is asked for."""
+    if isinstance(given, tuple | list) and len(given) == 2 and _shape(given[1])[-1:] == (3,):
+        shape = _shape(given[0])
+        if shape[-2:] == (3, 3):
+            return _rotation(name, real_array(name, given[0], FORMS)), _position(name, given[1])
+        if shape[-1:] == (4,):
+            return _of_quaternion(name, real_array(name, given[0], FORMS)), _position(name, given[1])
+    array = real_array(name, given, FORMS)
+    shape = array.shape
+    if shape[-2:] in ((4, 4), (3, 4)) and array.ndim in (2, 3):
+        if shape[-2] == 4 and np.abs(array[..., 3, :] - (0.0, 0.0, 0.0, 1.0)).max(initial=0.0) > 1e-9:
+            raise ShapeError(f"{name}: the last row of a pose (4, 4) must be (0, 0, 0, 1)")
+        return _rotation(name, array[..., :3, :3]), _position(name, array[..., :3, 3])
+    if shape[-1:] == (7,) and array.ndim in (1, 2):
+        return _of_quaternion(name, array[..., :4]), _position(name, array[..., 4:])
+    if shape[-1:] == (3,) and array.ndim in (1, 2):
+        return None, _finite(name, array)
+    raise ShapeError(f"{name}: expected {FORMS}; got shape {shape}")
+
+
+def _rotation(name: str, R: np.ndarray) -> np.ndarray:
+    if R.ndim not in (2, 3):
+        raise ShapeError(f"{name}: expected a rotation (3, 3) or (B, 3, 3), got shape {R.shape}")
+    off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(initial=0.0)
+    if not off <= 1e-6 or (np.linalg.det(R) < 0.0).any():
+        raise ShapeError(
+            f"{name}: expected a rotation matrix, R R^T = 1 and det R = 1, got one that is off by {off:.3g}"
+        )
+    return R.reshape(*R.shape[:-2], 9)
+
+
+def _of_quaternion(name: str, quat: np.ndarray) -> np.ndarray:
+    if quat.ndim not in (1, 2):
+        raise ShapeError(f"{name}: expected a quaternion (4,) or (B, 4), got shape {quat.shape}")
+    norm = np.linalg.norm(quat, axis=-1)
+    good = np.abs(norm**2 - 1.0) <= UNIT_QUATERNION_TOLERANCE
+    if not good.all():
+        got = f"{np.atleast_1d(norm)[~np.atleast_1d(good)][0]:.6g}"
+        raise ShapeError(f"{name}: expected a unit quaternion (quat_wxyz), got norm {got}; divide it by that")
+    rows = quat_wxyz_to_rotation([quat[..., k] for k in range(4)]).rows
+    return np.stack([x for row in rows for x in row], axis=-1)
