@@ -95,8 +95,9 @@ class Algorithm:
             kernel of its own.
         inertial: whether the inertias matter.
         sums: what of them matters, where single bodies do not: "joints", what the joints feel (joint forces,
-            accelerations and H of all together), or "whole", the mass, momentum and energy of the whole
-            too. Such a text is given inertias of fewer numbers (../model/regrouping.py). "" for all others.
+            accelerations and H of all together), or "whole", the mass, momentum and energy of the whole too.
+            Such a text is given inertias of fewer numbers and, without f_ext and choices, other origins of
+            the bodies on their joints' axes (regrouped_trees.py). "" for all others.
         massive: whether there is no answer where nothing that moves has mass.
         floating: whether it is about robots on a floating base only.
         of_dofs: see text.
