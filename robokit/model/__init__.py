@@ -9,6 +9,7 @@ robot                Robot: names on top of the tree
 configurations       its half about q and v
 inertial_parameters  inertial parameters as arrays
 regrouping           what of a body acts only through its parent goes there
+sparse_frames        body frames slid along their joints' axes
 sparsity             patterns and operation counts of H and its factors
 mimic_coupling       Coupling: q_full = G q + offset
 mimics               couple(robot): mimic joints lose their coordinates
