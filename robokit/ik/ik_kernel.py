@@ -12,6 +12,7 @@ from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_ine
 from robokit.dynamics.layout import link_frame
 from robokit.dynamics.singular import check_mass
 from robokit.engine import Kernel
+from robokit.engine.run.rollout_calls import RolloutRunner
 from robokit.ik.lm_step import Problem, step
 from robokit.model.robot import Robot
 
@@ -56,9 +57,11 @@ class Solver:
             outputs=[("q", (robot.nq,)), ("state", (dict(sizes)["state"],))],
             text=lambda *flat: step(self.problem, *flat),
             key=fingerprint + repr((links, com, rest)).encode(),
+            feedback={"q": "q", "state": "state"},
             quaternions=[(0, k) for k in self.quaternions],
             bounds=[(0, k, most) for k, most in bounds],
         )
+        self._runner: RolloutRunner | None = None
 
     def _bounds(self, robot: Robot, limits: bool) -> np.ndarray:
         """Lower, then upper bounds of the problem's dofs."""
@@ -69,6 +72,12 @@ class Solver:
                 i = self.problem.dofs.index(joint.v_slice.start)
                 bounds[[i, n + i]] = np.clip(robot.position_range(joint), -WIDE, WIDE)
         return bounds
+
+    def runner(self) -> RolloutRunner:
+        """What takes steps with many rows."""
+        if self._runner is None:
+            self._runner = self.kernel.rollout_runner()
+        return self._runner
 
     def configuration(self, name: str, given: Any) -> np.ndarray:
         """An argument (nq,) or (B, nq), checked.

@@ -183,12 +183,16 @@ def _pose(name: str, given: Any) -> tuple[np.ndarray | None, np.ndarray]:
 def _rotation(name: str, R: np.ndarray) -> np.ndarray:
     if R.ndim not in (2, 3):
         raise ShapeError(f"{name}: expected a rotation (3, 3) or (B, 3, 3), got shape {R.shape}")
-    off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(initial=0.0)
-    if not off <= 1e-6 or (np.linalg.det(R) < 0.0).any():
+    nine = R.reshape(*R.shape[:-2], 9)
+    rows = nine.T.reshape(3, 3, -1)  # by NumPy's own product and determinant 4,096 of them take milliseconds
+    third = [rows[0, k - 2] * rows[1, k - 1] - rows[0, k - 1] * rows[1, k - 2] - rows[2, k] for k in range(3)]
+    lengths = [np.sum(rows[k] * rows[j], axis=0) - float(k == j) for k, j in ((0, 0), (1, 1), (0, 1))]
+    off = np.max([np.abs(x).max(initial=0.0) for x in (*third, *lengths)])
+    if not off <= 1e-6:
         raise ShapeError(
             f"{name}: expected a rotation matrix, R R^T = 1 and det R = 1, got one that is off by {off:.3g}"
         )
-    return R.reshape(*R.shape[:-2], 9)
+    return nine
 
 
 def _of_quaternion(name: str, quat: np.ndarray) -> np.ndarray:
