@@ -10,7 +10,7 @@ from robokit import arguments as check
 from robokit.errors import ShapeError
 from robokit.ik.ik_kernel import Solver, solver
 from robokit.ik.ik_targets import Asked
-from robokit.ik.lm_step import ALPHA, REACHED, RUNNING, STATE
+from robokit.ik.lm_step import REACHED, RUNNING, STATE
 from robokit.model.robot import Robot
 
 FLAT = 1e-5
@@ -38,8 +38,14 @@ class Search:
         self.robot, self.asked, self.iterations, self.plain = robot, asked, iterations, plain
         self.limits, self.solver = limits, solver(robot, asked.links, asked.com, False)
         self.bounds = self.solver.bounds[limits]
-        self.settings = np.array([tolerance, FLAT, *asked.points, *asked.weights, *asked.counts])
-        self.state = np.array([ALPHA, 2.0, *[0.0] * (STATE - 2 + len(asked.parts))])
+        usual = self.solver.usual  # the settings of calls without points and weights, by their tolerance
+        settings = usual.get(tolerance) if asked.usual else None
+        if settings is None:
+            settings = np.array([tolerance, FLAT, *asked.points, *asked.weights, *asked.counts])
+            if asked.usual:
+                usual.clear()
+                usual[tolerance] = settings
+        self.settings, self.state = settings, self.solver.state
         self.rest: tuple[Solver, np.ndarray, np.ndarray] | None = None
 
     def prefer(self, posture: np.ndarray, weight: Any) -> None:
