@@ -13,8 +13,10 @@ from robokit import dynamics, hooks
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
+from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     Diagnostic,
+    FunctionError,
     MissingDependency,
     ModelError,
     RobokitError,
@@ -26,7 +28,7 @@ from robokit.errors import (
     WrongType,
 )
 from robokit.ik import InverseKinematicsResult, inverse_kinematics
-from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
+from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
@@ -76,7 +78,9 @@ _SIM = (
 __all__ = [
     "PD",
     "CollisionPairs",
+    "Contact",
     "Diagnostic",
+    "FunctionError",
     "Ground",
     "HeightField",
     "InverseKinematicsResult",
@@ -109,6 +113,7 @@ __all__ = [
     "cost",
     "find_robot",
     "from_yourdfpy",
+    "functions",
     "inverse_kinematics",
     "load_urdf",
     "loads_urdf",

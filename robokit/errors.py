@@ -6,6 +6,7 @@
     ├── ShapeError         an array argument of the wrong shape, dtype or content (also a ValueError)
     ├── WrongType          an argument of a wrong type, such as a path for a robot (also a TypeError)
     ├── UnknownName        no such joint, link, robot or option; says the nearest (also a KeyError)
+    ├── FunctionError      a function of your own (rk.function) that cannot be run; .file and .line say where
     ├── SingularInertia    a joint that moves no inertia, so H cannot be inverted; .joint names it
     ├── SimulationError    a simulation that broke down; .trajectory holds what it computed
     └── MissingDependency  an optional package that is not installed; says the install line
@@ -174,6 +175,19 @@ class UnknownName(RobokitError, KeyError):
     def __str__(self) -> str:
         # KeyError shows the repr of its argument: a message wants to be read.
         return self.message
+
+
+class FunctionError(RobokitError):
+    """A function of the user's own whose text raised an error, or returned something else than it declares.
+
+    Attributes:
+        file: of the text.
+        line: in the file.
+    """
+
+    def __init__(self, message: str, file: str = "", line: int = 0) -> None:
+        super().__init__(message)
+        self.file, self.line = file, line
 
 
 class SingularInertia(RobokitError, ArithmeticError):

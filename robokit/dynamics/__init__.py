@@ -20,9 +20,19 @@ build            their kernels for a robot
 run              the way in of the public functions
 link_kinematics  poses and Jacobians of links
 inverse          RNEA, bias and gravity forces
-mass_matrix      H, its sparsity, its factors
+mass_matrix      H, its sparsity, its factors, its inverse; the Coriolis matrix
 forward          ABA, and RNEA + CRBA + LTDL
+derivatives      of inverse and forward dynamics, and of the centroidal momentum
+derivative_layout  their kinds of results
+hybrid           some accelerations given, some forces; floating bases
+constrained      contacts and loop joints, impacts, operational space
+constrained_layout  their kinds of results
 momentum         centre of mass, energies, centroidal momentum
+function_objects functions as objects, and their derivatives
+own_functions    those of the user's own, and robokit's by name
+own_text         what a user's text returns, and its errors
+source_key       what a user's text depends on, for the cache
+differentiate    derivatives of the functions of a robot
 regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
@@ -31,17 +41,39 @@ codegen          functions as code in other languages
 c_files          the files in C
 """
 
-from robokit.dynamics import forward, inverse, link_kinematics, mass_matrix, momentum, regressors
+from robokit.dynamics import (
+    constrained,
+    derivatives,
+    forward,
+    function_objects,
+    hybrid,
+    inverse,
+    link_kinematics,
+    mass_matrix,
+    momentum,
+    own_functions,
+    regressors,
+)
+from robokit.dynamics.constrained import *
+from robokit.dynamics.derivatives import *
 from robokit.dynamics.forward import *
+from robokit.dynamics.function_objects import *
+from robokit.dynamics.hybrid import *
 from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
 from robokit.dynamics.momentum import *
+from robokit.dynamics.own_functions import *
 from robokit.dynamics.regressors import *
 
-__all__ = list(forward.__all__)
+__all__ = list(derivatives.__all__)
+__all__ += forward.__all__
+__all__ += function_objects.__all__
 __all__ += inverse.__all__
 __all__ += link_kinematics.__all__
 __all__ += mass_matrix.__all__
 __all__ += momentum.__all__
+__all__ += own_functions.__all__
+__all__ += constrained.__all__
+__all__ += hybrid.__all__
 __all__ += regressors.__all__

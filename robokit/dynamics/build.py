@@ -5,14 +5,15 @@ The engine sees only the resulting text, the sizes of its inputs and a key; it k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from robokit.conventions import LARGEST_ANGLE
-from robokit.dynamics.layout import CHOICES, INPUTS, Scalars
+from robokit.dynamics.differentiate import Argument, Flat
+from robokit.dynamics.layout import CHOICES, Scalars
 from robokit.dynamics.regrouped_trees import parameters_for, tree_for, tree_of_parameters
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
@@ -21,8 +22,8 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 
-Key = str | tuple[Any, ...]
-"""Name of a kernel; for an algorithm about a link with its choices: ("link_jacobian", "hand", "world")."""
+Key = str | Algorithm | tuple[Any, ...]
+"""Name of a kernel, or its row; with choices, if it has any: ("link_jacobian", "hand", "world")."""
 
 
 def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
@@ -35,13 +36,13 @@ def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
     place = key if dtype == "float64" else (key, dtype)
     found = robot.kernels.get(place)
     if found is None:
-        row = KERNELS[key if isinstance(key, str) else key[0]]
+        row = row_of(key)
         if row.result.finite:
             check_inertia(robot)
         if row.massive:
             check_mass(robot)
         if robot.parameters is None:
-            found = _build(key, row, robot, flat_text(row, robot, key), robot.fingerprint, dtype)
+            found = _build(key, row, robot, flat(row, robot, key), robot.fingerprint, dtype)
         else:
             found = _shared(key, row, robot, dtype)
             if row.inertial:
@@ -52,33 +53,71 @@ def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
 
 def kernel_of_own_inertias(robot: Robot, key: Key) -> Kernel:
     """The kernel whose text gets the bodies' own inertias, not regrouped ones: to count its operations."""
-    row = replace(KERNELS[key if isinstance(key, str) else key[0]], sums="")
+    row = replace(row_of(key), sums="")
     if robot.parameters is None or not row.inertial:
-        return _build(key, row, robot, flat_text(row, robot, key), None)
+        return _build(key, row, robot, flat(row, robot, key), None)
     bare = without_inertias(robot)
-    return _build(key, row, bare, _text_of_parameters(row, bare, key), None, more=_parameters(bare))
+    return _build(key, row, bare, flat(row, bare, key, parameters=True), None)
 
 
-def flat_text(
-    row: Algorithm, robot: Robot, key: Key = "", tree: Tree | None = None
-) -> Callable[..., list[Scalars]]:
+def row_of(key: Key) -> Algorithm:
+    """The row of a kernel."""
+    first = key[0] if isinstance(key, tuple) else key
+    return first if isinstance(first, Algorithm) else KERNELS[first]
+
+
+def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) -> Flat:
+    """A row for a robot on flat arrays: its text, inputs and outputs.
+
+    Args:
+        row: of the table, or a user's.
+        robot: the robot; with parameters, without inertias.
+        key: of the kernel, for the choices of an algorithm about a link.
+        parameters: whether the inertial parameters of all bodies are one more input, the last.
+    """
+    text = _text(row, robot, key)
+    inputs = [
+        Argument(name, row.input(name).size(robot), row.input(name).manifold) for name in row.inputs.split()
+    ]
+    if parameters:
+
+        def text(*given: Scalars) -> list[Scalars]:
+            *others, numbers = given
+            return _text(row, robot, key, tree_of_parameters(row, robot, numbers))(*others)
+
+        inputs.append(Argument("inertial_parameters", COUNT * (robot.nbodies + 1)))
+    about = chosen(row, robot, key) if row.result.of_choices else []
+    shapes = zip(row.symbols.split(), row.result.shapes(robot, *about), strict=True)
+    made = Flat(text, tuple(inputs), tuple(shapes), int(parameters))
+    for derivation in row.derived:
+        made = derivation(robot, row.name, made)
+    return made
+
+
+def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list[Scalars]]:
     """The text of a row on flat arrays: one sequence of scalars an input -> one an output.
 
     Args:
-        row: of the table.
-        robot: the robot.
-        key: of the kernel, for the choices of an algorithm about a link.
+        row, robot, key: as in :func:`flat`.
+    """
+    return flat(row, robot, key).text
+
+
+def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> Callable[..., list[Scalars]]:
+    """The same before anything is derived from it.
+
+    Args:
+        row, robot, key: as in :func:`flat`.
         tree: in place of the one that regrouped_trees.py gives the text.
     """
     names = row.inputs.split()
-    given = () if isinstance(key, str) else key[1:]
-    choices = [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
+    choices = chosen(row, robot, key)
     coupled = robot.coupling is not None
     text = row.coupled if coupled and row.coupled else row.text
 
-    def run(*flat: Scalars) -> list[Scalars]:
+    def run(*given: Scalars) -> list[Scalars]:
         first: Any = robot.dof_parent if row.of_dofs else tree or tree_for(row, robot)
-        arguments = [INPUTS[name].split(robot, x) for name, x in zip(names, flat, strict=True)]
+        arguments = [row.input(name).split(robot, x) for name, x in zip(names, given, strict=True)]
         result = text(first, *arguments, *choices)
         if coupled and row.result.reduced is not None:
             result = row.result.reduced(robot.tree, result)
@@ -89,12 +128,18 @@ def flat_text(
 
 def sizes(row: Algorithm, robot: Robot) -> list[tuple[str, int]]:
     """(name, number of scalars) of each input."""
-    return [(name, INPUTS[name].size(robot)) for name in row.inputs.split()]
+    return flat(row, robot, example_key(row, robot)).sizes
 
 
-def outputs(row: Algorithm, robot: Robot) -> list[tuple[str, tuple[int, ...]]]:
+def outputs(row: Algorithm, robot: Robot, key: Key = "") -> list[tuple[str, tuple[int, ...]]]:
     """(symbol, shape) of each output."""
-    return list(zip(row.symbols.split(), row.result.shapes(robot), strict=True))
+    return list(flat(row, robot, key or example_key(row, robot)).outputs)
+
+
+def chosen(row: Algorithm, robot: Robot, key: Key) -> list[Any]:
+    """What a key's choices are to a row's text."""
+    given = key[1:] if isinstance(key, tuple) else ()
+    return [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
 
 
 def example_key(row: Algorithm, robot: Robot) -> Key:
@@ -133,25 +178,9 @@ def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str) -> Kernel:
     if found is None:
         bare = without_inertias(robot)
         code_key = robot.fingerprint_without_inertias + b"inertial parameters"
-        if row.inertial:
-            text = _text_of_parameters(row, bare, key)
-            found = _build(key, row, bare, text, code_key, dtype, _parameters(bare))
-        else:
-            found = _build(key, row, bare, flat_text(row, bare, key), code_key, dtype)
+        found = _build(key, row, bare, flat(row, bare, key, row.inertial), code_key, dtype)
         found = shared.setdefault(place, found)
     return found
-
-
-def _text_of_parameters(row: Algorithm, bare: Robot, key: Key) -> Callable[..., list[Scalars]]:
-    def text(*flat: Scalars) -> list[Scalars]:
-        *others, parameters = flat
-        return flat_text(row, bare, key, tree_of_parameters(row, bare, parameters))(*others)
-
-    return text
-
-
-def _parameters(bare: Robot) -> list[tuple[str, int]]:
-    return [("inertial_parameters", COUNT * (bare.nbodies + 1))]
 
 
 def without_inertias(robot: Robot) -> Robot:
@@ -161,23 +190,23 @@ def without_inertias(robot: Robot) -> Robot:
 
 
 def _build(
-    key: Key,
-    row: Algorithm,
-    robot: Robot,
-    text: Callable[..., list[Scalars]],
-    code_key: bytes | None,
-    dtype: str = "float64",
-    more: Sequence[tuple[str, int]] = (),
+    key: Key, row: Algorithm, robot: Robot, made: Flat, code_key: bytes | None, dtype: str = "float64"
 ) -> Kernel:
-    chosen = "" if isinstance(key, str) else repr(key[1:])
+    if code_key is not None and row.source is not None:
+        given = key[1:] if isinstance(key, tuple) else ()
+        about = repr([CHOICES[n].key(robot, x) for n, x in zip(row.about.split(), given, strict=True)])
+        derived = repr(row.derived) if row.derived else ""
+        names = repr((robot.tree.name, robot.tree.loops)) if row.source else ""
+        code_key = code_key + (about + derived + names).encode() + row.source
+    manifolds = [k for k, each in enumerate(made.inputs) if each.manifold]
     return Kernel.build(
         row.name,
-        inputs=[*sizes(row, robot), *more],
-        outputs=outputs(row, robot),
-        text=text,
-        key=None if code_key is None else code_key + chosen.encode(),
-        quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.inputs.startswith("q") else [],
+        inputs=made.sizes,
+        outputs=made.outputs,
+        text=made.text,
+        key=None if row.source is None else code_key,
+        quaternions=[(i, k) for i in manifolds for k in quaternion_offsets(robot)],
         finite=row.result.finite,
         dtype=dtype,
-        bounds=[(0, k, most) for k, most in angle_bounds(robot)] if row.inputs.startswith("q") else [],
+        bounds=[(i, k, most) for i in manifolds for k, most in angle_bounds(robot)],
     )

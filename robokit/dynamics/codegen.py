@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of, path_argument
-from robokit.dynamics.build import Key, flat_text, kernel, kernel_of_own_inertias
+from robokit.dynamics.build import Key, flat_text, kernel, kernel_of_own_inertias, row_of
 from robokit.dynamics.c_files import Argument, CFunction, c_files, identifier
 from robokit.dynamics.layout import CHOICES, INPUTS, POSES
 from robokit.dynamics.run import dtype_name
@@ -143,8 +143,8 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     Raises:
         TraceTooLarge: the text is too long.
     """
-    name, *about = (key,) if isinstance(key, str) else key
-    row, made = KERNELS[name], kernel(robot, key)
+    row, made = row_of(key), kernel(robot, key)
+    name, about = row.name, list(key[1:]) if isinstance(key, tuple) else []
     if robot.parameters is not None:  # an argument, as a user knows them
         made = kernel_of_own_inertias(robot, key)
     program = fused(made.program())

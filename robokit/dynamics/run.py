@@ -25,9 +25,7 @@ LOOKS = 32
 DTYPES = ("float64", "float32")
 
 
-def run(
-    robot: Robot, key: Key, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
-) -> Any:
+def run(robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, *arguments: Any) -> Any:
     """Run a kernel; single states go straight to its machine code if they can."""
     if out is None and engine is None and dtype is None:
         try:
@@ -96,21 +94,21 @@ def body_forces(
 
 
 def accelerations(
-    robot: Robot, name: str, out: np.ndarray | None, engine: str | None, dtype: Any, q: Any, *others: Any
-) -> np.ndarray:
-    """Run a kernel of forward dynamics; where H is singular, raise SingularInertia with the joint.
+    robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
+) -> Any:
+    """Run a kernel of forward dynamics, or of its derivatives; where H is singular, raise SingularInertia.
 
     A robot whose H is singular in every configuration was refused when its kernel was built. Here a single
-    configuration may be: its accelerations are not finite.
+    configuration may be: its accelerations are not finite. The error names the joint.
     """
     try:
-        return run(robot, name, out, engine, dtype, q, *others)
+        return run(robot, key, out, engine, dtype, q, *others)
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise
-        result = np.atleast_2d(getattr(error, "result", np.nan))
         states = np.atleast_2d(np.asarray(q, dtype=float))
-        bad = np.flatnonzero(~np.isfinite(result).all(axis=-1))
+        rows = max(len(np.atleast_2d(np.asarray(each))) for each in (q, *others))
+        bad = _not_finite(getattr(error, "result", None), rows)
         # A look takes milliseconds: not at every state of a large batch.
         for k in bad[:LOOKS]:
             each = robot if robot.samples is None else robot.sample(int(k))
@@ -119,6 +117,14 @@ def accelerations(
                 refuse(robot, joint, "it moves no inertia of its own in this configuration")
         where = f" of state {bad[0]} (and {len(bad) - 1} more)" if len(states) > 1 else ""
         raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error
+
+
+def _not_finite(result: Any, rows: int) -> np.ndarray:
+    """Numbers of the states whose results, an array or a tuple of them, are not finite."""
+    each = result if isinstance(result, tuple) else (result,)
+    if result is None:
+        return np.arange(rows)
+    return np.flatnonzero(~np.all([np.isfinite(x).reshape(rows, -1).all(axis=1) for x in each], axis=0))
 
 
 def check_mass_matrix(robot: Robot, H: np.ndarray) -> None:

@@ -9,6 +9,7 @@ robot                Robot: names on top of the tree
 configurations       its half about q and v
 inertial_parameters  inertial parameters as arrays
 regrouping           what of a body acts only through its parent goes there
+sparse_frames        body frames slid along their joints' axes
 sparsity             patterns and operation counts of H and its factors
 mimic_coupling       Coupling: q_full = G q + offset
 mimics               couple(robot): mimic joints lose their coordinates
@@ -16,6 +17,7 @@ builder              ModelBuilder: robots in code
 builder_arguments    what it asks of its arguments
 drafts               links and joints until they are numbered
 assemble             drafts become a numbered robot
+contacts             contacts by name and by body, for the algorithms
 loop_models          loop joints by body and frame, for the algorithms
 walks                a robot's links and joints in their order, by name
 several              several robots in one world
@@ -23,6 +25,7 @@ edit                 lock joints, remove and graft subtrees, merge links, replac
 """
 
 from robokit.model.builder import ModelBuilder
+from robokit.model.contacts import Contact
 from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.mimic_coupling import Coupling
@@ -36,6 +39,7 @@ __all__ = [
     "Box",
     "Calibration",
     "Capsule",
+    "Contact",
     "Coupling",
     "Cylinder",
     "Joint",

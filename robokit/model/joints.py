@@ -88,6 +88,10 @@ def _coordinate(c: Motion) -> int:
     return next(i for i, x in enumerate(c) if x)
 
 
+def _add(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
+    return [a + b for a, b in zip(q, v, strict=True)]
+
+
 @dataclass(frozen=True)
 class JointKind:
     """One row of the joint table.
@@ -103,6 +107,8 @@ class JointKind:
         quaternion: offset of a unit quaternion inside q, or None.
         angle: whether q begins with an angle.
         has_axis: whether the axis matters.
+        near: exp up to terms of third order in v, free of roots and branches: what derivatives along v are
+            taken of.
     """
 
     name: str
@@ -116,6 +122,7 @@ class JointKind:
     quaternion: int | None = None
     angle: bool = False
     has_axis: bool = True
+    near: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = _add
 
     def __reduce__(self) -> tuple[Callable[[str], JointKind], tuple[str]]:
         """Pickled by name: a row is its place in the table."""
@@ -145,10 +152,6 @@ def _turn(q: Scalar, u: Vector3) -> Matrix3:
     return coordinate_rotation(u, cos(q), sin(q))
 
 
-def _add(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
-    return [a + b for a, b in zip(q, v, strict=True)]
-
-
 def _subtract(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
     return [b - a for a, b in zip(q0, q1, strict=True)]
 
@@ -165,6 +168,13 @@ def _planar_exp(q: Scalars, v: Scalars, n: Vector3) -> list[Scalar]:
     return [q[0] + v[0], q[1] + out.x, q[2] + out.y]
 
 
+def _planar_near(q: Scalars, v: Scalars, n: Vector3) -> list[Scalar]:
+    z = Vector3(0.0, 0.0, 1.0)
+    u = Vector3(v[1], v[2], 0.0)
+    out = _turn(q[0], z).transpose_apply(u + (z * v[0]).cross(u) * 0.5)
+    return [q[0] + v[0], q[1] + out.x, q[2] + out.y]
+
+
 def _planar_log(q0: Scalars, q1: Scalars, n: Vector3) -> list[Scalar]:
     z = Vector3(0.0, 0.0, 1.0)
     step = _turn(q0[0], z) @ Vector3(q1[1] - q0[1], q1[2] - q0[2], 0.0)
@@ -176,6 +186,11 @@ def _planar_log(q0: Scalars, q1: Scalars, n: Vector3) -> list[Scalar]:
 def _spherical_exp(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
     # Normalising costs little and keeps a million steps from drifting off the sphere.
     return list(quat_normalized(quat_multiply(q, quat_exp(Vector3(*v)))))
+
+
+def _spherical_near(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
+    half = [0.5 * x for x in v]
+    return list(quat_multiply(q, (1.0 - 0.5 * sum(x * x for x in half), *half)))
 
 
 def _spherical_log(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
@@ -190,6 +205,12 @@ def _floating_exp(q: Scalars, v: Scalars, axis: Vector3) -> list[Scalar]:
     step = quat_wxyz_to_rotation(q[:4]) @ exp_translation(Vector3(*v[:3]), Vector3(*v[3:]))
     p = Vector3(*q[4:]) + step
     return [*_spherical_exp(q[:4], v[:3], axis), *p]
+
+
+def _floating_near(q: Scalars, v: Scalars, axis: Vector3) -> list[Scalar]:
+    u = Vector3(*v[3:])
+    step = quat_wxyz_to_rotation(q[:4]) @ (u + Vector3(*v[:3]).cross(u) * 0.5)
+    return [*_spherical_near(q[:4], v[:3], axis), *(Vector3(*q[4:]) + step)]
 
 
 def _floating_log(q0: Scalars, q1: Scalars, axis: Vector3) -> list[Scalar]:
@@ -260,6 +281,7 @@ JOINT_TABLE: dict[str, JointKind] = {
             transform=_planar_transform,
             exp=_planar_exp,
             log=_planar_log,
+            near=_planar_near,
             neutral=(0.0, 0.0, 0.0),
             angle=True,
         ),
@@ -271,6 +293,7 @@ JOINT_TABLE: dict[str, JointKind] = {
             transform=lambda q, u, p: Transform(quat_wxyz_to_rotation(q).T, Vector3.zero()),
             exp=_spherical_exp,
             log=_spherical_log,
+            near=_spherical_near,
             neutral=(1.0, 0.0, 0.0, 0.0),
             quaternion=0,
             has_axis=False,
@@ -283,6 +306,7 @@ JOINT_TABLE: dict[str, JointKind] = {
             transform=_floating_transform,
             exp=_floating_exp,
             log=_floating_log,
+            near=_floating_near,
             neutral=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
             quaternion=0,
             has_axis=False,
@@ -327,6 +351,10 @@ class JointModel:
     def integrate(self, q: Scalars, dv: Scalars) -> list[Scalar]:
         """Move q along the constant body velocity dv for one unit of time."""
         return self.kind.exp(q, dv, self.axis)
+
+    def near(self, q: Scalars, dv: Scalars) -> list[Scalar]:
+        """As :meth:`integrate`, up to terms of third order in dv."""
+        return self.kind.near(q, dv, self.axis)
 
     def difference(self, q0: Scalars, q1: Scalars) -> list[Scalar]:
         """The dv that :meth:`integrate` takes from q0 to q1."""

@@ -133,7 +133,7 @@ def test_every_bad_file_is_shown_with_what_is_said():
 def test_every_public_name_is_in_the_reference():
     text = page("api")
     modules = set(re.findall(r"^\.\. automodule:: ([\w.]+)$", text, re.M))
-    named = set(re.findall(r"^\.\. auto(?:function|class):: robokit\.(\w+)$", text, re.M))
+    named = set(re.findall(r"^\.\. auto(?:function|class|data):: robokit\.(\w+)$", text, re.M))
     named |= {name for chapter in from_source.chapters() for _, name in from_source.public(chapter)}
     for name, value in vars(rk).items():
         if name.startswith("_") or not getattr(value, "__module__", "").startswith("robokit"):

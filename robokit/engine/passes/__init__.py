@@ -1,8 +1,12 @@
-"""What is done to a recorded graph before it is written.
+"""What is done to a recorded graph before it is written, and what is made of it.
 
 multiply_add  sums of products in the order that makes fused multiply-adds
 guards        blocks that run only where a lane needs them
 chunks        the line of operations cut into functions, and places in memory
 regions       places in memory for a program with shared texts
 repeats       iterations that do the same, found and planned
+played_back   a program over other scalars
+forward_mode  derivatives along directions
+reverse_mode  derivatives of one output
+derivative    texts of derivatives
 """

@@ -1,0 +1,172 @@
+"""Derivatives of the functions of a robot: a text on flat arrays becomes another one.
+
+A configuration has nq coordinates but nv directions. Derivatives with respect to it are taken along
+``robot.integrate(q, eps e_k)``: the text is composed with that motion, and differentiated where eps is 0. Up
+to the second order the motion is a polynomial (``JointKind.near``), which is all that it takes.
+
+All other inputs are differentiated by their scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from robokit.engine.passes.derivative import along, gradient, jacobian
+from robokit.errors import ShapeError
+from robokit.model.robot import Robot
+
+Text = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input of a text.
+
+    Attributes:
+        name: of the input.
+        size: scalars of one state.
+        manifold: whether it is a configuration.
+    """
+
+    name: str
+    size: int
+    manifold: bool = False
+
+    def directions(self, robot: Robot) -> int:
+        """Directions in which it can change."""
+        return robot.nv if self.manifold else self.size
+
+
+@dataclass(frozen=True)
+class Flat:
+    """What is run for a robot.
+
+    Attributes:
+        text: one sequence of scalars for each input -> one flat sequence for each output.
+        inputs: of the text.
+        outputs: (name, shape) of each output.
+        constants: how many of the inputs, the last ones, are given once and for all.
+    """
+
+    text: Text
+    inputs: tuple[Argument, ...]
+    outputs: tuple[tuple[str, tuple[int, ...]], ...]
+    constants: int = 0
+
+    @property
+    def sizes(self) -> list[tuple[str, int]]:
+        """(name, number of scalars) of each input."""
+        return [(each.name, each.size) for each in self.inputs]
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A way to make a text of another one.
+
+    Attributes:
+        how: a name of :data:`WAYS`.
+        of: names of the inputs with respect to which.
+    """
+
+    how: str
+    of: tuple[str, ...]
+
+    def __call__(self, robot: Robot, name: str, flat: Flat) -> Flat:
+        """The derived text of a text.
+
+        Raises:
+            ShapeError: the gradient of what is no number.
+        """
+        return WAYS[self.how](robot, name, flat, [_place(flat, each) for each in self.of])
+
+
+def _place(flat: Flat, name: str) -> int:
+    return [each.name for each in flat.inputs].index(name)
+
+
+def _moved(robot: Robot, flat: Flat, of: Sequence[int]) -> tuple[Text, list[tuple[str, int]]]:
+    """The text of the same inputs and a small change of each of some, and the sizes of its inputs."""
+    count = len(flat.inputs)
+
+    def text(*given: Sequence[Any]) -> Any:
+        arguments = list(given[:count])
+        for k, change in zip(of, given[count:], strict=True):
+            arguments[k] = _changed(robot, flat.inputs[k], arguments[k], change)
+        return flat.text(*arguments)
+
+    changes = [(f"d{flat.inputs[k].name}", flat.inputs[k].directions(robot)) for k in of]
+    return text, [*flat.sizes, *changes]
+
+
+def _changed(robot: Robot, kind: Argument, x: Sequence[Any], change: Sequence[Any]) -> list[Any]:
+    if not kind.manifold:
+        return [a + b for a, b in zip(x, change, strict=True)]
+    moved: list[Any] = []
+    for joint in robot.joints:
+        moved += robot.tree.joint[joint.body].near(x[joint.q_slice], change[joint.v_slice])
+    return moved
+
+
+def _derivative(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
+    return _first(robot, flat, of, jacobian)
+
+
+def _gradient(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
+    _check_numbers(name, "gradient", flat)
+    return _first(robot, flat, of, gradient)
+
+
+def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., Text]) -> Flat:
+    """First derivatives of all outputs with respect to some inputs."""
+    moved, inputs = _moved(robot, flat, of)
+    derived = mode(moved, inputs, flat.outputs, range(len(flat.inputs), len(inputs)))
+    still = [[0.0] * size for _, size in inputs[len(flat.inputs) :]]
+
+    def text(*given: Sequence[Any]) -> Any:
+        return derived(*given, *still)
+
+    outputs = tuple(
+        (f"d{symbol}_d{flat.inputs[k].name}", (*shape, flat.inputs[k].directions(robot)))
+        for symbol, shape in flat.outputs
+        for k in of
+    )
+    return Flat(text, flat.inputs, outputs, flat.constants)
+
+
+def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
+    """Forward over reverse: the derivative of the gradient along a direction, which is one more input."""
+    _check_numbers(name, "hessian_vector", flat)
+    (k,) = of
+    count, last = len(flat.inputs), len(flat.inputs) - flat.constants
+    size = flat.inputs[k].directions(robot)
+    moved, inputs = _moved(robot, flat, of)
+    slopes = [(f"d{symbol}", (size,)) for symbol, _ in flat.outputs]
+    derived = along(gradient(moved, inputs, flat.outputs, [count]), inputs, slopes, count)
+    still = [0.0] * size
+
+    def text(*given: Sequence[Any]) -> Any:
+        return derived(*given[:last], *given[last + 1 :], still, given[last])
+
+    wrt = flat.inputs[k].name
+    own = (*flat.inputs[:last], Argument(f"d{wrt}", size), *flat.inputs[last:])
+    outputs = tuple((f"d{symbol}_d{wrt}_d{wrt}", (size,)) for symbol, _ in flat.outputs)
+    return Flat(text, own, outputs, flat.constants)
+
+
+def _check_numbers(name: str, what: str, flat: Flat) -> None:
+    for symbol, shape in flat.outputs:
+        if shape != ():
+            raise ShapeError(
+                f"{what} of {name!r}: expected outputs that are numbers, got {symbol!r} of shape {shape}; "
+                "use derivative for all others"
+            )
+
+
+WAYS: dict[str, Callable[[Robot, str, Flat, Sequence[int]], Flat]] = {
+    "derivative": _derivative,
+    "gradient": _gradient,
+    "hessian_vector": _hessian_vector,
+}
+"""Each way to derive a text, by its name."""

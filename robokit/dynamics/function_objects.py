@@ -1,0 +1,231 @@
+"""Functions of robots as objects: the user's own, those of the table, and their derivatives.
+
+A function is a row (table.py), robokit's or one made of a user's text (own_functions.py). From there on both
+go the same way: layout, kernels, checks.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import one_of, real_array
+from robokit.dynamics.build import Key, flat, kernel
+from robokit.dynamics.differentiate import Derivation, Flat
+from robokit.dynamics.layout import CHOICES
+from robokit.dynamics.own_text import Shape, sized
+from robokit.dynamics.run import accelerations, body_forces, run
+from robokit.dynamics.table import KERNELS, Algorithm
+from robokit.engine.trace.program import Program
+from robokit.errors import FunctionError, ShapeError
+from robokit.model.robot import Robot, check_robot
+
+__all__ = ["Function"]
+
+
+class Function:
+    """A function of a robot's state, run as machine code: ``f(robot, q, v)``.
+
+    One state or a batch, with ``out=``, ``engine=`` and ``dtype=``, as :func:`rnea` takes them. It is
+    compiled for a robot at the first call. Made by :func:`function`; robokit's are in :data:`functions`.
+
+    Attributes:
+        name: of the function.
+        inputs: names of its inputs, in order.
+        choices: names of what must be given by keyword: the link of a Jacobian.
+        row: the row that it is.
+    """
+
+    def __init__(self, row: Algorithm, shapes: Mapping[str, Shape | str] | None = None) -> None:
+        """A function of a row; :func:`function` is the usual way.
+
+        Args:
+            row: of the table, or a user's.
+            shapes: of the inputs that are no arrays (n,) of one state.
+        """
+        self.row, self.name, self.__name__ = row, row.name, row.name
+        self.inputs: tuple[str, ...] = tuple(row.inputs.split())
+        for each in row.derived:
+            if each.how == "hessian_vector":
+                self.inputs = (*self.inputs, f"d{each.of[0]}")
+        self.choices = tuple(row.about.split())
+        self._shapes = dict(shapes or {})
+        self._derived: dict[Derivation, Function] = {}
+        self._results: dict[tuple[str, ...], Any] = {}
+        spaces = {name: self._shapes.get(name, name) for name in self.inputs}
+        self._special = {
+            name: space
+            for name, space in spaces.items()
+            if space == "f_ext" or (isinstance(space, tuple) and len(space) != 1)
+        }
+        self._key: Key = row.name if KERNELS.get(row.name) is row else row
+
+    def __repr__(self) -> str:
+        return f"<Function {self.name}({', '.join(('robot', *self.inputs))})>"
+
+    def __call__(
+        self,
+        robot: Robot,
+        *arguments: Any,
+        out: Any = None,
+        engine: str | None = None,
+        dtype: Any = None,
+        **named: Any,
+    ) -> Any:
+        """The outputs for one state or a batch.
+
+        Args:
+            robot: the robot.
+            arguments: the inputs, in order, or by name: of one state, or with a leading B for a batch.
+            out: an array, or one for each of several outputs, to write to.
+            engine, dtype: as in :func:`rnea`.
+            named: inputs and choices by name.
+
+        Returns:
+            an array, a float, or a named tuple of them where there are several outputs.
+
+        Raises:
+            FunctionError: the text raised an error; the message has the line.
+            ShapeError: a wrong shape or dtype, NaN, infinity, or a quaternion that is not unit.
+            TypeError: too many or too few inputs.
+        """
+        key = self._key
+        if named or self.choices or self._special or len(arguments) != len(self.inputs):
+            check_robot(robot)
+            key, arguments = self._bound(robot, arguments, named, engine)
+        try:
+            if self.row.result.finite:
+                result = accelerations(robot, key, out, engine, dtype, *arguments)
+            else:
+                result = run(robot, key, out, engine, dtype, *arguments)
+        except FunctionError as error:
+            raise error.with_traceback(None) from error.__cause__  # without a page of the engine's frames
+        return self._named(robot, key, result) if type(result) is tuple else result
+
+    def _bound(
+        self, robot: Robot, given: Sequence[Any], named: dict[str, Any], engine: str | None
+    ) -> tuple[Key, tuple[Any, ...]]:
+        """The kernel's key and its arguments, flat."""
+        wrong = [name for name in named if name not in self.inputs and name not in self.choices]
+        if wrong:
+            raise TypeError(
+                f"{self.name} has no input {wrong[0]!r}; it takes {', '.join((*self.inputs, *self.choices))}"
+            )
+        key = self.key(**{name: named[name] for name in self.choices if name in named})
+        values = dict(zip(self.inputs, given, strict=False))
+        twice = [name for name in values if name in named]
+        values |= {name: named[name] for name in named if name in self.inputs}
+        if twice or len(given) > len(self.inputs) or len(values) < len(self.inputs):
+            raise TypeError(
+                f"{self.name} takes {len(self.inputs)} inputs ({', '.join(self.inputs)}), got {len(given)}"
+                + (f" and {', '.join(named)} by name" if named else "")
+            )
+        arguments = []
+        for name in self.inputs:
+            space = self._special.get(name)
+            if isinstance(space, tuple):
+                arguments.append(_row(name, values[name], sized(space, robot)))
+            elif space == "f_ext":
+                arguments.append(body_forces(robot, values["q"], values[name], engine))
+            else:
+                arguments.append(values[name])
+        return key, tuple(arguments)
+
+    def _named(self, robot: Robot, key: Key, result: tuple[Any, ...]) -> Any:
+        names = tuple(name for name, _ in kernel(robot, key).signature.outputs)
+        made = self._results.get(names)
+        if made is None:
+            made = self._results[names] = namedtuple(f"{self.name}_result", names, rename=True)
+        return made(*result)
+
+    # -- derivatives -----------------------------------------------------------------------------
+
+    def derivative(self, *of: str) -> Function:
+        """The derivatives of all outputs with respect to some inputs, by forward mode on the recorded graph.
+
+        With respect to a configuration they are taken along ``robot.integrate(q, eps e_k)``, so that there
+        are nv of them. The output ``tau`` has the derivative ``dtau_dq``, of its shape with one axis more.
+
+        Args:
+            of: names of inputs.
+
+        Returns:
+            a function of the same inputs.
+
+        Raises:
+            UnknownName: no such input.
+        """
+        return self._derive("derivative", of)
+
+    def gradient(self, *of: str) -> Function:
+        """As :meth:`derivative`, of outputs that are numbers, by reverse mode: at the cost of a few values.
+
+        Raises:
+            UnknownName: no such input.
+            ShapeError: an output is no number (at the first call, if it takes the robot to tell).
+        """
+        return self._derive("gradient", of)
+
+    def hessian_vector(self, of: str) -> Function:
+        """H(x) dx, the second derivative of outputs that are numbers, along a direction dx.
+
+        The direction is one more input, the last: ``dq`` for ``q``. For a configuration H is the second
+        derivative of f(robot.integrate(q, dq)) where dq is 0, which is symmetric.
+
+        Args:
+            of: name of an input.
+
+        Raises:
+            UnknownName: no such input.
+            ShapeError: an output is no number (at the first call, if it takes the robot to tell).
+        """
+        return self._derive("hessian_vector", (of,))
+
+    def _derive(self, how: str, of: Sequence[str]) -> Function:
+        if not of:
+            raise TypeError(f"{how}: give the names of inputs of {self.name!r}: {', '.join(self.inputs)}")
+        for name in of:
+            one_of("input", name, self.inputs)
+        derivation = Derivation(how, tuple(of))
+        if derivation not in self._derived:
+            row = replace(
+                self.row,
+                name=f"{self.name}_{how}_{'_'.join(of)}",
+                growth="",
+                derived=(*self.row.derived, derivation),
+            )
+            self._derived[derivation] = Function(row, self._shapes)
+        return self._derived[derivation]
+
+    # -- for those who take it elsewhere ---------------------------------------------------------
+
+    def key(self, **choices: Any) -> Key:
+        """Of its kernels, for :func:`robokit.dynamics.build.kernel`."""
+        given = [choices.get(name, CHOICES[name].default) for name in self.choices]
+        if None in given:
+            raise TypeError(f"{self.name} needs {self.choices[given.index(None)]}=..., by name")
+        return (self._key, *given) if given else self._key
+
+    def flat(self, robot: Robot, **choices: Any) -> Flat:
+        """Its text on flat arrays for a robot, with the names and sizes of inputs and outputs."""
+        check_robot(robot)
+        return flat(self.row, robot, self.key(**choices))
+
+    def program(self, robot: Robot, **choices: Any) -> Program:
+        """The recorded graph for a robot."""
+        check_robot(robot)
+        program: Program = kernel(robot, self.key(**choices)).program()
+        return program
+
+
+def _row(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """An input of one state or a batch as (n,) or (B, n)."""
+    array = real_array(name, value, f"{shape} or {('B', *shape)}".replace("'", ""))
+    lead = array.ndim - len(shape)
+    if lead not in (0, 1) or array.shape[lead:] != shape:
+        raise ShapeError(f"{name}: expected shape {shape} or a batch of them, got {array.shape}")
+    return np.ascontiguousarray(array).reshape(*array.shape[:lead], -1)

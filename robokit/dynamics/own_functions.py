@@ -1,0 +1,122 @@
+"""The way to functions as objects: a decorator for texts of the user's own, and robokit's own by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from robokit.dynamics.function_objects import Function
+from robokit.dynamics.own_text import SPACES, input_of, kind_of, shape_of, watched
+from robokit.dynamics.source_key import source_key
+from robokit.dynamics.table import KERNELS, Algorithm
+from robokit.errors import UnknownName, WrongType
+
+__all__ = ["function"]
+
+INPUT_SPACES = ("q", "v", "a", "tau", "f_ext")
+"""What an input may be beside a shape."""
+
+
+def function(
+    text: Callable[..., Any] | None = None,
+    *,
+    inputs: Sequence[str] | Mapping[str, Any] = ("q",),
+    outputs: Mapping[str, Any] | None = None,
+    name: str = "",
+) -> Any:
+    """Make a function of robots from a text of your own; a decorator.
+
+    ::
+
+        @rk.function(inputs=("q", "v"), outputs={"p": (3,), "speed": ()})
+        def hand(tree, q, v):
+            ...
+            return {"p": p, "speed": sqrt(u.dot(u))}
+
+        p, speed = hand(robot, q, v)
+
+    The text is called with the robot's tree and the inputs: q, v, a and tau by joint, as the algorithms take
+    them (``q[i]`` are the coordinates of joint i), others as flat lists of scalars. It computes with
+    ``+ - * /``, with the functions of ``robokit.spatial.scalars`` (sin, cos, sqrt, where, ...), with the
+    vectors and transforms of ``robokit.spatial`` and with the algorithms of ``robokit.algorithms``. It must
+    not branch on the value of a scalar. It runs once for each robot, when its machine code is made: what it
+    reads beside its arguments (globals, closures) is read then.
+
+    Args:
+        text: the text.
+        inputs: names; those of a state (q, v, a, tau, f_ext) mean what they do elsewhere. Or {name: what it
+            is}: "q", "v", "a", "tau", "f_ext", or a shape such as (3,), () or ("nv", 3).
+        outputs: {name: what it is}, a shape, or "q", "v", "a", "tau", "H", "J" for what an algorithm returns
+            by joint. The text returns a dict of them, a list of them, or the only one.
+        name: of the function; the text's by default.
+
+    Returns:
+        the function.
+
+    Raises:
+        WrongType: no function, inputs or outputs of a wrong type.
+        UnknownName: a name without a meaning.
+    """
+    if text is None:
+        return lambda text: function(text, inputs=inputs, outputs=outputs, name=name)
+    if not callable(text):
+        raise WrongType(
+            "text", text, "a function (tree, q, ...) -> outputs", "write @rk.function(inputs=...)"
+        )
+    if not isinstance(outputs, Mapping) or not outputs:
+        raise WrongType("outputs", outputs, "a dict {name: shape}", "for example {'p': (3,)}")
+    if isinstance(inputs, str) or not isinstance(inputs, Mapping | Sequence):
+        raise WrongType("inputs", inputs, "names such as ('q', 'v'), or a dict {name: shape}")
+    given = inputs if isinstance(inputs, Mapping) else {each: each for each in inputs}
+    for each in (*given, *outputs):
+        if not isinstance(each, str) or not each.isidentifier():
+            raise WrongType("name", each, "a name of Python")
+    named = name or getattr(text, "__name__", "function").strip("<>")
+    into = {each: shape_of(f"input {each!r}", what, INPUT_SPACES) for each, what in given.items()}
+    out = {each: shape_of(f"output {each!r}", what, list(SPACES)) for each, what in outputs.items()}
+    row = Algorithm(
+        watched(named, text),
+        " ".join(into),
+        kind_of(named, text, out),
+        " ".join(out),
+        own={each: input_of(what) for each, what in into.items()},
+        source=own_key(text, into, out),
+        name=named,
+    )
+    made = Function(row, into)
+    made.__doc__, made.__module__ = text.__doc__, text.__module__
+    return made
+
+
+def own_key(text: Callable[..., Any], *declared: Any) -> bytes | None:
+    """The source key of a text and of what is declared of it."""
+    found = source_key(text)
+    return None if found is None else found + repr(declared).encode()
+
+
+class _Functions(Mapping[str, Function]):
+    """The functions of the table by name."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Function] = {}
+
+    def __getitem__(self, name: str) -> Function:
+        if name not in self._made:
+            row = KERNELS.get(name)
+            if row is None or row.of_dofs:
+                raise UnknownName("function", name, list(self))
+            self._made[name] = Function(row)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, row in KERNELS.items() if not row.of_dofs)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"<functions {', '.join(self)}>"
+
+
+functions: Mapping[str, Function] = _Functions()
+"""robokit's own functions as objects, by name: ``rk.functions["rnea"].derivative("q")``."""

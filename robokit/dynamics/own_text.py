@@ -1,0 +1,200 @@
+"""Texts of the user's own: what they return as flat outputs, and their errors with their line."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix
+from robokit.dynamics.layout import INPUTS, Input, Kind
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.errors import FunctionError, ShapeError, UnknownName, WrongType, shown
+from robokit.model.robot import Robot
+
+Shape = tuple[int | str, ...]
+
+SIZES: dict[str, Callable[[Robot], int]] = {
+    "nq": lambda robot: robot.nq,
+    "nv": lambda robot: robot.nv,
+    "nbodies": lambda robot: robot.nbodies,
+}
+"""Sizes of a robot that may stand in a shape."""
+
+SPACES: dict[str, tuple[Shape, Callable[[Robot, Any], Any]]] = {
+    "q": (("nq",), lambda robot, q: robot.join_q(q)),
+    "v": (("nv",), lambda robot, v: robot.join_v(v)),
+    "a": (("nv",), lambda robot, a: robot.join_v(a)),
+    "tau": (("nv",), lambda robot, tau: reduced_force(robot.tree, [x for row in tau for x in row])),
+    "H": (("nv", "nv"), lambda robot, H: H if robot.coupling is None else reduced_matrix(robot.tree, H)),
+    "J": ((6, "nv"), lambda robot, J: J if robot.coupling is None else reduced_columns(robot.tree, J)),
+}
+"""What a text returns for all joints of the tree: its shape, and what coupled joints make of it."""
+
+
+def sized(shape: Shape, robot: Robot) -> tuple[int, ...]:
+    """A shape in numbers."""
+    return tuple(SIZES[n](robot) if isinstance(n, str) else n for n in shape)
+
+
+def shape_of(argument: str, given: Any, spaces: Sequence[str]) -> Shape | str:
+    """A shape or the name of a space, checked.
+
+    Args:
+        argument: what it is of, for messages.
+        given: by the user.
+        spaces: names that are accepted.
+
+    Raises:
+        UnknownName: another name.
+        WrongType: neither a name nor a tuple of sizes.
+        ShapeError: a negative size.
+    """
+    if isinstance(given, str):
+        if given not in spaces:
+            raise UnknownName(f"{argument}: space", given, spaces)
+        return given
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        given = (int(given),)
+    if not isinstance(given, tuple | list):
+        raise WrongType(argument, given, f"a shape such as (3,) or ('nv', 3), or one of {', '.join(spaces)}")
+    for n in given:
+        if isinstance(n, str):
+            if n not in SIZES:
+                raise UnknownName(f"{argument}: size", n, SIZES)
+        elif isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise ShapeError(f"{argument}: expected sizes >= 0 in a shape, got {shown(n)}")
+    return tuple(n if isinstance(n, str) else int(n) for n in given)
+
+
+def input_of(shape: Shape | str) -> Input:
+    """The input of a shape or space: by joint in a space, a number for (), else a flat list."""
+    if isinstance(shape, str):
+        return INPUTS[shape]
+    if shape == ():
+        return Input(lambda robot: 1, lambda robot, flat: flat[0])
+    return Input(lambda robot: math.prod(sized(shape, robot)), lambda robot, flat: flat)
+
+
+def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | str]) -> Kind:
+    """The kind of result of a text that returns these outputs.
+
+    Args:
+        name: of the function, for messages.
+        text: the user's.
+        outputs: name -> shape or space of each.
+    """
+    shapes = {each: SPACES[given][0] if isinstance(given, str) else given for each, given in outputs.items()}
+
+    def wrong(message: str) -> FunctionError:
+        file, line = _beginning(text)
+        return FunctionError(f"{name}: {message}\n  {file}, line {line}", file, line)
+
+    def flat(robot: Robot, returned: Any) -> list[Sequence[Any]]:
+        found: list[Sequence[Any]] = []
+        for output, part in zip(outputs, _parts(list(outputs), returned, wrong), strict=True):
+            space, shape = outputs[output], sized(shapes[output], robot)
+            try:
+                row = leaves(
+                    SPACES[space][1](robot, part) if isinstance(space, str) else part, math.prod(shape)
+                )
+            except (TypeError, IndexError, ValueError) as error:
+                raise wrong(f"output {output!r}: expected {space!r} by joint, got {shown(part)}") from error
+            if len(row) != (count := math.prod(shape)):
+                raise wrong(f"output {output!r}: expected {count} numbers for shape {shape}, got {len(row)}")
+            for x in row:
+                if not hasattr(x, "__mul__") or isinstance(x, str):
+                    raise wrong(f"output {output!r}: expected numbers, got {shown(x)}")
+            found.append(row)
+        return found
+
+    return Kind(lambda robot: [sized(shape, robot) for shape in shapes.values()], flat)
+
+
+def _parts(names: list[str], returned: Any, wrong: Callable[[str], FunctionError]) -> list[Any]:
+    """What belongs to each output of what a text returned."""
+    words = ", ".join(names)
+    if isinstance(returned, Mapping):
+        if set(returned) != set(names):
+            raise wrong(f"expected a dict of the outputs {words}, got one of {', '.join(map(str, returned))}")
+        return [returned[each] for each in names]
+    if len(names) == 1:
+        return [returned]
+    if not isinstance(returned, tuple | list) or len(returned) != len(names):
+        raise wrong(f"expected a dict or a list of the outputs {words}, got {shown(returned)}")
+    return list(returned)
+
+
+def leaves(x: Any, count: int = -1) -> list[Any]:
+    """The scalars of nested sequences, vectors and matrices, in order.
+
+    Args:
+        x: a scalar or a sequence. A row of NumPy's is one scalar of a batch,
+        count: unless there are so many only where it is not.
+    """
+    found = _leaves(x, False)
+    return found if len(found) == count or count < 0 else _leaves(x, True)
+
+
+def _leaves(x: Any, opened: bool) -> list[Any]:
+    if isinstance(x, np.ndarray):
+        if x.ndim == 0 or (x.ndim == 1 and x.dtype != object and not opened):
+            return [x]
+    elif isinstance(x, str) or not (hasattr(x, "__iter__") or hasattr(x, "rows")):
+        return [x]
+    found = []
+    for each in getattr(x, "rows", x):
+        found += _leaves(each, opened)
+    return found
+
+
+def watched(name: str, text: Callable[..., Any]) -> Callable[..., Any]:
+    """A text whose errors say which line of it they come from.
+
+    Args:
+        name: of the function, for messages.
+        text: the user's.
+    """
+
+    def run(tree: Any, *arguments: Any) -> Any:
+        try:
+            return text(tree, *arguments)
+        except (FunctionError, TraceTooLarge):
+            raise
+        except Exception as error:
+            numbers = any(type(x) is float for x in leaves(arguments))
+            if numbers and isinstance(error, ValueError | ArithmeticError):
+                raise  # of plain numbers, where machine code answers NaN: the engine takes arrays instead
+            raise _located(name, text, error) from error
+
+    return run
+
+
+def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionError:
+    """The error with the innermost line outside robokit that it comes from; without the frames before it."""
+    frames = error.__traceback__
+    own = None
+    place = (*_beginning(text), name)
+    while frames is not None:
+        code = frames.tb_frame.f_code
+        if not code.co_filename.startswith(_INSIDE):
+            own = own or frames
+            place = (code.co_filename, frames.tb_lineno, code.co_name)
+        frames = frames.tb_next
+    error.__traceback__ = own
+    file, line, function = place
+    source = linecache.getline(file, line).strip()
+    where = f"{file}, line {line}, in {function}" + (f": {source}" if source else "")
+    return FunctionError(f"{name}: {type(error).__name__}: {error}\n  {where}", file, line)
+
+
+def _beginning(text: Callable[..., Any]) -> tuple[str, int]:
+    code = getattr(text, "__code__", None)
+    return (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
+
+
+_INSIDE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

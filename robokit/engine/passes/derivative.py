@@ -1,0 +1,117 @@
+"""Derivatives of a text, as texts again.
+
+A text is recorded once, on a graph of its own, and its program is played back over the scalars that the new
+text is given, together with its derivatives. Where these are the tracer's, equal operations are found again
+on their graph. So derivatives of derivatives are made by the same functions.
+
+A choice is differentiated branch by branch: what was computed for the other branch may be NaN, and so may its
+derivative. ``floor`` and entries of tables change in jumps: their derivative is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from robokit.engine.passes.forward_mode import tangents
+from robokit.engine.passes.played_back import replayed
+from robokit.engine.passes.reverse_mode import adjoints
+from robokit.engine.trace.program import Program
+from robokit.engine.trace.record import trace
+from robokit.engine.trace.scalar import Scalar
+
+Text = Callable[..., Sequence[Sequence[Any]]]
+"""One sequence of scalars for each input -> one flat sequence of scalars for each output."""
+
+Inputs = Sequence[tuple[str, int]]
+Outputs = Sequence[tuple[str, tuple[int, ...]]]
+
+BUDGET = 1_400_000
+"""Operations of a text that are recorded at most."""
+
+
+class Recorded:
+    """A text on its own graph, recorded at the first use.
+
+    The program of a text is kept only where it is played on plain numbers, state by state.
+    """
+
+    def __init__(self, text: Text, inputs: Inputs, outputs: Outputs) -> None:
+        self.text, self.inputs, self.outputs = text, list(inputs), list(outputs)
+        self._program: Program | None = None
+
+    def program(self, arguments: Sequence[Sequence[Any]]) -> Program:
+        """The program, for such arguments."""
+        if self._program is not None:
+            return self._program
+        program = trace(self.text, self.inputs, self.outputs, BUDGET)
+        if not any(type(x) is Scalar for row in arguments for x in row):
+            self._program = program
+        return program
+
+
+def jacobian(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> Text:
+    """The text of the derivatives of all outputs with respect to some inputs, by forward mode.
+
+    Args:
+        text: to differentiate.
+        inputs: (name, number of scalars) of each.
+        outputs: (name, shape) of each.
+        of: numbers of the inputs.
+
+    Returns:
+        a text of the same inputs. Its outputs are, for each output and for each of these inputs, the matrix
+        (scalars of the output) x (scalars of the input), row by row.
+    """
+    recorded = Recorded(text, inputs, outputs)
+    begins = [sum(inputs[k][1] for k in of[:i]) for i in range(len(of))]
+
+    def derivatives(*arguments: Sequence[Any]) -> list[list[Any]]:
+        program = recorded.program(arguments)
+        seeds = {
+            (k, j): {first + j: 1.0} for first, k in zip(begins, of, strict=True) for j in range(inputs[k][1])
+        }
+        rows = tangents(program, replayed(program, arguments), seeds)
+        return [
+            [row.get(first + j, 0.0) for row in output for j in range(inputs[k][1])]
+            for output in rows
+            for first, k in zip(begins, of, strict=True)
+        ]
+
+    return derivatives
+
+
+def gradient(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> Text:
+    """As :func:`jacobian`, by reverse mode: some five times the text's operations for each output scalar."""
+    recorded = Recorded(text, inputs, outputs)
+
+    def derivatives(*arguments: Sequence[Any]) -> list[list[Any]]:
+        program = recorded.program(arguments)
+        value = replayed(program, arguments)
+        rows = [[adjoints(program, value, {r: 1.0}) for r in row] for row in program.results]
+        return [
+            [found.get((k, j), 0.0) for found in output for j in range(inputs[k][1])]
+            for output in rows
+            for k in of
+        ]
+
+    return derivatives
+
+
+def along(text: Text, inputs: Inputs, outputs: Outputs, of: int) -> Text:
+    """The text of the derivative of all outputs along a direction of one input.
+
+    Returns:
+        a text of the same inputs and the direction, which has as many scalars as the input. Its outputs have
+        the shapes of the text's.
+    """
+    recorded = Recorded(text, inputs, outputs)
+
+    def derivatives(*arguments: Sequence[Any]) -> list[list[Any]]:
+        *given, direction = arguments
+        program = recorded.program(arguments)
+        seeds = {(of, j): {0: d} for j, d in enumerate(direction)}
+        rows = tangents(program, replayed(program, given), seeds)
+        return [[found.get(0, 0.0) for found in row] for row in rows]
+
+    return derivatives

@@ -1,0 +1,99 @@
+"""A program played back over other scalars: numbers, arrays, or the tracer's on another graph."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from robokit.engine.trace.ops import (
+    ABS,
+    ADD,
+    AND,
+    CONST,
+    COS,
+    DIV,
+    EQ,
+    FLOOR,
+    GUARD,
+    INPUT,
+    LE,
+    LOOKUP,
+    LT,
+    MUL,
+    NEG,
+    NOT,
+    OPERATIONS,
+    OR,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    TABLE,
+)
+from robokit.engine.trace.program import Program
+from robokit.engine.trace.scalar import Truth
+from robokit.engine.trace.scalar import where as traced_where
+from robokit.spatial import scalars as generic
+
+
+def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+    """The value of each node on other scalars; None where no output needs it."""
+    nodes = program.nodes
+    value: list[Any] = [None] * len(nodes)
+    for number, node in enumerate(nodes):
+        op = node[0]
+        if op == INPUT:
+            value[number] = arguments[node[1]][node[2]]
+        elif op == CONST:
+            value[number] = node[1]
+        elif op == TABLE:
+            value[number] = arguments[len(program.inputs) + node[1]]
+    for number in program.order:
+        node = nodes[number]
+        op = node[0]
+        if op == MUL:
+            value[number] = value[node[1]] * value[node[2]]
+        elif op == ADD:
+            value[number] = value[node[1]] + value[node[2]]
+        elif op == SUB:
+            value[number] = value[node[1]] - value[node[2]]
+        else:
+            value[number] = PLAY[op](*[value[operand] for operand in node[1:]])
+    return value
+
+
+def chosen(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
+    """As ``where``; recorded as the choice it was, so that what was guarded stays so."""
+    if type(condition) is Truth:
+        return traced_where(condition, a, b, opcode)
+    return generic.where(condition, a, b)
+
+
+def opposite(a: Any) -> Any:
+    """Not a, for the outcome of a comparison of any scalars."""
+    return not a if type(a) is bool else ~a
+
+
+PLAY: dict[int, Callable[..., Any]] = {
+    DIV: operator.truediv,
+    SQRT: generic.sqrt,
+    SIN: generic.sin,
+    COS: generic.cos,
+    ABS: abs,
+    NEG: operator.neg,
+    SELECT: chosen,
+    GUARD: lambda c, a, b: chosen(c, a, b, GUARD),
+    FLOOR: generic.floor,
+    LOOKUP: generic.lookup,
+    LT: operator.lt,
+    LE: operator.le,
+    EQ: operator.eq,
+    AND: operator.and_,
+    OR: operator.or_,
+    NOT: opposite,
+}
+"""How each operation is done on scalars of any kind, where the table's own function is for plain numbers."""
+
+JUMPS = frozenset(each.number for each in OPERATIONS if each.truth) | {FLOOR, LOOKUP}
+"""Operations whose value changes in jumps only."""

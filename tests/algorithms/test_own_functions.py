@@ -1,0 +1,328 @@
+"""Functions of the user's own, and derivatives of all functions: laws, agreement with the complex step."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from ladder import State, chain, coordinate_rate, pendulum, random_tree, relative
+
+import robokit as rk
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.algorithms.rnea import rnea
+from robokit.dynamics.source_key import source_key
+from robokit.model import couple
+from robokit.spatial import Vector3
+from robokit.spatial.scalars import sqrt, where
+
+H = 1e-30
+
+
+def complex_step(f, robot, state, names, of):
+    """Exact derivatives of a function's text, by imaginary steps along each direction of an input."""
+    text, given = f.flat(robot).text, [getattr(state, x) for x in names]
+    k = names.index(of)
+    columns = []
+    for e in np.eye(robot.nv):
+        rate = coordinate_rate(robot, state.q, e) if of == "q" else e
+        moved = [x + 1j * H * rate if i == k else x + 0j for i, x in enumerate(given)]
+        columns.append(np.concatenate([np.ravel(x) for x in text(*(x.tolist() for x in moved))]).imag / H)
+    return np.array(columns).T
+
+
+@pytest.fixture(scope="module", params=["fixed", "floating"])
+def every_joint(request):
+    """Each joint kind once."""
+    return random_tree(0, request.param, n=9)
+
+
+@pytest.mark.parametrize("name", ["rnea", "aba", "centroidal_momentum_matrix"])
+def test_derivatives_of_the_texts_are_those_of_the_complex_step(every_joint, name):
+    robot, f = every_joint, rk.functions[name]
+    state, names = State(robot, 3), list(f.inputs)
+    values = [getattr(state, x) for x in names]
+    derived = f.derivative(*names)
+    results = derived(robot, *values, engine="python")
+    for of, got in zip(names, results if len(names) > 1 else (results,), strict=True):
+        expected = complex_step(f, robot, state, names, of).reshape(got.shape)
+        assert np.abs(expected).max() > 0.1
+        assert relative(got, expected) < 1e-11
+
+
+def test_machine_code_batches_and_single_precision_compute_the_same_derivative():
+    robot, f = chain(1, "floating"), rk.functions["rnea"].derivative("q", "v")
+    states = [State(robot, k) for k in range(3)]
+    batch = [np.array([getattr(s, x) for s in states]) for x in ("q", "v", "a")]
+    many = f(robot, *batch)
+    assert many._fields == ("dtau_dq", "dtau_dv")
+    rough = f(robot, *batch, dtype="float32")
+    out = tuple(np.empty_like(x) for x in many)
+    assert f(robot, *batch, out=out)[0] is out[0]
+    for k, s in enumerate(states):
+        one = f(robot, s.q, s.v, s.a)
+        plain = f(robot, s.q, s.v, s.a, engine="python")
+        for a, b, c, d, e in zip(one, plain, many, out, rough, strict=True):
+            assert relative(a, b) < 1e-12
+            assert relative(c[k], b) < 1e-12
+            assert (d[k] == c[k]).all()
+            assert e.dtype == np.float32 and relative(e[k], b) < 1e-4
+
+
+def test_the_derivative_by_torque_is_the_inverse_of_the_mass_matrix(every_joint):
+    s = State(every_joint, 5)
+    got = rk.functions["aba"].derivative("tau")(every_joint, s.q, s.v, s.tau, engine="python")
+    assert relative(got @ rk.crba(every_joint, s.q, engine="python"), np.eye(every_joint.nv)) < 1e-9
+
+
+def test_derivatives_of_forward_and_inverse_dynamics_are_inverse(every_joint):
+    robot, s = every_joint, State(every_joint, 6)
+    a = rk.aba(robot, s.q, s.v, s.tau, engine="python")
+    forward = rk.functions["aba"].derivative("q", "v")(robot, s.q, s.v, s.tau, engine="python")
+    inverse = rk.functions["rnea"].derivative("q", "v")(robot, s.q, s.v, a, engine="python")
+    mass = rk.crba(robot, s.q, engine="python")
+    for x, y in zip(forward, inverse, strict=True):
+        assert relative(-mass @ x, y) < 1e-9
+
+
+def test_gradients_of_the_energies_are_momentum_and_gravity_forces(every_joint):
+    robot, s = every_joint, State(every_joint, 7)
+    momentum = rk.functions["kinetic_energy"].gradient("v")(robot, s.q, s.v, engine="python")
+    assert relative(momentum, rk.crba(robot, s.q, engine="python") @ s.v) < 1e-12
+    slope = rk.functions["potential_energy"].gradient("q")(robot, s.q, engine="python")
+    assert relative(slope, rk.gravity_forces(robot, s.q, engine="python")) < 1e-12
+
+
+def test_the_second_derivative_of_kinetic_energy_by_velocity_is_the_mass_matrix(every_joint):
+    robot, s = every_joint, State(every_joint, 8)
+    second = rk.functions["kinetic_energy"].hessian_vector("v")
+    assert second.inputs == ("q", "v", "dv")
+    mass = rk.crba(robot, s.q, engine="python")
+    assert relative(second(robot, s.q, s.v, s.tau, engine="python"), mass @ s.tau) < 1e-12
+
+
+def test_the_hessian_by_configuration_is_symmetric_and_a_second_difference(every_joint):
+    robot, s = every_joint, State(every_joint, 9)
+    second, n = rk.functions["potential_energy"].hessian_vector("q"), robot.nv
+    hessian = np.array([second(robot, s.q, e, engine="python") for e in np.eye(n)])
+    assert relative(hessian, hessian.T) < 1e-12
+
+    def energy(d):
+        return rk.potential_energy(robot, robot.integrate(s.q, d), engine="python")
+
+    d = s.rng.standard_normal(n)
+    h = 1e-3
+    fourth = (
+        -energy(2 * h * d)
+        + 16 * energy(h * d)
+        - 30 * energy(0 * d)
+        + 16 * energy(-h * d)
+        - energy(-2 * h * d)
+    ) / (12 * h * h)
+    assert abs(d @ hessian @ d - fourth) < 1e-6 * abs(fourth)
+
+
+def test_derivatives_of_coupled_robots_follow_the_coupling():
+    b = rk.ModelBuilder("pair").link("l0")
+    for k in range(3):
+        b.link(f"l{k + 1}", 1.0 + k, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.25]))
+        mimic = rk.Mimic("j0", -1.5, 0.2) if k == 2 else None
+        b.joint(
+            f"j{k}",
+            "revolute",
+            f"l{k}",
+            f"l{k + 1}",
+            rk.Placement(np.eye(3), (0, 0.3, 0.1)),
+            (k == 0, 1, k == 1),
+            mimic=mimic,
+        )
+    robot = couple(b.build("floating"))
+    s, f = State(robot, 1), rk.functions["rnea"]
+    (got,) = [f.derivative("q")(robot, s.q, s.v, s.a, engine="python")]
+    assert relative(got, complex_step(f, robot, s, ["q", "v", "a"], "q")) < 1e-11
+
+
+def test_samples_of_inertias_have_derivatives_of_their_own():
+    robot = chain(3)
+    scale = np.array([1.0, 1.7])[:, None, None]
+    varied = robot.with_inertias(robot.inertial_parameters * scale)
+    s, f = State(robot), rk.functions["rnea"].derivative("a")
+    assert relative(f(varied, s.q, s.v, s.a)[1], 1.7 * rk.crba(robot, s.q)) < 1e-12
+    second = rk.functions["kinetic_energy"].hessian_vector("v")
+    assert relative(second(varied, s.q, s.v, s.a)[1], 1.7 * rk.crba(robot, s.q) @ s.a) < 1e-12
+
+
+# -- functions of the user's own ---------------------------------------------------------------------
+
+
+@rk.function(inputs={"q": "q", "v": "v", "target": (3,), "gain": ()}, outputs={"error": (3,), "speed": ()})
+def reach(tree, q, v, target, gain):
+    """Distance of the last body's origin from a target, and a speed."""
+    p = forward_kinematics(tree, q)[-1].T
+    rates = [x for row in v for x in row]
+    origin = Vector3(0.0, 0.0, 0.0)
+    error = forward_kinematics(tree, q)[-1].point(origin) - Vector3(*target) if p else origin
+    return {"error": error * gain, "speed": sqrt(sum(x * x for x in rates))}
+
+
+def test_a_function_of_ones_own_is_called_as_the_others_are():
+    robot = chain(3)
+    s = State(robot)
+    one = reach(robot, s.q, s.v, [0.1, 0.2, 0.3], 2.0)
+    last = rk.forward_kinematics(robot, s.q).position[-1]
+    assert relative(one.error, 2.0 * (last - [0.1, 0.2, 0.3])) < 1e-12
+    assert math.isclose(one.speed, np.linalg.norm(s.v))
+    again = reach(robot, s.q, v=s.v, gain=2.0, target=[0.1, 0.2, 0.3], engine="python")
+    assert relative(again.error, one.error) < 1e-12
+    many = reach(robot, s.q, np.stack([s.v, 2.0 * s.v]), [0.1, 0.2, 0.3], np.array([2.0, 4.0]))
+    assert relative(many.error, np.array([one.error, 2.0 * one.error])) < 1e-12
+    assert relative(many.speed, np.array([one.speed, 2.0 * one.speed])) < 1e-12
+    assert reach.name == "reach" and reach.__doc__.startswith("Distance")
+
+
+def test_its_derivatives_are_functions_too():
+    robot = chain(3)
+    s = State(robot)
+    jacobian = reach.derivative("q", "target")(robot, s.q, s.v, [0.1, 0.2, 0.3], 2.0)
+    expected = 2.0 * rk.link_jacobian(robot, s.q, robot.link_names[-1])[3:]
+    assert relative(jacobian.derror_dq, expected) < 1e-12
+    assert (jacobian.derror_dtarget == -2.0 * np.eye(3)).all()
+    assert reach.derivative("q") is reach.derivative("q")
+
+
+def test_outputs_by_joint_and_configurations_as_inputs():
+    @rk.function(
+        inputs={"q": "q", "goal": "q", "a": "a"}, outputs={"tau": "tau", "same": "q", "n": ("nv", 2)}
+    )
+    def forces(tree, q, goal, a):
+        tau = rnea(tree, goal, [[0.0] * len(x) for x in a], a)
+        return tau, q, [[x, 2.0 * x] for row in a for x in row]
+
+    robot = couple(random_tree(1, "floating", n=9))
+    s, other = State(robot), State(robot, 1)
+    got = forces(robot, s.q, other.q, s.a)
+    assert relative(got.tau, rk.rnea(robot, other.q, 0 * s.v, s.a)) < 1e-12
+    assert (got.same == s.q).all() and (got.n == np.stack([s.a, 2 * s.a], axis=-1)).all()
+    with pytest.raises(rk.ShapeError, match="goal: expected a unit quaternion"):
+        forces(robot, s.q, 2.0 * other.q, s.a)
+
+
+def test_an_error_in_the_text_names_its_line():
+    @rk.function(inputs=("q",), outputs={"x": ()})
+    def wrong(tree, q):
+        return math.sin(q[1][0])  # the line that is named
+
+    robot = pendulum()
+    with pytest.raises(
+        rk.FunctionError, match=r"wrong: TypeError: a traced scalar .*spatial.scalars"
+    ) as caught:
+        wrong(robot, [0.1])
+    assert "the line that is named" in str(caught.value)
+    assert caught.value.file == __file__ and isinstance(caught.value.__cause__, TypeError)
+    frames, shown = caught.value.__traceback__, []
+    while frames is not None:
+        shown.append(frames.tb_frame.f_code.co_filename)
+        frames = frames.tb_next
+    assert len(shown) == 2  # this test and the call: no page of the engine's frames
+
+    @rk.function(inputs=("q",), outputs={"x": ()})
+    def branches(tree, q):
+        return 1.0 if q[1][0] > 0.0 else 0.0
+
+    with pytest.raises(rk.FunctionError, match=r"use where\(condition, a, b\)"):
+        branches(robot, [0.1])
+    assert branches(robot, [0.1], engine="python") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ([1.0, 2.0], "output 'p': expected 3 numbers for shape .3,., got 2"),
+        ({"r": [1.0, 2.0, 3.0]}, "expected a dict of the outputs p, got one of r"),
+        (["a", "b", "c"], "output 'p': expected numbers, got 'a'"),
+    ],
+)
+def test_a_text_that_returns_something_else_is_refused(returned, words):
+    f = rk.function(lambda tree, q: returned, inputs=("q",), outputs={"p": (3,)}, name="f")
+    with pytest.raises(rk.FunctionError, match=words):
+        f(pendulum(), [0.1])
+
+
+def test_wrong_declarations_and_calls_are_refused():
+    with pytest.raises(rk.UnknownName, match=r"input 'target': space named 'target'"):
+        rk.function(lambda tree, target: target, inputs=("target",), outputs={"p": (3,)})
+    with pytest.raises(rk.WrongType, match="outputs: expected a dict"):
+        rk.function(lambda tree, q: q, inputs=("q",), outputs=(3,))
+    with pytest.raises(rk.UnknownName, match="input named 'p'"):
+        reach.derivative("p")
+    with pytest.raises(
+        rk.ShapeError, match="gradient of 'rnea_gradient_q': expected outputs that are numbers"
+    ):
+        rk.functions["rnea"].gradient("q")(pendulum(), [0.1], [0.0], [0.0])
+    with pytest.raises(rk.UnknownName, match="function named 'rnae'; did you mean 'rnea'"):
+        rk.functions["rnae"]
+    with pytest.raises(TypeError, match=r"reach takes 4 inputs .* got 2"):
+        reach(pendulum(), [0.1], [0.2])
+    with pytest.raises(TypeError, match="no input 'goal'"):
+        reach(pendulum(), [0.1], [0.2], goal=[1, 2, 3])
+    with pytest.raises(rk.ShapeError, match=r"gain: expected shape \(\) or a batch"):
+        reach(pendulum(), [0.1], [0.2], [1, 2, 3], [[1.0]])
+    with pytest.raises(rk.WrongType, match="robot"):
+        reach("pendulum", [0.1], [0.2], [1, 2, 3], 1.0)
+
+
+def test_the_link_of_a_jacobian_is_given_by_name():
+    robot = chain(3)
+    s, f = State(robot), rk.functions["link_jacobian"]
+    at, link = np.array([0.1, 0.2, 0.3]), robot.link_names[-1]
+    assert (f(robot, s.q, at, link=link, axes="world") == rk.link_jacobian(robot, s.q, link, at=at)).all()
+    rate = f.derivative("q")(robot, s.q, at, link=link, axes="world") @ s.v
+    moved = [rk.link_jacobian(robot, s.q + h * s.v, link, at=at) for h in (1e-6, -1e-6)]
+    assert relative(rate, (moved[0] - moved[1]) / 2e-6) < 1e-8
+    with pytest.raises(TypeError, match="needs link="):
+        f(robot, s.q, at)
+
+
+def test_external_forces_are_an_input():
+    robot = chain(3, "floating")
+    s, f = State(robot), rk.functions["rnea_f_ext"]
+    push = {robot.link_names[-1]: np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])}
+    assert relative(f(robot, s.q, s.v, s.a, push), rk.rnea(robot, s.q, s.v, s.a, f_ext=push)) < 1e-14
+
+
+# -- the key for the cache -----------------------------------------------------------------------------
+
+SCALE = 2.0
+
+
+def scaled(k, text="x"):
+    def f(tree, q):
+        return [SCALE * k * x for x in q[1]]
+
+    return f
+
+
+def test_the_key_of_a_text_is_what_it_depends_on(monkeypatch):
+    assert source_key(scaled(2.0)) == source_key(scaled(2.0)) is not None
+    assert source_key(scaled(2.0)) != source_key(scaled(3.0))
+    before = source_key(scaled(2.0))
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    assert source_key(scaled(2.0)) != before
+    assert source_key(lambda x: x + 1.0) != source_key(lambda x: x + 2.0)
+    assert source_key(lambda x, k=1.0: x) != source_key(lambda x, k=2.0: x)
+    assert source_key(scaled(np.array([1.0, 2.0]))) != source_key(scaled(np.array([1.0, 3.0])))
+    assert source_key(lambda q: rnea(None, q, q, q)) is not None
+    assert source_key(lambda q: where(q, 1.0, 2.0)) != source_key(lambda q: sqrt(q))
+
+
+@pytest.mark.parametrize("unknown", [object(), pickle.Pickler, pytest])
+def test_what_has_no_value_to_compare_has_no_key(unknown):
+    assert source_key(scaled(unknown)) is None
+
+
+def test_a_text_that_calls_itself_has_a_key():
+    def power(x, n):
+        return 1.0 if n == 0 else x * power(x, n - 1)
+
+    assert source_key(power) is not None
