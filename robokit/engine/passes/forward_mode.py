@@ -1,8 +1,9 @@
 """Forward mode, one direction after the other: of each node the derivative along it, where it depends on it.
 
-Which nodes depend on which directions, and matter to an output, is found first, as sets of bits. One direction
-after the other, because few values then live at the same time: the derivatives of a humanoid compile in less
-than half the time that they take when each node has all its tangents at once, and run quicker.
+Which nodes depend on which directions, and matter to an output, is found first, as sets of bits. One
+direction after the other, because few values then live at the same time: the derivatives of a humanoid
+compile in less than half the time that they take when each node has all its tangents at once, and run
+quicker.
 
 Source: A. Griewank, A. Walther, Evaluating Derivatives, SIAM 2008, sections 3.1 and 7.1 (sparse vectors).
 """
@@ -12,11 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from robokit.engine.passes.played_back import JUMPS, chosen
+from robokit.engine.passes.played_back import JUMPS, begun, chosen, play
 from robokit.engine.trace.ops import ADD, DIV, GUARD, INPUT, MUL, OPERATIONS, SELECT, SUB
 from robokit.engine.trace.program import Program
 
 Tangents = dict[int, Any]
+
+TOGETHER = 50
+"""Nodes whose values are computed before their derivatives, along one direction."""
 
 
 def tangents(
@@ -45,6 +49,34 @@ def tangents(
                 if type(r) is int and r in found:
                     entry[k] = found[r]
     return rows
+
+
+def along_with(
+    program: Program, arguments: Sequence[Sequence[Any]], seeds: Mapping[tuple[int, int], Any]
+) -> tuple[list[Any], list[list[Any]]]:
+    """The values of all nodes and the derivatives of all outputs along one direction, side by side.
+
+    Args:
+        program: what to differentiate.
+        arguments: of the program.
+        seeds: (input, offset) -> derivative of that scalar along the direction.
+
+    Returns:
+        the values as ``replayed`` gives them, and the derivatives of each output's scalars.
+    """
+    nodes, order = program.nodes, program.order
+    value = begun(program, arguments)
+    begin = {
+        n: {0: seeds[node[1:]]} for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds
+    }
+    found = {n: d[0] for n, d in begin.items()}
+    slopes: dict[int, Any] = {}
+    moving = set(next(iter(_lines(program, begin)), []))
+    for start in range(0, len(order), TOGETHER):
+        some = order[start : start + TOGETHER]
+        play(nodes, value, some)
+        _column(nodes, value, slopes, [n for n in some if n in moving], found)
+    return value, [[found.get(r, 0.0) if type(r) is int else 0.0 for r in row] for row in program.results]
 
 
 def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
