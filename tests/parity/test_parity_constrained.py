@@ -43,6 +43,7 @@ def test_held_links_are_pinocchios(name, base, record_error):
     pin.initConstraintDynamics(model, data, contacts, datas)
     rng = np.random.default_rng(3)
     worst: dict[str, float] = {}
+    uncertain = 0.0
     for _ in range(STATES):
         q = robot.random_configuration(rng)
         v, a, tau = rng.standard_normal((3, robot.nv))
@@ -58,7 +59,10 @@ def test_held_links_are_pinocchios(name, base, record_error):
         note(worst, "constrained forces", relative(forces, np.concatenate(pushed)))
 
         J = np.concatenate([jacobian(pin, model, data, pq, c, kind, to) for c in contacts])
-        inverse = np.linalg.inv(to.matrix_back(full(pin.crba(model, data, pq))))
+        H = to.matrix_back(full(pin.crba(model, data, pq)))
+        inverse = np.linalg.inv(H)
+        # Rounding errors in H appear in accelerations multiplied by its condition number: 1e9 for iCub.
+        uncertain = max(uncertain, float(np.linalg.cond(H) * np.finfo(float).eps))
         Lambda, mobility, Jbar = rk.operational_space_inertia(robot, q, held, **PLAIN)
         note(worst, "mobility", relative(mobility, J @ inverse @ J.T))
         note(worst, "Jbar", relative(Jbar, inverse @ J.T @ np.linalg.inv(J @ inverse @ J.T)))
@@ -76,7 +80,8 @@ def test_held_links_are_pinocchios(name, base, record_error):
             note(worst, "floating base", relative(np.r_[np.zeros(6), joints], torques))
     for what, error in worst.items():
         record_error("pinocchio", name, base, what, error)
-    assert max(worst.values()) < 1e-9, worst
+    for what, error in worst.items():
+        assert error < (max(1e-9, uncertain) if "constrained" in what else 1e-9), what
 
 
 def test_machine_code_of_a_humanoid_on_two_feet():
@@ -99,9 +104,11 @@ def test_drake_reads_the_same_rotors():
     from pydrake.multibody.plant import MultibodyPlant
 
     body = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
-    text = f"""<robot name="r" xmlns:drake="http://drake.mit.edu"><link name="a">{body}</link><link name="b">{body}
-      </link><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint><transmission name="t">
-      <type>SimpleTransmission</type><joint name="j"/><actuator name="m"><drake:rotor_inertia value="3e-5"/>
+    text = f"""<robot name="r" xmlns:drake="http://drake.mit.edu">
+      <link name="a">{body}</link><link name="b">{body}</link>
+      <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
+      <transmission name="t"><type>SimpleTransmission</type><joint name="j"/><actuator name="m">
+      <drake:rotor_inertia value="3e-5"/>
       <drake:gear_ratio value="100"/></actuator></transmission></robot>"""
     robot, plant = rk.loads_urdf(text), MultibodyPlant(0.0)
     Parser(plant).AddModelsFromString(text, "urdf")
