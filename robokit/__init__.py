@@ -28,7 +28,7 @@ from robokit.errors import (
     WrongType,
 )
 from robokit.ik import InverseKinematicsResult, inverse_kinematics
-from robokit.model import Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
+from robokit.model import Contact, Joint, Link, Mimic, ModelBuilder, Placement, Robot, Tree, together
 from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
@@ -78,6 +78,7 @@ _SIM = (
 __all__ = [
     "PD",
     "CollisionPairs",
+    "Contact",
     "Diagnostic",
     "FunctionError",
     "Ground",

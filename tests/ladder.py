@@ -25,7 +25,7 @@ from robokit.algorithms.forward_dynamics import forward_dynamics
 from robokit.algorithms.mass_matrix_columns import mass_matrix_columns
 from robokit.algorithms.rnea import rnea
 from robokit.algorithms.rnea_world import rnea_world
-from robokit.model import ModelBuilder, Placement, Robot
+from robokit.model import Mimic, ModelBuilder, Placement, Robot
 from robokit.spatial import Force, Vector3
 
 ROBOTS = Path(__file__).resolve().parent.parent / "robots"
@@ -75,6 +75,22 @@ def random_tree(seed: int = 0, base: str = "fixed", kinds=ALL_KINDS, n: int = 14
     rng = np.random.default_rng(1000 + seed)
     parent = [int(rng.integers(max(0, i - 4), i)) for i in range(1, n + 1)]
     return _random(f"tree{seed}", parent, kinds, seed, base)
+
+
+def follower(base: str = "floating") -> Robot:
+    """A branched robot with a mimic joint on each branch; their coordinates are its own."""
+    robot = ModelBuilder("follower")
+    rng = np.random.default_rng(3)
+    for k in range(6):
+        mass = float(rng.uniform(0.5, 2.0))
+        robot.link(f"l{k}", mass, rng.uniform(-0.2, 0.2, 3), inertia(rng, mass))
+    place = [Placement(rotation(rng), rng.uniform(-0.3, 0.3, 3)) for _ in range(5)]
+    robot.joint("a", "revolute", "l0", "l1", place[0], (0, 1, 0))
+    robot.joint("b", "revolute", "l1", "l2", place[1], (1, 2, 0), mimic=Mimic("a", -1.5, 0.2))
+    robot.joint("c", "prismatic", "l0", "l3", place[2], (0, 0, 1))
+    robot.joint("d", "revolute", "l3", "l4", place[3], (1, 0, 0), mimic=Mimic("c", 0.7, -0.1))
+    robot.joint("e", "revolute", "l4", "l5", place[4], (0, 1, 1))
+    return robot.build(base)
 
 
 def _random(name: str, parent: list[int], kinds, seed: int, base: str) -> Robot:

@@ -12,7 +12,7 @@ import numpy as np
 from ladder import State
 
 import robokit as rk
-from robokit.dynamics.build import flat_text
+from robokit.dynamics.build import example_key, flat_text, outputs
 from robokit.dynamics.layout import CHOICES, INPUTS
 from robokit.dynamics.table import ALGORITHMS, Algorithm
 
@@ -25,15 +25,26 @@ def inputs(row: Algorithm) -> list[str]:
     return row.inputs.split()
 
 
+STATE = {"q", "v", "a", "a_joints", "tau", "at"}
+"""Inputs that come straight from a state."""
+
+
+def shapes(name: str, robot: rk.Robot) -> list[tuple[int, ...]]:
+    """Shapes of a row's outputs for one state."""
+    return [shape for _, shape in outputs(PUBLIC[name], robot, example_key(PUBLIC[name], robot))]
+
+
 def of_states(*names: str) -> list[str]:
     """Rows whose inputs come straight from a state, of those whose functions take all these options."""
-    rows = [name for name, row in PUBLIC.items() if set(inputs(row)) <= {"q", "v", "a", "tau", "at"}]
+    rows = [name for name, row in PUBLIC.items() if set(inputs(row)) <= STATE]
     return [name for name in rows if set(names) <= TAKES[name]]
 
 
 def values(robot: rk.Robot, state: State) -> dict[str, Any]:
     """A value for each parameter that a public function may have."""
     found = {x: getattr(state, x) for x in ("q", "v", "a", "tau")}
+    found |= {"a_joints": state.a[6:], "stabilisation": np.array([30.0, 4.0]), "damping": np.array([0.1])}
+    found |= {"restitution": np.array([0.3]), "proximal": np.array([1e-7])}
     found |= {"at": np.array([0.3, -0.2, 0.5]), "H": rk.crba(robot, state.q, engine="python")}
     return found | {name: choice.example(robot) for name, choice in CHOICES.items()}
 
@@ -60,7 +71,7 @@ def arrays(result: Any) -> list[np.ndarray]:
         return [result.matrices]
     if isinstance(result, rk.LTDLFactor):
         return [result.L, result.D]
-    return [np.asarray(result)]
+    return [np.asarray(x) for x in (result if isinstance(result, tuple) else (result,))]
 
 
 def plain(row: Algorithm, robot: rk.Robot, given: dict[str, Any]) -> list[np.ndarray]:
@@ -68,6 +79,6 @@ def plain(row: Algorithm, robot: rk.Robot, given: dict[str, Any]) -> list[np.nda
     about = row.about.split()
     key = (row.name, *(given[x] for x in about)) if about else row.name
     flat = [np.ravel(given[x]).tolist() for x in inputs(row)]
-    shapes = row.result.shapes(robot)
+    shapes = [shape for _, shape in outputs(row, robot, key)]
     results = flat_text(row, robot, key)(*flat)
     return [np.array(x, dtype=float).reshape(shape) for x, shape in zip(results, shapes, strict=True)]

@@ -67,6 +67,12 @@ def add_rotors(tree: Tree, i: int, block: list[list]) -> bool:
     return any(rotors)
 
 
+def rotor_forces(tree: Tree, i: int, tau: list, qdd) -> list:
+    """The forces of joint i with what accelerates its rotors: tau_i + rotor * qdd_i."""
+    rotors = tree.armature[i] if tree.armature else ()
+    return [t + r * x for t, r, x in zip(tau, rotors, qdd, strict=True)] if any(rotors) else tau
+
+
 def without_joint(IA, U, D):
     """I^A - U D^-1 U^T; D as ``ldl`` factorised it."""
     k = len(U)

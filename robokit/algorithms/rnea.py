@@ -3,12 +3,13 @@
     tau = ID(q, qd, qdd, f_ext) = H(q) qdd + C(q, qd, f_ext)
 
 Source: RBDA table 5.1; seeds 001; dynamics notes eq. 2-10.
-Differs: gravity enters as a_0 = -a_g (the sources write a_0 = g).
+Differs: gravity enters as a_0 = -a_g (the sources write a_0 = g); rotors add their inertia (RBDA 9.6).
 Cost: O(n).
 """
 
 from __future__ import annotations
 
+from robokit.algorithms.aba import rotor_forces
 from robokit.model.tree import Tree
 from robokit.spatial import Motion, Vector3
 
@@ -31,7 +32,7 @@ def rnea(tree: Tree, q, qd, qdd, f_ext=None) -> list:
 
     for i in tree.inward():
         p = tree.parent[i]
-        tau[i] = tree.joint[i].S.T @ f[i]
+        tau[i] = rotor_forces(tree, i, tree.joint[i].S.T @ f[i], qdd[i])
         if p != 0:
             f[p] = f[p] + X[i].T @ f[i]
     return tau

@@ -13,6 +13,7 @@ Cost: O(n), about twice the body-coordinate form: an independent check of it.
 
 from __future__ import annotations
 
+from robokit.algorithms.aba import rotor_forces
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.tree import Tree
 from robokit.spatial import Motion, Vector3
@@ -41,7 +42,7 @@ def rnea_world(tree: Tree, q, qd, qdd, f_ext=None) -> list:
 
     for i in tree.inward():
         p = tree.parent[i]
-        tau[i] = [column.dot(fa[i]) for column in s[i]]
+        tau[i] = rotor_forces(tree, i, [column.dot(fa[i]) for column in s[i]], qdd[i])
         if p != 0:
             fa[p] = fa[p] + fa[i]
     return tau

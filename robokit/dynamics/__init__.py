@@ -22,6 +22,9 @@ link_kinematics  poses and Jacobians of links
 inverse          RNEA, bias and gravity forces
 mass_matrix      H, its sparsity, its factors
 forward          ABA, and RNEA + CRBA + LTDL
+hybrid           some accelerations given, some forces; floating bases
+constrained      contacts and loop joints, impacts, operational space
+constrained_layout  their kinds of results
 momentum         centre of mass, energies, centroidal momentum
 function_objects functions as objects, and their derivatives
 own_functions    those of the user's own, and robokit's by name
@@ -37,8 +40,10 @@ c_files          the files in C
 """
 
 from robokit.dynamics import (
+    constrained,
     forward,
     function_objects,
+    hybrid,
     inverse,
     link_kinematics,
     mass_matrix,
@@ -46,8 +51,10 @@ from robokit.dynamics import (
     own_functions,
     regressors,
 )
+from robokit.dynamics.constrained import *
 from robokit.dynamics.forward import *
 from robokit.dynamics.function_objects import *
+from robokit.dynamics.hybrid import *
 from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
@@ -62,4 +69,6 @@ __all__ += link_kinematics.__all__
 __all__ += mass_matrix.__all__
 __all__ += momentum.__all__
 __all__ += own_functions.__all__
+__all__ += constrained.__all__
+__all__ += hybrid.__all__
 __all__ += regressors.__all__

@@ -86,8 +86,9 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
             return _text(row, robot, key, tree_of_parameters(row, robot, numbers))(*others)
 
         inputs.append(Argument("inertial_parameters", COUNT * (robot.nbodies + 1)))
-    outputs = zip(row.symbols.split(), row.result.shapes(robot), strict=True)
-    made = Flat(text, tuple(inputs), tuple(outputs), int(parameters))
+    about = chosen(row, robot, key) if row.result.of_choices else []
+    shapes = zip(row.symbols.split(), row.result.shapes(robot, *about), strict=True)
+    made = Flat(text, tuple(inputs), tuple(shapes), int(parameters))
     for derivation in row.derived:
         made = derivation(robot, row.name, made)
     return made
@@ -110,8 +111,7 @@ def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> C
         tree: in place of the one that regrouped_trees.py gives the text.
     """
     names = row.inputs.split()
-    chosen = key[1:] if isinstance(key, tuple) else ()
-    choices = [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), chosen, strict=True)]
+    choices = chosen(row, robot, key)
     coupled = robot.coupling is not None
     text = row.coupled if coupled and row.coupled else row.text
 
@@ -131,9 +131,15 @@ def sizes(row: Algorithm, robot: Robot) -> list[tuple[str, int]]:
     return flat(row, robot, example_key(row, robot)).sizes
 
 
-def outputs(row: Algorithm, robot: Robot) -> list[tuple[str, tuple[int, ...]]]:
+def outputs(row: Algorithm, robot: Robot, key: Key = "") -> list[tuple[str, tuple[int, ...]]]:
     """(symbol, shape) of each output."""
-    return list(flat(row, robot, example_key(row, robot)).outputs)
+    return list(flat(row, robot, key or example_key(row, robot)).outputs)
+
+
+def chosen(row: Algorithm, robot: Robot, key: Key) -> list[Any]:
+    """What a key's choices are to a row's text."""
+    given = key[1:] if isinstance(key, tuple) else ()
+    return [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
 
 
 def example_key(row: Algorithm, robot: Robot) -> Key:
@@ -187,10 +193,11 @@ def _build(
     key: Key, row: Algorithm, robot: Robot, made: Flat, code_key: bytes | None, dtype: str = "float64"
 ) -> Kernel:
     if code_key is not None and row.source is not None:
-        chosen = repr(key[1:]) if isinstance(key, tuple) else ""
+        given = key[1:] if isinstance(key, tuple) else ()
+        about = repr([CHOICES[n].key(robot, x) for n, x in zip(row.about.split(), given, strict=True)])
         derived = repr(row.derived) if row.derived else ""
         names = repr((robot.tree.name, robot.tree.loops)) if row.source else ""
-        code_key = code_key + (chosen + derived + names).encode() + row.source
+        code_key = code_key + (about + derived + names).encode() + row.source
     manifolds = [k for k, each in enumerate(made.inputs) if each.manifold]
     return Kernel.build(
         row.name,

@@ -186,6 +186,8 @@ def algorithm_cost(robot: Robot, name: str) -> AlgorithmCost:
         robot: the robot.
         name: of a kernel in :data:`GROWTH`.
     """
+    if KERNELS[name].floating and robot.base != "floating":
+        return AlgorithmCost(name, GROWTH[name], note="not defined, the base is fixed")
     key = example_key(KERNELS[name], robot)
     fresh = key not in robot.kernels
     try:

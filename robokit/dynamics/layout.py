@@ -18,12 +18,16 @@ import numpy as np
 
 from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix, reduced_rows
 from robokit.arguments import one_of
+from robokit.model.contacts import constraint_models, constraints_key, contact_models, example_contact
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Transform, Vector3
 
 Scalars = Sequence[Any]
+
+BASE_DOFS = 6
+"""Velocities of a floating base, the first ones of v."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,15 @@ INPUTS: dict[str, Input] = {
     "tau": Input(lambda robot: robot.nv, Robot.split_tau, "forces of the joints"),
     "f_ext": Input(lambda robot: 6 * (robot.nbodies + 1), _forces, WRENCHES),
     "at": Input(lambda robot: 3, lambda _, flat: Vector3(*flat), "point in link coordinates [m]"),
+    "a_joints": Input(
+        lambda robot: robot.nv - BASE_DOFS,
+        lambda robot, flat: robot.split_v([*[0.0] * BASE_DOFS, *flat]),
+        "acceleration of all joints but the floating base",
+    ),
+    "stabilisation": Input(lambda robot: 2, _as_it_is, "Baumgarte's gains kp, kd [1/s^2, 1/s]"),
+    "proximal": Input(lambda robot: 1, _as_it_is, "share of the mobility that an iteration adds"),
+    "restitution": Input(lambda robot: 1, _as_it_is, "0 where all sticks, 1 where all rebounds"),
+    "damping": Input(lambda robot: 1, _as_it_is, "share of the typical mobility"),
     "H": Input(lambda robot: robot.nv**2, _square, "mass matrix, both halves"),
     "L": Input(lambda robot: robot.nv**2, _square, "factor L of H = L^T D L"),
     "D": Input(lambda robot: robot.nv, _as_it_is, "factor D of H = L^T D L"),
@@ -113,21 +126,23 @@ class Kind:
     """A kind of result.
 
     Attributes:
-        shapes: robot -> shape of each output, of one state.
+        shapes: robot -> shape of each output, of one state; with ``of_choices``, robot, choices -> shapes.
         flat: robot, what the text returns -> flat scalars of each output.
         reduced: tree, what the text returns for all joints -> the same for the joints that keep their
             coordinates. None where the kind has no rule: such a result is either the same for both, or
             (``own_text``) needs a text of its own.
         own_text: whether an algorithm of this kind must bring a text for coupled joints.
         finite: whether machine code checks the outputs too, for robots that are singular somewhere.
+        of_choices: whether the shapes depend on what the algorithm is about.
         meaning: of the first output, in a few words, for code that leaves robokit.
     """
 
-    shapes: Callable[[Robot], list[tuple[int, ...]]]
+    shapes: Callable[..., list[tuple[int, ...]]]
     flat: Callable[[Robot, Any], list[Scalars]]
     reduced: Callable[[Tree, Any], Any] | None = None
     own_text: bool = False
     finite: bool = False
+    of_choices: bool = False
     meaning: str = ""
 
 
@@ -226,6 +241,10 @@ SOLUTION = Kind(lambda robot: [(robot.nv,)], lambda _, x: [x])
 """The solution of a linear system in joint space, (nv,)."""
 
 
+def _shown(_: Robot, value: Any) -> str:
+    return repr(value)
+
+
 @dataclass(frozen=True)
 class Choice:
     """What an algorithm is about beside the robot; each value has a kernel of its own.
@@ -234,11 +253,13 @@ class Choice:
         given: robot, value -> what the text takes.
         example: robot -> a value, for tables of costs and for tests.
         default: of the functions; None where it must be given.
+        key: robot, value -> everything about it that machine code depends on, as text.
     """
 
     given: Callable[[Robot, Any], Any]
     example: Callable[[Robot], Any]
     default: Any = None
+    key: Callable[[Robot, Any], str] = _shown
 
 
 def link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
@@ -256,6 +277,10 @@ def _flag(_: Robot, flag: bool) -> bool:
     return flag
 
 
+def _numbers(robot: Robot, joints: Sequence[str]) -> tuple[int, ...]:
+    return tuple(sorted(robot.joint(name).body for name in joints))
+
+
 AXES = ("world", "body")
 """Axes that vectors of a link are given in: the world's, or the link's own."""
 
@@ -263,4 +288,7 @@ CHOICES: dict[str, Choice] = {
     "link": Choice(link_frame, lambda robot: robot.link_names[-1]),
     "axes": Choice(_axes, lambda _: AXES[0], default=AXES[0]),
     "classical": Choice(_flag, lambda _: True, default=False),
+    "prescribed": Choice(_numbers, lambda robot: robot.joint_names[::2]),
+    "frames": Choice(contact_models, example_contact),
+    "constraints": Choice(constraint_models, example_contact, key=constraints_key),
 }

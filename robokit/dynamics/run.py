@@ -96,7 +96,7 @@ def body_forces(
 
 
 def accelerations(
-    robot: Robot, name: Key, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
+    robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
 ) -> Any:
     """Run a kernel of forward dynamics, or of its derivatives; where H is singular, raise SingularInertia.
 
@@ -104,7 +104,7 @@ def accelerations(
     configuration may be: its accelerations are not finite. The error names the joint.
     """
     try:
-        return run(robot, name, out, engine, dtype, q, *others)
+        return run(robot, key, out, engine, dtype, q, *others)
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise

@@ -3,8 +3,8 @@
 A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
 makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
 the tests that every public function must pass. The public function itself stands in the chapter that it
-belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, momentum.py,
-regressors.py.
+belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, hybrid.py, constrained.py,
+momentum.py, regressors.py.
 """
 
 from __future__ import annotations
@@ -26,18 +26,23 @@ from robokit.algorithms.centroidal import (
     centroidal_momentum_bias,
     centroidal_momentum_matrix,
 )
+from robokit.algorithms.constrained_dynamics import constrained_dynamics, impact
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.energy_regressor import energy_regressor
+from robokit.algorithms.floating_base import floating_base_forces, floating_base_inverse_dynamics
 from robokit.algorithms.forward_dynamics import forward_dynamics
+from robokit.algorithms.hybrid_dynamics import coupled_hybrid_dynamics, hybrid_dynamics
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.link_jacobian import link_jacobian
 from robokit.algorithms.link_motion import link_acceleration, link_velocity
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.algorithms.momentum_regressor import momentum_regressor
+from robokit.algorithms.operational_space import operational_space_inertia
 from robokit.algorithms.regressor import regressor
 from robokit.algorithms.rnea import rnea
+from robokit.dynamics.constrained_layout import BASE_AND_FORCES, FELT, HELD_MOTION, HYBRID
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
     BODY_FORCES,
@@ -86,6 +91,7 @@ class Algorithm:
             accelerations and H of all together), or "whole", the mass, momentum and energy of the whole
             too. Such a text is given inertias of fewer numbers (../model/regrouping.py). "" for all others.
         massive: whether there is no answer where nothing that moves has mass.
+        floating: whether it is about robots on a floating base only.
         of_dofs: see text.
         name: of the public function; the text's by default.
         own: inputs that are no rows of INPUTS, by name.
@@ -104,6 +110,7 @@ class Algorithm:
     inertial: bool = True
     sums: str = ""
     massive: bool = False
+    floating: bool = False
     of_dofs: bool = False
     name: str = ""
     own: Mapping[str, Input] = field(default_factory=dict)
@@ -157,6 +164,53 @@ ALGORITHMS = (
         "O(n d^2)",
         forces=True,
         coupled=coupled_forward_dynamics,
+        sums="joints",
+    ),
+    Algorithm(
+        hybrid_dynamics,
+        "q v tau a",
+        HYBRID,
+        "tau a",
+        "O(n)",
+        about="prescribed",
+        coupled=coupled_hybrid_dynamics,
+        sums="joints",
+    ),
+    Algorithm(
+        floating_base_inverse_dynamics,
+        "q v a_joints",
+        BASE_AND_FORCES,
+        "a_base tau",
+        "O(n)",
+        floating=True,
+        sums="joints",
+    ),
+    Algorithm(floating_base_forces, "q v a", SPATIAL, "f", "O(n)", floating=True, sums="joints"),
+    Algorithm(
+        operational_space_inertia,
+        "q damping",
+        FELT,
+        "Lambda mobility Jbar",
+        "O(n d^2)",
+        about="frames",
+        sums="joints",
+    ),
+    Algorithm(
+        constrained_dynamics,
+        "q v tau stabilisation proximal",
+        HELD_MOTION,
+        "a lambda",
+        "O(n)",
+        about="constraints",
+        sums="joints",
+    ),
+    Algorithm(
+        impact,
+        "q v restitution proximal",
+        HELD_MOTION,
+        "v impulses",
+        "O(n)",
+        about="constraints",
         sums="joints",
     ),
     Algorithm(center_of_mass, "q", POINT, "p_G", "O(n)", massive=True, sums="whole"),

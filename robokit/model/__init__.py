@@ -16,6 +16,7 @@ builder              ModelBuilder: robots in code
 builder_arguments    what it asks of its arguments
 drafts               links and joints until they are numbered
 assemble             drafts become a numbered robot
+contacts             contacts by name and by body, for the algorithms
 loop_models          loop joints by body and frame, for the algorithms
 walks                a robot's links and joints in their order, by name
 several              several robots in one world
@@ -23,6 +24,7 @@ edit                 lock joints, remove and graft subtrees, merge links, replac
 """
 
 from robokit.model.builder import ModelBuilder
+from robokit.model.contacts import Contact
 from robokit.model.edit import graft, lock_joints, merge_links, remove_subtree, replace_inertia
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.mimic_coupling import Coupling
@@ -36,6 +38,7 @@ __all__ = [
     "Box",
     "Calibration",
     "Capsule",
+    "Contact",
     "Coupling",
     "Cylinder",
     "Joint",

@@ -18,6 +18,7 @@ ARGUMENTS = [(name, argument) for name, arguments in CALLS.items() for argument 
 def robot():
     """Small, with a floating base: it has a quaternion."""
     b = ladder.ModelBuilder("small").link("a", 1.0, inertia=np.eye(3)).link("b", 1.0, (0, 0, 0.2), np.eye(3))
+    b.link("c", 1.0, (0, 0.1, 0), np.eye(3)).joint("k", "revolute", "b", "c")
     return b.joint("j", "revolute", "a", "b").build("floating")
 
 

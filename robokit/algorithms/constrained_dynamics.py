@@ -1,0 +1,64 @@
+"""Forward dynamics with contacts and loop joints that hold, and what an impact makes of the velocities.
+
+    H a + C = tau + J^T lambda       J a + J' v = -kp delta - kd J v
+    H (v+ - v-) = J^T Lambda         J v+ = -e J v-
+
+J has the rows of all constraints; delta is how far a loop joint is from closed, and 0 for a contact, which
+is held where it is; kp and kd are Baumgarte's gains. The constraints hold both ways: a contact can pull.
+They may say the same twice; loop_dynamics.py says which forces are found then.
+
+Source: RBDA sections 8.1, 8.2, 8.5 and 11.7 (impacts); J. Baumgarte, "Stabilization of constraints and
+integrals of motion in dynamical systems" (1972).
+Cost: O(n + m^2 d + m^3), m rows; O(n d^2) with joints that follow others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from robokit.algorithms.aba import aba
+from robokit.algorithms.coupling import coupled_forward_dynamics
+from robokit.algorithms.crba import crba
+from robokit.algorithms.link_contacts import HeldLink
+from robokit.algorithms.loop_constraints import ClosedLoop
+from robokit.algorithms.loop_dynamics import LoopSystem, add
+from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
+from robokit.model.contacts import ConstraintModel, ContactModel
+from robokit.model.tree import Tree
+
+
+def constrained_dynamics(
+    tree: Tree, q, qd, tau, gains, proximal, constraints: Sequence[ConstraintModel]
+) -> tuple[list, list]:
+    """(qdd by joint, lambda by row) [rad/s^2 | m/s^2], [N m | N]; gains = (kp, kd) [1/s^2, 1/s]."""
+    system = constraint_system(tree, q, constraints, proximal)
+    free = (aba if tree.coupling is None else coupled_forward_dynamics)(tree, q, qd, tau)
+    product = [x for held in system.loops for x in held.velocity_product(qd)]
+    delta = [x for held in system.loops for x in held.delta]
+    kp, kd = gains
+    errors = zip(system.rates(free), product, delta, system.rates(qd), strict=True)
+    forces = system.forces([-a - b - kp * d - kd * r for a, b, d, r in errors])
+    return add(free, system.motion(forces)), forces
+
+
+def impact(
+    tree: Tree, q, qd, restitution, proximal, constraints: Sequence[ConstraintModel]
+) -> tuple[list, list]:
+    """(velocities after by joint, impulses by row) [rad/s | m/s], [N m s | N s]."""
+    system = constraint_system(tree, q, constraints, proximal)
+    impulses = system.forces([-(1.0 + restitution[0]) * r for r in system.rates(qd)])
+    return add(qd, system.motion(impulses)), impulses
+
+
+def constraint_system(tree: Tree, q, constraints: Sequence[ConstraintModel], proximal) -> LoopSystem:
+    """The rows of all constraints and the mobility that H gives them."""
+    X = tree.transforms(q)
+    held = [
+        HeldLink(tree, c, X) if isinstance(c, ContactModel) else ClosedLoop(tree, c, X) for c in constraints
+    ]
+    factor: Factor
+    if tree.coupling is None:
+        factor = ArticulatedFactor.of(tree, X)  # most of it is the articulated-body algorithm's own work
+    else:
+        factor = SparseFactor(tree, crba(tree, q))
+    return LoopSystem(factor, held, proximal[0])

@@ -1,0 +1,245 @@
+"""Links that are held, and links felt from outside: operational space, constrained dynamics, impacts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robokit.algorithms.loop_dynamics import PROXIMAL
+from robokit.arguments import real_array
+from robokit.dynamics.run import accelerations, dtype_name
+from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.model.contacts import Contact, as_contact
+from robokit.model.loop_models import loop_models
+from robokit.model.robot import Robot, check_robot
+
+__all__ = ["OperationalSpaceInertia", "constrained_dynamics", "impact", "operational_space_inertia"]
+
+PROXIMAL_SINGLE = 1e-4
+"""The proximal share in single precision."""
+
+NO_GAINS = (0.0, 0.0)
+"""Baumgarte's gains by default: no stabilisation."""
+
+_NO_GAINS = np.zeros(2)
+
+
+class OperationalSpaceInertia(NamedTuple):
+    """What :func:`operational_space_inertia` returns; m rows of J for all frames together.
+
+    Attributes:
+        inertia: Lambda, (m, m) or (B, m, m) [kg m^2 | kg m | kg].
+        mobility: its inverse J H^-1 J^T, (m, m) or (B, m, m).
+        inverse_jacobian: the dynamically consistent inverse H^-1 J^T Lambda, (nv, m) or (B, nv, m).
+    """
+
+    inertia: np.ndarray
+    mobility: np.ndarray
+    inverse_jacobian: np.ndarray
+
+
+def operational_space_inertia(
+    robot: Robot,
+    q: Any,
+    frames: Sequence[Any],
+    damping: Any = 0.0,
+    *,
+    out: Any = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> OperationalSpaceInertia:
+    """The inertia that links show to forces from outside, all frames together.
+
+    With the rows of J, [angular; linear] of a pose and linear of a position, in world axes at the point:
+    Lambda = (J H^-1 J^T)^-1 and Jbar = H^-1 J^T Lambda. Forces F at the frames are joint forces J^T F; joint
+    forces (1 - J^T Jbar^T) tau move none of the frames. J is :func:`link_jacobian`'s.
+
+    Where the frames cannot move in some direction, Lambda is infinite: give a damping. Then
+    Lambda = (mobility + damping S)^-1, with S the diagonal of typical mobilities of angles and of lengths,
+    and a direction that cannot move weighs some 1 / damping times the others. ``mobility`` is never damped.
+
+    Source: Khatib 1987; RBDA sections 6.5, 8.5.  Cost: O(n d^2 + m n d).
+
+    Args:
+        robot: the robot.
+        q, engine, dtype: as in :func:`rnea`.
+        frames: names of links (their pose), :class:`Contact` objects or (link, at, "position" | "pose").
+            Every list of frames has machine code of its own.
+        damping: share of the typical mobility, () or (B, 1); 1e-6 is a small one.
+        out: three arrays to write to.
+
+    Returns:
+        (inertia, mobility, inverse_jacobian).
+
+    Raises:
+        UnknownName: no such link.
+        ShapeError: the pose is singular and there is no damping, or the damping is negative.
+        SingularInertia: a joint moves no inertia; the error names it.
+    """
+    check_robot(robot)
+    names = _known(robot, "frames", frames, _as_frames)
+    e = _share("damping", damping)
+    found = accelerations(robot, ("operational_space_inertia", names), out, engine, dtype, q, e)
+    return OperationalSpaceInertia(*found)
+
+
+def constrained_dynamics(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    tau: Any,
+    constraints: Sequence[Any] | None = None,
+    stabilisation: Any = NO_GAINS,
+    proximal: float | None = None,
+    *,
+    out: Any = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Forward dynamics with contacts and loop joints that hold.
+
+    H a + C = tau + J^T lambda and J a + J' v = -kp delta - kd J v, both ways: a contact can pull. The rows
+    of a contact are in world axes at its point, those of a loop joint in its frame on the predecessor.
+    Constraints may repeat one another, as four corners of a foot do: the forces are then those of
+    three proximal iterations, which share the load among them. Without stabilisation the acceleration errors
+    are zero and velocities drift apart slowly over many steps.
+
+    Source: RBDA chapter 8.  Cost: O(n + m^2 d + m^3), m rows; O(n d^2) with coupled joints.
+
+    Args:
+        robot: the robot.
+        q, v, engine, dtype: as in :func:`rnea`.
+        tau: joint forces [N m | N], (nv,) or (B, nv).
+        constraints: :class:`Contact` objects, or (link, at, "position" | "pose"), and names of loop joints;
+            None for all loop joints of the robot. Every list of them has machine code of its own.
+        stabilisation: Baumgarte's (kp, kd) [1/s^2, 1/s], (2,) or (B, 2); delta is how far a loop joint
+            is from closed, and 0 for contacts, which are held where they are.
+        proximal: share of the typical mobility that each iteration adds, 1e-7 (1e-4 in single precision).
+        out: two arrays to write to.
+
+    Returns:
+        (a, lambda): accelerations [rad/s^2 | m/s^2], (nv,) or (B, nv), and the forces on the links by row
+        [N m | N], (m,) or (B, m): 3 for a position [f], 6 for a pose [n; f], 6 less its degrees of freedom
+        for a loop joint.
+
+    Raises:
+        UnknownName: no such link or loop joint.
+        ShapeError: no constraint at all.
+        SingularInertia: a joint moves no inertia; the error names it.
+    """
+    check_robot(robot)
+    key = ("constrained_dynamics", _constraints(robot, constraints))
+    gains = _NO_GAINS if stabilisation is NO_GAINS else stabilisation
+    return accelerations(robot, key, out, engine, dtype, q, v, tau, gains, _proximal(proximal, dtype))
+
+
+def impact(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    constraints: Sequence[Any] | None = None,
+    restitution: Any = 0.0,
+    proximal: float | None = None,
+    *,
+    out: Any = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Velocities after an impact that stops the constraints: J v+ = -restitution J v-.
+
+    H (v+ - v-) = J^T impulses. With restitution 0 the kinetic energy that is lost is that of the change,
+    (v+ - v-)^T H (v+ - v-) / 2; with 1 none is lost.
+
+    Source: RBDA section 11.7.  Cost: as of :func:`constrained_dynamics`.
+
+    Args:
+        robot: the robot.
+        q, v, engine, dtype: as in :func:`rnea`; v before the impact.
+        constraints, proximal: as in :func:`constrained_dynamics`.
+        restitution: 0 (all sticks) to 1 (all rebounds), () or (B, 1), of all rows.
+        out: two arrays to write to.
+
+    Returns:
+        (v, impulses): velocities after it [rad/s | m/s], (nv,) or (B, nv), and the impulses on the links by
+        row [N m s | N s], (m,) or (B, m).
+
+    Raises:
+        UnknownName: no such link or loop joint.
+        ShapeError: no constraint at all, or a restitution outside 0 to 1.
+        SingularInertia: a joint moves no inertia; the error names it.
+    """
+    check_robot(robot)
+    key = ("impact", _constraints(robot, constraints))
+    e = _share("restitution", restitution, most=1.0)
+    return accelerations(robot, key, out, engine, dtype, q, v, e, _proximal(proximal, dtype))
+
+
+def _constraints(robot: Robot, given: Sequence[Any] | None) -> tuple[Any, ...]:
+    if given is None:
+        given = tuple(model.name for model in loop_models(robot))
+    return _known(robot, "constraints", given, _as_constraints)
+
+
+def _known(robot: Robot, name: str, given: Any, make: Any) -> tuple[Any, ...]:
+    """What the caller gave, checked; once for the same objects."""
+    try:
+        return robot.derived.get((name, given), lambda: make(robot, given))
+    except TypeError as problem:  # a list, or arrays in it
+        if isinstance(problem, WrongType):
+            raise
+        return make(robot, given)
+
+
+def _as_frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
+    frames = tuple(as_contact(f"frames[{k}]", x) for k, x in enumerate(_sequence("frames", given)))
+    for frame in frames:
+        robot.link(frame.link)
+    return frames
+
+
+def _as_constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
+    loops = [model.name for model in loop_models(robot)]
+    found: list[Contact | str] = []
+    for k, x in enumerate(_sequence("constraints", given)):
+        if isinstance(x, str):
+            if x not in loops:
+                hint = "(a link is held by a Contact)" if x in robot.link_names else ""
+                raise UnknownName("loop joint", x, loops, hint)
+            found.append(x)
+        else:
+            contact = as_contact(f"constraints[{k}]", x)
+            robot.link(contact.link)
+            found.append(contact)
+    return tuple(found)
+
+
+def _sequence(name: str, given: Any) -> Sequence[Any]:
+    if isinstance(given, str | Contact) or not isinstance(given, Sequence):
+        raise WrongType(name, given, f"a list of {name}")
+    if not given:
+        raise ShapeError(f"{name}: expected at least one, got none")
+    return given
+
+
+_NONE = np.zeros(1)
+_ALL = np.ones(1)
+_DOUBLE, _SINGLE = np.array([PROXIMAL]), np.array([PROXIMAL_SINGLE])
+
+
+def _share(name: str, given: Any, most: float = np.inf) -> np.ndarray:
+    """A number from 0, as kernels take it."""
+    if given.__class__ is float and (given == 0.0 or given == 1.0 <= most):
+        return _ALL if given else _NONE
+    array = real_array(name, given, "() or (B, 1)")
+    if not np.all((array >= 0.0) & (array <= most)):
+        bound = f"from 0 to {most:g}" if most < np.inf else ">= 0"
+        raise ShapeError(f"{name}: expected numbers {bound}, got {given!r}")
+    return array.reshape(1) if array.ndim == 0 else array
+
+
+def _proximal(given: float | None, dtype: Any) -> np.ndarray:
+    if given is not None:
+        return _share("proximal", given)
+    return _SINGLE if dtype is not None and dtype_name(dtype) == "float32" else _DOUBLE

@@ -1,0 +1,132 @@
+"""Where some accelerations are given and some forces: prescribed joints, and bases that nothing drives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.dynamics.run import accelerations, run
+from robokit.errors import ModelError, UnknownName, WrongType
+from robokit.model.robot import Robot, check_robot
+
+__all__ = ["floating_base_forces", "floating_base_inverse_dynamics", "hybrid_dynamics"]
+
+
+def hybrid_dynamics(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    tau: Any,
+    a: Any,
+    prescribed: Sequence[str] = (),
+    *,
+    out: Any = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Joint forces and accelerations where some joints have the one given and some the other.
+
+    Every set of prescribed joints has machine code of its own: none is forward dynamics, all is inverse
+    dynamics, all but the floating base is :func:`floating_base_inverse_dynamics`.
+
+    Source: RBDA table 9.2.  Cost: O(n); O(n d^2) for robots with coupled joints.
+
+    Args:
+        robot: the robot.
+        q, v, engine, dtype: as in :func:`rnea`.
+        tau: joint forces [N m | N], (nv,) or (B, nv); those of prescribed joints do not matter.
+        a: accelerations [rad/s^2 | m/s^2], (nv,) or (B, nv); those of the other joints do not matter.
+        prescribed: names of the joints whose accelerations are given.
+        out: two arrays to write to.
+
+    Returns:
+        (tau, a), both complete, (nv,) or (B, nv) each: ``rnea(robot, q, v, a) == tau``.
+
+    Raises:
+        UnknownName: no such joint.
+        SingularInertia: a joint moves no inertia; the error names it.
+    """
+    check_robot(robot)
+    if isinstance(prescribed, str) or not isinstance(prescribed, Sequence):
+        raise WrongType("prescribed", prescribed, "a list of joint names")
+    names = tuple(prescribed)
+    for name in names:
+        if name not in robot.joint_names:
+            raise UnknownName("joint with coordinates", name, robot.joint_names, f"in robot {robot.name!r}")
+    return accelerations(robot, ("hybrid_dynamics", names), out, engine, dtype, q, v, tau, a)
+
+
+def floating_base_inverse_dynamics(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a_joints: Any,
+    *,
+    out: Any = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """How a floating base answers to given joint accelerations, and the joint forces that they need.
+
+    Nothing acts on the base but its joints and gravity: a satellite with arms, a robot in the air.
+
+    Source: RBDA section 9.5, table 9.6.  Cost: O(n).
+
+    Args:
+        robot: a robot on a floating base.
+        q, v, engine, dtype: as in :func:`rnea`.
+        a_joints: accelerations of all joints but the base [rad/s^2 | m/s^2], (nv - 6,) or (B, nv - 6).
+        out: two arrays to write to.
+
+    Returns:
+        (a_base, tau): the base's acceleration [alpha; a] in base axes, as in the first six entries of a,
+        (6,) or (B, 6), and the forces of the other joints [N m | N], (nv - 6,) or (B, nv - 6).
+
+    Raises:
+        ModelError: the robot's base is fixed.
+        SingularInertia: a joint moves no inertia; the error names it.
+    """
+    _check_floating(robot, "floating_base_inverse_dynamics")
+    return accelerations(robot, "floating_base_inverse_dynamics", out, engine, dtype, q, v, a_joints)
+
+
+def floating_base_forces(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """The force that a motion needs on a floating base from outside: ground, tether or thrusters.
+
+    It is the first six entries of :func:`rnea`, the only ones that no motor can give; where it is zero, the
+    joints make the motion alone. The sum of all contact forces must equal it.
+
+    Source: RBDA section 9.3.  Cost: O(n).
+
+    Args:
+        robot: a robot on a floating base.
+        q, v, a, out, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        [n; f] on the base about its origin, in base axes [N m; N], (6,) or (B, 6).
+
+    Raises:
+        ModelError: the robot's base is fixed.
+    """
+    _check_floating(robot, "floating_base_forces")
+    return run(robot, "floating_base_forces", out, engine, dtype, q, v, a)
+
+
+def _check_floating(robot: Robot, name: str) -> None:
+    check_robot(robot)
+    if robot.base != "floating":
+        raise ModelError(
+            f"{name}: robot {robot.name!r} has a fixed base, which nothing accelerates; load it with "
+            "base='floating', or take rnea for its joint forces"
+        )

@@ -1,0 +1,102 @@
+"""Contacts: points and frames of links that are held, by name and as an algorithm sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from robokit.arguments import one_of
+from robokit.errors import WrongType
+from robokit.model.builder_arguments import finite
+from robokit.model.loop_models import LoopModel, loop_models
+from robokit.model.robot import Robot
+from robokit.spatial import Matrix3, Transform, Vector3
+
+HELD = {"position": 3, "pose": 6}
+"""What is held of a link, and how many numbers that is."""
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A point of a link, or the link's whole frame there.
+
+    Attributes:
+        link: name of the link.
+        at: the point in the link's frame (3,) [m].
+        kind: "position", the point alone (3 rows: x, y, z of the world), or "pose", the point and the link's
+            orientation (6 rows, angular first).
+    """
+
+    link: str
+    at: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    kind: str = "position"
+
+    def __post_init__(self) -> None:
+        one_of("kind of contact", self.kind, HELD)
+        x, y, z = finite("at", self.at, (3,)).tolist()
+        object.__setattr__(self, "at", (x, y, z))
+
+
+class ContactModel(NamedTuple):
+    """A contact as an algorithm sees it.
+
+    Attributes:
+        body: number of the link's body.
+        X: transform from the body's coordinates to the link's axes at the point.
+        turns: whether the orientation is held too.
+    """
+
+    body: int
+    X: Transform
+    turns: bool
+
+    @property
+    def rows(self) -> int:
+        """Number of constraints."""
+        return 6 if self.turns else 3
+
+
+ConstraintModel = ContactModel | LoopModel
+
+
+def contact_model(robot: Robot, contact: Contact) -> ContactModel:
+    """The contact by number; raises UnknownName where the robot has no such link."""
+    body, placement = robot.frame(contact.link)
+    R = Matrix3(placement.rotation.tolist())
+    link = Transform(R.T, Vector3(*placement.position.tolist()))
+    at = Transform(Matrix3.identity(), Vector3(*contact.at))
+    return ContactModel(body, at @ link, contact.kind == "pose")
+
+
+def contact_models(robot: Robot, contacts: Sequence[Contact]) -> tuple[ContactModel, ...]:
+    """Contacts by number."""
+    return tuple(contact_model(robot, contact) for contact in contacts)
+
+
+def example_contact(robot: Robot) -> tuple[Contact, ...]:
+    """A contact of any robot, for tables of costs and for tests."""
+    return (Contact(robot.link_names[-1], (0.1, 0.2, -0.1)),)
+
+
+def constraint_models(robot: Robot, constraints: Sequence[Contact | str]) -> tuple[ConstraintModel, ...]:
+    """Contacts, and loop joints by their names, by number."""
+    loops = {model.name: model for model in loop_models(robot)}
+    return tuple(loops[c] if isinstance(c, str) else contact_model(robot, c) for c in constraints)
+
+
+def constraints_key(robot: Robot, constraints: Sequence[Contact | str]) -> str:
+    """Everything that a kernel depends on: where a loop joint is belongs to no fingerprint of the tree."""
+    loops = {model.name: model for model in loop_models(robot)}
+    return repr([loops[c].key if isinstance(c, str) else c for c in constraints])
+
+
+def as_contact(name: str, given: Any) -> Contact:
+    """A contact of what stands for one: a link's name (its pose), or (link, at, kind)."""
+    if isinstance(given, Contact):
+        return given
+    if isinstance(given, str):
+        return Contact(given, kind="pose")
+    if isinstance(given, Sequence) and 1 <= len(given) <= 3:
+        return Contact(*given)
+    raise WrongType(name, given, "the name of a link, a Contact or (link, at, kind)")
