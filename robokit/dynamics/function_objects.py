@@ -16,6 +16,7 @@ import numpy as np
 from robokit.arguments import one_of, real_array
 from robokit.dynamics.build import Key, flat, kernel
 from robokit.dynamics.differentiate import Derivation, Flat
+from robokit.dynamics.exported import Exports
 from robokit.dynamics.layout import CHOICES
 from robokit.dynamics.own_text import Shape, sized
 from robokit.dynamics.run import accelerations, body_forces, run
@@ -27,7 +28,7 @@ from robokit.model.robot import Robot, check_robot
 __all__ = ["Function"]
 
 
-class Function:
+class Function(Exports):
     """A function of a robot's state, run as machine code: ``f(robot, q, v)``.
 
     One state or a batch, with ``out=``, ``engine=`` and ``dtype=``, as :func:`rnea` takes them. It is
@@ -220,82 +221,6 @@ class Function:
         check_robot(robot)
         program: Program = kernel(robot, self.key(**choices)).program()
         return program
-
-    def codegen(self, robot: Robot, folder: Any = ".", *, dtype: Any = None, **choices: Any) -> tuple[Path, ...]:
-        """Write it as C99: see :func:`robokit.codegen`.
-
-        Args:
-            robot: the robot.
-            folder, dtype: as in :func:`robokit.codegen`.
-            choices: what it is about, by name.
-
-        Returns:
-            the paths of the header, the source and the checking program.
-        """
-        check_robot(robot)
-        return write_files(robot, self.key(**choices), folder, dtype)
-
-    def to_casadi(self, robot: Robot, **choices: Any) -> Any:
-        """The operations as a ``casadi.Function`` of named inputs and outputs; CasADi differentiates them.
-
-        Arrays of more than two axes become matrices of their last one. Quaternions are taken to be unit.
-
-        Args:
-            robot: the robot.
-            choices: what it is about, by name.
-
-        Raises:
-            MissingDependency: CasADi is not installed.
-        """
-        made = self.flat(robot, **choices)
-        shapes = [self._shape(robot, name, size) for name, size in made.sizes]
-        return casadi_function(self.name, made, self.program(robot, **choices), shapes)
-
-    def to_jax(self, robot: Robot, *, mode: str = "reverse", **choices: Any) -> Callable[..., Any]:
-        """A function of JAX arrays of one state, for ``jax.jit``, ``jax.vmap`` (batches) and ``jax.grad``.
-
-        It calls the machine code on the processor, in double precision. Its derivative is robokit's, of any
-        order. By coordinates of a quaternion it is that of the function of the quaternion made unit.
-
-        Args:
-            robot: the robot.
-            mode: "reverse" for ``jax.grad``, ``jax.vjp`` and ``jax.jacrev``, "forward" for ``jax.jvp`` and
-                ``jax.jacfwd``.
-            choices: what it is about, by name.
-
-        Raises:
-            MissingDependency: JAX is not installed.
-            ShapeError: at a call: another shape, or JAX's double precision is off.
-        """
-        return jax_function(self.name, self._host(robot, choices), mode)
-
-    def to_torch(self, robot: Robot, **choices: Any) -> Callable[..., Any]:
-        """A function of PyTorch tensors of float64, of one state or with any leading axes, for autograd.
-
-        It calls the machine code on the processor. Its derivative is robokit's, of any order; quaternions as
-        in :meth:`to_jax`.
-
-        Args:
-            robot: the robot.
-            choices: what it is about, by name.
-
-        Raises:
-            MissingDependency: PyTorch is not installed.
-            ShapeError: at a call: another shape, or tensors of another dtype.
-        """
-        return torch_function(self.name, self._host(robot, choices))
-
-    def _host(self, robot: Robot, choices: dict[str, Any]) -> HostFunction:
-        made = self.flat(robot, **choices)
-        shapes = {name: self._shape(robot, name, size) for name, size in made.sizes}
-        return host_function(robot, self.key(**choices), shapes)
-
-    def _shape(self, robot: Robot, name: str, size: int) -> tuple[int, ...]:
-        """Of an input of one state."""
-        space = self._special.get(name)
-        if space == "f_ext":
-            return (robot.nbodies + 1, 6)
-        return sized(space, robot) if isinstance(space, tuple) else (size,)
 
 
 def _row(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:

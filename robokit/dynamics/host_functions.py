@@ -1,8 +1,8 @@
 """A function as other libraries take it: of plain coordinates, on NumPy arrays, with its linear maps.
 
-Such libraries know vectors of nq coordinates, no manifolds. So quaternions are made unit inside, and a function
-has a derivative by each of their coordinates: none along the quaternion itself. Whoever follows the gradient
-leaves the unit quaternions a little and may go on from there.
+Such libraries know vectors of nq coordinates, no manifolds. So quaternions are made unit inside, and a
+function has a derivative by each of their coordinates: none along the quaternion itself. Whoever follows the
+gradient leaves the unit quaternions a little and may go on from there.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class HostFunction:
         result = way(self.robot, self.key, None, None, None, *flat)
         results = result if isinstance(result, tuple) else (result,)
         return tuple(
-            np.asarray(x).reshape(*lead, *shape) for x, (_, shape) in zip(results, self.outputs, strict=True)
+            np.asarray(x).reshape((*lead, *shape))
+            for x, (_, shape) in zip(results, self.outputs, strict=True)
         )
 
     @cached_attribute

@@ -1,8 +1,8 @@
 """Functions for CasADi, JAX and PyTorch.
 
-CasADi gets the operations, and differentiates them itself. JAX and PyTorch get a call of the machine code, and
-robokit's derivative of it as theirs: the transposed derivative (J^T w), which is again such a function, so that
-second derivatives are there too.
+CasADi gets the operations, and differentiates them itself. JAX and PyTorch get a call of the machine code,
+and robokit's derivative of it as theirs: the transposed one (J^T w), which is again such a function, so that
+there are second derivatives too.
 """
 
 from __future__ import annotations
