@@ -27,6 +27,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     # The same inside the folders that have folders of their own.
     "engine": [
         ("memory",),
+        ("kept_memory",),
         ("signature", "trace"),
         ("passes",),
         ("emit",),

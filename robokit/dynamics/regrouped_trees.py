@@ -1,7 +1,9 @@
 """The trees that texts are given: the robot's own, or one of fewer numbers with the same result.
 
-The texts stay those of the book. Where a row of table.py says that only sums over the bodies matter, its text
-gets the inertias of ../model/regrouping.py in place of the bodies' own.
+The texts stay those of the book. Where a row of table.py says that only sums over the bodies matter, its
+text gets the inertias of ../model/regrouping.py in place of the bodies' own. Where also nothing given or
+returned is in the frame of a body, it gets frames that are slid along their joints' axes
+(../model/sparse_frames.py).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from robokit.dynamics.table import Algorithm
 from robokit.model.inertial_parameters import inertias, row
 from robokit.model.regrouping import regrouped, sparse
 from robokit.model.robot import Robot
+from robokit.model.sparse_frames import placements, shifts, slid
 from robokit.model.tree import Tree
 
 
@@ -23,32 +26,45 @@ def tree_for(algorithm: Algorithm, robot: Robot) -> Tree:
     """The tree that the algorithm's text is given."""
     if not algorithm.sums:
         return robot.tree
-    to_ground = algorithm.sums == "joints"
+    to_ground, frames = algorithm.sums == "joints", _frames_are_free(algorithm)
 
     def made() -> Tree:
-        return replace(robot.tree, I=regrouped(robot.tree, to_ground))
+        tree = robot.tree
+        if frames:
+            tree = slid(tree, shifts(tree, to_ground, tree.I if robot.parameters is None else ()))
+        return replace(tree, I=regrouped(tree, to_ground))
 
-    return robot.derived.get(("regrouped tree", to_ground), made)
+    return robot.derived.get(("regrouped tree", to_ground, frames), made)
 
 
 def tree_of_parameters(algorithm: Algorithm, robot: Robot, parameters: Sequence[Any]) -> Tree:
     """The same for a kernel that takes the inertial parameters of :func:`parameters_for` as an input."""
-    I = inertias(parameters)
+    tree, I = robot.tree, inertias(parameters)
     if algorithm.sums:
-        I = sparse(robot.tree, algorithm.sums == "joints", I)
-    return replace(robot.tree, I=I)
+        to_ground = algorithm.sums == "joints"
+        I = sparse(tree, to_ground, I)
+        if _frames_are_free(algorithm):
+            tree = replace(tree, XT=placements(tree, shifts(tree, to_ground)))
+    return replace(tree, I=I)
+
+
+def _frames_are_free(algorithm: Algorithm) -> bool:
+    """Whether nothing that the algorithm takes or returns is in the frame of a body or link."""
+    return bool(algorithm.sums) and not algorithm.about and "f_ext" not in algorithm.inputs.split()
 
 
 def parameters_for(algorithm: Algorithm, robot: Robot) -> np.ndarray:
     """Inertial parameters that the robot's kernel of the algorithm takes: (n,) or (B, n), n = 10 (N + 1)."""
-    to_ground = algorithm.sums == "joints"
+    to_ground, frames = algorithm.sums == "joints", _frames_are_free(algorithm)
 
     def made() -> np.ndarray:
-        given = robot.inertial_parameters
+        tree, given = robot.tree, robot.inertial_parameters
         if algorithm.sums:
-            numbers = [x for I in regrouped(robot.tree, to_ground) for x in row(I)]
+            if frames:
+                tree = slid(tree, shifts(tree, to_ground))
+            numbers = [x for I in regrouped(tree, to_ground) for x in row(I)]
             given = np.stack([np.broadcast_to(x, given.shape[:-2]) for x in numbers], axis=-1)
         flat = given.reshape(*robot.inertial_parameters.shape[:-2], -1)
         return np.ascontiguousarray(flat.view(np.float64))  # not the dtype object of a pickled array
 
-    return robot.derived.get(("regrouped parameters", algorithm.sums), made)
+    return robot.derived.get(("regrouped parameters", algorithm.sums, frames), made)

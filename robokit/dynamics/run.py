@@ -25,9 +25,7 @@ LOOKS = 32
 DTYPES = ("float64", "float32")
 
 
-def run(
-    robot: Robot, key: Key, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
-) -> Any:
+def run(robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, *arguments: Any) -> Any:
     """Run a kernel; single states go straight to its machine code if they can."""
     if out is None and engine is None and dtype is None:
         try:

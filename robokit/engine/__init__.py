@@ -6,11 +6,12 @@ emit/      writes the graph as LLVM IR: one state, batches, rollouts, the builti
 target/    what code is made for, and the way from IR to machine code in memory
 run/       calls machine code from Python: one state, batches, rollouts
 
-memory     aligned arrays and their addresses
-signature  what a kernel takes and returns
-maker      the way from a text to its code, by way of the cache on disk
-kernel     all of it together: a text in every way to run it
-bound      a kernel some of whose inputs are given once and for all
+memory       aligned arrays and their addresses
+kept_memory  memory of large results that have died, for the next ones
+signature    what a kernel takes and returns
+maker        the way from a text to its code, by way of the cache on disk
+kernel       all of it together: a text in every way to run it
+bound        a kernel some of whose inputs are given once and for all
 
 The engine knows no robots: it sees a text, the sizes of its inputs and outputs, and a key. A text is a
 function of scalars: it is called with a list of numbers for each input and returns a list for each output.

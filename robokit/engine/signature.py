@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit import arguments
 from robokit.arguments import ShapeError
-from robokit.engine.memory import aligned
+from robokit.engine.kept_memory import result_array
 
 LARGEST_TABLE = 2**24
 """Entries of a table at most: single precision counts to there."""
@@ -125,7 +125,7 @@ class Signature:
         """
         shapes = [shape if rows is None else (rows, *shape) for shape in self.output_shapes]
         if out is None:
-            return [aligned(math.prod(shape), self.dtype).reshape(shape) for shape in shapes]
+            return [result_array(shape, self.dtype) for shape in shapes]
         given = self.outs_given(out)
         if len(given) != len(shapes):
             raise ShapeError(f"out: {self.name} has {len(shapes)} outputs, got {len(given)} arrays")

@@ -79,6 +79,8 @@ SCRIPTS = (
     "live/live_charts.js",
     "live/live_panel.js",
     "live/live_run.js",
+    "walk/program.js",
+    "walk/inputs.js",
     "walk/recording.js",
     "walk/numbers.js",
     "walk/text.js",
@@ -125,7 +127,7 @@ def write_page(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
-    walk: bool | Sequence[float] = True,
+    walk: bool = True,
     live: bool = False,
 ) -> Path:
     """Write the page of a motion or of a single pose.
@@ -137,8 +139,8 @@ def write_page(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most; the page interpolates between them.
-        walk: whether the page walks through RNEA, CRBA, LTDL and ABA, or at which times of the motion [s];
-            by default at the start, the largest force of the ground and the end. Adds 300 kB at most.
+        walk: whether the page walks through RNEA, CRBA, LTDL and ABA, with the numbers of the time that it
+            shows. Adds 300 kB at most.
         live: put the step of the motion into the page as WebAssembly, so that it can go on from any frame,
             pulled and pushed by hand. Compiling it takes some seconds the first time, for each robot.
 
@@ -147,6 +149,7 @@ def write_page(
 
     Raises:
         MissingDependency: meshcat is not installed.
+        WrongType: ``walk`` is a list of times, or anything else than True or False.
         RobokitError: ``live``, of a motion that was loaded from a file or whose step is too long.
     """
     path = path_argument("path", path)
@@ -175,7 +178,7 @@ def page_html(
     q: np.ndarray | None = None,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
-    walk: bool | Sequence[float] = True,
+    walk: bool = True,
     live: bool = False,
 ) -> str:
     """The text of the page, as :func:`write_page` writes it.
@@ -186,7 +189,7 @@ def page_html(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: stored frames per second at most.
-        walk: whether the page walks through the algorithms, or at which times [s].
+        walk: whether the page walks through the algorithms.
         live: put the step of the motion into the page.
 
     Returns:
@@ -195,11 +198,13 @@ def page_html(
     Raises:
         MissingDependency: meshcat is not installed.
     """
+    if not isinstance(walk, bool):
+        raise WrongType("walk", walk, "True or False", "the page has the numbers of every time")
     if isinstance(source, Trajectory):
         payload = trajectory_payload(source, max_triangles, max_fps, walk)
         return render(replace(payload, live=live_data(source, joined(WORKER))) if live else payload)
     if isinstance(source, Robot):
-        return render(pose_payload(source, q, max_triangles, bool(walk)))
+        return render(pose_payload(source, q, max_triangles, walk))
     raise WrongType("source", source, "a Trajectory or a Robot")
 
 

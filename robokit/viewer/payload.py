@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -44,14 +43,13 @@ from robokit.viewer.poses import (
 )
 from robokit.viewer.scene import drawn_size, scene
 from robokit.viewer.walk.walk_data import walk_data, walk_of_motion
-from robokit.viewer.walk.walk_inputs import rest
 
 
 def trajectory_payload(
     trajectory: Trajectory,
     max_triangles: int | None = None,
     max_fps: float = 60.0,
-    walk: bool | Sequence[float] = True,
+    walk: bool = True,
 ) -> Payload:
     """Everything that the page of a motion shows.
 
@@ -60,7 +58,7 @@ def trajectory_payload(
         max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
             well.
         max_fps: frames per second at most; the page interpolates between them.
-        walk: whether the page walks through the algorithms, or at which times [s].
+        walk: whether the page walks through the algorithms.
 
     Raises:
         RobokitError: the trajectory was loaded without its robot.
@@ -83,7 +81,7 @@ def trajectory_payload(
         summary=summary(trajectory),
         stopped=stopped(trajectory),
         events=events(trajectory),
-        walk=walk_of_motion(whole, robot, shown[:sane], walk),
+        walk=walk_of_motion(whole, robot, shown) if walk else None,
     )
 
 
@@ -111,7 +109,7 @@ def pose_payload(
     lowest = payload.bounds[0][2]
     height = min(0.0, lowest) if robot.base == "fixed" else lowest
     ground = GroundData(True, height, [0.0, 0.0, 1.0], [])
-    return replace(payload, ground=ground, walk=walk_data(robot, rest(robot, q[0])) if walk else None)
+    return replace(payload, ground=ground, walk=walk_data(robot) if walk else None)
 
 
 def structure_payload(robot: Robot) -> Payload:

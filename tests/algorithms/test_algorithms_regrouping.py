@@ -17,6 +17,7 @@ from robokit.model.inertial_parameters import rigid_inertia
 from robokit.model.inertial_parameters import row as ten
 from robokit.model.joints import JOINT_TABLE, JointModel
 from robokit.model.regrouping import places_left_empty, regrouped
+from robokit.model.sparse_frames import shifts, slid
 from robokit.spatial import Motion, Vector3
 
 SUMS = sorted(name for name, row in KERNELS.items() if row.sums)
@@ -160,3 +161,30 @@ def test_fewer_operations(name):
     for row in cost.values():
         assert row.flops <= row.before, row.algorithm
     assert cost["rnea"].flops < 0.9 * cost["rnea"].before and cost["ltdl"].flops == cost["ltdl"].before
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_frames_that_slide_on_their_axes_leave_every_result(base):
+    for robot in (chain(6, base), random_tree(5, base), rk.load_urdf(ROBOTS / "arm.urdf", base=base)):
+        tree = robot.tree
+        for I in (tree.I, ()):
+            w = shifts(tree, True, I)
+            other = replace(robot, tree=slid(tree, w))
+            assert any(any(shift) for shift in w)
+            for i in tree.outward():
+                for column in tree.joint[i].S.columns:
+                    assert max(abs(x) for x in w[i].cross(column.ang)) < 1e-13, "S stays"
+            offsets = [sum(x != 0.0 for X in t.XT for x in X.r) for t in (tree, other.tree)]
+            assert offsets[1] <= offsets[0]
+            for name in ("rnea", "aba", "crba", "centroidal_momentum_matrix", "potential_energy"):
+                row = replace(KERNELS[name], sums="")
+                flat = given(row, robot)
+                (got,), (expected,) = (flat_text(row, each)(*flat) for each in (other, robot))
+                assert relative(got, expected) < 1e-11
+
+
+def test_an_arm_needs_the_offsets_of_denavit_and_hartenberg():
+    tree = rk.load_urdf(ROBOTS / "arm.urdf", base="fixed").tree
+    after = slid(tree, shifts(tree, True, tree.I))
+    moving = [[sum(x != 0.0 for x in t.XT[i].r) for i in t.outward() if t.parent[i]] for t in (tree, after)]
+    assert sum(moving[1]) < sum(moving[0])

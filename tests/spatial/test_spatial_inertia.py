@@ -154,3 +154,12 @@ def test_turning_about_a_coordinate_axis_is_turning(axis, angle):
     A = np.array([[2.0, 0.3, -0.4], [0.3, 5.0, 0.7], [-0.4, 0.7, 3.0]])
     turned = Symmetric3.upper(Matrix3(A.tolist())).rotated(Matrix3(E.tolist()))
     np.testing.assert_allclose(np.array(turned.full().rows), E.T @ A @ E, rtol=0, atol=1e-14)
+
+
+def test_a_turn_too_small_for_its_cosine_still_turns():
+    # cos 2e-8 is exactly 1.0 in double precision, sin 2e-8 is not 0: rounded angles give such frames.
+    s = 2e-8
+    E = Matrix3(((1.0, s, 0.0), (-s, 1.0, 0.0), (0.0, 0.0, 1.0)))
+    A = Symmetric3(1.0, 2.0, 3.0, 0.4, 0.5, 0.6)
+    dense = np.array(E.rows).T @ np.array(A.full().rows) @ np.array(E.rows)
+    assert_allclose(np.array(A.rotated(E).full().rows), dense, atol=1e-15)

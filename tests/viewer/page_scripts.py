@@ -41,7 +41,7 @@ NAMES = {
     "ghost": keys.GhostData,
     "compared": keys.ComparedData,
     "walk": keys.WalkData,
-    "instant": keys.InstantData,
+    "program": keys.ProgramData,
     "algorithm": keys.AlgorithmData,
     "listing": keys.ListingData,
     "sweep": keys.SweepData,

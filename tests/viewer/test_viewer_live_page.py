@@ -9,6 +9,7 @@ import pytest
 from test_viewer_browser import Watch, until
 
 import robokit as rk
+from robokit.dynamics.run import body_forces
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.viewer import write_page
 
@@ -184,3 +185,39 @@ def test_what_was_is_scrubbed_and_the_run_goes_on_from_there(live):
     # Going to a time of the recording is going back to it.
     live.evaluate("robokit.timeline.seek(0.1)")
     assert not live.evaluate("robokit.run.on")
+
+
+def test_the_walk_shows_the_algorithms_at_the_frame_of_the_live_run(live, toy):
+    drop(live, 0.55)  # it lies on the ground
+    live.get_by_role("tab", name="Algorithms").click()
+    until(live, "robokit.walk.when.startsWith('live, ')")
+    shown = live.locator(".when").inner_text()
+    until(live, f"document.querySelector('.when').textContent !== {shown!r}")  # it follows the run
+    until(live, "robokit.run.latest.contacts.length > 0")
+    live.evaluate("robokit.run.halt()")
+    live.wait_for_timeout(100)
+    live.evaluate("robokit.walk.openAlgorithm('aba')")
+    until(live, "robokit.walk.recording.algorithm.key === 'aba'")
+    live.evaluate("robokit.run.draw()")
+    now = live.evaluate("""() => { const { run, walk } = robokit, m = run.motion, k = run.shown;
+      const row = (table, n) => Array.from(table.slice(k * n, k * n + n));
+      walk.go(walk.recording.count - 1);
+      while (!walk.seen.some((x) => x.letter.out && x.letter.written === 'qdd[i]')) walk.go(walk.step - 1);
+      const last = walk.seen.find((x) => x.letter.out);
+      return { q: row(m.q, m.nq), v: row(m.v, 7), poses: row(m.poses, 14), contacts: Array.from(m.contacts),
+        bodies: Array.from(m.contactBody), state: [...walk.state], qdd: [...last.numbers] }; }""")
+    gravity, q, v, tau, f_ext = np.split(now["state"], np.cumsum([3, toy.nq, toy.nv, toy.nv]))
+    np.testing.assert_allclose([*gravity, *tau], [0.0, 0.0, -9.81, *[0.0] * toy.nv], atol=1e-6)
+    np.testing.assert_allclose([*q, *v], [*now["q"], *now["v"]], rtol=1e-12, atol=1e-12)
+    wrenches = {}
+    for body, (*point, fx, fy, fz) in zip(now["bodies"], np.reshape(now["contacts"], (-1, 6)), strict=True):
+        link = toy.links[body - 1].name
+        wrench = np.concatenate([np.cross(point, [fx, fy, fz]), [fx, fy, fz]])
+        wrenches[link] = wrenches.get(link, 0.0) + wrench
+    assert wrenches
+    expected = np.reshape(body_forces(toy, q, wrenches, "python"), -1)
+    np.testing.assert_allclose(f_ext, expected, atol=1e-5 * np.abs(expected).max())
+    a = rk.aba(toy, q, v, tau, f_ext.reshape(-1, 6))
+    np.testing.assert_allclose(now["qdd"], a[-len(now["qdd"]) :], rtol=1e-9, atol=1e-9)
+    live.evaluate("robokit.run.set({ gravity: [0, 0, -3.7] })")
+    until(live, "robokit.walk.state[2] === -3.7")

@@ -1,11 +1,14 @@
-"""Inside the algorithms: the recorder saw what the algorithms compute, line by line of their files."""
+"""Inside the algorithms: the recorder saw what the algorithms compute, line by line of their files.
+
+The page's program computes the same for any state.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 import zlib
 from base64 import b64decode
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -15,14 +18,17 @@ from viewer_cases import made_up_motion, pendulum, zoo
 
 import robokit as rk
 from robokit.algorithms import composites, crba
+from robokit.engine.trace.ops import OPERATIONS
+from robokit.errors import WrongType
 from robokit.model import Mimic, ModelBuilder, couple
-from robokit.viewer.page import json_for_html
+from robokit.sim.trajectory import Contacts
+from robokit.viewer.page import ASSETS, json_for_html, page_html
 from robokit.viewer.payload import pose_payload, trajectory_payload
 from robokit.viewer.walk.line_captions import CAPTIONS
 from robokit.viewer.walk.recorded_values import KINDS
+from robokit.viewer.walk.text_runs import State, walks
 from robokit.viewer.walk.text_statements import loops, statements
-from robokit.viewer.walk.walk_data import walk_data, walks
-from robokit.viewer.walk.walk_inputs import Instant, rest
+from robokit.viewer.walk.walk_data import touched_bodies, walk_data
 from robokit.viewer.walk.walked_texts import WALKED
 
 ROBOTS = Path(__file__).parents[2] / "robots"
@@ -36,8 +42,12 @@ def moving(robot):
         if joint.kind in ("floating", "spherical"):
             first = joint.q_slice.start
             q[first : first + 4] /= np.linalg.norm(q[first : first + 4])
-    v, tau = rng.normal(size=(2, robot.nv))
-    return Instant(0.0, "", q, v, tau, rng.normal(size=6 * (robot.nbodies + 1)))
+    rows = q, *rng.normal(size=(2, robot.nv)), rng.normal(size=6 * (robot.nbodies + 1))
+    return State((0.3, -0.2, -9.0), *(row.tolist() for row in rows))
+
+
+def still(robot, q):
+    return State(robot.tree.gravity, list(q), *[[0.0] * robot.nv] * 2)
 
 
 @pytest.fixture(scope="module", params=["zoo", "quadruped"])
@@ -46,13 +56,18 @@ def robot(request):
 
 
 @pytest.fixture(scope="module")
-def instant(robot):
+def state(robot):
     return moving(robot)
 
 
 @pytest.fixture(scope="module")
-def found(robot, instant):
-    return walks(robot, instant)
+def found(robot, state):
+    return walks(robot, state)
+
+
+@pytest.fixture(scope="module")
+def page_data(robot):
+    return walk_data(robot, pushed=True)
 
 
 def last(walk, text):
@@ -69,9 +84,10 @@ def by_body(values):
     return list(chain(*(values[i] for i in sorted(values))))
 
 
-def test_recorded_results_are_those_of_the_library(robot, instant, found):
-    q, v, tau, f_ext = instant.q, instant.v, instant.tau, instant.f_ext.reshape(-1, 6)
-    a = rk.aba(robot, q, v, tau, f_ext)
+def test_recorded_results_are_those_of_the_library(robot, state, found):
+    q, v, tau = (np.array(row) for row in (state.q, state.v, state.tau))
+    f_ext = np.reshape(state.f_ext, (-1, 6))
+    a = rk.aba(robot.with_gravity(state.gravity), q, v, tau, f_ext)
     H = rk.crba(robot, q)
     np.testing.assert_allclose(by_body(last(found["aba"], "qdd[i]")), a, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(by_body(last(found["rnea"], "tau[i]")), tau, atol=1e-9 * np.abs(H).max())
@@ -86,9 +102,9 @@ def test_recorded_results_are_those_of_the_library(robot, instant, found):
     np.testing.assert_allclose(next(iter(last(found["ltdl"], "D").values())), factor.D, rtol=1e-9)
 
 
-def test_intermediates_are_those_of_the_texts(robot, instant, found):
+def test_intermediates_are_those_of_the_texts(robot, state, found):
     tree = robot.tree
-    q = robot.split_q(instant.q.tolist())
+    q = robot.split_q(state.q)
     expected = dict(composites.composite_inertias(tree, tree.transforms(q), tree.I))
     seen = last(found["crba"], "Ic")
     assert sorted(seen) == sorted(expected)
@@ -96,14 +112,14 @@ def test_intermediates_are_those_of_the_texts(robot, instant, found):
         assert seen[i] == (Ic.m, *Ic.h, *Ic.Ibar)
 
 
-def test_velocities_stand_in_the_bodies_coordinates(robot, instant, found):
-    poses = rk.forward_kinematics(robot, instant.q)
+def test_velocities_stand_in_the_bodies_coordinates(robot, state, found):
+    poses = rk.forward_kinematics(robot, np.array(state.q))
     seen = last(found["rnea"], "v[i]")
     for link in robot.links:
         if link.body == 0:
             continue
-        jacobian = rk.link_jacobian(robot, instant.q, link.name)
-        spin = jacobian[:3] @ instant.v
+        jacobian = rk.link_jacobian(robot, np.array(state.q), link.name)
+        spin = jacobian[:3] @ state.v
         place = robot.frame(link.name)[1].rotation
         turned = poses.rotation[robot.link_names.index(link.name)] @ np.asarray(place).T
         np.testing.assert_allclose(turned @ seen[link.body][:3], spin, atol=1e-9)
@@ -148,66 +164,98 @@ def test_the_force_of_the_crba_stands_in_the_coordinates_of_the_body_it_has_reac
                 assert seen.where == (i if j < 0 else j)
 
 
-def unpacked(algorithm):
-    return (
-        np.frombuffer(zlib.decompress(b64decode(algorithm.steps)), "<u2").tolist(),
-        np.frombuffer(zlib.decompress(b64decode(algorithm.shapes)), "<u2").reshape(-1, 2).tolist(),
-        np.frombuffer(zlib.decompress(b64decode(algorithm.values)), "<f4"),
-    )
+def unpacked(text, dtype):
+    return np.frombuffer(zlib.decompress(b64decode(text)), dtype)
 
 
-def test_the_pages_tables_hold_what_was_recorded(robot, instant, found):
-    data = walk_data(robot, [instant])
-    for algorithm in data.algorithms:
-        steps, shapes, values = unpacked(algorithm)
-        starts = np.cumsum([0, *(count for _, count in shapes)])
-        at = 0
-        for step in found[algorithm.key].steps:
-            form = algorithm.forms[steps[at]]
-            assert (form.line, form.last, form.sweep) == (
-                step.statement.first,
-                step.statement.last,
-                step.stage,
-            )
-            assert tuple(x - 1 for x in steps[at + 1 : at + 1 + len(step.indices)]) == step.indices
-            at += 1 + len(step.indices)
-            for letter, seen in zip(form.letters, step.seen, strict=True):
-                assert algorithm.letters[letter].written == seen.place.text
-                assert steps[at] - 1 == seen.where
-                value = steps[at + 1]
-                assert KINDS[shapes[value][0]] == seen.value[0]
-                shown = values[starts[value] : starts[value + 1]]
-                np.testing.assert_array_equal(shown, np.asarray(seen.value[1], "<f4"))
-                at += 2
-        assert at == len(steps)
+def whole(text):
+    """Whole numbers as the page's JavaScript reads them."""
+    codes = unpacked(text, "u1").reshape(4, -1).T.copy().view("<u4").reshape(-1).astype(int)
+    return np.where(codes & 1, -(codes >> 1) - 1, codes >> 1)
 
 
-def test_a_motion_has_three_instants_and_keeps_to_its_size(humanoid, fall):
+def evaluated(program, flat):
+    """The program's slots for a state."""
+    value = {operation.name: operation.value for operation in OPERATIONS}
+    count = {operation.name: operation.operands for operation in OPERATIONS}
+    slots = [*unpacked(program.constants, "<f8").tolist(), *(flat[k] for k in whole(program.inputs))]
+    operands = [iter(whole(each).tolist()) for each in program.operands]
+    for code in unpacked(program.codes, "u1").tolist():
+        name = program.operations[code]
+        taken = [next(each) for each in operands[: count[name]]]
+        slots.append(value[name](*(slots[-back if back > 0 else -1 - back] for back in taken)))
+    return slots
+
+
+def test_the_pages_program_gives_what_the_lines_read_and_wrote(state, found, page_data):
+    slots = np.array(evaluated(page_data.program, state.flat()))
+    assert [a.key for a in page_data.algorithms] == list(found) == ["rnea", "crba", "ltdl", "aba"]
+    for algorithm in page_data.algorithms:
+        walk = found[algorithm.key]
+        forms = [algorithm.forms[k] for k in whole(algorithm.steps)]
+        assert [(f.line, f.last, f.sweep) for f in forms] == [
+            (s.statement.first, s.statement.last, s.stage) for s in walk.steps
+        ]
+        assert whole(algorithm.counters).tolist() == list(chain(*(s.indices for s in walk.steps)))
+        seen = [each for step in walk.steps for each in step.seen]
+        letters = [algorithm.letters[k] for form in forms for k in form.letters]
+        assert [x.written for x in letters] == [x.place.text for x in seen]
+        assert whole(algorithm.places).tolist() == [x.where for x in seen]
+        shapes = whole(algorithm.shapes).reshape(-1, 2)
+        starts = np.cumsum([0, *shapes[:, 1]])
+        refs = np.cumsum(whole(algorithm.numbers))
+        numbers = np.where(refs & 1, -1.0, 1.0) * slots[refs >> 1]
+        largest: dict[str, float] = {}
+        for each in seen:
+            size = max(map(abs, each.value[1]))
+            largest[each.place.text] = max(size, largest.get(each.place.text, 1.0))
+        for each, value in zip(seen, np.cumsum(whole(algorithm.seen)), strict=True):
+            kind, expected = each.value
+            assert KINDS[shapes[value, 0]] == kind
+            shown = numbers[starts[value] : starts[value + 1]]
+            np.testing.assert_allclose(shown, expected, rtol=0, atol=1e-12 * largest[each.place.text])
+
+
+def test_the_page_has_every_operation_that_the_texts_record(page_data):
+    script = (ASSETS / "walk" / "program.js").read_text(encoding="utf-8")
+    names = set(re.findall(r'^  "([^"]+)": ', script, re.M))
+    assert set(page_data.program.operations) <= names <= {each.name for each in OPERATIONS}
+
+
+def test_the_page_knows_which_body_each_contact_is_on(humanoid):
+    fall = made_up_motion(humanoid)
+    links = ("pelvis", "nowhere", humanoid.links[-1].name)
+    vars(fall)["contacts"] = Contacts(fall.contacts.points, fall.contacts.forces, links)
+    touched = whole(touched_bodies(fall, humanoid, np.arange(5)))
+    assert touched.tolist() == [1, 0] * 5  # the third never touches
+
+
+def test_a_page_keeps_to_its_size_and_takes_no_times(humanoid, fall):
     walk = trajectory_payload(fall).walk
-    assert [instant.why for instant in walk.instants] == ["start", "largest force of the ground", "end"]
-    assert walk.instants[1].t == pytest.approx(1.2)
     assert [a.key for a in walk.algorithms] == ["rnea", "crba", "ltdl", "aba"]
-    assert len(json_for_html(walk)) < 300_000
+    assert len(json_for_html(walk)) < 140_000
     swing = made_up_motion(pendulum())
     assert trajectory_payload(swing, walk=False).walk is None
-    assert [i.t for i in trajectory_payload(swing, walk=[0.5]).walk.instants] == [0.5]
+    with pytest.raises(WrongType, match=r"walk: expected True or False, got list \[0.5\]"):
+        page_html(swing, walk=[0.5])
 
 
 def test_what_does_not_fit_is_left_out_and_said():
     robot = rk.load_urdf(ROBOTS / "quadruped.urdf", base="floating")
-    instants = [moving(robot), replace(moving(robot), t=1.0)]
-    walk = walk_data(robot, instants, most_bytes=56_000)
-    assert len(walk.instants) == 1 and [a.key for a in walk.algorithms] == ["rnea", "crba", "aba"]
+    walk = walk_data(robot, pushed=True, most_bytes=56_000)
+    assert [a.key for a in walk.algorithms] == ["rnea", "crba", "aba"]
     assert any("Left out" in note and "LTDL" in note for note in walk.notes)
-    assert len(json_for_html(walk)) <= 58_000  # its notes and instants besides
-    assert walk_data(robot, rest(robot, robot.neutral()), most_bytes=100) is None
+    assert len(json_for_html(walk)) <= 56_000
+    short = walk_data(robot, pushed=True, most_bytes=24_000)
+    assert [a.key for a in short.algorithms] == ["rnea"] and "RNEA takes q̈ = 0." in short.notes
+    assert walk_data(robot, most_bytes=100) is None
 
 
 def test_coupled_joints_are_walked_in_the_full_tree():
     b = ModelBuilder("m").link("a").link("b", 1.0, inertia=np.eye(3)).link("c", 1.0, inertia=np.eye(3))
     b.joint("k", "revolute", "a", "b", mimic=Mimic("j", -2.0, 0.3)).joint("j", "prismatic", "a", "c")
     robot = couple(b.build())
-    walk = walk_data(robot, rest(robot, robot.neutral()))
+    walk = walk_data(robot)
     assert [a.key for a in walk.algorithms] == ["rnea", "crba"] and walk.rows == [1, 2]
     assert any("full tree" in note for note in walk.notes)
 
@@ -219,7 +267,7 @@ def test_the_tracer_that_was_there_is_put_back():
     before = sys.gettrace()
     sys.settrace(tracer)
     try:
-        walks(pendulum(), rest(pendulum(), np.zeros(2))[0])
+        walks(pendulum(), still(pendulum(), [0.0, 0.0]))
         assert sys.gettrace() is tracer
     finally:
         sys.settrace(before)
@@ -229,12 +277,12 @@ def test_the_algorithms_are_untouched_by_the_recording():
     robot = pendulum()
     q = robot.split_q([0.3, -0.4])
     before = crba.crba(robot.tree, q)
-    walks(robot, Instant(0.0, "", np.array([0.3, -0.4]), np.ones(2), np.ones(2)))
+    walks(robot, still(robot, [0.3, -0.4]))
     assert crba.crba(robot.tree, q) == before
     assert crba.crba.__code__.co_filename.endswith("crba.py")
 
 
-def test_a_pose_is_walked_at_rest():
+def test_nothing_pushes_a_pose():
     walk = pose_payload(pendulum()).walk
-    assert [i.why for i in walk.instants] == ["at rest"]
-    assert made_up_motion(pendulum()).robot.nv == len(walk.rows)
+    assert walk.rows == [1, 2] and walk.touched is None
+    assert whole(walk.program.inputs).max() < 3 + 3 * 2  # gravity, q, v, tau

@@ -1,5 +1,5 @@
 """Arrays as base64 text, as the page's JavaScript unpacks them (``floats`` and ``bits`` in util.js,
-``inflated`` in recording.js).
+``inflated`` and ``wholeNumbers`` in walk/program.js).
 """
 
 from __future__ import annotations
@@ -32,8 +32,20 @@ def deflated(values: ArrayLike, dtype: str) -> str:
 
     Args:
         values: the numbers.
-        dtype: "<f4" or "<u2".
+        dtype: "<f8" or "u1".
     """
     with np.errstate(over="ignore"):
         array = np.asarray(values).astype(dtype)
     return base64.b64encode(zlib.compress(array.tobytes(), 9)).decode("ascii")
+
+
+def deflated_whole(values: ArrayLike) -> str:
+    """Whole numbers as deflated text, the shortest where most are near 0 or repeat.
+
+    Args:
+        values: n, between -2^31 and 2^31; stored as 2 n, or -2 n - 1 below 0, all lowest bytes first, then
+            all second ones and so on.
+    """
+    n = np.asarray(values, dtype=np.int64).reshape(-1)
+    codes = np.where(n < 0, -2 * n - 1, 2 * n).astype("<u4")
+    return deflated(codes.view("u1").reshape(-1, 4).T, "u1")

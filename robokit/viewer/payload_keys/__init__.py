@@ -46,13 +46,13 @@ from robokit.viewer.payload_keys.of_structure import CostData, CountData, Struct
 from robokit.viewer.payload_keys.of_walk import (
     AlgorithmData,
     FormData,
-    InstantData,
     LetterData,
     ListingData,
+    ProgramData,
     SweepData,
     WalkData,
 )
-from robokit.viewer.payload_keys.packed_tables import Deflated, Packed, PackedBits
+from robokit.viewer.payload_keys.packed_tables import Deflated, Packed, PackedBits, Whole
 
 __all__ = [
     "AlgorithmData",
@@ -73,7 +73,6 @@ __all__ = [
     "GroundData",
     "HappeningData",
     "InertiaData",
-    "InstantData",
     "JointData",
     "LetterData",
     "LinkData",
@@ -86,6 +85,7 @@ __all__ = [
     "PackedBits",
     "Payload",
     "PeaksData",
+    "ProgramData",
     "ReachedData",
     "RobotData",
     "SeriesData",
@@ -96,6 +96,7 @@ __all__ = [
     "SweepData",
     "TouchedData",
     "WalkData",
+    "Whole",
 ]
 
 

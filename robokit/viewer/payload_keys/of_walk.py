@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robokit.viewer.payload_keys.packed_tables import Deflated
+from robokit.viewer.payload_keys.packed_tables import Deflated, Whole
 
 
 @dataclass(frozen=True)
-class InstantData:
-    """An instant whose values the page has.
+class ProgramData:
+    """All values of the lines as one list of operations on a state.
+
+    Its numbers stand in slots: those of the constants, then of the inputs, then of the operations in order.
 
     Attributes:
-        t: since the start [s].
-        why: what is special about it, or "".
+        operations: names of the operations, as in ``robokit/engine/trace/ops.py``.
+        codes: uint8: of each operation the place of its name.
+        operands: first, second and third operands of the operations that have them: how many slots back, or
+            -1 - slot of a constant or an input.
+        constants: float64 numbers.
+        inputs: places in gravity (3), q, v, tau, forces on the bodies 0..N (6 each), one after another.
     """
 
-    t: float
-    why: str
+    operations: list[str]
+    codes: Deflated
+    operands: list[Whole]
+    constants: Deflated
+    inputs: Whole
 
 
 @dataclass(frozen=True)
@@ -94,11 +103,14 @@ class AlgorithmData:
         by_dof: whether the indices count degrees of freedom, not bodies.
         matrix: letter of the matrix that fills, or "".
         letters, forms: of its lines.
-        steps: uint16 numbers. Of each step: place of its form; each index + 1, or 0 where the line does not
-            speak of it; then for each of the form's letters a body + 1 (of an entry row (n + 1) + column + 1)
-            and the place of its value.
-        shapes: uint16 numbers: kind and count of numbers of each value.
-        values: float32 numbers of all values, instant after instant.
+        steps: form of each step.
+        counters: of each step its indices, -1 where the line does not speak of one.
+        places: of each value of each step the body that it belongs to, -1 for none; of an entry of the matrix
+            row (n + 1) + column, with column n for a whole row.
+        seen: of each value of each step its place among the values, as the difference to the one before.
+        shapes: kind and count of numbers of each value.
+        numbers: of all values: twice the slot of the program, and 1 more where the sign is turned; as the
+            difference to the one before.
         whole: whether these are all of its steps.
     """
 
@@ -112,25 +124,32 @@ class AlgorithmData:
     matrix: str
     letters: list[LetterData]
     forms: list[FormData]
-    steps: Deflated
-    shapes: Deflated
-    values: Deflated
+    steps: Whole
+    counters: Whole
+    places: Whole
+    seen: Whole
+    shapes: Whole
+    numbers: Whole
     whole: bool
 
 
 @dataclass(frozen=True)
 class WalkData:
-    """The algorithms at some instants of the motion.
+    """The algorithms, for every state that the page can show.
 
     Attributes:
-        instants: in order of time.
+        program: finds all values for a state.
+        gravity: acceleration of free fall in world axes [m/s^2], where the page has no other.
+        touched: body of each point of ``FramesData.contacts``; or None.
         rows: body of each row of the matrices.
         kinds: names of the kinds of values.
         algorithms: in the order of the page.
         notes: what the numbers stand for, and what is left out.
     """
 
-    instants: list[InstantData]
+    program: ProgramData
+    gravity: list[float]
+    touched: Whole | None
     rows: list[int]
     kinds: list[str]
     algorithms: list[AlgorithmData]

@@ -7,4 +7,7 @@ PackedBits = str
 """Base64 of single bits."""
 
 Deflated = str
-"""Base64 of deflated bytes (RFC 1950): little-endian uint16 or float32, as the key's description says."""
+"""Base64 of deflated bytes (RFC 1950): uint8, or little-endian float64, as the key's description says."""
+
+Whole = str
+"""Base64 of deflated whole numbers, positive or negative (``deflated_whole``)."""

@@ -1,4 +1,4 @@
-"""Values of an algorithm as rows of numbers, each with the kind that says how to read them."""
+"""Values of an algorithm as rows of numbers, plain or traced, each with its kind."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
+from robokit.engine.trace.scalar import Scalar
 from robokit.model.joints import MotionSubspace
 from robokit.spatial import ArticulatedInertia, Force, Motion, RigidInertia, Transform
 
@@ -26,8 +27,10 @@ KINDS = (
 LARGEST = 64
 """Numbers of a value that is read; larger ones are kept where a name is bound to them."""
 
-Value = tuple[str, tuple[float, ...]]
-"""Kind and numbers."""
+NUMBERS = (float, Scalar)
+
+Value = tuple[str, tuple[Any, ...]]
+"""Kind and numbers: floats, or scalars of the tracer."""
 
 
 def recorded(value: Any, whole: bool = False) -> Value | None:
@@ -51,12 +54,12 @@ def _recorded(value: Any) -> Value | None:
 
 
 def _list(entries: list[Any]) -> Value | None:
-    if all(isinstance(x, float) for x in entries):
+    if all(isinstance(x, NUMBERS) for x in entries):
         return "vector", tuple(entries)
     if all(isinstance(x, Force) for x in entries):
         return "forces", tuple(chain(*entries))
     square = all(isinstance(row, list) and len(row) == len(entries) for row in entries)
-    if square and all(isinstance(x, float) for row in entries for x in row):
+    if square and all(isinstance(x, NUMBERS) for row in entries for x in row):
         return "matrix", tuple(chain(*entries))
     return None
 
@@ -75,6 +78,7 @@ def _factored(factors: tuple[Any, ...]) -> Value | None:
 
 _RULES: dict[type, Callable[[Any], Value | None]] = {
     float: lambda x: ("scalar", (x,)),
+    Scalar: lambda x: ("scalar", (x,)),
     Motion: lambda m: ("motion", tuple(m)),
     Force: lambda f: ("force", tuple(f)),
     Transform: lambda X: ("transform", (*chain(*X.E.rows), *X.r)),

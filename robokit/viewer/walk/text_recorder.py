@@ -1,4 +1,4 @@
-"""Runs functions on plain numbers under a line tracer and keeps what each line read and wrote.
+"""Runs functions under a line tracer and keeps what each line read and wrote.
 
 The functions stay as they are. The interpreter tells of each line (``sys.settrace``); which values that line
 is about is read from the text itself (:mod:`robokit.viewer.walk.text_statements`).

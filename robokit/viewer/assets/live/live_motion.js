@@ -10,7 +10,7 @@ class LiveMotion extends Motion {
     const empty = { count: 0, t: "", poses: "", q: "", com: "", v: "", momentum: "", force: "", contacts: "", contact_count: "" };
     super(empty, data.bodies.name.length - 1);
     this.nq = Math.max(0, ...data.joints.map((joint) => joint.q[1]));
-    this.widths = { t: 1, poses: 7 * this.bodies, q: this.nq, v: data.robot.dof, com: 3, momentum: 6, force: 3, peak: 1, energy: 5 };
+    this.widths = { t: 1, poses: 7 * this.bodies, q: this.nq, v: data.robot.dof, com: 3, momentum: 6, force: 3, peak: 1, energy: 5, gravity: 3 };
     const width = Object.values(this.widths).reduce((sum, one) => sum + one, 0);
     this.kept = Math.max(60, Math.min(KEPT_FRAMES, Math.floor(KEPT_NUMBERS / width)));
     this.rows = {};
@@ -33,6 +33,7 @@ class LiveMotion extends Motion {
     this.from = this.count = 0;
     this.touching.length = 0;
     this.contacts = [];
+    this.contactBody = [];
     this.contactStart = [0];
     this.show();
   }
@@ -53,7 +54,7 @@ class LiveMotion extends Motion {
     for (const [key, width] of Object.entries(this.widths)) this.rows[key].set(given[key], end * width);
     // Neighbouring quaternions without a jump of sign can be mixed.
     if (this.count) alignTurns(this.rows.poses, end * this.widths.poses, this.widths.poses);
-    this.touching.push(frame.contacts);
+    this.touching.push({ points: frame.contacts, bodies: frame.contactBody });
     if (this.count === this.kept) {
       this.from += 1;
       this.touching.shift();
@@ -72,8 +73,9 @@ class LiveMotion extends Motion {
 
   // The contacts of one frame in the layout of a recording: overlays ask for one frame at a time.
   at(frame) {
-    const k = Math.min(Math.round(frame), this.count - 1);
-    this.contacts = this.touching[k] || [];
+    const k = this.nearest(frame);
+    this.contacts = this.touching[k]?.points || [];
+    this.contactBody = this.touching[k]?.bodies || [];
     this.contactStart = { [k]: 0, [k + 1]: this.contacts.length / 6 };
     return super.at(frame);
   }

@@ -36,6 +36,9 @@ class Motion {
     return low + (time - this.t[low]) / (this.t[high] - this.t[low]);
   }
 
+  // The frame whose contacts are shown: an event lies in the middle of its step, whose force belongs to its end.
+  nearest(frame) { return Math.min(Math.round(frame + 0.01), this.count - 1); }
+
   // Poses at a fractional frame. Neighbouring quaternions have no jump of sign, so mixing them is sound.
   // After a motion blew up, its last sound pose stays.
   at(frame) {

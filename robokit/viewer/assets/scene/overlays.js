@@ -154,8 +154,7 @@ class Overlays {
     }
     let arrows = null;
     group.move = (frame) => {
-      // An event lies in the middle of its step, whose force belongs to its end.
-      const k = Math.min(Math.round(frame + 0.01), this.motion.count - 1);
+      const k = this.motion.nearest(frame);
       const [from, to] = [this.motion.contactStart[k], this.motion.contactStart[k + 1]];
       if (!arrows || arrows.capacity < to - from) {
         if (arrows) group.remove(arrows);

@@ -27,35 +27,37 @@ class WalkDrawing {
     this.stage.dirty();
   }
 
-  // The largest angular and linear part of each symbol at this instant: what full arrows stand for.
-  open(recording, instant) {
-    this.largest = new Map();
-    for (let step = 0; step < recording.count; step++) {
-      if (recording.algorithm.by_dof) break;
-      for (const one of recording.seen(step, instant)) {
-        const parts = this.parts(one);
-        if (!parts) continue;
-        const top = this.largest.get(one.letter.symbol) || [0, 0];
-        this.largest.set(one.letter.symbol, parts.map((part, k) => Math.max(top[k], part.length())));
-      }
+  open(recording) { this.recording = recording; }
+
+  // The largest angular and linear part of a symbol at the state shown: what full arrows stand for.
+  largest(symbol) {
+    const top = [0, 0], { recording } = this;
+    for (const value of recording.vectors.get(symbol) ?? []) {
+      const x = recording.numbers(value);
+      top[0] = Math.max(top[0], Math.hypot(x[0], x[1], x[2]));
+      top[1] = Math.max(top[1], Math.hypot(x[3], x[4], x[5]));
     }
+    return top;
   }
 
   // Angular and linear part of a spatial vector, or of a single column; null for anything else.
   parts({ kind, numbers, body }) {
-    if (body === null || numbers.length !== 6 || !/^(motion|force)s?$/.test(kind)) return null;
+    if (body === null || !isArrow(kind, numbers.length) || !numbers.every(Number.isFinite)) return null;
     return [new THREE.Vector3().fromArray(numbers, 0), new THREE.Vector3().fromArray(numbers, 3)];
   }
 
   show(seen) {
     this.clear();
+    const tops = new Map();
     const inertias = seen.filter((one) => one.kind === "rigid" && one.body !== null);
     const boxed = inertias.find((one) => one.letter.out) || inertias[inertias.length - 1];
     if (boxed) this.drawBox(boxed.body, boxed.numbers);
     for (const one of seen) {
       const parts = this.parts(one);
       if (!parts) continue;
-      const top = this.largest.get(one.letter.symbol);
+      const { symbol } = one.letter;
+      if (!tops.has(symbol)) tops.set(symbol, this.largest(symbol));
+      const top = tops.get(symbol);
       const tints = one.kind.startsWith("motion") ? [WALK_TINTS.ang, WALK_TINTS.lin] : [WALK_TINTS.n, WALK_TINTS.f];
       parts.forEach((part, k) => {
         // Square roots keep the light bodies' arrows visible beside the heavy ones'.

@@ -9,59 +9,57 @@ class WalkMatrix {
     this.canvas.addEventListener("pointermove", (event) => {
       const edge = this.canvas.getBoundingClientRect();
       const [i, j] = [(event.clientY - edge.top) / edge.height, (event.clientX - edge.left) / edge.width].map((x) => Math.min(this.n - 1, Math.max(0, Math.floor(this.n * x))));
+      this.pointed = [i, j];
       this.say(i, j);
     });
-    this.canvas.addEventListener("pointerleave", () => this.say(...(this.last || [null])));
+    this.canvas.addEventListener("pointerleave", () => { this.pointed = null; this.say(...(this.last || [null])); });
   }
 
-  open(recording, instant) {
-    const { algorithm } = recording;
+  open(recording) {
     this.recording = recording;
-    this.instant = instant;
-    this.letter = algorithm.matrix;
+    this.letter = recording.algorithm.matrix;
     this.host.hidden = !this.letter;
     this.n = recording.rows.length;
+    this.values = new Float64Array(this.n * this.n);
+    this.written = new Uint8Array(this.n * this.n);
     this.reset();
   }
 
   reset() {
+    this.done = 0;
     this.step = -1;
-    this.values = new Float64Array(this.n * this.n);
-    this.written = new Uint8Array(this.n * this.n);
+    this.values.fill(0);
+    this.written.fill(0);
     this.last = null;
   }
 
-  // Goes to a step; backwards by filling anew, which takes less than a frame.
-  show(step) {
+  // Goes to a step; backwards, and where the numbers have changed, by filling anew, which takes less than a frame.
+  show(step, anew = false) {
     if (!this.letter) return;
-    if (step < this.step) this.reset();
-    while (this.step < step) this.apply(++this.step);
+    if (anew || step < this.step) this.reset();
+    const { entries } = this.recording;
+    while (this.done < entries.length && entries[this.done][0] <= step) this.apply(entries[this.done++]);
+    this.step = step;
     this.fresh = [];
     this.read = [];
-    for (const one of this.recording.seen(step, this.instant)) {
+    for (const one of this.recording.seen(step)) {
       if (one.cell) (one.letter.out ? this.fresh : this.read).push(one.cell);
     }
     if (this.fresh.length) this.last = this.fresh[0];
     this.draw();
-    this.say(...(this.fresh[0] || this.last || [null]));
+    this.say(...(this.pointed || this.last || [null]));
   }
 
-  apply(step) {
-    const form = this.recording.form(step);
-    if (!form.letters.length) return;
-    for (const one of this.recording.seen(step, this.instant)) {
-      const { letter, cell, numbers, kind } = one;
-      if (!letter.out) continue;
-      if (!cell && letter.written === this.letter && kind === "matrix") {
-        this.values.set(numbers);
-        this.written.fill(0);
-      } else if (cell && cell[1] < this.n) {
-        this.put(cell[0], cell[1], numbers[0]);
-        if (this.letter === "H") this.put(cell[1], cell[0], numbers[0]);
-      } else if (cell) {
-        for (let j = 0; j < this.n; j++) this.put(cell[0], j, numbers[j]);
-      }
+  apply([, row, column, at]) {
+    if (row < 0) {
+      for (let k = 0; k < this.values.length; k++) this.values[k] = this.recording.number(at + k);
+      this.written.fill(0);
+      return;
     }
+    const value = this.recording.number(at);
+    this.put(row, column, value);
+    if (this.letter === "H") this.put(column, row, value);
+    this.last = [row, column];
   }
 
   put(i, j, value) {
@@ -74,7 +72,7 @@ class WalkMatrix {
     const side = Math.round((this.canvas.clientWidth || 116) * ratio);
     if (this.canvas.width !== side) this.canvas.width = this.canvas.height = side;
     const pen = this.canvas.getContext("2d"), cell = side / n, gap = cell > 4 ? 1 : 0;
-    const logs = [...this.values].filter(Boolean).map((x) => Math.log10(Math.abs(x)));
+    const logs = [...this.values].filter((x) => x && Number.isFinite(x)).map((x) => Math.log10(Math.abs(x)));
     const high = Math.max(...logs, -30), low = Math.max(Math.min(...logs, high - 1), high - 8);
     const box = (i, j) => [Math.round(j * cell), Math.round(i * cell), Math.max(1, Math.round((j + 1) * cell) - Math.round(j * cell) - gap), Math.max(1, Math.round((i + 1) * cell) - Math.round(i * cell) - gap)];
     pen.fillStyle = colour("zero");
@@ -105,7 +103,7 @@ class WalkMatrix {
   say(i, j = 0) {
     if (i === null) { this.note.textContent = `${this.letter}, ${this.n} × ${this.n}`; return; }
     const k = Math.min(j, this.n - 1), { from } = this.recording;
-    const value = this.values[i * this.n + k];
-    this.note.textContent = `${this.letter}(${i + from},${k + from}) = ${four(value, largestOf(this.values))}`;
+    const text = four(this.values[i * this.n + k], largestOf(this.values));
+    this.note.textContent = `${this.letter}(${i + from},${k + from}) ${text.startsWith("≈") ? "" : "= "}${text}`;
   }
 }

@@ -5,6 +5,9 @@ const WALK_ICONS = {
   line: { back: "M12 3v12L4.500 9z", on: "M6 3v12l7.500-6z" },
 };
 
+// [ms] between two looks at the numbers while the motion plays; arrows and box follow every frame.
+const WALK_PAUSE = 100;
+
 class Walk {
   constructor(host, page) {
     this.page = page;
@@ -16,9 +19,10 @@ class Walk {
     this.step = 0;
     this.recordings = new Map();
     this.places = new Map();
-    const wanted = walk.instants.findIndex((instant) => /force/.test(instant.why));
-    this.instant = Math.max(wanted, 0);
-    this.motion = page.motion;
+    this.stale = true;
+    this.looked = 0;
+    this.look = null;
+    this.when = "";
     this.drawing = new WalkDrawing(page.stage, page.data);
     this.build(host, walk);
     this.watch();
@@ -28,13 +32,7 @@ class Walk {
     const first = (walk.algorithms.find((algorithm) => algorithm.key === "crba") || walk.algorithms[0]).key;
     this.key = first;
     this.choice = choice(walk.algorithms.map((algorithm) => [algorithm.key, algorithm.key.toUpperCase()]), first, (key) => this.openAlgorithm(key));
-    this.time = element("select", { class: "small", "aria-label": "Instant", title: "The instant whose numbers are shown" },
-      ...walk.instants.map((instant, k) => element("option", { value: String(k) }, `${instant.t.toFixed(3)} s${instant.why ? `, ${instant.why}` : ""}`)));
-    this.time.value = String(this.instant);
-    this.time.addEventListener("change", () => { this.instant = Number(this.time.value); this.reopen(); this.goToInstant(); });
-    this.away = element("button", { class: "small away", type: "button", title: "The scene goes to the instant whose numbers these are", onclick: () => this.goToInstant() }, "Go there");
-    const still = !this.page.timeline;
-    this.time.hidden = this.away.hidden = still;
+    this.time = element("p", { class: "when", title: "Numbers and arrows are those of the state that the scene shows" });
     this.title = element("p", { class: "title" });
     this.sweep = element("div", { class: "sweep" });
     const left = element("div", { class: "left" }), map = element("div", { class: "map" }, left);
@@ -45,7 +43,7 @@ class Walk {
     this.says = element("p", { class: "says" });
     this.values = element("div", { class: "values", tabindex: "0", role: "region", "aria-label": "Values read and written" });
     const notes = element("details", { class: "notes" }, element("summary", {}, "What the numbers stand for"), ...walk.notes.map((note) => element("p", {}, note)));
-    host.append(element("div", { class: "walk-head" }, this.choice.group, this.time, this.away), this.title, this.sweep, map);
+    host.append(element("div", { class: "walk-head" }, this.choice.group, this.time), this.title, this.sweep, map);
     this.source = new SourceText(host);
     host.append(this.where, this.says, this.values, notes);
   }
@@ -74,13 +72,13 @@ class Walk {
       button(WALK_ICONS.line.on, "One line on (.)", by(1)), button(WALK_ICONS.body.on, "One body on (>)", byBody(1)), this.speed)];
   }
 
-  // The panel comes and goes; the scene's time moves; another part lights bodies.
+  // The panel comes and goes; the scene shows another state; another part lights bodies.
   watch() {
     new MutationObserver(() => { if (this.host.hidden) this.leave(); }).observe(this.host, { attributes: true, attributeFilter: ["hidden"] });
     new MutationObserver(() => { if (this.recording && !this.host.hidden) this.matrix.show(this.step); }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     const { overlays, selection } = this.page;
     overlays.on.walk = true;
-    overlays.built.walk = { visible: true, move: (frame, pose) => this.refresh(Boolean(pose)) };
+    overlays.built.walk = { visible: true, move: () => this.move() };
     selection.onSelect(({ body }) => { if (body && !this.host.hidden) this.goToBody(body); });
     selection.onHover((body) => { if (body === null && !this.host.hidden && this.recording) this.light(); });
   }
@@ -96,25 +94,23 @@ class Walk {
     this.key = key;
     const { walk } = this.page.data;
     const algorithm = walk.algorithms.find((algorithm) => algorithm.key === key);
-    if (!this.recordings.has(key)) this.recordings.set(key, Recording.open(walk, algorithm));
+    this.opening ??= Promise.all([WalkProgram.open(walk.program), WalkInputs.open(this.page)]);
+    [this.program, this.inputs] = await this.opening;
+    if (!this.recordings.has(key)) this.recordings.set(key, Recording.open(walk, algorithm, this.program));
     const recording = await this.recordings.get(key);
     if (this.key !== key) return;
     this.recording = recording;
     this.title.replaceChildren(element("b", {}, algorithm.title), ` ${algorithm.gives}`);
     this.source.open(algorithm.listings);
     this.progress.max = String(recording.count - 1);
-    this.reopen(this.places.get(key) ?? recording.begins[0] ?? 0);
-  }
-
-  reopen(step = this.step) {
-    if (!this.recording) return;
-    this.matrix.open(this.recording, this.instant);
-    this.drawing.open(this.recording, this.instant);
-    this.go(step);
+    this.matrix.open(recording);
+    this.drawing.open(recording);
+    this.go(this.places.get(key) ?? recording.begins[0] ?? 0);
   }
 
   leave() {
     this.stop();
+    this.forget();
     this.drawing.clear();
     this.page.stage.light(new Set());
   }
@@ -123,7 +119,6 @@ class Walk {
     if (this.timer) { this.stop(); return; }
     if (!this.recording) return;
     if (this.step >= this.recording.count - 1) this.go(0);
-    this.goToInstant();
     this.timer = setInterval(() => { if (this.step < this.recording.count - 1) this.go(this.step + 1); else this.stop(); }, 1000 / Number(this.speed.value));
     this.paintPlay("pause", "Pause");
   }
@@ -145,19 +140,44 @@ class Walk {
     if (step !== null) { this.stop(); this.go(step); }
   }
 
-  // The scene goes to the instant whose numbers these are.
-  goToInstant() {
-    const { timeline } = this.page, { walk } = this.page.data;
-    if (!timeline) return;
-    timeline.pause();
-    timeline.seek(walk.instants[this.instant].t);
+  // The scene shows another state: arrows and box follow at once, the numbers some times a second.
+  move() {
+    this.stale = true;
+    if (this.host.hidden || !this.recording) return;
+    this.update();
+    this.seen = this.recording.seen(this.step);
+    this.drawing.show(this.seen);
+    const wait = this.looked + WALK_PAUSE - performance.now();
+    if (wait <= 0) this.write();
+    else this.look ??= setTimeout(() => this.write(), wait);
   }
 
-  // Whether the scene shows the instant whose numbers these are.
-  there() {
-    const { timeline, motion } = this.page, { walk } = this.page.data;
-    if (motion !== this.motion) return false; // physics runs in the page
-    return !timeline || Math.abs(timeline.time - walk.instants[this.instant].t) < 1e-3;
+  // Takes the program for the state that the scene shows, if that has changed.
+  update() {
+    if (!this.stale || !this.page.motion.count) return;
+    const { time, flat } = this.inputs.now();
+    this.program.run(flat);
+    this.state = flat;
+    this.stale = false;
+    this.changed = true;
+    const live = this.page.motion === this.page.run?.motion ? "live, " : "";
+    this.when = time === null ? "this pose, at rest" : `${live}${time.toFixed(3)} s`;
+  }
+
+  // What the line at work read and wrote, in numbers, and the matrix.
+  write() {
+    this.forget();
+    this.looked = performance.now();
+    this.time.replaceChildren(element("span", { class: "soft" }, "numbers of "), this.when);
+    this.showValues();
+    this.matrix.show(this.step, this.changed);
+    this.changed = false;
+  }
+
+  // No look at the numbers is due.
+  forget() {
+    clearTimeout(this.look);
+    this.look = null;
   }
 
   go(step) {
@@ -167,7 +187,8 @@ class Walk {
     const { algorithm } = recording;
     const form = recording.form(this.step);
     this.bodies = recording.bodies(this.step);
-    this.seen = recording.seen(this.step, this.instant);
+    this.update();
+    this.seen = recording.seen(this.step);
     this.progress.value = String(this.step);
     this.progress.style.setProperty("--done", `${(100 * this.step) / Math.max(recording.count - 1, 1)}%`);
     const whole = (x) => x.toLocaleString("en-US").replace(/,/g, " ");
@@ -176,9 +197,10 @@ class Walk {
     this.source.mark(form);
     this.showSweep(form, algorithm);
     this.showIndices(algorithm, form);
-    this.showValues();
-    this.matrix.show(this.step);
-    this.refresh(Boolean(this.page.posed));
+    this.write();
+    this.values.scrollTop = 0;
+    this.drawing.show(this.seen);
+    this.light();
   }
 
   showSweep(form, algorithm) {
@@ -223,26 +245,15 @@ class Walk {
       return list.length ? [element("h2", {}, label), ...single.map(block), ...(together ? [entryBlock(entries, this.recording.from)] : [])] : [];
     };
     this.values.replaceChildren(...(this.seen.length ? [...group("writes", out), ...group("reads", read)] : group("written before", this.before())));
-    this.values.scrollTop = 0;
   }
 
   // What the line that wrote last wrote: shown while a line reads and writes nothing.
   before() {
     for (let step = this.step - 1; step > Math.max(this.step - 9, 0); step--) {
-      const out = this.recording.seen(step, this.instant).filter((one) => one.letter.out);
+      const out = this.recording.seen(step).filter((one) => one.letter.out);
       if (out.length) return out;
     }
     return [];
-  }
-
-  // Arrows and lights, if the scene shows this instant.
-  refresh(posed) {
-    if (this.host.hidden || !this.recording || !this.seen) return;
-    const there = this.there() && !posed;
-    this.away.classList.toggle("needed", !there);
-    if (there) this.drawing.show(this.seen);
-    else this.drawing.clear();
-    this.light();
   }
 
   light() {
