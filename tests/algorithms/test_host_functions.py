@@ -1,4 +1,4 @@
-"""Functions of plain coordinates for other libraries: their linear maps, PyTorch's adapter without PyTorch."""
+"""Functions of plain coordinates for other libraries: linear maps, and PyTorch's adapter without PyTorch."""
 
 from __future__ import annotations
 
