@@ -38,8 +38,11 @@ LONGEST = 2.0
 LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e12
 """Where the error vanishes the system must stay regular; above the largest, no step will help any more."""
 
-ALPHA, LEAST_ALPHA = 1.0, 1e-9
+ALPHA, LEAST_ALPHA = 0.1, 1e-9
 """Damping over squared error: at first, and at least."""
+
+CROSSINGS = 1
+"""How often joints that a step would take past their limits are held there, and the others solved again."""
 
 RUNNING, REACHED, STALLED = 0.0, 1.0, 2.0
 """Status: not done yet; within tolerance of all targets; no better place nearby."""
@@ -220,7 +223,11 @@ def step(
     free = _free(problem, q, limits, gradient)
     gradient = _times(free, gradient)
     damping = alpha * twice_E + LEAST_DAMPING
-    d = _direction(A, r, gradient, back, [w + damping for w in pull], free)
+    D = [w + damping for w in pull]
+    d = _direction(A, r, back, D, free)
+    for _ in range(CROSSINGS):
+        d, free = _held(problem, q, d, limits, free)
+        d = _direction(A, r, back, D, free, d)
     shorter = minimum(1.0, LONGEST / sqrt(_dot(d, d) + 1e-300))
     new, moved = _moved(problem, q, [x * shorter for x in d], limits)
 
@@ -266,22 +273,42 @@ def _free(problem: Problem, q: Scalars, limits: Scalars, gradient: Scalars) -> l
     return free
 
 
+def _held(
+    problem: Problem, q: Scalars, d: Scalars, limits: Scalars, free: Scalars
+) -> tuple[list[Scalar], list[Scalar]]:
+    """What d leaves to those that it would take past a limit, 0 for all others; and who is still free."""
+    n, own = len(problem.dofs), problem.coordinates
+    part, free = [0.0] * n, list(free)
+    for i, k in enumerate(problem.dofs):
+        if k in own:
+            low, high = limits[i] - q[own[k]], limits[n + i] - q[own[k]]
+            crosses = (d[i] < low) | (d[i] > high)
+            part[i] = where(crosses, clamp(d[i], low, high), 0.0)
+            free[i] = where(crosses, 0.0, free[i])
+    return part, free
+
+
 def _direction(
-    A: list[list[Scalar]], r: Scalars, gradient: Scalars, back: Scalars, D: Scalars, free: Scalars
+    A: list[list[Scalar]], r: Scalars, back: Scalars, D: Scalars, free: Scalars, given: Scalars = ()
 ) -> list[Scalar]:
-    """d, by rows or by columns, whichever are fewer."""
+    """d, by rows or by columns, whichever are fewer; what is not free goes as far as is given, or not."""
     m, n = len(A), len(D)
-    inverse = [f / x for f, x in zip(free, D, strict=True)]
+    if given:
+        r = [x + _dot(row, given) for x, row in zip(r, A, strict=True)]
     if m <= n:
+        inverse = [f / x for f, x in zip(free, D, strict=True)]
         scaled = [_times(row, inverse) for row in A]
         S = [[_dot(a, b) + float(i == j) for j, b in enumerate(A)] for i, a in enumerate(scaled)]
         y = ldl_solve(ldl(S), [x - _dot(row, back) for x, row in zip(r, scaled, strict=True)])
-        return [-(inverse[k] * (_dot([row[k] for row in A], y) + back[k])) for k in range(n)]
-    columns = [[row[k] * free[k] for row in A] for k in range(n)]
-    H = [[_dot(a, b) for b in columns] for a in columns]
-    for k in range(n):
-        H[k][k] = H[k][k] + D[k]
-    return [-x for x in ldl_solve(ldl(H), gradient)]
+        d = [-(inverse[k] * (_dot([row[k] for row in A], y) + back[k])) for k in range(n)]
+    else:
+        columns = [[row[k] * free[k] for row in A] for k in range(n)]
+        H = [[_dot(a, b) for b in columns] for a in columns]
+        for k in range(n):
+            H[k][k] = H[k][k] + D[k]
+        slope = [_dot(column, r) + free[k] * back[k] for k, column in enumerate(columns)]
+        d = [-x for x in ldl_solve(ldl(H), slope)]
+    return [x + y for x, y in zip(d, given, strict=True)] if given else d
 
 
 def _moved(problem: Problem, q: Scalars, d: Scalars, limits: Scalars) -> tuple[list[Scalar], list[Scalar]]:

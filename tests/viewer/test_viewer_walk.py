@@ -24,6 +24,7 @@ from robokit.model import Mimic, ModelBuilder, couple
 from robokit.sim.trajectory import Contacts
 from robokit.viewer.page import ASSETS, json_for_html, page_html
 from robokit.viewer.payload import pose_payload, trajectory_payload
+from robokit.viewer.walk import text_runs
 from robokit.viewer.walk.line_captions import CAPTIONS
 from robokit.viewer.walk.recorded_values import KINDS
 from robokit.viewer.walk.text_runs import State, walks
@@ -249,6 +250,17 @@ def test_what_does_not_fit_is_left_out_and_said():
     short = walk_data(robot, pushed=True, most_bytes=24_000)
     assert [a.key for a in short.algorithms] == ["rnea"] and "RNEA takes q̈ = 0." in short.notes
     assert walk_data(robot, most_bytes=100) is None
+
+
+def test_of_a_long_walk_the_page_has_the_beginning(monkeypatch):
+    monkeypatch.setattr(text_runs, "MOST_STEPS", 20)
+    walk = walk_data(pendulum())
+    assert [(a.key, a.whole, len(whole(a.steps))) for a in walk.algorithms] == [
+        ("rnea", False, 20),
+        ("crba", False, 20),
+        ("aba", False, 20),
+    ]
+    assert "RNEA takes q̈ = 0." in walk.notes and "Left out for this robot: LTDL." in walk.notes
 
 
 def test_coupled_joints_are_walked_in_the_full_tree():
