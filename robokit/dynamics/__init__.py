@@ -39,6 +39,9 @@ long_robots      H and its factors for robots of hundreds of joints
 cost             operation counts
 codegen          functions as code in other languages
 c_files          the files in C
+exported         methods of functions for all these
+host_functions   functions as other libraries take them
+other_libraries  CasADi, JAX, PyTorch
 """
 
 from robokit.dynamics import (
