@@ -18,7 +18,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
         ("dynamics", "urdf", "mjcf"),
-        ("sim", "parity", "ik"),
+        ("sim", "parity", "ik", "identification"),
         ("viewer",),
         ("__init__",),
         ("cli",),

@@ -40,6 +40,9 @@ long_derivatives  derivatives, H^-1 and the Coriolis matrix for them
 cost             operation counts
 codegen          functions as code in other languages
 c_files          the files in C
+exported         methods of functions for all these
+host_functions   functions as other libraries take them
+other_libraries  CasADi, JAX, PyTorch
 """
 
 from robokit.dynamics import (
