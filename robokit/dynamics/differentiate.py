@@ -9,13 +9,16 @@ All other inputs are differentiated by their scalars.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from robokit.engine.passes.derivative import along, gradient, jacobian
+from robokit.engine.passes.linear_maps import pullback, pushforward
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
+from robokit.spatial.rotation import quat_normalized
 
 Text = Callable[..., Any]
 
@@ -178,9 +181,54 @@ def _check_numbers(name: str, what: str, flat: Flat) -> None:
             )
 
 
+def _normalized(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
+    """The text with quaternions of any length but 0: its configurations are made unit first."""
+
+    def unit(kind: Argument, x: Sequence[Any]) -> Sequence[Any]:
+        if not kind.manifold:
+            return x
+        q = list(x)
+        for joint in robot.joints:
+            offset = robot.tree.joint[joint.body].kind.quaternion
+            if offset is not None:
+                k = joint.q_slice.start + offset
+                q[k : k + 4] = quat_normalized(q[k : k + 4])
+        return q
+
+    def text(*given: Sequence[Any]) -> Any:
+        return flat.text(*(unit(kind, x) for kind, x in zip(flat.inputs, given, strict=True)))
+
+    return Flat(
+        text, tuple(replace(each, manifold=False) for each in flat.inputs), flat.outputs, flat.constants
+    )
+
+
+def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
+    """J dx: a direction for each input, outputs as they were."""
+    count = len(flat.inputs) - flat.constants
+    text = pushforward(flat.text, flat.sizes, flat.outputs, count)
+    directions = (replace(each, name=f"d{each.name}", manifold=False) for each in flat.inputs[:count])
+    own = (*flat.inputs[:count], *directions, *flat.inputs[count:])
+    outputs = tuple((f"d{symbol}", shape) for symbol, shape in flat.outputs)
+    return Flat(text, own, outputs, flat.constants)
+
+
+def _pullback(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
+    """J^T w: a weight for each scalar of the outputs, outputs as the inputs were."""
+    count = len(flat.inputs) - flat.constants
+    text = pullback(flat.text, flat.sizes, flat.outputs, count)
+    weights = (Argument(f"w_{symbol}", math.prod(shape)) for symbol, shape in flat.outputs)
+    own = (*flat.inputs[:count], *weights, *flat.inputs[count:])
+    outputs = tuple((f"g_{each.name}", (each.size,)) for each in flat.inputs[:count])
+    return Flat(text, own, outputs, flat.constants)
+
+
 WAYS: dict[str, Callable[[Robot, str, Flat, Sequence[int]], Flat]] = {
     "derivative": _derivative,
     "gradient": _gradient,
     "hessian_vector": _hessian_vector,
+    "normalized": _normalized,
+    "pushforward": _pushforward,
+    "pullback": _pullback,
 }
 """Each way to derive a text, by its name."""
