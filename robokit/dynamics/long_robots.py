@@ -25,31 +25,44 @@ from robokit.engine import NotFinite
 from robokit.model.robot import Robot
 from robokit.model.sparsity import dof_depths
 
+Ways = dict[str, tuple[str, Callable[..., Any]]]
+
 MOST = 200_000
 """Operations that are written out."""
 
 
-def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., Any] | None:
+def long_way(
+    robot: Robot, name: Key, dtype: str = "float64", ways: Ways | None = None
+) -> Callable[..., Any] | None:
     """The function that replaces a kernel of too many operations; None if there are few enough.
 
     Args:
         robot: the robot.
         name: of the kernel. What is returned takes its arguments, and ``out``.
         dtype: of the result; the computation is in double precision all the same.
+        ways: in place of :data:`WAYS`.
     """
-    if not isinstance(name, str) or name not in WAYS:
+    ways = WAYS if ways is None else ways
+    if not isinstance(name, str) or name not in ways:
         return None
-    needs, way = WAYS[name]
+    needs, way = ways[name]
     if _cost(robot, needs) <= MOST:
         return None
     if robot.parameters is not None and not (way is mass_matrix and _few_entries(robot)):
         return None
 
     def run(*arguments: Any, out: Any = None) -> Any:
-        result = way(robot, *arguments)
+        results = way(robot, *arguments)
+        several = isinstance(results, tuple)
         if out is None:
-            return result if dtype == "float64" else result.astype(dtype)
-        check.output("out", out, result.shape, dtype)[...] = result
+            if dtype == "float64":
+                return results
+            return tuple(x.astype(dtype) for x in results) if several else results.astype(dtype)
+        outs = out if several else (out,)
+        if len(outs) != (len(results) if several else 1):
+            raise check.ShapeError(f"out: expected {len(results)} arrays, got {len(outs)}")
+        for x, result in zip(outs, results if several else (results,), strict=True):
+            check.output("out", x, result.shape, dtype)[...] = result
         return out
 
     return run
@@ -73,6 +86,9 @@ def _costs(robot: Robot) -> dict[str, int]:
         "factors": max(factors, 6 * places),
         "solution": max(4 * entries, 2 * places),
         "accelerations": factors,
+        "derivatives": max(120 * entries, 8 * places),
+        "inverse": 2 * len(depth) * entries,
+        "derivatives of accelerations": 8 * len(depth) * entries,
     }
 
 
@@ -177,7 +193,7 @@ def _accelerations(robot: Robot, q: Any, v: Any, tau: Any, *f_ext: Any) -> np.nd
     return a
 
 
-WAYS: dict[str, tuple[str, Callable[..., Any]]] = {
+WAYS: Ways = {
     "crba": ("H", mass_matrix),
     "crba_nonzeros": ("entries", _entries),
     "ltdl": ("factors", _factors),
