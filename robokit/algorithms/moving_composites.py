@@ -70,6 +70,16 @@ class MovingComposites:
         return to
 
 
+def held_composites(tree: Tree, X, f_ext) -> list[Force]:
+    """Sums of external forces over the subtrees, in body coordinates."""
+    f = list(f_ext)
+    for i in tree.inward():
+        p = tree.parent[i]
+        if p != 0:
+            f[p] = f[p] + X[i].T @ f[i]
+    return f
+
+
 def forces_back(X: Transform, forces: Iterable[Force]) -> list[Force]:
     """X^T f of several."""
     return [X.T @ f for f in forces]

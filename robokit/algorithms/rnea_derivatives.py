@@ -18,14 +18,18 @@ Cost: O(n d).
 
 from __future__ import annotations
 
+from itertools import chain
+
 from robokit.algorithms.moving_composites import (
     MovingComposites,
     forces_back,
+    held_composites,
     motions_back,
     numbered,
     square,
 )
 from robokit.model.tree import Tree
+from robokit.spatial import Force
 
 
 def rnea_derivatives(tree: Tree, q, qd, qdd, f_ext=None) -> tuple[list[list], list[list]]:
@@ -39,52 +43,74 @@ def rnea_derivatives_world(tree: Tree, q, qd, qdd, f_ext) -> tuple[list[list], l
     A small motion s of a body turns such a force, seen from the body, by -s x* f_ext.
     """
     moving = MovingComposites(tree, q, qd, qdd)
-    held = list(f_ext)
-    for i in tree.inward():
-        p = tree.parent[i]
-        if p != 0:
-            held[p] = held[p] + moving.X[i].T @ held[i]
     dq, dv = _derivatives(tree, moving)
-    to, S = moving.from_branch(), tree.lists(1)[0]
+    to, held, S = moving.from_branch(), held_composites(tree, moving.X, f_ext), tree.lists(1)[0]
     for i in tree.outward():
-        columns = tree.joint[i].S.columns
-        turned = [s.cross_force(held[i]) for s in columns]
-        for k, s in numbered(tree, i, columns):
-            for l, f in numbered(tree, i, turned):
-                dq[k][l] = dq[k][l] + s.dot(f)
-        S[i], turned = motions_back(to[i], columns), forces_back(to[i], turned)
-        for j in tree.support[i][:-1]:
-            for t, x in numbered(tree, j, S[j]):
-                for s, f in numbered(tree, i, turned):
-                    dq[s][t] = dq[s][t] - x.dot(f)
+        S[i] = motions_back(to[i], tree.joint[i].S.columns)
+        turned = forces_back(to[i], [s.cross_force(held[i]) for s in tree.joint[i].S.columns])
+        for j in tree.support[i]:
+            for l, t in numbered(tree, j, S[j]):
+                for k, f in numbered(tree, i, turned):
+                    dq[k][l] = dq[k][l] - t.dot(f)
     return dq, dv
 
 
 def _derivatives(tree: Tree, moving: MovingComposites) -> tuple[list[list], list[list]]:
     dq, dv = square(tree.nv), square(tree.nv)
-    S, Psi, Psi2, both = tree.lists(4)
-    to = moving.from_branch()
-
+    motions, to = tree.lists(1)[0], moving.from_branch()
     for i in tree.outward():
-        Ic, Bc, columns = moving.Ic[i], moving.Bc[i], tree.joint[i].S.columns
-        rate, Psi[i], Psi2[i] = moving.rates(i)
-        both[i] = [a + b for a, b in zip(Psi[i], rate, strict=True)]
-        by_q = [Bc @ (a * 2.0) + Ic @ b for a, b in zip(Psi[i], Psi2[i], strict=True)]
-        by_v = [Bc @ (s * 2.0) + Ic @ b for s, b in zip(columns, both[i], strict=True)]
-        for k, s in numbered(tree, i, columns):
+        columns, (by_q, by_v, U, W) = _columns(tree, moving, i)
+        for k, s in numbered(tree, i, tree.joint[i].S.columns):
             for l, (f, g) in numbered(tree, i, zip(by_q, by_v, strict=True)):
                 dq[k][l], dv[k][l] = s.dot(f), s.dot(g)
-
-        by_q = forces_back(
-            to[i], [f + s.cross_force(moving.fc[i]) for f, s in zip(by_q, columns, strict=True)]
-        )
-        by_v = forces_back(to[i], by_v)
-        U = forces_back(to[i], tree.joint[i].S.of(Ic))
-        W = forces_back(to[i], [Bc.transpose_apply(s * 2.0) for s in columns])
-        S[i], Psi[i], Psi2[i], both[i] = (motions_back(to[i], x) for x in (columns, Psi[i], Psi2[i], both[i]))
+        motions[i] = [motions_back(to[i], x) for x in columns]
+        forces = [forces_back(to[i], x) for x in (_turned(tree, moving, i, by_q), by_v, U, W)]
         for j in tree.support[i][:-1]:
-            for l, (t, psi, psi2, b) in numbered(tree, j, zip(S[j], Psi[j], Psi2[j], both[j], strict=True)):
-                for k, (f, g, u, w) in numbered(tree, i, zip(by_q, by_v, U, W, strict=True)):
+            for l, (t, psi, psi2, both) in numbered(tree, j, zip(*motions[j], strict=True)):
+                for k, (f, g, u, w) in numbered(tree, i, zip(*forces, strict=True)):
                     dq[l][k], dv[l][k] = t.dot(f), t.dot(g)
-                    dq[k][l], dv[k][l] = psi.dot(w) + psi2.dot(u), t.dot(w) + b.dot(u)
+                    dq[k][l], dv[k][l] = psi.dot(w) + psi2.dot(u), t.dot(w) + both.dot(u)
     return dq, dv
+
+
+def _columns(tree: Tree, moving: MovingComposites, i: int) -> tuple[tuple, tuple]:
+    """s, Psi', Psi'', Psi' + s'; and the forces by q and by qd, I^c s, 2 B^cT s, in body coordinates."""
+    Ic, Bc, columns = moving.Ic[i], moving.Bc[i], tree.joint[i].S.columns
+    rate, psi, psi2 = moving.rates(i)
+    both = [a + b for a, b in zip(psi, rate, strict=True)]
+    by_q = [Bc @ (a * 2.0) + Ic @ b for a, b in zip(psi, psi2, strict=True)]
+    by_v = [Bc @ (s * 2.0) + Ic @ b for s, b in zip(columns, both, strict=True)]
+    W = [Bc.transpose_apply(s * 2.0) for s in columns]
+    return (columns, psi, psi2, both), (by_q, by_v, tree.joint[i].S.of(Ic), W)
+
+
+def _turned(tree: Tree, moving: MovingComposites, i: int, by_q: list[Force]) -> list[Force]:
+    """The forces by q with those that the moved joint turns."""
+    columns = tree.joint[i].S.columns
+    return [f + s.cross_force(moving.fc[i]) for f, s in zip(by_q, columns, strict=True)]
+
+
+def derivative_columns(tree: Tree, q, qd, qdd, f_ext=None, held=None) -> list[list]:
+    """The vectors whose products the derivatives are, in common coordinates, for each dof.
+
+    s, Psi', Psi'', Psi' + s', the forces by q and by qd, I^c s, 2 B^cT s, s x* (forces held in the world),
+    and for the Coriolis matrix 1/2 I^c (s' - Psi').
+    """
+    moving = MovingComposites(tree, q, qd, qdd, f_ext)
+    to = moving.from_branch()
+    found: list[list[list]] = [[] for _ in range(10)]
+    for i in tree.outward():
+        motions, (by_q, *forces) = _columns(tree, moving, i)
+        turned = [s.cross_force(held[i]) if held else Force.zero() for s in motions[0]]
+        rate, psi, _ = moving.rates(i)
+        own = [moving.Ic[i] @ ((r - p) * 0.5) for r, p in zip(rate, psi, strict=True)]
+        forces = [_turned(tree, moving, i, by_q), *forces, turned, own]
+        back = [motions_back(to[i], x) for x in motions] + [forces_back(to[i], x) for x in forces]
+        for rows, columns in zip(found, back, strict=True):
+            rows += [list(x) for x in columns]
+    return [list(chain(*rows)) for rows in found]
+
+
+def derivative_columns_world(tree: Tree, q, qd, qdd, f_ext) -> list[list]:
+    """The same for forces that stay as they are in the world."""
+    return derivative_columns(tree, q, qd, qdd, held=held_composites(tree, tree.transforms(q), f_ext))

@@ -36,9 +36,13 @@ differentiate    derivatives of the functions of a robot
 regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
+long_derivatives  derivatives, H^-1 and the Coriolis matrix for them
 cost             operation counts
 codegen          functions as code in other languages
 c_files          the files in C
+exported         methods of functions for all these
+host_functions   functions as other libraries take them
+other_libraries  CasADi, JAX, PyTorch
 """
 
 from robokit.dynamics import (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robokit.algorithms.loop_dynamics import PROXIMAL
+from robokit.algorithms.constrained_dynamics import PROXIMAL
 from robokit.arguments import real_array
 from robokit.dynamics.run import accelerations, dtype_name
 from robokit.errors import ShapeError, UnknownName, WrongType
@@ -103,7 +103,7 @@ def constrained_dynamics(
     H a + C = tau + J^T lambda and J a + J' v = -kp delta - kd J v, both ways: a contact can pull. The rows
     of a contact are in world axes at its point, those of a loop joint in its frame on the predecessor.
     Constraints may repeat one another, as four corners of a foot do: the forces are then those of
-    three proximal iterations, which share the load among them. Without stabilisation the acceleration errors
+    six proximal iterations, which share the load among them. Without stabilisation the acceleration errors
     are zero and velocities drift apart slowly over many steps.
 
     Source: RBDA chapter 8.  Cost: O(n + m^2 d + m^3), m rows; O(n d^2) with coupled joints.
@@ -116,7 +116,7 @@ def constrained_dynamics(
             None for all loop joints of the robot. Every list of them has machine code of its own.
         stabilisation: Baumgarte's (kp, kd) [1/s^2, 1/s], (2,) or (B, 2); delta is how far a loop joint
             is from closed, and 0 for contacts, which are held where they are.
-        proximal: share of the typical mobility that each iteration adds, 1e-7 (1e-4 in single precision).
+        proximal: share of the typical mobility that each iteration adds, 1e-8 (1e-4 in single precision).
         out: two arrays to write to.
 
     Returns:

@@ -28,6 +28,8 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.sparsity import dof_depths
 
+Ways = dict[str, tuple[str, Callable[..., Any]]]
+
 MOST = 200_000
 """Operations that are written out."""
 
@@ -35,17 +37,21 @@ MOST_PARAMETERS = 4_000_000
 """Inertial parameters that are in memory at once for a regressor."""
 
 
-def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., Any] | None:
+def long_way(
+    robot: Robot, name: Key, dtype: str = "float64", ways: Ways | None = None
+) -> Callable[..., Any] | None:
     """The function that replaces a kernel of too many operations; None if there are few enough.
 
     Args:
         robot: the robot.
         name: of the kernel. What is returned takes its arguments, and ``out``.
         dtype: of the result; the computation is in double precision all the same.
+        ways: in place of :data:`WAYS`.
     """
-    if not isinstance(name, str) or name not in WAYS:
+    ways = WAYS if ways is None else ways
+    if not isinstance(name, str) or name not in ways:
         return None
-    needs, way = WAYS[name]
+    needs, way = ways[name]
     if _cost(robot, needs) <= MOST:
         return None
     if (
@@ -56,10 +62,17 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
         return None
 
     def run(*arguments: Any, out: Any = None) -> Any:
-        result = way(robot, *arguments)
+        results = way(robot, *arguments)
+        several = isinstance(results, tuple)
         if out is None:
-            return result if dtype == "float64" else result.astype(dtype)
-        check.output("out", out, result.shape, dtype)[...] = result
+            if dtype == "float64":
+                return results
+            return tuple(x.astype(dtype) for x in results) if several else results.astype(dtype)
+        outs = out if several else (out,)
+        if len(outs) != (len(results) if several else 1):
+            raise check.ShapeError(f"out: expected {len(results)} arrays, got {len(outs)}")
+        for x, result in zip(outs, results if several else (results,), strict=True):
+            check.output("out", x, result.shape, dtype)[...] = result
         return out
 
     return run
@@ -69,7 +82,8 @@ def _cost(robot: Robot, what: str) -> int:
     """Operations to write out, roughly.
 
     Some 12 an entry of H, RBDA 6.5 for the factors, 4 an entry for a solution, 6 an entry of the
-    regressor. The places of a dense matrix count too: to read one takes as long to compile as 2 operations, to write one as 4.
+    regressor. The places of a dense matrix count too: to read one takes as long to compile as 2
+    operations, to write one as 4.
     """
     return robot.derived.get("costs written out", lambda: _costs(robot))[what]
 
@@ -84,6 +98,9 @@ def _costs(robot: Robot) -> dict[str, int]:
         "solution": max(4 * entries, 2 * places),
         "accelerations": factors,
         "regressor": 6 * len(parameter_entries(robot)) + 2 * robot.nv * COUNT * robot.nbodies,
+        "derivatives": max(120 * entries, 8 * places),
+        "inverse": 2 * len(depth) * entries,
+        "derivatives of accelerations": 8 * len(depth) * entries,
     }
 
 
@@ -217,7 +234,7 @@ def _regressor_entries(robot: Robot, q: Any, v: Any, a: Any) -> np.ndarray:
     return regressor(robot, q, v, a)[..., rows, columns]
 
 
-WAYS: dict[str, tuple[str, Callable[..., Any]]] = {
+WAYS: Ways = {
     "crba": ("H", mass_matrix),
     "crba_nonzeros": ("entries", _entries),
     "ltdl": ("factors", _factors),

@@ -46,9 +46,14 @@ from robokit.algorithms.momentum_regressor import momentum_regressor
 from robokit.algorithms.operational_space import operational_space_inertia
 from robokit.algorithms.regressor import regressor
 from robokit.algorithms.rnea import rnea
-from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
+from robokit.algorithms.rnea_derivatives import (
+    derivative_columns,
+    derivative_columns_world,
+    rnea_derivatives,
+    rnea_derivatives_world,
+)
 from robokit.dynamics.constrained_layout import BASE_AND_FORCES, FELT, HELD_MOTION, HYBRID
-from robokit.dynamics.derivative_layout import INVERSE, INVERSES, MATRICES, SETS_OF_COLUMNS
+from robokit.dynamics.derivative_layout import INVERSE, INVERSES, MATRICES, PAIRED, SETS_OF_COLUMNS
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
     BODY_FORCES,
@@ -187,6 +192,15 @@ ALGORITHMS = (
         "O(n d)",
         forces=True,
         world=rnea_derivatives_world,
+        sums="joints",
+    ),
+    Algorithm(
+        derivative_columns,
+        "q v a",
+        PAIRED,
+        "columns",
+        forces=True,
+        world=derivative_columns_world,
         sums="joints",
     ),
     Algorithm(

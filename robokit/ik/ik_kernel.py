@@ -13,7 +13,8 @@ from robokit.dynamics.layout import link_frame
 from robokit.dynamics.singular import check_mass
 from robokit.engine import Kernel
 from robokit.engine.run.rollout_calls import RolloutRunner
-from robokit.ik.lm_step import ALPHA, Problem, step
+from robokit.ik.ik_problem import Problem
+from robokit.ik.lm_step import ALPHA, step
 from robokit.model.robot import Robot
 
 Links = tuple[tuple[str, bool], ...]

@@ -9,8 +9,9 @@ import numpy as np
 from robokit import arguments as check
 from robokit.errors import ShapeError
 from robokit.ik.ik_kernel import Solver, solver
+from robokit.ik.ik_problem import STATE
 from robokit.ik.ik_targets import Asked
-from robokit.ik.lm_step import REACHED, RUNNING, STATE
+from robokit.ik.lm_step import REACHED, RUNNING
 from robokit.model.robot import Robot
 
 FLAT = 1e-5

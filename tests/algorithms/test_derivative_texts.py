@@ -8,9 +8,12 @@ import ladder
 import numpy as np
 import pytest
 from ladder import Plain, State, along, forces, relative
+from test_algorithms_coupling import gripper
 
 import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.dynamics import long_robots
+from robokit.model import couple
 
 STEP = 1e-30
 EXACT = 1e-11
@@ -169,3 +172,50 @@ def test_a_singular_joint_is_named():
     ):
         with pytest.raises(rk.SingularInertia, match="'loose'"):
             call()
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_robots_too_long_to_write_out(base, monkeypatch):
+    robot = (
+        couple(gripper(base))
+        if base == "fixed"
+        else ladder.random_tree(3, base, ("revolute", "spherical", "prismatic"), n=4)
+    )
+    states = [State(robot, k) for k in range(2)]
+    q, v, a = (np.array([getattr(s, x) for s in states]) for x in "qva")
+    wrenches = {link.name: np.arange(6.0) + link.body for link in robot.links if link.body > 0}
+    calls = (
+        lambda q, v, a, **how: rk.rnea_derivatives(robot, q, v, a, **how),
+        lambda q, v, a, **how: rk.rnea_derivatives(robot, q, v, a, wrenches, **how),
+        lambda q, v, a, **how: rk.aba_derivatives(robot, q, v, a, wrenches, **how),
+        lambda q, v, a, **how: (
+            rk.inverse_mass_matrix(robot, q, **how),
+            rk.coriolis_matrix(robot, q, v, **how),
+        ),
+    )
+    expected = [call(q, v, a, **PYTHON) for call in calls]
+    monkeypatch.setattr(long_robots, "MOST", -1)
+    for call, wanted in zip(calls, expected, strict=True):
+        got = call(q, v, a)
+        assert max(relative(x, y) for x, y in zip(got, wanted, strict=True)) < EXACT
+        got = call(q[0], v[0], a[0], dtype="float32")
+        assert all(x.dtype == np.float32 and x.shape == y.shape[1:] for x, y in zip(got, wanted, strict=True))
+    outs = [np.empty_like(x) for x in expected[1]]
+    assert rk.rnea_derivatives(robot, q, v, a, wrenches, out=outs) is outs
+    assert max(relative(x, y) for x, y in zip(outs, expected[1], strict=True)) < EXACT
+    with pytest.raises(rk.ShapeError, match="out: expected 2 arrays, got 1"):
+        rk.rnea_derivatives(robot, q, v, a, out=outs[:1])
+
+
+def test_the_recorded_graphs_have_the_same_derivatives(case):
+    robot, s, _ = case
+    for name, directions, given in (
+        ("rnea", ("q", "v"), (s.q, s.v, s.a)),
+        ("aba", ("q", "v", "tau"), (s.q, s.v, s.tau)),
+    ):
+        texts = getattr(rk, f"{name}_derivatives")(robot, *given, **PYTHON)
+        graphs = rk.functions[name].derivative(*directions)(robot, *given, **PYTHON)
+        assert max(relative(x, y) for x, y in zip(texts, graphs, strict=True)) < 1e-12
+    change = rk.centroidal_momentum_derivatives(robot, s.q, s.v, s.a, **PYTHON)
+    graph = rk.functions["centroidal_momentum"].derivative("q")(robot, s.q, s.v, **PYTHON)
+    assert relative(change.dh_dq, graph) < 1e-12
