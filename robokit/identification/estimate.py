@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,7 +78,8 @@ def identify(
         the estimate; print it, plot it, or simulate its ``.robot``.
 
     Raises:
-        ShapeError: a wrong shape, NaN or infinity, or too few states; names the argument.
+        ShapeError: a wrong shape, NaN or infinity, too few states, or a prior without masses; names the
+            argument.
         UnknownName: a kind of friction or a link that does not exist.
         WrongType: not a robot.
     """
@@ -88,14 +88,18 @@ def identify(
     assumed = _prior_bodies(robot, prior)
     deviation = real_number("prior_deviation", prior_deviation, above=0.0)
     held = _held(robot, fixed)
-    given = measured(robot, q, v, a, tau, f_ext, weights)
-    data = given if armature else _without_motors(robot, given)
+    data = measured(robot, q, v, a, tau, f_ext, weights)
     parts = compressed(columns, data, progress)
     noise = _noise(robot, parts) if data.weights is None else np.zeros(robot.nv)
     trust = 1.0 / noise if data.weights is None else np.ones(robot.nv)
     R, z = _stacked(parts, trust, columns.size)
 
     free = np.array([i for i, row in enumerate(assumed) if row[0] > 0.0 and i + 1 not in held], dtype=int)
+    if not len(free) and len(held) < robot.nbodies:
+        raise ShapeError(
+            f"prior: no body of robot {robot.name!r} has mass, and what has none keeps none; give a guess, "
+            "prior=parameters like robot.inertial_parameters or another robot"
+        )
     bodies = assumed.copy()
     bodies[free] = possible(assumed[free])
     fit = consistent_fit(R, z, Prior(bodies, free, deviation, _scales(columns, data)))
@@ -172,14 +176,6 @@ def _held(robot: Robot, fixed: Iterable[str]) -> set[int]:
     if isinstance(fixed, str | bytes) or not isinstance(fixed, Iterable):
         raise WrongType("fixed", fixed, "names of links")
     return {robot.link(name).body for name in fixed}
-
-
-def _without_motors(robot: Robot, data: Measured) -> Measured:
-    """The motion without the forces of motor inertias that are known."""
-    if not robot.tree.armature or robot.coupling is not None:
-        return data
-    rotors = np.array([x for row in robot.tree.armature for x in row])
-    return replace(data, tau=data.tau - rotors * data.a)
 
 
 def _noise(robot: Robot, parts: Sequence[Compressed]) -> np.ndarray:

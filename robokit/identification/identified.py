@@ -17,6 +17,7 @@ from robokit.identification.parameter_names import FRICTION, MOTOR, Columns, dof
 from robokit.identification.pseudo_inertia import second_moments
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
+from robokit.model.rotors import replace_armature
 
 WELL = 0.1
 """Share of its prior deviation to which data bring a combination that they determine well."""
@@ -117,26 +118,26 @@ class Identification:
     def robot(self) -> Robot:
         """The robot with these parameters.
 
-        Joints of one degree of freedom have the damping and the friction that were found. Links that are
-        fixed to another become massless: the parameters are those of the whole body.
+        Joints of one degree of freedom have the damping, friction and armature that were found. Links that
+        are fixed to another become massless: the parameters are those of the whole body.
         """
         given = self.columns.robot
         rows = np.vstack([given.inertial_parameters[:1], self.parameters])
         found = given.with_inertias(rows)
+        single = {j.name: j.v_slice.start for j in given.joints if j.v_slice.stop - j.v_slice.start == 1}
         joints = []
         for joint in given.joints:
             k = joint.v_slice.start
             change: dict[str, Any] = {}
-            if joint.v_slice.stop - k == 1 and k in self.columns.dofs:
-                if "viscous" in self.columns.kinds:
-                    change["damping"] = float(self.viscous[k])
-                if "coulomb" in self.columns.kinds:
-                    change["friction"] = float(self.coulomb[k])
+            if joint.name in single and "viscous" in self.columns.kinds:
+                change["damping"] = float(self.viscous[k])
+            if joint.name in single and "coulomb" in self.columns.kinds:
+                change["friction"] = float(self.coulomb[k])
             joints.append(replace(joint, **change))
         found = replace(found, joints=tuple(joints))
-        if MOTOR in self.columns.kinds and given.coupling is None:
-            tree = replace(found.tree, armature=tuple(tuple(self.armature[s]) for s in found.tree.v_slice))
-            found = replace(found, tree=tree, shared_kernels={})
+        if MOTOR in self.columns.kinds:
+            rotors = {name: float(self.armature[k]) for name, k in single.items()}
+            found = replace_armature(found, rotors | {joint.name: 0.0 for joint in given.mimic_joints})
         return found
 
     # ---- forces --------------------------------------------------------------------------------
@@ -171,16 +172,15 @@ class Identification:
         ]
         for k, name in enumerate(dof_names(robot)):
             more = (f"{self.columns.by_dof(self.x, kind)[k]:12.4g}" for kind in self.columns.kinds)
-            lines.append(f"{name[:21]:<22}{self.noise[k]:10.3g}{self.residual[k]:10.3g}{''.join(more)}")
+            lines.append(f"{fitted(name):<22}{self.noise[k]:10.3g}{self.residual[k]:10.3g}{''.join(more)}")
         lines += ["", f"{'body':<22}{'mass [kg]':>12}{'+-':>10}{'prior':>12}   centre of mass [m]"]
         for i, (row, deviation, before) in enumerate(
             zip(self.parameters, self.deviations, self.prior, strict=True), 1
         ):
             c = row[1:4] / row[0] if row[0] > 0.0 else np.zeros(3)
             centre = " ".join(f"{x:6.3f}" for x in c)
-            lines.append(
-                f"{robot.body_name(i)[:21]:<22}{row[0]:12.4g}{deviation[0]:10.2g}{before[0]:12.4g}   {centre}"
-            )
+            name = fitted(robot.body_name(i))
+            lines.append(f"{name:<22}{row[0]:12.4g}{deviation[0]:10.2g}{before[0]:12.4g}   {centre}")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -215,6 +215,11 @@ class Identification:
         return write_figure(path, dof_names(robot), data.tau, forces(self.columns, self.x, data), certainty)
 
 
+def fitted(name: str, most: int = 21) -> str:
+    """A name in so many characters: its beginning and its end."""
+    return name if len(name) <= most else f"{name[: most // 2 - 1]}..{name[most // 2 - most + 1 :]}"
+
+
 def forces(columns: Columns, x: np.ndarray, data: Measured) -> np.ndarray:
     """Joint forces of parameters x, (B, nv)."""
     robot = columns.robot
@@ -226,6 +231,7 @@ def forces(columns: Columns, x: np.ndarray, data: Measured) -> np.ndarray:
         Y = regressor_nonzeros(robot, data.q[part], data.v[part], data.a[part])
         if len(rows):
             tau[part, first] = np.add.reduceat(Y * x[places], starts, axis=1)
+    tau += columns.known_motors * data.a
     for kind in (*FRICTION, MOTOR):
         tau += columns.joint_rates(kind, data.v, data.a) * columns.by_dof(x, kind)
     return tau
