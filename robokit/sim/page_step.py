@@ -113,7 +113,7 @@ def page_step(program: Program) -> PageStep:
 def _problem(program: Program, gravity: Sequence[Any], parameters: Any, more: Sequence[Any]) -> Problem:
     """The problem under a gravity that is an input.
 
-    Its inertias are regrouped: only sums over the bodies are asked for, and each zero is code that need not be.
+    Its inertias are regrouped: only sums over the bodies are asked for, and each zero saves code.
     """
     p = program.problem(parameters, more)
     I = p.tree.I if program.open else regrouped(p.tree, to_ground=False)

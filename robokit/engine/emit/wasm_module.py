@@ -22,7 +22,7 @@ CHUNK = 8000
 """Nodes per chunk: longer ones pass less through memory and compile slowly."""
 
 BANK, BANKS = 16384, 4
-"""Bytes to a pointer, and pointers: a distance below 16384 takes two bytes in the code, a larger one three."""
+"""Bytes to a pointer, and pointers: a distance below 16384 takes two bytes of code, a larger one three."""
 
 BASE = 1024
 """First byte of the arrays; what lies below is LLVM's own."""

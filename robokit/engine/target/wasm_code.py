@@ -1,8 +1,8 @@
 """Functions of WebAssembly with their local variables numbered anew, so that the code is shorter.
 
-An instruction names a variable by its number, in one byte up to 127 and in two up to 16383. LLVM numbers them in
-the order in which they come; a long straight line has hundreds. Here those that are used most get the small
-numbers. Nothing else is changed.
+An instruction names a variable by its number, in one byte up to 127 and in two up to 16383. LLVM numbers them
+in the order in which they come; a long straight line has hundreds. Here those that are used most get the
+small numbers. Nothing else is changed.
 """
 
 from __future__ import annotations
