@@ -18,7 +18,7 @@ from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT
 from robokit.engine.trace.program import Program
 
-CHUNK = 8000
+CHUNK = 5000
 """Nodes per chunk: longer ones pass less through memory and compile slowly."""
 
 BANK, BANKS = 16384, 4
