@@ -56,6 +56,16 @@ def pinocchio_calls(
     assert np.allclose(
         to.v_back(pin.aba(model, data, pq, pv, pa)), rk.aba(robot, q, v, a), rtol=1e-7, atol=1e-7
     )
+    frame, axes = model.getFrameId(robot.link_names[-1]), pin.LOCAL_WORLD_ALIGNED
+
+    def link_velocity() -> Any:
+        pin.forwardKinematics(model, data, pq, pv)
+        return pin.getFrameVelocity(model, data, frame, axes)
+
+    def link_acceleration() -> Any:
+        pin.forwardKinematics(model, data, pq, pv, pa)
+        return pin.getFrameClassicalAcceleration(model, data, frame, axes)
+
     return {
         "forward_kinematics": lambda: pin.framesForwardKinematics(model, data, pq),
         "rnea": lambda: pin.rnea(model, data, pq, pv, pa),
@@ -71,6 +81,10 @@ def pinocchio_calls(
             pin.computePotentialEnergy(model, data, pq),
         ),
         "crba and solve": lambda: solve_dense(model, data, pq, pv, pa),
+        "com jacobian": lambda: pin.jacobianCenterOfMass(model, data, pq, False),
+        "com acceleration": lambda: pin.centerOfMass(model, data, pq, pv, pa, False),
+        "link velocity": link_velocity,
+        "link acceleration": link_acceleration,
     }
 
 
@@ -79,7 +93,7 @@ def robokit_calls(
 ) -> dict[str, Callable[[], Any]]:
     """The same through robokit's public functions; results of a batch go to arrays that are there."""
     single = q.ndim == 1
-    out: dict[str, Any] = dict.fromkeys(("poses", "tau", "H", "entries", "a", "A_G"))
+    out: dict[str, Any] = dict.fromkeys(("poses", "tau", "H", "entries", "a", "A_G", "J_G", "twist"))
     if not single:
         out = {
             "poses": rk.forward_kinematics(robot, q),
@@ -88,7 +102,10 @@ def robokit_calls(
             "entries": rk.crba_nonzeros(robot, q),
             "a": rk.aba(robot, q, v, a),
             "A_G": rk.centroidal_momentum_matrix(robot, q),
+            "J_G": rk.center_of_mass_jacobian(robot, q),
+            "twist": np.empty((len(q), 6)),
         }
+    link = robot.link_names[-1]
     return {
         "forward_kinematics": lambda: rk.forward_kinematics(robot, q, out=out["poses"]),
         "rnea": lambda: rk.rnea(robot, q, v, a, out=out["tau"]),
@@ -101,6 +118,12 @@ def robokit_calls(
         "cmm bias": lambda: rk.centroidal_momentum_bias(robot, q, v),
         "energies": lambda: (rk.kinetic_energy(robot, q, v), rk.potential_energy(robot, q)),
         "crba and solve": lambda: rk.forward_dynamics(robot, q, v, a, method="crba", out=out["a"]),
+        "com jacobian": lambda: rk.center_of_mass_jacobian(robot, q, out=out["J_G"]),
+        "com acceleration": lambda: rk.center_of_mass_acceleration(robot, q, v, a),
+        "link velocity": lambda: rk.link_velocity(robot, q, v, link, out=out["twist"]),
+        "link acceleration": lambda: rk.link_acceleration(
+            robot, q, v, a, link, classical=True, out=out["twist"]
+        ),
     }
 
 

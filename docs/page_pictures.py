@@ -23,6 +23,9 @@ PULL = """() => { const { stage, data } = robokit, body = data.bodies.name.index
   const edge = stage.host.getBoundingClientRect();
   return [edge.left + 0.5 * (1 + at.x) * edge.width, edge.top + 0.5 * (1 - at.y) * edge.height]; }"""
 
+NEXT_ENTRY = """() => { const { walk } = robokit;
+  do walk.go(walk.step + 1); while (!walk.matrix.fresh.length); }"""
+
 
 def take(page: Any, name: str) -> None:
     """A picture of the page as it is."""
@@ -49,6 +52,9 @@ def main() -> None:
             page.evaluate("robokit.openTab('structure')")
             take(page, "page_structure")
             page.evaluate("robokit.openTab('walk')")
+            page.wait_for_timeout(1500)
+            for _ in range(4):
+                page.evaluate(NEXT_ENTRY)
             take(page, "page_algorithms")
             page.evaluate("robokit.openTab('curves')")
             take(page, "page_curves")

@@ -33,6 +33,14 @@ from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
+    from robokit.identification import (
+        BaseParameters,
+        Excitation,
+        Identification,
+        base_parameters,
+        excitation,
+        identify,
+    )
     from robokit.sim import (
         PD,
         CollisionPairs,
@@ -42,6 +50,7 @@ if TYPE_CHECKING:
         Push,
         Rollout,
         Solid,
+        StepDerivatives,
         Torque,
         Trajectory,
         Velocity,
@@ -51,6 +60,7 @@ if TYPE_CHECKING:
         simulate,
         standing_configuration,
         standing_height,
+        step_derivatives,
     )
 
 __version__ = "0.1.0"
@@ -64,6 +74,7 @@ _SIM = (
     "Push",
     "Rollout",
     "Solid",
+    "StepDerivatives",
     "Torque",
     "Trajectory",
     "Velocity",
@@ -73,16 +84,29 @@ _SIM = (
     "simulate",
     "standing_configuration",
     "standing_height",
+    "step_derivatives",
+)
+
+_IDENTIFICATION = (
+    "BaseParameters",
+    "Excitation",
+    "Identification",
+    "base_parameters",
+    "excitation",
+    "identify",
 )
 
 __all__ = [
     "PD",
+    "BaseParameters",
     "CollisionPairs",
     "Contact",
     "Diagnostic",
+    "Excitation",
     "FunctionError",
     "Ground",
     "HeightField",
+    "Identification",
     "InverseKinematicsResult",
     "Joint",
     "Keyframes",
@@ -100,6 +124,7 @@ __all__ = [
     "SimulationError",
     "SingularInertia",
     "Solid",
+    "StepDerivatives",
     "Torque",
     "Trajectory",
     "Tree",
@@ -107,13 +132,16 @@ __all__ = [
     "UrdfError",
     "Velocity",
     "WrongType",
+    "base_parameters",
     "close_loops",
     "codegen",
     "collision_pairs",
     "cost",
+    "excitation",
     "find_robot",
     "from_yourdfpy",
     "functions",
+    "identify",
     "inverse_kinematics",
     "load_urdf",
     "loads_urdf",
@@ -121,18 +149,23 @@ __all__ = [
     "simulate",
     "standing_configuration",
     "standing_height",
+    "step_derivatives",
     "together",
 ]
 __all__ += dynamics.__all__
 
 
 def __getattr__(name: str) -> Any:
-    """The simulator, imported at its first use: a sixth of the package's import."""
-    if name not in _SIM:
+    """The simulator and identification, imported at their first use: a sixth of the package's import."""
+    source: Any
+    if name in _SIM:
+        from robokit import sim as source
+    elif name in _IDENTIFICATION:
+        from robokit import identification as source
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from robokit import sim
-
-    globals().update({public: getattr(sim, public) for public in _SIM})
+    names = _SIM if name in _SIM else _IDENTIFICATION
+    globals().update({public: getattr(source, public) for public in names})
     return globals()[name]
 
 

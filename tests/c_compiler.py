@@ -15,7 +15,7 @@ STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC")
 
 def compiled(folder: Path, sources: Sequence[Path], *flags: str) -> ctypes.CDLL:
     """A shared library of these files."""
-    library = folder / "compiled.so"
+    library = folder / f"{sources[0].stem}.so"  # a file of the same name would not be loaded again
     command = ["cc", *STRICT, *(flags or ("-O0",)), "-shared", *map(str, sources), "-lm", "-o", str(library)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:2000]

@@ -18,7 +18,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
         ("dynamics", "urdf", "mjcf"),
-        ("sim", "parity", "ik"),
+        ("sim", "parity", "ik", "identification"),
         ("viewer",),
         ("__init__",),
         ("cli",),
@@ -91,7 +91,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("energy_growth", "run_arguments", "trajectory"),
         ("run_inputs", "run_results", "rollout_energy", "standing", "half_step", "row_ledgers"),
         ("run_loop",),
-        ("simulator", "rollout_batch"),
+        ("simulator", "rollout_batch", "linearised_step"),
         ("rollouts",),
         ("__init__",),
     ],

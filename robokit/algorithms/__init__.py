@@ -8,7 +8,7 @@ RBDA is R. Featherstone, Rigid Body Dynamics Algorithms, 2008. The other sources
 is built from: seeds 000, Featherstone's slides on the CRBA and branch-induced sparsity; 001, S. Caron's
 page on the RNEA; 002, Featherstone's slides on the ABA; 003, the CusToM slides of C. Pontonnier and
 P. Puchaud on inverse dynamics, connectivity and mobile bases; 004 ("notes"), dynamics notes with the
-centroidal momentum matrix.
+centroidal momentum matrix. Papers are cited by authors, title and year.
 
 Each takes the tree and its arguments by joint (``tree.split_q``, ``tree.split_v``); n bodies, d the
 tree's depth. None knows of arrays, lanes or caches: robokit.dynamics runs them.

@@ -26,6 +26,12 @@ from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseF
 from robokit.model.contacts import ConstraintModel, ContactModel
 from robokit.model.tree import Tree
 
+PROXIMAL = 1e-8
+"""Share of the typical mobility that is added to its diagonal in double precision."""
+
+ITERATIONS = 6
+"""Proximal iterations: more than a simulation needs, so that nearly singular constraints are met too."""
+
 
 def constrained_dynamics(
     tree: Tree, q, qd, tau, gains, proximal, constraints: Sequence[ConstraintModel]
@@ -37,7 +43,7 @@ def constrained_dynamics(
     delta = [x for held in system.loops for x in held.delta]
     kp, kd = gains
     errors = zip(system.rates(free), product, delta, system.rates(qd), strict=True)
-    forces = system.forces([-a - b - kp * d - kd * r for a, b, d, r in errors])
+    forces = system.forces([-a - b - kp * d - kd * r for a, b, d, r in errors], ITERATIONS)
     return add(free, system.motion(forces)), forces
 
 
@@ -46,7 +52,7 @@ def impact(
 ) -> tuple[list, list]:
     """(velocities after by joint, impulses by row) [rad/s | m/s], [N m s | N s]."""
     system = constraint_system(tree, q, constraints, proximal)
-    impulses = system.forces([-(1.0 + restitution[0]) * r for r in system.rates(qd)])
+    impulses = system.forces([-(1.0 + restitution[0]) * r for r in system.rates(qd)], ITERATIONS)
     return add(qd, system.motion(impulses)), impulses
 
 

@@ -73,10 +73,10 @@ class LoopSystem:
             scale += [angle if row.turns else length for row in loop.rows]
         return scale
 
-    def forces(self, b: Sequence[Scalar]) -> list[Scalar]:
+    def forces(self, b: Sequence[Scalar], iterations: int = ITERATIONS) -> list[Scalar]:
         """lambda with A lambda = b, as nearly as the loops can meet b."""
         x = ldl_solve(self.damped, b)
-        for _ in range(ITERATIONS - 1):
+        for _ in range(iterations - 1):
             x = ldl_solve(self.damped, [bi + s * xi for bi, s, xi in zip(b, self.S, x, strict=True)])
         return x
 

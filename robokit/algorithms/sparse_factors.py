@@ -34,12 +34,13 @@ class SparseFactor:
     def __init__(self, tree: Tree, H: Sequence[Sequence[Scalar]]) -> None:
         self.tree = tree
         self.parent = tree.dof_parent if tree.coupling is None else tree.coupling.dof_parent
-        self.L, self.D = ltdl(self.parent, H if tree.coupling is None else reduced_matrix(tree, H))
+        self.L, D = ltdl(self.parent, H if tree.coupling is None else reduced_matrix(tree, H))
+        self.Dinv = [1.0 / d for d in D]
 
     def half(self, b: Sequence[Scalar]) -> Half:
         """L^-T b for b by full dof."""
         y = solve_transposed(self.parent, self.L, reduced_force(self.tree, b))
-        return y, [yi / d for yi, d in zip(y, self.D, strict=True)]
+        return y, [yi * d for yi, d in zip(y, self.Dinv, strict=True)]
 
     def product(self, a: Half, b: Half) -> Scalar:
         """The scalar product of two vectors in the metric H^-1, of their halves."""

@@ -20,8 +20,10 @@ build            their kernels for a robot
 run              the way in of the public functions
 link_kinematics  poses and Jacobians of links
 inverse          RNEA, bias and gravity forces
-mass_matrix      H, its sparsity, its factors
+mass_matrix      H, its sparsity, its factors, its inverse; the Coriolis matrix
 forward          ABA, and RNEA + CRBA + LTDL
+derivatives      of inverse and forward dynamics, and of the centroidal momentum
+derivative_layout  their kinds of results
 hybrid           some accelerations given, some forces; floating bases
 constrained      contacts and loop joints, impacts, operational space
 constrained_layout  their kinds of results
@@ -34,13 +36,18 @@ differentiate    derivatives of the functions of a robot
 regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      H and its factors for robots of hundreds of joints
+long_derivatives  derivatives, H^-1 and the Coriolis matrix for them
 cost             operation counts
 codegen          functions as code in other languages
 c_files          the files in C
+exported         methods of functions for all these
+host_functions   functions as other libraries take them
+other_libraries  CasADi, JAX, PyTorch
 """
 
 from robokit.dynamics import (
     constrained,
+    derivatives,
     forward,
     function_objects,
     hybrid,
@@ -52,6 +59,7 @@ from robokit.dynamics import (
     regressors,
 )
 from robokit.dynamics.constrained import *
+from robokit.dynamics.derivatives import *
 from robokit.dynamics.forward import *
 from robokit.dynamics.function_objects import *
 from robokit.dynamics.hybrid import *
@@ -62,7 +70,8 @@ from robokit.dynamics.momentum import *
 from robokit.dynamics.own_functions import *
 from robokit.dynamics.regressors import *
 
-__all__ = list(forward.__all__)
+__all__ = list(derivatives.__all__)
+__all__ += forward.__all__
 __all__ += function_objects.__all__
 __all__ += inverse.__all__
 __all__ += link_kinematics.__all__

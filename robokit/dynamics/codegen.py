@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import one_of, path_argument
-from robokit.dynamics.build import Key, flat_text, kernel, kernel_of_own_inertias, row_of
+from robokit.dynamics.build import Key, flat, kernel, kernel_of_own_inertias, row_of
 from robokit.dynamics.c_files import Argument, CFunction, c_files, identifier
-from robokit.dynamics.layout import CHOICES, INPUTS, POSES
+from robokit.dynamics.differentiate import Argument as Taken
+from robokit.dynamics.layout import CHOICES, POSES
 from robokit.dynamics.run import dtype_name
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
@@ -41,7 +42,7 @@ INERTIAL = "inertial parameters of the bodies 0..N: m, m c, I_xx, I_xy, I_yy, I_
 
 def codegen(
     robot: Robot,
-    function: str,
+    function: Any,
     folder: Any = ".",
     *,
     language: str = "c",
@@ -57,7 +58,7 @@ def codegen(
     Args:
         robot: the robot.
         function: name of an algorithm: "aba", "rnea", "crba", ...; with the ending "_f_ext" it takes external
-            forces too, (N + 1, 6) in body coordinates.
+            forces too, (N + 1, 6) in body coordinates. Or a :class:`Function`: one's own, or a derivative.
         folder: where the files go, made if it is missing; files of the same names are replaced.
         language: "c".
         dtype: of all numbers, "float64" (the default) or "float32".
@@ -88,17 +89,18 @@ def codegen(
 
 
 def code_files(
-    robot: Robot, function: str, language: str, dtype: Any, choices: Mapping[str, Any]
+    robot: Robot, function: Any, language: str, dtype: Any, choices: Mapping[str, Any]
 ) -> dict[str, str]:
     """The text of each file by its name; arguments and errors as of :func:`codegen`."""
     check_robot(robot)
     one_of("language", language, LANGUAGES)
     real = FLOAT32 if dtype is not None and dtype_name(dtype) == "float32" else FLOAT64
-    key = function_key(robot, function, choices)
+    own = getattr(function, "key", None)  # of a Function, which is made on top of this file
+    key = own(**choices) if callable(own) else function_key(robot, function, choices)
     try:
         return c_files(c_function(robot, key, real))
     except TraceTooLarge as error:
-        long = f"{function} of robot {robot.name!r} is too long to be written without loops"
+        long = f"{row_of(key).name} of robot {robot.name!r} is too long to be written without loops"
         raise RobokitError(f"{long}: {error}") from None
 
 
@@ -143,28 +145,33 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     Raises:
         TraceTooLarge: the text is too long.
     """
-    row, made = row_of(key), kernel(robot, key)
-    name, about = row.name, list(key[1:]) if isinstance(key, tuple) else []
+    row, made, about = row_of(key), kernel(robot, key), list(key[1:]) if isinstance(key, tuple) else []
     if robot.parameters is not None:  # an argument, as a user knows them
         made = kernel_of_own_inertias(robot, key)
-    program = fused(made.program())
-    state = example_state(robot, row)
-    if robot.parameters is not None and len(program.inputs) > len(state):
-        state.append(np.reshape(robot.parameters, (-1, COUNT * (robot.nbodies + 1)))[0])
-    flat = [np.asarray(x, real.dtype).astype(float).ravel().tolist() for x in state]
+    program, takes = fused(made.program()), flat(row, robot, key).inputs
+    state = example_state(robot, row, takes)
+    numbers = [np.asarray(x, real.dtype).astype(float).ravel().tolist() for x in state]
+    if len(program.inputs) > len(takes):
+        one = np.reshape(np.asarray(robot.parameters), (-1, COUNT * (robot.nbodies + 1)))[0]
+        numbers.append(one.astype(real.dtype).astype(float).tolist())
     inputs: list[Argument] = []
-    for (given, size), values in zip(program.inputs, flat, strict=True):
-        meaning = INPUTS[given].meaning if given in INPUTS else INERTIAL
-        own = identifier(given, [x.name for x in inputs])
-        inputs.append(Argument(own, (size,), meaning, list(_entries(robot, given)), values))
+    for k, ((name, size), values) in enumerate(zip(program.inputs, numbers, strict=True)):
+        own = identifier(name, [x.name for x in inputs])
+        if k < len(takes):
+            meaning = row.input(name).meaning if name in row.inputs.split() else ""
+            details = list(_entries(robot, "q" if takes[k].manifold else name))
+            inputs.append(Argument(own, (size,), meaning, details, values))
+        else:
+            inputs.append(Argument(own, (size,), INERTIAL, (), values))
     outputs: list[Argument] = []
-    for k, ((symbol, shape), values) in enumerate(zip(program.outputs, program.evaluate(*flat), strict=True)):
+    meaning = row.result.meaning if not row.derived else ""
+    for (symbol, shape), values in zip(program.outputs, program.evaluate(*numbers), strict=True):
         own = identifier(symbol, [x.name for x in (*inputs, *outputs)])
-        details = list(robot.link_names) if row.result is POSES else []
-        details = [f"{k}  {link}" for k, link in enumerate(details)]
-        outputs.append(Argument(own, shape, row.result.meaning if k == 0 else "", details, values))
+        links = [f"{k}  {link}" for k, link in enumerate(robot.link_names if row.result is POSES else ())]
+        outputs.append(Argument(own, shape, meaning, links, values))
+        meaning = ""
     return CFunction(
-        identifier("_".join(map(str, [robot.name, name, *about]))),
+        identifier("_".join(map(str, [robot.name, row.name, *about]))),
         list(_about(robot, row, list(map(str, about)))),
         inputs,
         outputs,
@@ -173,29 +180,29 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     )
 
 
-def example_state(robot: Robot, row: Algorithm) -> list[np.ndarray]:
+def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> list[np.ndarray]:
     """Inputs of a row at a random state; matrices are those of a robot."""
     rng = np.random.default_rng(0)
     one = robot if robot.samples is None else robot.sample(0)
-    known: dict[str, Any] = {"q": one.random_configuration(rng)}
+    known: dict[str, Any] = {}
 
     def result(name: str, *inputs: Any) -> list[np.ndarray]:
-        return [
-            np.array(x, float) for x in flat_text(KERNELS[name], one)(*(list(map(float, x)) for x in inputs))
-        ]
+        text = flat(KERNELS[name], one).text
+        return [np.array(x, float) for x in text(*(list(map(float, x)) for x in inputs))]
 
-    if {"H", "L", "D"} & {*row.inputs.split()}:
-        (known["H"],) = result("crba", known["q"])
+    if row.of_dofs:
+        (known["H"],) = result("crba", one.random_configuration(rng))
         known["L"], known["D"] = result("ltdl", known["H"])
-    return [
-        known[name] if name in known else rng.standard_normal(INPUTS[name].size(robot))
-        for name in row.inputs.split()
-    ]
+    for each in takes:
+        given = one.random_configuration(rng) if each.manifold else rng.standard_normal(each.size)
+        known.setdefault(each.name, given)
+    return [known[each.name] for each in takes]
 
 
 def _about(robot: Robot, row: Algorithm, about: list[str]) -> Iterator[str]:
     """What is computed, after the first line of the book's page, and for which robot."""
-    page = (sys.modules[row.text.__module__].__doc__ or row.name).strip()
+    page = sys.modules[row.text.__module__].__doc__ if row.source == b"" else row.text.__doc__
+    page = (page or "a function of the user's own").strip()
     choices = "".join(f", {name} {value}" for name, value in zip(row.about.split(), about, strict=True))
     yield f"{row.name}{choices}: {page.splitlines()[0]}"
     yield ""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robokit.algorithms.loop_dynamics import PROXIMAL
+from robokit.algorithms.constrained_dynamics import PROXIMAL
 from robokit.arguments import real_array
 from robokit.dynamics.run import accelerations, dtype_name
 from robokit.errors import ShapeError, UnknownName, WrongType
@@ -19,6 +19,9 @@ __all__ = ["OperationalSpaceInertia", "constrained_dynamics", "impact", "operati
 
 PROXIMAL_SINGLE = 1e-4
 """The proximal share in single precision."""
+
+SINGULAR = ("inertias", "the frames cannot move in some direction here; give a damping, such as 1e-6")
+"""What is not finite in a singular pose, and what to do."""
 
 NO_GAINS = (0.0, 0.0)
 """Baumgarte's gains by default: no stabilisation."""
@@ -81,8 +84,8 @@ def operational_space_inertia(
     check_robot(robot)
     names = _known(robot, "frames", frames, _as_frames)
     e = _share("damping", damping)
-    found = accelerations(robot, ("operational_space_inertia", names), out, engine, dtype, q, e)
-    return OperationalSpaceInertia(*found)
+    key = ("operational_space_inertia", names)
+    return OperationalSpaceInertia(*accelerations(robot, key, out, engine, dtype, q, e, refusal=SINGULAR))
 
 
 def constrained_dynamics(
@@ -103,7 +106,7 @@ def constrained_dynamics(
     H a + C = tau + J^T lambda and J a + J' v = -kp delta - kd J v, both ways: a contact can pull. The rows
     of a contact are in world axes at its point, those of a loop joint in its frame on the predecessor.
     Constraints may repeat one another, as four corners of a foot do: the forces are then those of
-    three proximal iterations, which share the load among them. Without stabilisation the acceleration errors
+    six proximal iterations, which share the load among them. Without stabilisation the acceleration errors
     are zero and velocities drift apart slowly over many steps.
 
     Source: RBDA chapter 8.  Cost: O(n + m^2 d + m^3), m rows; O(n d^2) with coupled joints.
@@ -116,7 +119,7 @@ def constrained_dynamics(
             None for all loop joints of the robot. Every list of them has machine code of its own.
         stabilisation: Baumgarte's (kp, kd) [1/s^2, 1/s], (2,) or (B, 2); delta is how far a loop joint
             is from closed, and 0 for contacts, which are held where they are.
-        proximal: share of the typical mobility that each iteration adds, 1e-7 (1e-4 in single precision).
+        proximal: share of the typical mobility that each iteration adds, 1e-8 (1e-4 in single precision).
         out: two arrays to write to.
 
     Returns:

@@ -9,13 +9,16 @@ All other inputs are differentiated by their scalars.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from robokit.engine.passes.derivative import along, gradient, jacobian
+from robokit.engine.passes.linear_maps import pullback, pushforward
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
+from robokit.spatial.rotation import quat_normalized
 
 Text = Callable[..., Any]
 
@@ -101,12 +104,26 @@ def _moved(robot: Robot, flat: Flat, of: Sequence[int]) -> tuple[Text, list[tupl
 
 
 def _changed(robot: Robot, kind: Argument, x: Sequence[Any], change: Sequence[Any]) -> list[Any]:
-    if not kind.manifold:
-        return [a + b for a, b in zip(x, change, strict=True)]
+    if kind.manifold:
+        return near(robot, x, change)
+    return [a + b for a, b in zip(x, change, strict=True)]
+
+
+def near(robot: Robot, q: Sequence[Any], dv: Sequence[Any]) -> list[Any]:
+    """``robot.integrate(q, dv)`` up to terms of third order in dv, for scalars of any kind."""
     moved: list[Any] = []
     for joint in robot.joints:
-        moved += robot.tree.joint[joint.body].near(x[joint.q_slice], change[joint.v_slice])
+        moved += robot.tree.joint[joint.body].near(q[joint.q_slice], dv[joint.v_slice])
     return moved
+
+
+def velocity(robot: Robot, q: Sequence[Any], rate: Sequence[Any]) -> list[Any]:
+    """The v along which the coordinates q change at a rate, for scalars of any kind."""
+    found: list[Any] = []
+    for joint in robot.joints:
+        model = robot.tree.joint[joint.body]
+        found += model.kind.velocity(q[joint.q_slice], rate[joint.q_slice], model.axis)
+    return found
 
 
 def _derivative(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
@@ -143,11 +160,11 @@ def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> F
     size = flat.inputs[k].directions(robot)
     moved, inputs = _moved(robot, flat, of)
     slopes = [(f"d{symbol}", (size,)) for symbol, _ in flat.outputs]
-    derived = along(gradient(moved, inputs, flat.outputs, [count]), inputs, slopes, count)
+    derived = along(gradient(moved, inputs, flat.outputs, [count]), inputs, slopes, [count])
     still = [0.0] * size
 
     def text(*given: Sequence[Any]) -> Any:
-        return derived(*given[:last], *given[last + 1 :], still, given[last])
+        return derived(*given[:last], *given[last + 1 :], still, given[last])[1]
 
     wrt = flat.inputs[k].name
     own = (*flat.inputs[:last], Argument(f"d{wrt}", size), *flat.inputs[last:])
@@ -164,9 +181,54 @@ def _check_numbers(name: str, what: str, flat: Flat) -> None:
             )
 
 
+def _normalized(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
+    """The text with quaternions of any length but 0: its configurations are made unit first."""
+
+    def unit(kind: Argument, x: Sequence[Any]) -> Sequence[Any]:
+        if not kind.manifold:
+            return x
+        q = list(x)
+        for joint in robot.joints:
+            offset = robot.tree.joint[joint.body].kind.quaternion
+            if offset is not None:
+                k = joint.q_slice.start + offset
+                q[k : k + 4] = quat_normalized(q[k : k + 4])
+        return q
+
+    def text(*given: Sequence[Any]) -> Any:
+        return flat.text(*(unit(kind, x) for kind, x in zip(flat.inputs, given, strict=True)))
+
+    return Flat(
+        text, tuple(replace(each, manifold=False) for each in flat.inputs), flat.outputs, flat.constants
+    )
+
+
+def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
+    """J dx: a direction for each input, outputs as they were."""
+    count = len(flat.inputs) - flat.constants
+    text = pushforward(flat.text, flat.sizes, flat.outputs, count)
+    directions = (replace(each, name=f"d{each.name}", manifold=False) for each in flat.inputs[:count])
+    own = (*flat.inputs[:count], *directions, *flat.inputs[count:])
+    outputs = tuple((f"d{symbol}", shape) for symbol, shape in flat.outputs)
+    return Flat(text, own, outputs, flat.constants)
+
+
+def _pullback(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
+    """J^T w: a weight for each scalar of the outputs, outputs as the inputs were."""
+    count = len(flat.inputs) - flat.constants
+    text = pullback(flat.text, flat.sizes, flat.outputs, count)
+    weights = (Argument(f"w_{symbol}", math.prod(shape)) for symbol, shape in flat.outputs)
+    own = (*flat.inputs[:count], *weights, *flat.inputs[count:])
+    outputs = tuple((f"g_{each.name}", (each.size,)) for each in flat.inputs[:count])
+    return Flat(text, own, outputs, flat.constants)
+
+
 WAYS: dict[str, Callable[[Robot, str, Flat, Sequence[int]], Flat]] = {
     "derivative": _derivative,
     "gradient": _gradient,
     "hessian_vector": _hessian_vector,
+    "normalized": _normalized,
+    "pushforward": _pushforward,
+    "pullback": _pullback,
 }
 """Each way to derive a text, by its name."""

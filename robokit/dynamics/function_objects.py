@@ -16,6 +16,7 @@ import numpy as np
 from robokit.arguments import one_of, real_array
 from robokit.dynamics.build import Key, flat, kernel
 from robokit.dynamics.differentiate import Derivation, Flat
+from robokit.dynamics.exported import Exports
 from robokit.dynamics.layout import CHOICES
 from robokit.dynamics.own_text import Shape, sized
 from robokit.dynamics.run import accelerations, body_forces, run
@@ -27,7 +28,7 @@ from robokit.model.robot import Robot, check_robot
 __all__ = ["Function"]
 
 
-class Function:
+class Function(Exports):
     """A function of a robot's state, run as machine code: ``f(robot, q, v)``.
 
     One state or a batch, with ``out=``, ``engine=`` and ``dtype=``, as :func:`rnea` takes them. It is

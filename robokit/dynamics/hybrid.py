@@ -49,12 +49,15 @@ def hybrid_dynamics(
         SingularInertia: a joint moves no inertia; the error names it.
     """
     check_robot(robot)
-    if isinstance(prescribed, str) or not isinstance(prescribed, Sequence):
-        raise WrongType("prescribed", prescribed, "a list of joint names")
-    names = tuple(prescribed)
-    for name in names:
-        if name not in robot.joint_names:
-            raise UnknownName("joint with coordinates", name, robot.joint_names, f"in robot {robot.name!r}")
+    given = prescribed
+    if given.__class__ is not tuple:
+        if isinstance(prescribed, str) or not isinstance(prescribed, Sequence):
+            raise WrongType("prescribed", prescribed, "a list of joint names")
+        given = tuple(prescribed)
+    try:
+        names = robot.derived.get(("prescribed", given), lambda: _prescribed(robot, given))
+    except TypeError:  # something among them that is no name
+        names = _prescribed(robot, given)
     return accelerations(robot, ("hybrid_dynamics", names), out, engine, dtype, q, v, tau, a)
 
 
@@ -121,6 +124,13 @@ def floating_base_forces(
     """
     _check_floating(robot, "floating_base_forces")
     return run(robot, "floating_base_forces", out, engine, dtype, q, v, a)
+
+
+def _prescribed(robot: Robot, names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in robot.joint_names:
+            raise UnknownName("joint with coordinates", name, robot.joint_names, f"in robot {robot.name!r}")
+    return names
 
 
 def _check_floating(robot: Robot, name: str) -> None:

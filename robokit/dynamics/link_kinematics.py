@@ -16,6 +16,42 @@ from robokit.model.robot import Robot, check_robot
 
 __all__ = ["LinkPoses", "forward_kinematics", "link_acceleration", "link_jacobian", "link_velocity"]
 
+ORIGIN = (0.0, 0.0, 0.0)
+"""The point that is meant where none is given."""
+
+_ORIGIN = np.zeros(3)
+_ORIGIN.flags.writeable = False
+
+
+def _point(at: Any) -> Any:
+    """The point as single calls take it: a tuple would have to be converted each time."""
+    return _ORIGIN if at is ORIGIN else at
+
+
+def _run(
+    robot: Robot,
+    key: tuple[Any, ...],
+    out: np.ndarray | None,
+    engine: str | None,
+    dtype: Any,
+    *arguments: Any,
+) -> np.ndarray:
+    """Run a kernel about a link; its choices are checked where there is no kernel for them yet."""
+    if out is None and engine is None and dtype is None:
+        try:
+            result = robot.kernels[key].fast(*arguments)
+        except (AttributeError, KeyError, TypeError):  # no robot, no kernel yet, a link that is a list
+            result = None
+        if result is not None:
+            return result
+    check_robot(robot)
+    robot.link(key[1])
+    one_of("axes", key[2], AXES)
+    for classical in key[3:]:
+        if not isinstance(classical, bool):
+            raise WrongType("classical", classical, "True or False")
+    return run(robot, key, out, engine, dtype, *arguments)
+
 
 class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
     """World poses of all links: ``poses[link] = (R, p)``, x_world = R x_link + p.
@@ -113,7 +149,7 @@ def link_jacobian(
     q: Any,
     link: str,
     axes: str = "world",
-    at: Any = (0.0, 0.0, 0.0),
+    at: Any = ORIGIN,
     *,
     out: np.ndarray | None = None,
     engine: str | None = None,
@@ -136,9 +172,7 @@ def link_jacobian(
     Raises:
         UnknownName: no such link or axes.
     """
-    check_robot(robot)
-    one_of("axes", axes, AXES)
-    return run(robot, ("link_jacobian", robot.link(link).name, axes), out, engine, dtype, q, at)
+    return _run(robot, ("link_jacobian", link, axes), out, engine, dtype, q, _point(at))
 
 
 def link_velocity(
@@ -147,7 +181,7 @@ def link_velocity(
     v: Any,
     link: str,
     axes: str = "world",
-    at: Any = (0.0, 0.0, 0.0),
+    at: Any = ORIGIN,
     *,
     out: np.ndarray | None = None,
     engine: str | None = None,
@@ -170,9 +204,7 @@ def link_velocity(
     Raises:
         UnknownName: no such link or axes.
     """
-    check_robot(robot)
-    one_of("axes", axes, AXES)
-    return run(robot, ("link_velocity", robot.link(link).name, axes), out, engine, dtype, q, v, at)
+    return _run(robot, ("link_velocity", link, axes), out, engine, dtype, q, v, _point(at))
 
 
 def link_acceleration(
@@ -182,7 +214,7 @@ def link_acceleration(
     a: Any,
     link: str,
     axes: str = "world",
-    at: Any = (0.0, 0.0, 0.0),
+    at: Any = ORIGIN,
     classical: bool = False,
     *,
     out: np.ndarray | None = None,
@@ -212,9 +244,5 @@ def link_acceleration(
         UnknownName: no such link or axes.
         WrongType: classical is neither True nor False.
     """
-    check_robot(robot)
-    one_of("axes", axes, AXES)
-    if not isinstance(classical, bool):
-        raise WrongType("classical", classical, "True or False")
-    key = ("link_acceleration", robot.link(link).name, axes, classical)
-    return run(robot, key, out, engine, dtype, q, v, a, at)
+    key = ("link_acceleration", link, axes, classical)
+    return _run(robot, key, out, engine, dtype, q, v, a, _point(at))

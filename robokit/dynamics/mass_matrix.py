@@ -1,4 +1,4 @@
-"""The joint-space inertia matrix H, its sparsity, and its factorisation H = L^T D L."""
+"""The joint-space inertia matrix H, its sparsity, its factors L^T D L, its inverse; the Coriolis matrix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from robokit.arguments import real_array
 from robokit.dynamics.layout import lower_entries
-from robokit.dynamics.run import check_mass_matrix, run
+from robokit.dynamics.run import accelerations, check_mass_matrix, run
 from robokit.dynamics.singular import refuse
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
@@ -16,7 +16,16 @@ from robokit.model.robot import Robot, check_robot
 if TYPE_CHECKING:
     import scipy.sparse
 
-__all__ = ["LTDLFactor", "crba", "crba_nonzeros", "inertia_entries", "inertia_sparsity", "ltdl"]
+__all__ = [
+    "LTDLFactor",
+    "coriolis_matrix",
+    "crba",
+    "crba_nonzeros",
+    "inertia_entries",
+    "inertia_sparsity",
+    "inverse_mass_matrix",
+    "ltdl",
+]
 
 
 def crba(
@@ -156,3 +165,51 @@ def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
         joint = next(j for j in robot.joints if j.v_slice.start <= dof < j.v_slice.stop)
         refuse(robot, joint, "H is not positive definite")
     return LTDLFactor(robot, L, D, engine)
+
+
+def inverse_mass_matrix(
+    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
+) -> np.ndarray:
+    """H(q)^-1, without a dense factorisation; entries of joints that share no path to the reference are 0.
+
+    For one right side, ``rk.aba`` or ``rk.ltdl(robot, H).solve(b)`` is much cheaper.
+
+    Source: RBDA section 6.5 for the factors.  Cost: O(n^2 d), d the depth of the tree.
+
+    Args:
+        robot: the robot.
+        q, out, engine, dtype: as in :func:`rnea`. In float32 some 1e-3 of the largest entry is lost.
+
+    Returns:
+        H^-1, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [1/(kg m^2) | 1/(kg m) | 1/kg].
+
+    Raises:
+        SingularInertia: a joint moves no inertia; the error names it.
+    """
+    return accelerations(robot, "inverse_mass_matrix", out, engine, dtype, q)
+
+
+def coriolis_matrix(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """C(q, v): C v is the bias force without gravity, and dH/dt - 2 C is skew-symmetric.
+
+    For joints whose velocities are the rates of their coordinates it is made of Christoffel's symbols; for
+    quaternions and planar joints too, C + C^T is the rate of H.
+
+    Source: S. Echeandia, P. M. Wensing 2021, algorithm 1.  Cost: O(n d), d the depth of the tree.
+
+    Args:
+        robot: the robot.
+        q, v, out, engine, dtype: as in :func:`rnea`.
+
+    Returns:
+        C, (nv, nv) or (B, nv, nv) [kg m^2/s | kg m/s | kg/s].
+    """
+    return run(robot, "coriolis_matrix", out, engine, dtype, q, v)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import math
 import os
@@ -160,6 +161,7 @@ def watched(name: str, text: Callable[..., Any]) -> Callable[..., Any]:
         text: the user's.
     """
 
+    @functools.wraps(text)
     def run(tree: Any, *arguments: Any) -> Any:
         try:
             return text(tree, *arguments)

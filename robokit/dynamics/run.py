@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.arguments import batch_size, one_of, real_array
 from robokit.dynamics.build import Key, kernel
-from robokit.dynamics.long_robots import long_way
+from robokit.dynamics.long_derivatives import long_way
 from robokit.dynamics.singular import refuse, singular_joint
 from robokit.engine import ENGINES
 from robokit.errors import ShapeError, SingularInertia
@@ -25,9 +25,7 @@ LOOKS = 32
 DTYPES = ("float64", "float32")
 
 
-def run(
-    robot: Robot, key: Key, out: np.ndarray | None, engine: str | None, dtype: Any, *arguments: Any
-) -> Any:
+def run(robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, *arguments: Any) -> Any:
     """Run a kernel; single states go straight to its machine code if they can."""
     if out is None and engine is None and dtype is None:
         try:
@@ -96,7 +94,14 @@ def body_forces(
 
 
 def accelerations(
-    robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
+    robot: Robot,
+    key: Key,
+    out: Any,
+    engine: str | None,
+    dtype: Any,
+    q: Any,
+    *others: Any,
+    refusal: tuple[str, str] = ("accelerations", "v, tau or f_ext are too large"),
 ) -> Any:
     """Run a kernel of forward dynamics, or of its derivatives; where H is singular, raise SingularInertia.
 
@@ -118,7 +123,8 @@ def accelerations(
             if joint is not None:
                 refuse(robot, joint, "it moves no inertia of its own in this configuration")
         where = f" of state {bad[0]} (and {len(bad) - 1} more)" if len(states) > 1 else ""
-        raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error
+        what, why = refusal
+        raise ShapeError(f"the {what}{where} are not finite: {why}") from error
 
 
 def _not_finite(result: Any, rows: int) -> np.ndarray:

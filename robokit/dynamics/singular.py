@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from robokit.algorithms.aba import without_joint
+from robokit.algorithms.aba import add_rotors, without_joint
 from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.coupling import reduced_matrix
 from robokit.algorithms.crba import crba
@@ -65,10 +65,13 @@ def _without_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | None:
         U = S.of(IA[i])
         D = [S.T @ column for column in U]
         H = [S.T @ column for column in S.of(Ic)]
+        rotors = add_rotors(tree, i, D)
+        add_rotors(tree, i, H)
         if not _are_pivots(D, [row[k] for k, row in enumerate(H)]):
             return robot.joints[i - 1]
         if p != 0:
-            IA[p] = IA[p] + X[i].T @ without_joint(IA[i], U, ldl(D)).without(S.axes) @ X[i]
+            Ia = without_joint(IA[i], U, ldl(D))
+            IA[p] = IA[p] + X[i].T @ (Ia if rotors else Ia.without(S.axes)) @ X[i]
     return None
 
 

@@ -3,8 +3,8 @@
 A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
 makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
 the tests that every public function must pass. The public function itself stands in the chapter that it
-belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, hybrid.py, constrained.py,
-momentum.py, regressors.py.
+belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, derivatives.py, hybrid.py,
+constrained.py, momentum.py, regressors.py.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from robokit.algorithms.aba import aba
+from robokit.algorithms.aba_derivatives import aba_derivatives, aba_derivatives_world
 from robokit.algorithms.bias import bias_forces, gravity_forces
 from robokit.algorithms.center_of_mass import center_of_mass
 from robokit.algorithms.center_of_mass_motion import (
@@ -26,7 +27,9 @@ from robokit.algorithms.centroidal import (
     centroidal_momentum_bias,
     centroidal_momentum_matrix,
 )
+from robokit.algorithms.centroidal_derivatives import centroidal_momentum_derivatives
 from robokit.algorithms.constrained_dynamics import constrained_dynamics, impact
+from robokit.algorithms.coriolis_matrix import coriolis_matrix
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.energy import kinetic_energy, potential_energy
@@ -34,6 +37,7 @@ from robokit.algorithms.energy_regressor import energy_regressor
 from robokit.algorithms.floating_base import floating_base_forces, floating_base_inverse_dynamics
 from robokit.algorithms.forward_dynamics import forward_dynamics
 from robokit.algorithms.hybrid_dynamics import coupled_hybrid_dynamics, hybrid_dynamics
+from robokit.algorithms.inverse_mass_matrix import inverse_mass_matrix
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.link_jacobian import link_jacobian
 from robokit.algorithms.link_motion import link_acceleration, link_velocity
@@ -42,7 +46,14 @@ from robokit.algorithms.momentum_regressor import momentum_regressor
 from robokit.algorithms.operational_space import operational_space_inertia
 from robokit.algorithms.regressor import regressor
 from robokit.algorithms.rnea import rnea
+from robokit.algorithms.rnea_derivatives import (
+    derivative_columns,
+    derivative_columns_world,
+    rnea_derivatives,
+    rnea_derivatives_world,
+)
 from robokit.dynamics.constrained_layout import BASE_AND_FORCES, FELT, HELD_MOTION, HYBRID
+from robokit.dynamics.derivative_layout import INVERSE, INVERSES, MATRICES, PAIRED, SETS_OF_COLUMNS
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
     BODY_FORCES,
@@ -83,6 +94,7 @@ class Algorithm:
         growth: with n bodies (n degrees of freedom where H is factorised) and depth d, as the source states
             it; "" keeps it out of ``robokit cost``.
         forces: whether it takes f_ext as its last input, where one is given.
+        world: the text for forces that are held fixed in the world, where that makes a difference.
         coupled: the text for robots with coupled joints, where the result's kind asks for one.
         about: names of :data:`~robokit.dynamics.layout.CHOICES`, separated by spaces: each choice has a
             kernel of its own.
@@ -106,6 +118,7 @@ class Algorithm:
     symbols: str
     growth: str = ""
     forces: bool = False
+    world: Callable[..., Any] | None = None
     coupled: Callable[..., Any] | None = None
     about: str = ""
     inertial: bool = True
@@ -166,6 +179,49 @@ ALGORITHMS = (
         forces=True,
         coupled=coupled_forward_dynamics,
         sums="joints",
+    ),
+    Algorithm(
+        inverse_mass_matrix, "q", INVERSE, "inverse", "O(n^2 d)", coupled=inverse_mass_matrix, sums="joints"
+    ),
+    Algorithm(coriolis_matrix, "q v", MATRIX, "C", "O(n d)", sums="joints"),
+    Algorithm(
+        rnea_derivatives,
+        "q v a",
+        MATRICES,
+        "dq dv",
+        "O(n d)",
+        forces=True,
+        world=rnea_derivatives_world,
+        sums="joints",
+    ),
+    Algorithm(
+        derivative_columns,
+        "q v a",
+        PAIRED,
+        "columns",
+        forces=True,
+        world=derivative_columns_world,
+        sums="joints",
+    ),
+    Algorithm(
+        aba_derivatives,
+        "q v tau",
+        INVERSES,
+        "dq dv dtau",
+        "O(n^2 d)",
+        forces=True,
+        world=aba_derivatives_world,
+        coupled=aba_derivatives,
+        sums="joints",
+    ),
+    Algorithm(
+        centroidal_momentum_derivatives,
+        "q v a",
+        SETS_OF_COLUMNS,
+        "dh_dq drate_dq drate_dv drate_da",
+        "O(n)",
+        massive=True,
+        sums="whole",
     ),
     Algorithm(
         hybrid_dynamics,
@@ -233,6 +289,9 @@ ALGORITHMS = (
 WITH_FORCES = "_f_ext"
 """Ending of the name of the kernel that takes external forces too."""
 
+WITH_WORLD_FORCES = "_world_forces"
+"""Ending of the name of the kernel for external forces that are held fixed in the world."""
+
 
 def _kernels() -> dict[str, Algorithm]:
     rows: dict[str, Algorithm] = {}
@@ -241,6 +300,10 @@ def _kernels() -> dict[str, Algorithm]:
         if row.forces:
             name = row.name + WITH_FORCES
             rows[name] = replace(row, name=name, inputs=f"{row.inputs} f_ext", growth="")
+        if row.world is not None:
+            name = row.name + WITH_WORLD_FORCES
+            coupled = row.world if row.coupled else None
+            rows[name] = replace(rows[row.name + WITH_FORCES], name=name, text=row.world, coupled=coupled)
     return rows
 
 

@@ -5,6 +5,7 @@ ik_search   from one start, from random ones, single or batch
 ik_targets  what a caller asks for, as arrays
 ik_result   what was found
 ik_kernel   the step as a kernel of a robot and of what is asked
+ik_problem  what is asked, its errors and their derivatives, as a text
 lm_step     a Levenberg-Marquardt step, as a text
 """
 

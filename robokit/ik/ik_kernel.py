@@ -12,7 +12,9 @@ from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_ine
 from robokit.dynamics.layout import link_frame
 from robokit.dynamics.singular import check_mass
 from robokit.engine import Kernel
-from robokit.ik.lm_step import Problem, step
+from robokit.engine.run.rollout_calls import RolloutRunner
+from robokit.ik.ik_problem import Problem
+from robokit.ik.lm_step import ALPHA, step
 from robokit.model.robot import Robot
 
 Links = tuple[tuple[str, bool], ...]
@@ -32,6 +34,8 @@ class Solver:
         bounds: by ``limits``, lower and upper bounds of the problem's dofs.
         largest: largest magnitude of each coordinate in a q that is accepted, (nq,).
         quaternions: where q holds unit quaternions.
+        usual: tolerance -> settings of calls without points and weights; the last one.
+        state: at the start.
     """
 
     def __init__(self, robot: Robot, links: Links, com: bool, rest: bool) -> None:
@@ -48,6 +52,7 @@ class Solver:
         for k, most in bounds:
             self.largest[k] = most
         self.bounds = {limits: self._bounds(robot, limits) for limits in (True, False)}
+        self._box = {limits: self._of_q(x) for limits, x in self.bounds.items()}
         fingerprint = robot.fingerprint if com else robot.fingerprint_without_inertias
         sizes = self.problem.sizes()
         self.kernel = Kernel.build(
@@ -56,9 +61,14 @@ class Solver:
             outputs=[("q", (robot.nq,)), ("state", (dict(sizes)["state"],))],
             text=lambda *flat: step(self.problem, *flat),
             key=fingerprint + repr((links, com, rest)).encode(),
+            feedback={"q": "q", "state": "state"},
             quaternions=[(0, k) for k in self.quaternions],
             bounds=[(0, k, most) for k, most in bounds],
         )
+        self._runner: RolloutRunner | None = None
+        self.usual: dict[float, np.ndarray] = {}
+        self.state = np.zeros(dict(sizes)["state"])
+        self.state[:2] = ALPHA, 2.0
 
     def _bounds(self, robot: Robot, limits: bool) -> np.ndarray:
         """Lower, then upper bounds of the problem's dofs."""
@@ -69,6 +79,18 @@ class Solver:
                 i = self.problem.dofs.index(joint.v_slice.start)
                 bounds[[i, n + i]] = np.clip(robot.position_range(joint), -WIDE, WIDE)
         return bounds
+
+    def _of_q(self, bounds: np.ndarray) -> np.ndarray:
+        """The same for all of q, (2, nq): the largest numbers where there are none."""
+        box = np.repeat(np.finfo(float).max * np.array([[-1.0], [1.0]]), len(self.largest), axis=1)
+        box[:, self.places] = bounds.reshape(2, -1)[:, self.plain]
+        return box
+
+    def runner(self) -> RolloutRunner:
+        """What takes steps with many rows."""
+        if self._runner is None:
+            self._runner = self.kernel.rollout_runner()
+        return self._runner
 
     def configuration(self, name: str, given: Any) -> np.ndarray:
         """An argument (nq,) or (B, nq), checked.
@@ -84,10 +106,8 @@ class Solver:
 
     def within(self, q: np.ndarray, limits: bool) -> np.ndarray:
         """A copy of q with the joints that matter brought to their limits."""
-        low, high = self.bounds[limits].reshape(2, -1)[:, self.plain]
-        q = np.array(q)
-        q[..., self.places] = np.minimum(np.maximum(q[..., self.places], low), high)
-        return q
+        low, high = self._box[limits]
+        return np.minimum(np.maximum(q, low), high)
 
     def random(self, q: np.ndarray, limits: bool, rng: np.random.Generator) -> np.ndarray:
         """Rows q with the joints that matter anywhere within their limits; a floating base stays.

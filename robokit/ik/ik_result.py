@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from robokit.ik.ik_problem import STATE
 from robokit.ik.ik_targets import Asked
-from robokit.ik.lm_step import REACHED, STALLED, STATE
+from robokit.ik.lm_step import REACHED, STALLED
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,19 @@ import numpy as np
 from robokit import arguments as check
 from robokit.errors import ShapeError
 from robokit.ik.ik_kernel import Solver, solver
+from robokit.ik.ik_problem import STATE
 from robokit.ik.ik_targets import Asked
-from robokit.ik.lm_step import ALPHA, REACHED, RUNNING, STATE
+from robokit.ik.lm_step import REACHED, RUNNING
 from robokit.model.robot import Robot
 
-FLAT = 1e-7
+FLAT = 1e-5
 """Slope over error at which nothing better is near."""
 
 ROUGH = 1e-3
 """The same for the search with a posture, which the targets alone follow."""
+
+ALONE, MOST_STEPS = 2048, 8
+"""Rows times steps between two looks at who is done, and at most so many steps: a look costs some 20 us."""
 
 ROWS = 1 << 14
 """Starts that are tried together."""
@@ -35,8 +39,14 @@ class Search:
         self.robot, self.asked, self.iterations, self.plain = robot, asked, iterations, plain
         self.limits, self.solver = limits, solver(robot, asked.links, asked.com, False)
         self.bounds = self.solver.bounds[limits]
-        self.settings = np.array([tolerance, FLAT, *asked.points, *asked.weights, *asked.counts])
-        self.state = np.array([ALPHA, 2.0, *[0.0] * (STATE - 2 + len(asked.parts))])
+        usual = self.solver.usual  # the settings of calls without points and weights, by their tolerance
+        settings = usual.get(tolerance) if asked.usual else None
+        if settings is None:
+            settings = np.array([tolerance, FLAT, *asked.points, *asked.weights, *asked.counts])
+            if asked.usual:
+                usual.clear()
+                usual[tolerance] = settings
+        self.settings, self.state = settings, self.solver.state
         self.rest: tuple[Solver, np.ndarray, np.ndarray] | None = None
 
     def prefer(self, posture: np.ndarray, weight: Any) -> None:
@@ -111,23 +121,32 @@ class Search:
         group: int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Rows that are done leave the batch when they are a quarter of it."""
-        step = by.kernel.python if self.plain else by.kernel
         all_q, all_state = np.array(q), np.tile(self.state, (len(q), 1))
-        rows = np.arange(len(q))
-        now_q, now_state, now_goals = all_q, all_state, goals
-        for _ in range(self.iterations if len(q) else 0):
-            now_q, now_state = step(now_q, now_state, now_goals, self.bounds, settings, *rest)
+        rows, taken = np.arange(len(q)), 0
+        now_q, now_state, now_goals = all_q.copy(), all_state.copy(), np.ascontiguousarray(goals)
+        while len(rows) and taken < self.iterations:
+            steps = min(max(1, ALONE // len(rows)), MOST_STEPS, self.iterations - taken)
+            self._advance(by, steps, now_q, now_state, now_goals, settings, *rest)
+            taken += steps
             running = now_state[:, 2] == RUNNING
             if group > 1 and (arrived := rows[now_state[:, 2] == REACHED]).size:
                 running &= ~np.isin(rows // group, arrived // group)
-            left = int(np.count_nonzero(running))
-            if left <= 0.75 * len(rows):
+            if np.count_nonzero(running) <= 0.75 * len(rows):
                 all_q[rows], all_state[rows] = now_q, now_state
-                if not left:
-                    return all_q, all_state
                 rows, now_q, now_state, now_goals = (x[running] for x in (rows, now_q, now_state, now_goals))
         all_q[rows], all_state[rows] = now_q, now_state
         return all_q, all_state
+
+    def _advance(self, by: Solver, steps: int, q: np.ndarray, state: np.ndarray, *others: np.ndarray) -> None:
+        """Take steps with all rows, in place."""
+        goals, *same = others
+        if self.plain:
+            for _ in range(steps):
+                q[...], state[...] = by.kernel.python(q, state, goals, self.bounds, *same)
+            return
+        arrays = [x[None] for x in (q, state, goals)] + [x[None, None] for x in (self.bounds, *same)]
+        if by.runner().roll(arrays, len(q), (0, steps), lambda *_: None)[1]:
+            raise KeyboardInterrupt
 
     # -- from more of them ------------------------------------------------------------------------
 

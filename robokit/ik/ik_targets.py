@@ -37,6 +37,7 @@ class Asked:
         goals: (G,) or (B, G): R by rows and p, or p, of each link; p of the centre of mass.
         points: the point of each link that is to be moved, in its frame [m], 3 numbers each.
         weights: of all rows of the error, (m,).
+        usual: whether neither points nor weights are given.
     """
 
     links: tuple[tuple[str, bool], ...]
@@ -44,6 +45,7 @@ class Asked:
     goals: np.ndarray
     points: list[float]
     weights: list[float]
+    usual: bool
 
     @property
     def counts(self) -> list[float]:
@@ -94,10 +96,15 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
     places: list[float] = []
     rows: list[float] = []
     for link in sorted(targets, key=robot.link_index.__getitem__) if len(targets) > 1 else targets:
-        R, p = _pose(f"targets[{link!r}]", targets[link])
+        name = f"targets[{link!r}]"
+        R, p = _pose(name, targets[link])
         links.append((link, R is not None))
-        goals += [p] if R is None else [R, p]
-        names += [f"targets[{link!r}]"] * (1 if R is None else 2)
+        if R is None:
+            names.append(name)
+            goals.append(p)
+        else:
+            names += (name, name)
+            goals += (R, p)
         rows += _weights(link, heavy.get(link), 3 if R is None else 6)
         places += _point(link, points.get(link))
     if com is not None:
@@ -107,7 +114,8 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
     count = batch_size(names, goals)
     if count is not None:
         goals = [np.broadcast_to(g, (count, g.shape[-1])) for g in goals]
-    return Asked(tuple(links), com is not None, np.concatenate(goals, axis=-1), places, rows)
+    usual = not (points or heavy)
+    return Asked(tuple(links), com is not None, np.concatenate(goals, axis=-1), places, rows, usual)
 
 
 def _mapping(name: str, given: Any, what: str) -> Mapping[str, Any]:
@@ -183,12 +191,17 @@ def _pose(name: str, given: Any) -> tuple[np.ndarray | None, np.ndarray]:
 def _rotation(name: str, R: np.ndarray) -> np.ndarray:
     if R.ndim not in (2, 3):
         raise ShapeError(f"{name}: expected a rotation (3, 3) or (B, 3, 3), got shape {R.shape}")
-    off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(initial=0.0)
-    if not off <= 1e-6 or (np.linalg.det(R) < 0.0).any():
+    nine = R.reshape(*R.shape[:-2], 9)
+    single = nine.ndim == 1  # then Python's floats are quicker; and NumPy's own products of 3 x 3 are slow
+    a, b, c, d, e, f, g, h, i = nine.tolist() if single else nine.T
+    off = [a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, a * d + b * e + c * f]
+    off += [b * f - c * e - g, c * d - a * f - h, a * e - b * d - i]
+    if not (all(abs(x) <= 1e-6 for x in off) if single else (np.abs(off) <= 1e-6).all()):
         raise ShapeError(
-            f"{name}: expected a rotation matrix, R R^T = 1 and det R = 1, got one that is off by {off:.3g}"
+            f"{name}: expected a rotation matrix, R R^T = 1 and det R = 1, got one that is off by "
+            f"{np.abs(off).max():.3g}"
         )
-    return R.reshape(*R.shape[:-2], 9)
+    return nine
 
 
 def _of_quaternion(name: str, quat: np.ndarray) -> np.ndarray:

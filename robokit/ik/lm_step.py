@@ -18,19 +18,9 @@ Source: H. B. Nielsen, "Damping parameter in Marquardt's method" (1999), for the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from robokit.algorithms.center_of_mass import center_of_mass
-from robokit.algorithms.center_of_mass_motion import center_of_mass_jacobian
-from robokit.algorithms.coupling import reduced_force
-from robokit.algorithms.pose_error import Frame, Target, pose_error, pose_error_columns
-from robokit.model.robot import Robot
-from robokit.spatial import Matrix3, Transform, Vector3
+from robokit.ik.ik_problem import STATE, Numbers, Problem, Scalars, Targets
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
-
-Scalars = Sequence[Scalar]
 
 LONGEST = 2.0
 """Longest step, norm over all joints [rad | m]: far from the target its linear picture is of no use."""
@@ -38,145 +28,17 @@ LONGEST = 2.0
 LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e12
 """Where the error vanishes the system must stay regular; above the largest, no step will help any more."""
 
-ALPHA, LEAST_ALPHA = 1.0, 1e-9
+ALPHA, LEAST_ALPHA = 0.1, 1e-9
 """Damping over squared error: at first, and at least."""
+
+CROSSINGS = 1
+"""How often joints that a step would take past their limits are held there, and the others solved again."""
+
+SLOW = 1e-7
+"""A step that lessens the squared error by a smaller part is the last one."""
 
 RUNNING, REACHED, STALLED = 0.0, 1.0, 2.0
 """Status: not done yet; within tolerance of all targets; no better place nearby."""
-
-STATE = 4
-"""Numbers of the state before the errors: alpha, the factor of its next increase, status, steps taken."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is asked of a robot, without the numbers.
-
-    Attributes:
-        robot: the robot.
-        frames: of links with targets.
-        com: whether the centre of mass has a target.
-        rest: whether there is a rest configuration.
-    """
-
-    robot: Robot
-    frames: tuple[Frame, ...]
-    com: bool
-    rest: bool
-
-    def __post_init__(self) -> None:
-        tree, coupling = self.robot.tree, self.robot.coupling
-        bodies = set(tree.outward()) if self.com else {j for f in self.frames for j in tree.support[f.body]}
-        full = [k for j in sorted(bodies) for k in range(tree.v_slice[j].start, tree.v_slice[j].stop)]
-        dofs = {k if coupling is None else coupling.v_from[k][0] for k in full}
-        object.__setattr__(self, "bodies", tuple(sorted(bodies)))
-        object.__setattr__(self, "dofs", tuple(sorted(dofs - {-1})))
-
-    bodies: tuple[int, ...] = ()
-    """Bodies that support the links, in ascending order."""
-    dofs: tuple[int, ...] = ()
-    """Degrees of freedom that move them: the others keep their values."""
-
-    @property
-    def rows(self) -> list[int]:
-        """Numbers of error of each target, the centre of mass last."""
-        return [6 if f.turned else 3 for f in self.frames] + [3] * self.com
-
-    @property
-    def parts(self) -> list[int]:
-        """Parts of it with a unit of their own: 2 of a pose (angle, position), 1 of a point."""
-        return [2 if f.turned else 1 for f in self.frames] + [1] * self.com
-
-    @property
-    def goal_size(self) -> int:
-        """Numbers that say where the targets are: R by rows and p, or p."""
-        return sum(12 if f.turned else 3 for f in self.frames) + 3 * self.com
-
-    @property
-    def coordinates(self) -> dict[int, int]:
-        """Place in q of each of the dofs whose joint has one plain coordinate: those with limits and rest."""
-        return {
-            joint.v_slice.start: joint.q_slice.start
-            for joint in self.robot.joints
-            if joint.v_slice.start in self.dofs
-            and joint.q_slice.stop == joint.q_slice.start + 1
-            and joint.v_slice.stop == joint.v_slice.start + 1
-        }
-
-    def sizes(self) -> list[tuple[str, int]]:
-        """(name, length) of each input of :func:`step`."""
-        n, m = len(self.dofs), sum(self.rows)
-        return [
-            ("q", self.robot.nq),
-            ("state", STATE + sum(self.parts)),
-            ("goals", self.goal_size),
-            ("limits", 2 * n),
-            ("settings", 2 + 2 * m + 3 * len(self.frames)),
-            *([("rest", 2 * n)] if self.rest else []),
-        ]
-
-
-class _Numbers:
-    """Hands out a flat input piece by piece."""
-
-    def __init__(self, flat: Scalars) -> None:
-        self.flat, self.at = flat, 0
-
-    def take(self, n: int) -> Scalars:
-        self.at += n
-        return self.flat[self.at - n : self.at]
-
-
-class _Targets:
-    """Errors and their derivatives for the numbers of one call."""
-
-    def __init__(self, problem: Problem, goals: Scalars, settings: _Numbers) -> None:
-        self.problem = problem
-        given = _Numbers(goals)
-        self.targets = []
-        for frame in problem.frames:
-            R = None
-            if frame.turned:
-                nine = given.take(9)
-                R = Matrix3((nine[0:3], nine[3:6], nine[6:9]))
-            p = Vector3(*given.take(3))
-            self.targets.append(Target(Vector3(*settings.take(3)), p, R))
-        self.com = Vector3(*given.take(3)) if problem.com else None
-
-    def at(self, q: Scalars) -> tuple[list[Sequence[Scalar]], dict[int, Transform]]:
-        """q by body, and ^iX_0 of the bodies that matter."""
-        tree = self.problem.robot.tree
-        by_body = self.problem.robot.split_q(q)
-        X0 = {0: Transform.identity()}
-        for j in self.problem.bodies:
-            X0[j] = tree.X(j, by_body[j]) @ X0[tree.parent[j]]
-        return by_body, X0
-
-    def errors(self, q: Scalars) -> list[Scalar]:
-        """e of all targets."""
-        by_body, X0 = self.at(q)
-        e: list[Scalar] = []
-        for frame, target in zip(self.problem.frames, self.targets, strict=True):
-            e += pose_error(frame, target, X0)
-        if self.com is not None:
-            e += list(center_of_mass(self.problem.robot.tree, by_body) - self.com)
-        return e
-
-    def jacobian(self, q: Scalars) -> list[list[Scalar]]:
-        """J by rows, a column for each of the problem's dofs."""
-        tree = self.problem.robot.tree
-        by_body, X0 = self.at(q)
-        rows: list[list[Scalar]] = []
-        for frame, target in zip(self.problem.frames, self.targets, strict=True):
-            block = [[0.0] * tree.nv for _ in range(6 if frame.turned else 3)]
-            for k, column in pose_error_columns(tree, frame, target, X0).items():
-                for row, x in zip(block, column, strict=True):
-                    row[k] = x
-            rows += block
-        if self.com is not None:
-            rows += center_of_mass_jacobian(tree, by_body)
-        rows = [reduced_force(tree, row) for row in rows]
-        return [[row[k] for k in self.problem.dofs] for row in rows]
 
 
 def step(
@@ -200,9 +62,9 @@ def step(
             all rows; whether each row counts as error, 1 or 0.
         rest: rest values, then weights of the dofs.
     """
-    n, m, given = len(problem.dofs), sum(problem.rows), _Numbers(settings)
+    n, m, given = len(problem.dofs), sum(problem.rows), Numbers(settings)
     tolerance, flat = given.take(2)
-    targets = _Targets(problem, goals, given)
+    targets = Targets(problem, goals, given)
     weight, counts = given.take(m), given.take(m)
     own = problem.coordinates
     alpha, factor, status, taken = state[:STATE]
@@ -220,7 +82,11 @@ def step(
     free = _free(problem, q, limits, gradient)
     gradient = _times(free, gradient)
     damping = alpha * twice_E + LEAST_DAMPING
-    d = _direction(A, r, gradient, back, [w + damping for w in pull], free)
+    D = [w + damping for w in pull]
+    d = _direction(A, r, back, D, free)
+    for _ in range(CROSSINGS):
+        d, free = _held(problem, q, d, limits, free)
+        d = _direction(A, r, back, D, free, d)
     shorter = minimum(1.0, LONGEST / sqrt(_dot(d, d) + 1e-300))
     new, moved = _moved(problem, q, [x * shorter for x in d], limits)
 
@@ -236,7 +102,8 @@ def step(
     parts, new_parts = _parts(problem, counts, e), _parts(problem, counts, e_new)
     go = running & better & _any_above(parts, tolerance)
     parts = [where(go, a, b) for a, b in zip(new_parts, parts, strict=True)]
-    stuck = (_dot(gradient, gradient) <= flat * flat * twice_E) | (damping > MOST_DAMPING)
+    slow = better & (twice_E - twice_new <= SLOW * twice_E)
+    stuck = slow | (_dot(gradient, gradient) <= flat * flat * twice_E) | (damping > MOST_DAMPING)
     ended = where(_any_above(parts, tolerance), where(stuck, STALLED, RUNNING), REACHED)
 
     u = 2.0 * gain - 1.0
@@ -266,22 +133,42 @@ def _free(problem: Problem, q: Scalars, limits: Scalars, gradient: Scalars) -> l
     return free
 
 
+def _held(
+    problem: Problem, q: Scalars, d: Scalars, limits: Scalars, free: Scalars
+) -> tuple[list[Scalar], list[Scalar]]:
+    """What d leaves to those that it would take past a limit, 0 for all others; and who is still free."""
+    n, own = len(problem.dofs), problem.coordinates
+    part, free = [0.0] * n, list(free)
+    for i, k in enumerate(problem.dofs):
+        if k in own:
+            low, high = limits[i] - q[own[k]], limits[n + i] - q[own[k]]
+            crosses = (d[i] < low) | (d[i] > high)
+            part[i] = where(crosses, clamp(d[i], low, high), 0.0)
+            free[i] = where(crosses, 0.0, free[i])
+    return part, free
+
+
 def _direction(
-    A: list[list[Scalar]], r: Scalars, gradient: Scalars, back: Scalars, D: Scalars, free: Scalars
+    A: list[list[Scalar]], r: Scalars, back: Scalars, D: Scalars, free: Scalars, given: Scalars = ()
 ) -> list[Scalar]:
-    """d, by rows or by columns, whichever are fewer."""
+    """d, by rows or by columns, whichever are fewer; what is not free goes as far as is given, or not."""
     m, n = len(A), len(D)
-    inverse = [f / x for f, x in zip(free, D, strict=True)]
+    if given:
+        r = [x + _dot(row, given) for x, row in zip(r, A, strict=True)]
     if m <= n:
+        inverse = [f / x for f, x in zip(free, D, strict=True)]
         scaled = [_times(row, inverse) for row in A]
         S = [[_dot(a, b) + float(i == j) for j, b in enumerate(A)] for i, a in enumerate(scaled)]
         y = ldl_solve(ldl(S), [x - _dot(row, back) for x, row in zip(r, scaled, strict=True)])
-        return [-(inverse[k] * (_dot([row[k] for row in A], y) + back[k])) for k in range(n)]
-    columns = [[row[k] * free[k] for row in A] for k in range(n)]
-    H = [[_dot(a, b) for b in columns] for a in columns]
-    for k in range(n):
-        H[k][k] = H[k][k] + D[k]
-    return [-x for x in ldl_solve(ldl(H), gradient)]
+        d = [-(inverse[k] * (_dot([row[k] for row in A], y) + back[k])) for k in range(n)]
+    else:
+        columns = [[row[k] * free[k] for row in A] for k in range(n)]
+        H = [[_dot(a, b) for b in columns] for a in columns]
+        for k in range(n):
+            H[k][k] = H[k][k] + D[k]
+        slope = [_dot(column, r) + free[k] * back[k] for k, column in enumerate(columns)]
+        d = [-x for x in ldl_solve(ldl(H), slope)]
+    return [x + y for x, y in zip(d, given, strict=True)] if given else d
 
 
 def _moved(problem: Problem, q: Scalars, d: Scalars, limits: Scalars) -> tuple[list[Scalar], list[Scalar]]:

@@ -10,6 +10,7 @@ from robokit.conventions import FLOATING_BASE
 from robokit.errors import ModelError, UnknownName
 from robokit.interop.common import SWAP, checked_quaternion, uncoupled
 from robokit.model.robot import Robot
+from robokit.model.rotors import armature_by_dof
 
 
 class PinocchioAdapter:
@@ -95,6 +96,10 @@ class PinocchioAdapter:
     def v_back(self, v: np.ndarray) -> np.ndarray:
         """Pinocchio's v, a or tau in robokit's order, (nv,)."""
         return np.asarray(v)[self._order]
+
+    def armature(self) -> np.ndarray:
+        """The rotor inertias of the robot's joints for ``model.armature``, (nv,) [kg m^2 | kg]."""
+        return self.v(armature_by_dof(self.robot))
 
     def matrix_back(self, H: np.ndarray) -> np.ndarray:
         """Pinocchio's (nv, nv) matrix with rows and columns in robokit's order."""

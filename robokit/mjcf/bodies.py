@@ -117,6 +117,8 @@ def add_joint(
             element.set("axis", numbers(axis))
         if joint.damping:
             element.set("damping", repr(joint.damping))
+        if joint.armature:
+            element.set("armature", repr(joint.armature))
         if joint.friction:
             element.set("frictionloss", repr(joint.friction))
         if joint.kind not in KINDS or joint.kind == "spherical":

@@ -19,6 +19,7 @@ drafts               links and joints until they are numbered
 assemble             drafts become a numbered robot
 contacts             contacts by name and by body, for the algorithms
 loop_models          loop joints by body and frame, for the algorithms
+rotors               inertia of motors' rotors, set by hand and by degree of freedom
 walks                a robot's links and joints in their order, by name
 several              several robots in one world
 edit                 lock joints, remove and graft subtrees, merge links, replace inertias
@@ -32,6 +33,7 @@ from robokit.model.mimic_coupling import Coupling
 from robokit.model.mimics import couple
 from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
 from robokit.model.robot import Robot
+from robokit.model.rotors import armature_by_dof, replace_armature
 from robokit.model.several import together
 from robokit.model.tree import Tree, plain_tree
 
@@ -54,12 +56,14 @@ __all__ = [
     "Shape",
     "Sphere",
     "Tree",
+    "armature_by_dof",
     "couple",
     "graft",
     "lock_joints",
     "merge_links",
     "plain_tree",
     "remove_subtree",
+    "replace_armature",
     "replace_inertia",
     "together",
 ]

@@ -139,6 +139,7 @@ def assemble(
         I=tuple(RigidInertia.zero() if I is None else I for I in inertia),
         gravity=g,  # type: ignore[arg-type]
         name=tuple(body_names),
+        armature=_rotors(movable),
     )
     return Robot(
         name=name,
@@ -210,10 +211,18 @@ def _walk(
     return [names[k] for k in order], incoming
 
 
+def _rotors(movable: Sequence[JointDraft]) -> tuple[tuple[float, ...], ...]:
+    """The armature of each body's joint by dof; empty where no joint has any."""
+    if not any(d.armature for d in movable):
+        return ()
+    return ((), *((d.armature,) * JOINT_TABLE[d.kind].nv for d in movable))
+
+
 def _joint(d: JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
     place = (d.name, d.kind, body, q_slice, v_slice, d.axis, d.pitch)
     bounds = (d.lower, d.upper, d.effort, d.velocity, d.damping, d.friction)
-    return Joint(*place, *bounds, d.mimic, d.parent, d.child, d.placement, d.safety, d.calibration)
+    stored = (d.safety, d.calibration, d.armature)
+    return Joint(*place, *bounds, d.mimic, d.parent, d.child, d.placement, *stored)
 
 
 def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:

@@ -19,6 +19,7 @@ from robokit.model.builder_arguments import (
     finite_number,
     limit,
     limits,
+    not_negative,
 )
 from robokit.model.drafts import JointDraft, LinkDraft, LoopDraft, unit_axis
 from robokit.model.geometry import Placement, Shape
@@ -74,9 +75,7 @@ class ModelBuilder:
         (_, xy, xz), (yx, _, yz), (zx, zy, _) = matrix.tolist()
         if not (_alike(xy, yx) and _alike(xz, zx) and _alike(yz, zy)):
             raise ModelError(f"inertia of link {name!r} is not symmetric")
-        mass = finite_number(f"mass of link {name!r}", mass)
-        if mass < 0.0:
-            raise ModelError(f"mass of link {name!r} must be finite and not negative, got {mass}")
+        mass = not_negative(f"mass of link {name!r}", mass)
         self._links[name] = LinkDraft(
             name,
             mass,
@@ -105,6 +104,7 @@ class ModelBuilder:
         mimic: Mimic | None = None,
         safety: Safety | None = None,
         calibration: Calibration | None = None,
+        armature: float = 0.0,
     ) -> ModelBuilder:
         """Add a tree joint between two links.
 
@@ -120,6 +120,8 @@ class ModelBuilder:
             damping: [N m s/rad | N s/m]; friction: [N m | N].
             mimic: coupling to another joint.
             safety, calibration: stored with the joint; robokit does not use them.
+            armature: inertia of the motors' rotors as the joint feels it, gear ratio squared included, for
+                each of its velocities [kg m^2 | kg]; not negative.
 
         Raises:
             ModelError: a name that is taken or no name, limits out of order, a number that is not finite
@@ -145,6 +147,7 @@ class ModelBuilder:
             mimic,
             safety,
             calibration,
+            not_negative(f"armature of joint {name!r}", armature),
         )
         return self
 
@@ -236,6 +239,7 @@ class ModelBuilder:
                 joint.mimic,
                 joint.safety,
                 joint.calibration,
+                joint.armature,
             )
         for loop in robot.loop_joints:
             ends = loop.predecessor, loop.successor

@@ -49,6 +49,14 @@ def finite_number(what: str, value: Any) -> float:
     return number
 
 
+def not_negative(what: str, value: Any) -> float:
+    """One finite number from 0."""
+    number = finite_number(what, value)
+    if number < 0.0:
+        raise ModelError(f"{what} must be finite and not negative, got {number}")
+    return number
+
+
 def limit(what: str, value: Any, absent: float) -> float:
     """A limit, which may be infinite; None becomes ``absent``."""
     number = absent if value is None else _number(what, value)

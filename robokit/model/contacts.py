@@ -37,6 +37,9 @@ class Contact:
         x, y, z = finite("at", self.at, (3,)).tolist()
         object.__setattr__(self, "at", (x, y, z))
 
+    def __hash__(self) -> int:
+        return hash(self.link)  # kept with the string: a contact is part of a key at every call
+
 
 class ContactModel(NamedTuple):
     """A contact as an algorithm sees it.

@@ -46,6 +46,7 @@ class JointDraft:
     mimic: Mimic | None
     safety: Safety | None = None
     calibration: Calibration | None = None
+    armature: float = 0.0
 
 
 @dataclass

@@ -72,6 +72,7 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
             velocity=math.inf,
             damping=0.0,
             friction=0.0,
+            armature=0.0,
             mimic=None,
             safety=None,
             calibration=None,

@@ -72,6 +72,8 @@ class Joint:
         origin: placement of the joint frame in the parent link.
         safety: what the description tells a safety controller, or None.
         calibration: where a calibration switch is, or None.
+        armature: inertia of the motors' rotors as the joint feels it, gear ratio squared included, for each
+            of its velocities [kg m^2 | kg].
     """
 
     name: str
@@ -93,6 +95,7 @@ class Joint:
     origin: Placement
     safety: Safety | None = None
     calibration: Calibration | None = None
+    armature: float = 0.0
 
 
 @dataclass(frozen=True)

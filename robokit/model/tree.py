@@ -56,7 +56,8 @@ class Tree:
         gravity: acceleration of free fall in world axes [m/s^2].
         coupling: joints that follow others; the recursions do not look at it.
         armature: inertia of each joint's rotor as the joint feels it, by dof [kg m^2 | kg]; empty for none.
-            It adds to the diagonal of H in what a simulation needs: crba, aba and the kinetic energy.
+            It adds to the diagonal of H, and so to the RNEA, the ABA and the kinetic energy (RBDA 9.6). The
+            momentum of the whole and gravity do not feel it.
     """
 
     parent: tuple[int, ...]

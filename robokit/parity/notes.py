@@ -43,7 +43,9 @@ def known_differences(engine: str, robot: Robot, singular: Joint | None) -> list
         notes.append(f"mimic joints {_some(mimics)}: it {_MIMIC.get(engine, 'drops them')}; {done}")
     if any(joint.damping or joint.friction for joint in robot.body_joints) and engine in _DYNAMICS:
         notes.append(_DYNAMICS[engine])
-    if engine in _ARMATURE:
+    if robot.tree.armature:
+        notes.append("the rotor inertias of its joints are set to robokit's")
+    elif engine in _ARMATURE:
         notes.append(_ARMATURE[engine])
     if robot.fixed_joints:
         notes.append(f"links behind fixed joints ({len(robot.fixed_joints)}) are compared as frames, by name")

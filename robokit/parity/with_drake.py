@@ -33,6 +33,10 @@ def open_drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
         root = plant.GetBodyByName(names[root_link(robot)], instance)
         plant.WeldFrames(plant.world_frame(), root.body_frame())
     plant.mutable_gravity_field().set_gravity_vector(robot.gravity)
+    for joint in robot.joints:
+        if joint.armature:
+            rotor = plant.AddJointActuator(f"{joint.name} rotor", plant.GetJointByName(joint.name, instance))
+            rotor.set_default_rotor_inertia(joint.armature)
     plant.Finalize()
     context, to = plant.CreateDefaultContext(), DrakeAdapter(robot, plant)
     bodies = [plant.GetBodyByName(names[link], instance) for link in robot.link_names]

@@ -9,6 +9,7 @@ import numpy as np
 from robokit.interop import MujocoAdapter
 from robokit.mjcf import to_mjcf
 from robokit.model.robot import Robot
+from robokit.model.rotors import armature_by_dof
 from robokit.parity.reading import THEIR_WORLD, plain_text
 from robokit.parity.state import Answering, Answers, State, names_there, one_line, root_link
 
@@ -35,8 +36,10 @@ def answering(model: Any, robot: Robot) -> Answering:
 
     model.opt.gravity[:] = robot.gravity
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
-    model.dof_armature[:] = model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
-    data, to = mujoco.MjData(model), MujocoAdapter(robot, model)
+    model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
+    to = MujocoAdapter(robot, model)
+    model.dof_armature[:] = to.T(robot.neutral()) ** 2 @ armature_by_dof(robot)
+    data = mujoco.MjData(model)
     moving = model.body_weldid != 0
     sites = {model.site(k).name: k for k in range(model.nsite)}
     name = names_there(robot)

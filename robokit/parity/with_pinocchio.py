@@ -15,7 +15,9 @@ def open_pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
 
     root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
     model = pin.buildModelFromXML(_decoded(text), *root)
-    data, to = model.createData(), PinocchioAdapter(robot, model)
+    to = PinocchioAdapter(robot, model)
+    model.armature = to.armature()
+    data = model.createData()
     frames = [model.getFrameId(name, pin.FrameType.BODY) for name in robot.link_names]
 
     def answers(x: State) -> Answers:

@@ -37,7 +37,8 @@ class Actuator:
         effort: largest force [N m | N]; None for the limits of the description, math.inf for none.
         max_velocity: speed at which the actuator stops pushing [rad/s | m/s]; None and math.inf likewise.
             Full effort is available up to nine tenths of it.
-        armature: inertia of the rotor as the joint feels it, gear ratio squared included [kg m^2 | kg].
+        armature: inertia of the rotor as the joint feels it, gear ratio squared included [kg m^2 | kg]; where
+            it is 0, the joint's own armature counts.
     """
 
     joints: Sequence[str] | None = None

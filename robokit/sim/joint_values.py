@@ -54,6 +54,8 @@ def by_joint(
 def with_rotors(robot: Robot, actuators: Sequence[Actuator]) -> Robot:
     """The robot with the inertias of its actuators' rotors on the diagonal of H; itself without any.
 
+    They take the place of the joints' own armature.
+
     The same rotors give the same object, and with it the same machine code.
 
     Raises:
@@ -73,9 +75,8 @@ def with_rotors(robot: Robot, actuators: Sequence[Actuator]) -> Robot:
     if not rotors:
         return robot
     tree = robot.tree
-    armature = [()] + [
-        (rotors[i],) if i in rotors else (0.0,) * tree.joint[i].kind.nv for i in tree.outward()
-    ]
+    own = tree.armature or ((), *((0.0,) * joint.kind.nv for joint in tree.joint[1:]))
+    armature = [()] + [(rotors[i],) if i in rotors else own[i] for i in tree.outward()]
     variant = replace(tree, armature=tuple(armature))
     return robot.derived.get(
         ("rotors", variant.armature), lambda: replace(robot, tree=variant, shared_kernels={})

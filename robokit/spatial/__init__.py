@@ -5,6 +5,7 @@ vector3    Vector3, Matrix3, Symmetric3
 rotation   coordinate rotations, quaternions wxyz, exponential and logarithm
 plucker    Motion, Force, Transform (E, r)
 inertia    RigidInertia (m, h, Ī), ArticulatedInertia (symmetric 6 x 6)
+coriolis   CoriolisInertia, what a body's velocity makes of its inertia
 linear     small symmetric systems
 """
 

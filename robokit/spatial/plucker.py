@@ -140,6 +140,11 @@ class Transform:
             return Motion(self.E @ other.ang, self.E @ (other.lin - self.r.cross(other.ang)))
         return Transform(self.E @ other.E, other.r + other.E.transpose_apply(self.r))
 
+    def back(self, m: Motion) -> Motion:
+        """X^-1 m: a motion from B to A coordinates."""
+        ang = self.E.transpose_apply(m.ang)
+        return Motion(ang, self.E.transpose_apply(m.lin) + self.r.cross(ang))
+
     def star(self, f: Force) -> Force:
         """X* f: a force from A to B coordinates."""
         return Force(self.E @ (f.ang - self.r.cross(f.lin)), self.E @ f.lin)

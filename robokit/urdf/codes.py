@@ -131,6 +131,12 @@ _WARNINGS = _rows(
     ("limit-velocity-negative", "a velocity limit below zero", "velocity is a magnitude"),
     ("damping-negative", "a damping that feeds energy in", "damping is zero or positive"),
     ("friction-negative", "a friction that feeds energy in", "friction is zero or positive"),
+    ("armature-negative", "a rotor inertia below zero", "rotor inertias are zero or positive"),
+    (
+        "transmission-joint",
+        "a transmission with a rotor for a joint that is not there or does not move",
+        "name the joint that the motor drives",
+    ),
     ("axis-not-unit", "an axis far from unit length, which was normalised", "write a unit vector"),
     (
         "mimic-of-fixed",

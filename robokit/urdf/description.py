@@ -160,11 +160,17 @@ class LimitDescription(NamedTuple):
 
 
 class DynamicsDescription(NamedTuple):
-    """``<dynamics>``: damping [N m s/rad | N s/m] and Coulomb friction [N m | N]."""
+    """``<dynamics>``: damping [N m s/rad | N s/m], Coulomb friction [N m | N].
+
+    Attributes:
+        armature: inertia of the motors' rotors as the joint feels it [kg m^2 | kg], an extension of URDF;
+            that of the file's transmissions is added.
+    """
 
     damping: float = 0.0
     friction: float = 0.0
     line: int = 0
+    armature: float = 0.0
 
 
 class SafetyDescription(NamedTuple):

@@ -295,4 +295,5 @@ def _joint(joint: JointDescription, renamed: Mapping[str, str]) -> JointDraft:
         Mimic(renamed.get(mimic.joint, mimic.joint), mimic.multiplier, mimic.offset) if mimic else None,
         Safety(s.soft_lower_limit, s.soft_upper_limit, s.k_position, s.k_velocity) if s else None,
         Calibration(c.rising, c.falling, c.reference_position) if c else None,
+        dynamics.armature if dynamics else 0.0,
     )

@@ -77,7 +77,9 @@ def test_import_robokit_is_light():
 def test_each_algorithm_cites_its_source_and_cost(path):
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     source = text.partition("Source:")[2].partition("Cost:")[0]
-    assert any(word in source for word in ("RBDA", "seeds", "notes")), f"{path.name} cites no source"
+    assert any(word in source for word in ("RBDA", "seeds", "notes", "Wensing")), (
+        f"{path.name} cites no source"
+    )
     assert "O(" in text.partition("Cost:")[2], f"{path.name} says no cost"
 
 

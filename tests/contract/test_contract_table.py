@@ -12,7 +12,7 @@ from ladder import State, follower, relative
 from table_calls import PUBLIC, arrays, batch_of, call, of_states, values
 
 import robokit as rk
-from robokit.dynamics import build, constrained_layout, layout, table
+from robokit.dynamics import build, constrained_layout, derivative_layout, layout, table
 from robokit.model import couple
 
 B = 3
@@ -31,7 +31,7 @@ def states(tree):
 
 
 def test_every_row_has_its_public_function():
-    inner = {"ltdl_solve", "wrenches_in_bodies"}
+    inner = {"derivative_columns", "ltdl_solve", "wrenches_in_bodies"}
     assert {row.name for row in table.ALGORITHMS} - inner == set(PUBLIC)
     assert set(PUBLIC) <= set(rk.__all__)
 
@@ -85,18 +85,18 @@ def test_out_is_written_to_and_returned(tree, states, name):
 def test_external_forces_change_the_result_and_no_forces_do_not(tree, states, name):
     given = states[0][0]
     rows = State(tree).f_body
-    without = call(name, tree, given)
-    assert relative(call(name, tree, given, f_ext=np.zeros_like(rows)), without) < 1e-12
-    assert relative(call(name, tree, given, f_ext=rows), without) > 1e-3
+    without, none, some = (arrays(call(name, tree, given, f_ext=x)) for x in (None, 0.0 * rows, rows))
+    assert max(relative(x, y) for x, y in zip(none, without, strict=True)) < 1e-12
+    assert max(relative(x, y) for x, y in zip(some, without, strict=True)) > 1e-3
 
 
 def projected(kind, G, full):
     """The rule of a coupling v_full = G v for a kind of result, in matrices."""
     if kind in (layout.FORCE, layout.REGRESSOR):
         return G.T @ full
-    if kind is layout.MATRIX:
+    if kind in (layout.MATRIX, derivative_layout.MATRICES):
         return G.T @ full @ G
-    if kind in (layout.COLUMNS, layout.POINT_COLUMNS):
+    if kind in (layout.COLUMNS, layout.POINT_COLUMNS, derivative_layout.SETS_OF_COLUMNS):
         return full @ G
     return full
 
@@ -114,20 +114,29 @@ def test_coupled_joints_follow_the_rule_of_the_kind(name, base):
         return
     if kind is constrained_layout.BASE_AND_FORCES or (PUBLIC[name].floating and base == "fixed"):
         return  # test_hybrid.py has it; there is nothing to ask of a fixed base
-    (got,) = arrays(call(name, robot, given))
+    results = arrays(call(name, robot, given))
+    if kind in (derivative_layout.INVERSE, derivative_layout.INVERSES):
+        assert relative(results[-1] @ rk.crba(robot, given["q"]), np.eye(robot.nv)) < 1e-11
+        if kind is derivative_layout.INVERSES:
+            a = rk.aba(robot, given["q"], given["v"], given["tau"])
+            by = rk.rnea_derivatives(robot, given["q"], given["v"], a)
+            assert all(relative(results[-1] @ -x, y) < 1e-11 for x, y in zip(by, results, strict=False))
+        return
     if kind is layout.MOTION:
+        (got,) = results
         H, C = rk.crba(robot, given["q"]), rk.bias_forces(robot, given["q"], given["v"])
         assert relative(H @ got + C, given["tau"]) < 1e-9
         return
     wide = given | {x: G @ given[x] for x in ("v", "a")}
     wide["q"] = np.array(robot.coupling.full_q(given["q"]))
-    (expected,) = arrays(call(name, full, wide))
+    expected = arrays(call(name, full, wide))
     if kind is layout.ENTRIES:
         rows, columns = rk.inertia_entries(robot)
-        expected = rk.crba(robot, given["q"])[rows, columns]
+        expected = [rk.crba(robot, given["q"])[rows, columns]]
     if kind is layout.REGRESSOR_ENTRIES:
-        expected = rk.regressor(robot, *(given[x] for x in "qva"))[rk.regressor_entries(robot)]
-    assert relative(got, projected(kind, G, expected)) < 1e-11
+        expected = [rk.regressor(robot, *(given[x] for x in "qva"))[rk.regressor_entries(robot)]]
+    for got, wanted in zip(results, expected, strict=True):
+        assert relative(got, projected(kind, G, wanted)) < 1e-11
 
 
 @pytest.mark.parametrize("name", of_states())

@@ -85,8 +85,10 @@ def test_both_forms_of_the_step_solve_the_damped_normal_equations(m, n):
     back, D = rng.standard_normal(n), rng.uniform(0.1, 2.0, n)
     free = np.ones(n)
     free[:: 3 if n > 3 else n + 1] = 0.0
-    got = _direction(A.tolist(), r, free * (A.T @ r + back), back, D, free)
     F = free > 0.0
-    expected = np.zeros(n)
-    expected[F] = -np.linalg.solve(A[:, F].T @ A[:, F] + np.diag(D[F]), (A.T @ r + back)[F])
-    assert relative(got, expected) < 1e-12
+    for given in ((), np.where(F, 0.0, 0.3)):
+        got = _direction(A.tolist(), r, back, D, free, list(given))
+        expected = np.zeros(n) if len(given) == 0 else given.copy()
+        slope = A.T @ (r + A @ expected) + back
+        expected[F] = -np.linalg.solve(A[:, F].T @ A[:, F] + np.diag(D[F]), slope[F])
+        assert relative(got, expected) < 1e-12

@@ -6,6 +6,9 @@ message or element; the good text differs as little as possible and gives no fin
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 LIMIT = '<limit lower="-1" upper="1" effort="5" velocity="2"/>'
+ROTOR = """<transmission name="t"><joint name="JOINT"/>
+<actuator name="m"><rotorInertia>1e-4</rotorInertia></actuator></transmission>
+"""
 BODY = "<link name='a'/>\n<link name='b'>" + INERTIAL + "</link>"
 
 
@@ -199,6 +202,18 @@ CASES = {
         joint(LIMIT + '<dynamics friction="1"/>'),
         4,
         "-1",
+    ),
+    "armature-negative": (
+        joint(LIMIT + '<dynamics armature="-1"/>'),
+        joint(LIMIT + '<dynamics armature="1"/>'),
+        4,
+        "-1",
+    ),
+    "transmission-joint": (
+        joint().replace("</robot>", ROTOR.replace("JOINT", "k") + "</robot>"),
+        joint().replace("</robot>", ROTOR.replace("JOINT", "j") + "</robot>"),
+        6,
+        "drives joint 'k', which is not there",
     ),
     "axis-not-unit": (
         joint('<axis xyz="0 0 2"/>' + LIMIT),

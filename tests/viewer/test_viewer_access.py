@@ -6,7 +6,7 @@ import itertools
 import re
 
 import pytest
-from test_viewer_browser import Watch
+from test_viewer_browser import Watch, until
 
 from robokit.viewer import write_page
 from robokit.viewer.page import ASSETS
@@ -73,8 +73,7 @@ def theme_of(page):
 def test_the_theme_is_the_systems_until_one_is_chosen_which_is_remembered(page):
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_timeout(30)
-        assert theme_of(page) == scheme
+        until(page, f"document.documentElement.dataset.theme === '{scheme}'")
     page.get_by_role("button", name="Light or dark").click()
     assert theme_of(page) == "dark"
     page.emulate_media(color_scheme="light")

@@ -190,7 +190,7 @@ def test_what_was_is_scrubbed_and_the_run_goes_on_from_there(live):
 def test_the_walk_shows_the_algorithms_at_the_frame_of_the_live_run(live, toy):
     drop(live, 0.55)  # it lies on the ground
     live.get_by_role("tab", name="Algorithms").click()
-    until(live, "robokit.walk.when.startsWith('live, ')")
+    until(live, "robokit.walk.when.endsWith(' s, live')")
     shown = live.locator(".when").inner_text()
     until(live, f"document.querySelector('.when').textContent !== {shown!r}")  # it follows the run
     until(live, "robokit.run.latest.contacts.length > 0")

@@ -24,6 +24,7 @@ from robokit.model import Mimic, ModelBuilder, couple
 from robokit.sim.trajectory import Contacts
 from robokit.viewer.page import ASSETS, json_for_html, page_html
 from robokit.viewer.payload import pose_payload, trajectory_payload
+from robokit.viewer.walk import text_runs
 from robokit.viewer.walk.line_captions import CAPTIONS
 from robokit.viewer.walk.recorded_values import KINDS
 from robokit.viewer.walk.text_runs import State, walks
@@ -87,8 +88,8 @@ def by_body(values):
 def test_recorded_results_are_those_of_the_library(robot, state, found):
     q, v, tau = (np.array(row) for row in (state.q, state.v, state.tau))
     f_ext = np.reshape(state.f_ext, (-1, 6))
-    a = rk.aba(robot.with_gravity(state.gravity), q, v, tau, f_ext)
-    H = rk.crba(robot, q)
+    a = rk.aba(robot.with_gravity(state.gravity), q, v, tau, f_ext, engine="python")
+    H = rk.crba(robot, q, engine="python")
     np.testing.assert_allclose(by_body(last(found["aba"], "qdd[i]")), a, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(by_body(last(found["rnea"], "tau[i]")), tau, atol=1e-9 * np.abs(H).max())
     n = robot.nv
@@ -96,7 +97,7 @@ def test_recorded_results_are_those_of_the_library(robot, state, found):
     for where, (value,) in last(found["crba"], "H[i][j]").items():
         filled[where // (n + 1), where % (n + 1)] = filled[where % (n + 1), where // (n + 1)] = value
     np.testing.assert_allclose(filled, H, rtol=1e-12, atol=1e-12)
-    factor = rk.ltdl(robot, H)
+    factor = rk.ltdl(robot, H, engine="python")
     rows = {where // (n + 1): row for where, row in last(found["ltdl"], "L[k]").items()}
     np.testing.assert_allclose([rows[k] for k in range(n)], factor.L, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(next(iter(last(found["ltdl"], "D").values())), factor.D, rtol=1e-9)
@@ -113,12 +114,12 @@ def test_intermediates_are_those_of_the_texts(robot, state, found):
 
 
 def test_velocities_stand_in_the_bodies_coordinates(robot, state, found):
-    poses = rk.forward_kinematics(robot, np.array(state.q))
+    poses = rk.forward_kinematics(robot, np.array(state.q), engine="python")
     seen = last(found["rnea"], "v[i]")
     for link in robot.links:
         if link.body == 0:
             continue
-        jacobian = rk.link_jacobian(robot, np.array(state.q), link.name)
+        jacobian = rk.link_jacobian(robot, np.array(state.q), link.name, engine="python")
         spin = jacobian[:3] @ state.v
         place = robot.frame(link.name)[1].rotation
         turned = poses.rotation[robot.link_names.index(link.name)] @ np.asarray(place).T
@@ -230,8 +231,8 @@ def test_the_page_knows_which_body_each_contact_is_on(humanoid):
     assert touched.tolist() == [1, 0] * 5  # the third never touches
 
 
-def test_a_page_keeps_to_its_size_and_takes_no_times(humanoid, fall):
-    walk = trajectory_payload(fall).walk
+def test_a_page_keeps_to_its_size_and_takes_no_times(humanoid):
+    walk = walk_data(humanoid, pushed=True)
     assert [a.key for a in walk.algorithms] == ["rnea", "crba", "ltdl", "aba"]
     assert len(json_for_html(walk)) < 140_000
     swing = made_up_motion(pendulum())
@@ -249,6 +250,17 @@ def test_what_does_not_fit_is_left_out_and_said():
     short = walk_data(robot, pushed=True, most_bytes=24_000)
     assert [a.key for a in short.algorithms] == ["rnea"] and "RNEA takes q̈ = 0." in short.notes
     assert walk_data(robot, most_bytes=100) is None
+
+
+def test_of_a_long_walk_the_page_has_the_beginning(monkeypatch):
+    monkeypatch.setattr(text_runs, "MOST_STEPS", 20)
+    walk = walk_data(pendulum())
+    assert [(a.key, a.whole, len(whole(a.steps))) for a in walk.algorithms] == [
+        ("rnea", False, 20),
+        ("crba", False, 20),
+        ("aba", False, 20),
+    ]
+    assert "RNEA takes q̈ = 0." in walk.notes and "Left out for this robot: LTDL." in walk.notes
 
 
 def test_coupled_joints_are_walked_in_the_full_tree():

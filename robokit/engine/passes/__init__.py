@@ -9,4 +9,5 @@ played_back   a program over other scalars
 forward_mode  derivatives along directions
 reverse_mode  derivatives of one output
 derivative    texts of derivatives
+linear_maps   texts of derivatives along a direction, and of their transposes
 """

@@ -89,6 +89,9 @@ def check_joints(robot: RobotDescription, report: Report) -> None:
             if value < 0:
                 message = f"{name} {value:g} is below zero: it feeds energy in"
                 report.add(f"{name}-negative", f"joint {joint.name!r} dynamics", dynamics.line, message)
+        if dynamics.armature < 0:
+            message = f"armature {dynamics.armature:g} is below zero: no rotor has such an inertia"
+            report.add("armature-negative", f"joint {joint.name!r} dynamics", dynamics.line, message)
 
 
 def _check_axis(joint: JointDescription, report: Report) -> None:

@@ -6,6 +6,7 @@ elements     attributes and children, and all that is odd about them
 parse        the elements of a robot
 shapes       visuals, collisions and materials
 loop_joints  joints that close loops
+transmissions  the inertia of motors' rotors
 mesh_files   package://, model://, file:// and relative names
 xacro        .xacro files
 xacro_child  expands one in a process of its own

@@ -77,6 +77,12 @@ class Reader:
         message = f"has a second <{tag}>; the first one counts"
         self.report.add("element-repeated", where, self.line(element), message)
 
+    def ignored(self, tag: str, child: etree._Element) -> None:
+        """Notes an element that says nothing of use here."""
+        parent = child.getparent()
+        if parent is not None:
+            self._ignored(tag, child, parent, self.tag(parent))
+
     def _ignored(self, tag: str, child: etree._Element, within: etree._Element, where: str) -> None:
         parent, line = self.tag(within), self.line(child)
         if tag.startswith("xacro:"):

@@ -28,11 +28,12 @@ from robokit.urdf.read.elements import Reader
 from robokit.urdf.read.loop_joints import read_loop
 from robokit.urdf.read.shapes import read_material, read_shape
 from robokit.urdf.read.source import decode, parse_xml, read_file
+from robokit.urdf.read.transmissions import Rotor, read_transmission, with_rotors
 
 if TYPE_CHECKING:
     from lxml import etree
 
-_ROBOT = frozenset(("link", "joint", "material", "loop_joint"))
+_ROBOT = frozenset(("link", "joint", "material", "loop_joint", "transmission"))
 _LINK = frozenset(("inertial", "visual", "collision"))
 _INERTIAL = frozenset(("origin", "mass", "inertia"))
 _JOINT = frozenset(
@@ -91,6 +92,7 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
     reader.attributes(root, "robot", ("name", "version"))
     name = reader.text(root, "name", "robot") or ""
     links, joints, materials, loops = [], [], [], []
+    rotors: list[Rotor] = []
     for tag, element in reader.children(root, "robot", _ROBOT):
         if tag == "link":
             links.append(_link(element, reader))
@@ -98,6 +100,8 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
             joints.append(_joint(element, reader))
         elif tag == "loop_joint":
             loops.append(read_loop(element, reader))
+        elif tag == "transmission":
+            rotors += read_transmission(element, reader)
         else:
             materials.append(read_material(element, reader, "robot"))
     if not links and not report.has("xacro-unexpanded"):
@@ -112,6 +116,7 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
             )
         else:
             report.add("no-links", "robot", line, "has no <link>")
+    joints = with_rotors(joints, rotors, reader)
     return RobotDescription(
         name, tuple(links), tuple(joints), tuple(materials), report.file, line, tuple(loops)
     )
@@ -251,9 +256,10 @@ def _limit(element: etree._Element | None, reader: Reader, where: str) -> LimitD
 def _dynamics(element: etree._Element | None, reader: Reader, where: str) -> DynamicsDescription | None:
     if element is None:
         return None
-    reader.attributes(element, where, ("damping", "friction"))
-    damping, friction = (reader.number(element, name, where, 0.0, 0.0) for name in ("damping", "friction"))
-    return DynamicsDescription(damping or 0.0, friction or 0.0, reader.line(element))
+    names = ("damping", "friction", "armature")
+    reader.attributes(element, where, names)
+    damping, friction, armature = (reader.number(element, name, where, 0.0, 0.0) for name in names)
+    return DynamicsDescription(damping or 0.0, friction or 0.0, reader.line(element), armature or 0.0)
 
 
 def _safety(element: etree._Element | None, reader: Reader, where: str) -> SafetyDescription | None:

@@ -105,7 +105,9 @@ def _joint(joint: Joint, losses: Losses) -> JointDescription:
     if all(bounded) or effort is not None or velocity is not None:
         lower, upper = ends if all(bounded) else (None, None)
         limit = LimitDescription(lower, upper, effort, velocity)
-    dynamics = DynamicsDescription(joint.damping, joint.friction) if joint.damping or joint.friction else None
+    dynamics = None
+    if joint.damping or joint.friction or joint.armature:
+        dynamics = DynamicsDescription(joint.damping, joint.friction, armature=joint.armature)
     m = joint.mimic
     mimic = MimicDescription(m.joint, m.multiplier, m.offset) if m is not None else None
     s, c = joint.safety, joint.calibration

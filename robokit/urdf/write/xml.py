@@ -151,7 +151,8 @@ class _Writer:
             children.append(self.element("limit", _fields(joint.limit, _LIMIT)))
         if joint.dynamics is not None:
             d = joint.dynamics
-            children.append(self.element("dynamics", _fields(d, ("damping", "friction"))))
+            names = ("damping", "friction", "armature") if d.armature else ("damping", "friction")
+            children.append(self.element("dynamics", _fields(d, names)))
         if joint.safety is not None:
             children.append(self.element("safety_controller", _fields(joint.safety, _SAFETY)))
         if joint.mimic is not None:

@@ -21,7 +21,9 @@ CAPTIONS = {
     ),
     "f[i] = I @ a[i] + v[i].cross_force(I @ v[i])": "Newton and Euler: the force that moves this body alone.",
     "f[i] = f[i] - f_ext[i]": "What the ground gives, the joint need not.",
-    "tau[i] = tree.joint[i].S.T @ f[i]": "The part of f along the free directions is the joint force.",
+    "tau[i] = rotor_forces(tree, i, tree.joint[i].S.T @ f[i], qdd[i])": (
+        "The part of f along the free directions, and what the joint's rotor takes, is the joint force."
+    ),
     "f[p] = f[p] + X[i].T @ f[i]": "The parent's joint carries the child's force too.",
     "return tau": "The joint forces of all joints.",
     # CRBA

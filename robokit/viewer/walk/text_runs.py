@@ -17,7 +17,10 @@ from robokit.viewer.walk.text_recorder import Recorder, Step
 from robokit.viewer.walk.walked_texts import ABA, CRBA, LTDL, RNEA, WALKED, Walked
 
 MOST_STEPS = 8_000
-"""Lines of one algorithm that are recorded; the humanoid's longest has 7,704."""
+"""Lines of one algorithm that are recorded; the humanoid's CRBA has 1,073."""
+
+MOST_ENTRY_STEPS = 16_000
+"""The same for LTDL, whose lines take single numbers; that of TALOS has 13,593."""
 
 MOST_NODES = 20_000_000
 """More than so many lines can record: they are what ends a long robot's walk."""
@@ -76,9 +79,7 @@ def traced_state(robot: Robot, pushed: bool) -> State:
     return State(rows[0], rows[1], rows[2], rows[3], rows[4] if pushed else None)
 
 
-def walks(
-    robot: Robot, state: State, most: int = MOST_STEPS, without: Sequence[Walked] = ()
-) -> dict[str, Walk]:
+def walks(robot: Robot, state: State, without: Sequence[Walked] = ()) -> dict[str, Walk]:
     """RNEA, CRBA, LTDL and ABA recorded at a state, by key.
 
     ABA finds the accelerations, which the RNEA then takes; LTDL takes the H of CRBA. A robot with coupled
@@ -89,7 +90,6 @@ def walks(
     Args:
         robot: the robot.
         state: floats, or scalars of one graph.
-        most: lines of one algorithm.
         without: what is left out.
     """
     tree = replace(robot.tree, gravity=tuple(state.gravity))  # type: ignore[arg-type]
@@ -100,6 +100,7 @@ def walks(
     def walk(walked: Walked, *arguments: Any) -> Any:
         if walked in without:
             return None
+        most = MOST_ENTRY_STEPS if walked is LTDL else MOST_STEPS
         recorder = Recorder(walked.recipe, tree.parent, tree.v_slice, most)
         result = recorder.run(walked.begin, *arguments)
         found[walked.key] = Walk(recorder.steps, result, recorder.complete)

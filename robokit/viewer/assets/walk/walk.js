@@ -105,7 +105,8 @@ class Walk {
     this.progress.max = String(recording.count - 1);
     this.matrix.open(recording);
     this.drawing.open(recording);
-    this.go(this.places.get(key) ?? recording.begins[0] ?? 0);
+    const { selection } = this.page, begin = recording.begins[0] ?? 0;
+    this.go(this.places.get(key) ?? (selection.body ? recording.of(selection.body, begin) : null) ?? begin);
   }
 
   leave() {
@@ -160,8 +161,8 @@ class Walk {
     this.state = flat;
     this.stale = false;
     this.changed = true;
-    const live = this.page.motion === this.page.run?.motion ? "live, " : "";
-    this.when = time === null ? "this pose, at rest" : `${live}${time.toFixed(3)} s`;
+    const live = this.page.motion === this.page.run?.motion ? ", live" : "";
+    this.when = time === null ? "this pose, at rest" : `${time.toFixed(3)} s${live}`;
   }
 
   // What the line at work read and wrote, in numbers, and the matrix.

@@ -1,0 +1,196 @@
+"""Functions for CasADi, JAX and PyTorch.
+
+CasADi gets the operations, and differentiates them itself. JAX and PyTorch get a call of the machine code,
+and robokit's derivative of it as theirs: the transposed one (J^T w), which is again such a function, so that
+there are second derivatives too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import one_of
+from robokit.dynamics.differentiate import Flat
+from robokit.dynamics.host_functions import HostFunction
+from robokit.engine.passes.played_back import replayed
+from robokit.engine.trace.program import Program
+from robokit.errors import MissingDependency, ShapeError
+
+MODES = ("reverse", "forward")
+
+
+def library(module: str, extra: str) -> Any:
+    """A library that robokit does not need otherwise.
+
+    Raises:
+        MissingDependency: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingDependency(
+            f"{module} is not installed ({error}); pip install 'robokit[{extra}]'"
+        ) from error
+
+
+def results(name: str, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
+    """What makes the answer of the outputs: the only one, or a named tuple of them."""
+    if len(names) == 1:
+        return lambda outputs: outputs[0]
+    made = namedtuple(f"{name}_result", list(names), rename=True)  # type: ignore[misc]
+    return lambda outputs: made(*outputs)
+
+
+# ---- CasADi -------------------------------------------------------------------------------------------
+
+
+def casadi_function(name: str, flat: Flat, program: Program, shapes: Sequence[tuple[int, ...]]) -> Any:
+    """A ``casadi.Function`` of the operations of a program.
+
+    Args:
+        name: of the function.
+        flat: what the program was recorded of.
+        program: the recorded graph.
+        shapes: of the inputs.
+    """
+    ca = library("casadi", "casadi")
+    arguments, flat_arguments = [], []
+    for (given, _), shape in zip(flat.sizes, shapes, strict=True):
+        symbol = ca.SX.sym(given, *_matrix(shape))
+        arguments.append(symbol)
+        flat_arguments.append(_rows(symbol))
+    value = replayed(program, flat_arguments)
+    outputs = []
+    for row, (_, shape) in zip(program.results, flat.outputs, strict=True):
+        scalars = [value[r] if type(r) is int else ca.SX(r) for r in row]
+        m, n = _matrix(shape)
+        outputs.append(ca.reshape(ca.vertcat(*scalars), n, m).T if scalars else ca.SX(m, n))
+    names = [given for given, _ in flat.sizes]
+    taken = set(names)
+    symbols = [s if s not in taken else f"{s}_out" for s, _ in flat.outputs]
+    return ca.Function(name, arguments, outputs, names, symbols)
+
+
+def _matrix(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns of an array: CasADi has no others."""
+    return (math.prod(shape[:-1]), shape[-1]) if len(shape) > 1 else (math.prod(shape), 1)
+
+
+def _rows(symbol: Any) -> list[Any]:
+    """The scalars row by row."""
+    return [symbol[i, j] for i in range(symbol.shape[0]) for j in range(symbol.shape[1])]
+
+
+# ---- JAX ----------------------------------------------------------------------------------------------
+
+
+def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]:
+    """A function of JAX arrays.
+
+    Args:
+        name: of the function.
+        host: what it calls.
+        mode: "reverse" or "forward": which derivative it has.
+    """
+    jax = library("jax", "jax")
+    one_of("mode", mode, MODES)
+    reverse = _jax_reverse if mode == "reverse" else _jax_forward
+    call, answer = reverse(jax, host), results(name, [n for n, _ in host.outputs])
+
+    def function(*given: Any, **named: Any) -> Any:
+        if not jax.config.jax_enable_x64:
+            raise ShapeError(
+                f"{name}: robokit computes in double precision, and JAX's is off; call "
+                'jax.config.update("jax_enable_x64", True) before any array is made'
+            )
+        arrays = [jax.numpy.asarray(x, float) for x in host.bound(name, given, named)]
+        for (each, shape), array in zip(host.inputs, arrays, strict=True):
+            if array.shape != shape:
+                raise ShapeError(f"{each}: expected shape {shape}, got {array.shape}; jax.vmap makes batches")
+        return answer(call(*arrays))
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _jax_call(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]:
+    kinds = tuple(jax.ShapeDtypeStruct(shape, np.float64) for _, shape in host.outputs)
+    return lambda *x: tuple(jax.pure_callback(host, kinds, *x, vmap_method="expand_dims"))
+
+
+def _jax_reverse(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]:
+    """With the transposed derivative, made when it is first asked for."""
+    call = jax.custom_vjp(_jax_call(jax, host))
+    transposed: list[Callable[..., Any]] = []
+
+    def backward(x: tuple[Any, ...], w: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not transposed:
+            transposed.append(_jax_reverse(jax, host.pullback))
+        return tuple(transposed[0](*x, *w))
+
+    call.defvjp(lambda *x: (call(*x), x), backward)
+    return call  # type: ignore[no-any-return]
+
+
+def _jax_forward(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]:
+    """With the derivative along a direction."""
+    call = jax.custom_jvp(_jax_call(jax, host))
+    along: list[Callable[..., Any]] = []
+
+    @call.defjvp
+    def forward(x: tuple[Any, ...], dx: tuple[Any, ...]) -> tuple[Any, Any]:
+        if not along:
+            along.append(_jax_forward(jax, host.pushforward))
+        return call(*x), tuple(along[0](*x, *dx))
+
+    return call  # type: ignore[no-any-return]
+
+
+# ---- PyTorch ------------------------------------------------------------------------------------------
+
+
+def torch_function(name: str, host: HostFunction) -> Callable[..., Any]:
+    """A function of PyTorch tensors.
+
+    Args:
+        name: of the function.
+        host: what it calls.
+    """
+    torch = library("torch", "torch")
+    answer = results(name, [n for n, _ in host.outputs])
+
+    class Call(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        """A host function; its derivative is another one."""
+
+        @staticmethod
+        def forward(context: Any, host: HostFunction, *given: Any) -> Any:
+            context.host = host
+            context.save_for_backward(*given)
+            found = host(*(x.detach().cpu().numpy() for x in given))
+            return tuple(torch.from_numpy(x).to(given[0].device) for x in found)
+
+        @staticmethod
+        def backward(context: Any, *weights: Any) -> Any:
+            given = context.saved_tensors
+            gradients = Call.apply(context.host.pullback, *given, *weights)
+            # One state for many: its gradient is the sum of theirs.
+            return (None, *(g.sum_to_size(x.shape) for g, x in zip(gradients, given, strict=True)))
+
+    def function(*given: Any, **named: Any) -> Any:
+        tensors = [torch.as_tensor(x) for x in host.bound(name, given, named)]
+        for (each, _), tensor in zip(host.inputs, tensors, strict=True):
+            if tensor.dtype != torch.float64:
+                raise ShapeError(
+                    f"{each}: expected a tensor of float64, got {tensor.dtype}; use tensor.double(), or "
+                    "torch.set_default_dtype(torch.float64) before tensors are made"
+                )
+        return answer(Call.apply(host, *tensors))
+
+    function.__name__ = function.__qualname__ = name
+    return function

@@ -1,0 +1,208 @@
+"""Identification: from a measured motion to inertial parameters, friction and motor inertia."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import one_of, real_array, real_number
+from robokit.dynamics.run import FExt
+from robokit.errors import ShapeError, WrongType
+from robokit.identification.combinations import combinations, of_structure
+from robokit.identification.consistent_fit import Prior, consistent_fit
+from robokit.identification.identified import Identification, forces
+from robokit.identification.measurements import Compressed, Measured, compressed, measured, triangle
+from robokit.identification.parameter_names import FRICTION, MOTOR, Columns, dof_names
+from robokit.identification.pseudo_inertia import possible
+from robokit.model.inertial_parameters import COUNT
+from robokit.model.robot import Robot, check_robot
+
+LEAST_NOISE = 1e-8
+"""Of the root mean square of all forces: what a force is at most trusted to."""
+
+
+UNEXPLAINED = 0.5
+"""Of a force's root mean square: what is left of it where the data must be wrong."""
+
+
+def identify(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    tau: Any,
+    *,
+    f_ext: FExt = None,
+    friction: bool | str | Iterable[str] = False,
+    armature: bool = False,
+    prior: Robot | Any = None,
+    prior_deviation: float = 1.0,
+    weights: Any = None,
+    fixed: Iterable[str] = (),
+    progress: bool = False,
+) -> Identification:
+    """Inertial parameters from a measured motion, of bodies that can exist, and how certain they are.
+
+    tau = Y(q, v, a) pi + viscous v + coulomb sign(v) + armature a + noise
+
+    The estimate is the most probable one. Each joint is weighed with its noise, which is found from its own
+    equations. Every body keeps a positive pseudo-inertia: positive mass, and moments that a distribution of
+    mass has. Combinations that the motion does not excite stay where the prior has them. Filter q, v, a and
+    tau alike before; noise on v and a is not modelled.
+
+    Source: Wensing, Kim, Slotine 2018; Lee, Wensing, Park 2020.  Cost: O(B n d^2) for the equations, then
+    some ten Newton steps of O(p^3) for p parameters.
+
+    Args:
+        robot: the robot: its joints, and the bodies to begin with. Its gravity counts.
+        q: configurations of the motion [rad | m | unit quaternion wxyz], (B, nq).
+        v: velocities [rad/s | m/s], (B, nv).
+        a: accelerations [rad/s^2 | m/s^2], (B, nv).
+        tau: joint forces [N m | N], (B, nv); zero for the six of a floating base.
+        f_ext: measured forces on the bodies, as in :func:`rnea`.
+        friction: True for both of "viscous" and "coulomb", or one of them.
+        armature: whether inertias of motors are fitted; those that the robot has count as known otherwise.
+        prior: another robot with the same bodies, or inertial parameters (N + 1, 10) to begin with. Bodies
+            without mass there keep none.
+        prior_deviation: standard deviation of the logarithm of a body's size: 0.1 for bodies that are known
+            to some ten per cent, 1 for a guess.
+        weights: 1 over the standard deviations of tau, (nv,) or (B, nv), zero for what does not count; found
+            from the data if None.
+        fixed: links whose bodies keep the prior's parameters.
+        progress: whether to show a bar on stderr.
+
+    Returns:
+        the estimate; print it, plot it, or simulate its ``.robot``.
+
+    Raises:
+        ShapeError: a wrong shape, NaN or infinity, or too few states; names the argument.
+        UnknownName: a kind of friction or a link that does not exist.
+        WrongType: not a robot.
+    """
+    check_robot(robot)
+    columns = Columns(robot, (*_friction(friction), *([MOTOR] if armature else [])))
+    assumed = _prior_bodies(robot, prior)
+    deviation = real_number("prior_deviation", prior_deviation, above=0.0)
+    held = _held(robot, fixed)
+    data = measured(robot, q, v, a, tau, f_ext, weights)
+    parts = compressed(columns, data, progress)
+    noise = _noise(robot, parts) if data.weights is None else np.zeros(robot.nv)
+    trust = 1.0 / noise if data.weights is None else np.ones(robot.nv)
+    R, z = _stacked(parts, trust, columns.size)
+
+    free = np.array([i for i, row in enumerate(assumed) if row[0] > 0.0 and i + 1 not in held], dtype=int)
+    bodies = assumed.copy()
+    bodies[free] = possible(assumed[free])
+    fit = consistent_fit(R, z, Prior(bodies, free, deviation, _scales(columns, data)))
+    if not fit.converged:
+        warnings.warn(f"identify: Newton's method stopped after {fit.steps} steps", stacklevel=2)
+
+    # What the data say alone: about the combinations of the parameters that are free.
+    known = np.concatenate([bodies.ravel(), np.zeros(columns.size - columns.inertial)])
+    moved = np.ones(columns.size, dtype=bool)
+    moved[: columns.inertial] = np.repeat(np.isin(np.arange(len(bodies)), free), COUNT)
+    known[moved] = 0.0
+    base = combinations(columns.names(), R * moved)
+    half = triangle(R[:, base.independent])
+    values = np.linalg.lstsq(R[:, base.independent], z - R @ known, rcond=None)[0]
+    inverse = np.linalg.solve(half, np.eye(len(base)))
+    some = len(of_structure(columns, moved))
+    if len(base) < some:
+        warnings.warn(
+            f"identify: the motion excites {len(base)} of {some} combinations of parameters; the others stay "
+            "where the prior has them (see .base)",
+            stacklevel=2,
+        )
+    residual = np.sqrt(np.mean((data.tau - forces(columns, fit.x, data)) ** 2, axis=0))
+    return Identification(
+        columns=columns,
+        x=fit.x,
+        covariance=fit.covariance,
+        prior=bodies,
+        base=base,
+        base_values=values,
+        base_covariance=inverse @ inverse.T,
+        base_before=np.sqrt(np.einsum("ij,jk,ik->i", base.matrix, fit.before, base.matrix)),
+        possible_combinations=some,
+        noise=noise,
+        residual=residual,
+        data=data,
+        steps=fit.steps,
+        converged=fit.converged,
+    )
+
+
+def _friction(given: bool | str | Iterable[str]) -> tuple[str, ...]:
+    if isinstance(given, bool | np.bool_):
+        return FRICTION if given else ()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        given = [given]  # type: ignore[list-item]
+    names = {one_of("friction", name, FRICTION) for name in given}
+    return tuple(kind for kind in FRICTION if kind in names)
+
+
+def _prior_bodies(robot: Robot, given: Any) -> np.ndarray:
+    """Inertial parameters of the bodies 1..N, (N, 10)."""
+    rows = robot.nbodies + 1
+    source = robot if given is None else given
+    if isinstance(source, Robot):
+        if source.samples is not None:
+            raise ShapeError(
+                f"prior: expected one set of inertial parameters, got {source.samples} samples; "
+                "give robot.sample(k)"
+            )
+        source = source.inertial_parameters
+    array = real_array("prior", source, f"a Robot or ({rows}, {COUNT})")
+    if array.shape != (rows, COUNT):
+        raise ShapeError(
+            f"prior: expected the {rows} bodies of robot {robot.name!r}, ({rows}, {COUNT}) like "
+            f"robot.inertial_parameters, got shape {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        raise ShapeError("prior: expected finite numbers")
+    return np.array(array[1:])
+
+
+def _held(robot: Robot, fixed: Iterable[str]) -> set[int]:
+    if isinstance(fixed, str | bytes) or not isinstance(fixed, Iterable):
+        raise WrongType("fixed", fixed, "names of links")
+    return {robot.link(name).body for name in fixed}
+
+
+def _noise(robot: Robot, parts: Sequence[Compressed]) -> np.ndarray:
+    """Standard deviation of each joint force, from what its own best parameters leave, (nv,)."""
+    for name, part in zip(dof_names(robot), parts, strict=True):
+        if part.count <= part.rank:
+            raise ShapeError(
+                f"q, v, a, tau: {part.count} states are too few for joint {name!r}, whose force depends on "
+                f"{part.rank} combinations of parameters; give more than {part.rank}, or weights="
+            )
+        if np.sqrt(part.rest / (part.count - part.rank)) > UNEXPLAINED * np.sqrt(part.scale):
+            warnings.warn(
+                f"identify: no parameters account for the force of joint {name!r}: more than half of it is "
+                "left; look at sign, unit, order and filters of q, v, a and tau",
+                stacklevel=3,
+            )
+    least = LEAST_NOISE * np.sqrt(np.mean([part.scale for part in parts] or [0.0])) or LEAST_NOISE
+    return np.array([max(np.sqrt(part.rest / (part.count - part.rank)), least) for part in parts])
+
+
+def _stacked(parts: Sequence[Compressed], trust: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
+    """R and z of all equations, each joint's times its trust."""
+    rows = [np.column_stack([part.R, part.z]) * w for part, w in zip(parts, trust, strict=True)]
+    T = triangle(np.vstack([np.zeros((0, p + 1)), *rows]))
+    return T[:, :-1], T[:, -1]
+
+
+def _scales(columns: Columns, data: Measured) -> np.ndarray:
+    """Friction and motor inertia that would account for all of a joint's force."""
+    tau = np.sqrt(np.mean(data.tau**2, axis=0))
+    out = []
+    for kind in columns.kinds:
+        rate = np.sqrt(np.mean(columns.joint_rates(kind, data.v, data.a) ** 2, axis=0))
+        scale = np.where((rate > 0.0) & (tau > 0.0), tau / np.where(rate > 0.0, rate, 1.0), 1.0)
+        out.append(scale[columns.dofs])
+    return np.concatenate(out) if out else np.zeros(0)

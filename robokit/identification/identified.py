@@ -1,0 +1,233 @@
+"""What an identification has found: parameters, how certain they are, a robot that has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.derived import cached_attribute
+from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.identification.combinations import BaseParameters
+from robokit.identification.fit_figure import Certainty, write_figure
+from robokit.identification.measurements import CHUNK, Measured, measured
+from robokit.identification.parameter_names import FRICTION, MOTOR, Columns, dof_names
+from robokit.identification.pseudo_inertia import second_moments
+from robokit.model.inertial_parameters import COUNT
+from robokit.model.robot import Robot
+from robokit.model.rotors import replace_armature
+
+WELL = 0.1
+"""Share of its prior deviation to which data bring a combination that they determine well."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Parameters that a motion was identified with.
+
+    p counts all parameters: 10 N inertial ones, then friction and armature of each joint that has them.
+
+    Attributes:
+        columns: which parameters were fitted; ``columns.robot`` is the robot as it was given.
+        x: all parameters, (p,): the physically consistent estimate.
+        covariance: of x, prior included, (p, p). It holds for white noise on tau; filtered or systematic
+            errors make it too small.
+        prior: the inertial parameters that the fit started from, (N, 10).
+        base: the combinations of the p parameters that the data determine one by one.
+        base_values: their estimate from the data alone, without prior and consistency, (n,).
+        base_covariance: of it, (n, n).
+        base_before: standard deviations of the combinations before the data, (n,).
+        possible_combinations: how many a richer motion could determine.
+        noise: standard deviation of each joint force, as found from its own equations, (nv,) [N m | N]; the
+            least squares weigh with 1 over it. Zero where ``weights`` were given.
+        residual: root mean square of what the estimate leaves of each joint force, (nv,) [N m | N].
+        data: the motion.
+        steps: of Newton's method.
+        converged: whether it reached the minimum.
+    """
+
+    columns: Columns
+    x: np.ndarray
+    covariance: np.ndarray
+    prior: np.ndarray
+    base: BaseParameters
+    base_values: np.ndarray
+    base_covariance: np.ndarray
+    base_before: np.ndarray
+    possible_combinations: int
+    noise: np.ndarray
+    residual: np.ndarray
+    data: Measured
+    steps: int
+    converged: bool
+
+    # ---- parameters ----------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> np.ndarray:
+        """Inertial parameters of the bodies 1..N, (N, 10), each of a body that can exist."""
+        return self.x[: self.columns.inertial].reshape(-1, COUNT)
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """Their standard deviations, (N, 10)."""
+        return self._deviation[: self.columns.inertial].reshape(-1, COUNT)
+
+    @property
+    def names(self) -> list[str]:
+        """Of all parameters, (p,)."""
+        return self.columns.names()
+
+    @property
+    def viscous(self) -> np.ndarray:
+        """Viscous friction, (nv,) [N m s/rad | N s/m]; zero where it was not fitted, as in the next ones."""
+        return self.columns.by_dof(self.x, "viscous")
+
+    @property
+    def coulomb(self) -> np.ndarray:
+        """Coulomb friction, (nv,) [N m | N]."""
+        return self.columns.by_dof(self.x, "coulomb")
+
+    @property
+    def armature(self) -> np.ndarray:
+        """Inertia of the motors as the joints feel it, (nv,) [kg m^2 | kg]."""
+        return self.columns.by_dof(self.x, MOTOR)
+
+    @property
+    def base_deviations(self) -> np.ndarray:
+        """Standard deviations of the combinations, from the data alone, (n,)."""
+        return np.sqrt(np.diag(self.base_covariance))
+
+    @property
+    def well_determined(self) -> np.ndarray:
+        """Which combinations the data bring to a tenth of their deviation before, boolean (n,)."""
+        return self.base_deviations < WELL * self.base_before
+
+    @property
+    def second_moments(self) -> np.ndarray:
+        """Mass and principal second moments about the centre of mass, (N, 4); positive for real bodies."""
+        return second_moments(self.parameters)
+
+    @property
+    def _deviation(self) -> np.ndarray:
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @cached_attribute
+    def robot(self) -> Robot:
+        """The robot with these parameters.
+
+        Joints of one degree of freedom have the damping, friction and armature that were found. Links that
+        are fixed to another become massless: the parameters are those of the whole body.
+        """
+        given = self.columns.robot
+        rows = np.vstack([given.inertial_parameters[:1], self.parameters])
+        found = given.with_inertias(rows)
+        single = {j.name: j.v_slice.start for j in given.joints if j.v_slice.stop - j.v_slice.start == 1}
+        joints = []
+        for joint in given.joints:
+            k = joint.v_slice.start
+            change: dict[str, Any] = {}
+            if joint.name in single and "viscous" in self.columns.kinds:
+                change["damping"] = float(self.viscous[k])
+            if joint.name in single and "coulomb" in self.columns.kinds:
+                change["friction"] = float(self.coulomb[k])
+            joints.append(replace(joint, **change))
+        found = replace(found, joints=tuple(joints))
+        if MOTOR in self.columns.kinds:
+            rotors = {name: float(self.armature[k]) for name, k in single.items()}
+            found = replace_armature(found, rotors | {joint.name: 0.0 for joint in given.mimic_joints})
+        return found
+
+    # ---- forces --------------------------------------------------------------------------------
+
+    def predict(self, q: Any, v: Any, a: Any) -> np.ndarray:
+        """Joint forces of a motion, (B, nv) [N m | N]: of the bodies, of friction and of motors.
+
+        Args:
+            q, v, a: states, (B, nq) and (B, nv).
+
+        Raises:
+            ShapeError: as in :func:`identify`.
+        """
+        return forces(self.columns, self.x, measured(self.columns.robot, q, v, a))
+
+    # ---- reports -------------------------------------------------------------------------------
+
+    def summary(self) -> str:
+        """What was found, in at most 80 columns."""
+        robot = self.columns.robot
+        well = int(self.well_determined.sum())
+        least = self.second_moments.min(initial=np.inf)
+        lines = [
+            f"{robot.name[:40]}: {len(self.data.q)} states, {len(self.x)} parameters",
+            f"{len(self.base)} of {self.possible_combinations} combinations excited, {well} of them known "
+            f"to {WELL:.0%} of the prior",
+            f"{self.steps} Newton steps, {'converged' if self.converged else 'NOT CONVERGED'}; "
+            + ("every body is possible" if least > 0.0 else "held bodies without mass or thickness"),
+            "",
+            f"{'joint':<22}{'noise':>10}{'residual':>10}"
+            + "".join(f"{kind:>12}" for kind in self.columns.kinds),
+        ]
+        for k, name in enumerate(dof_names(robot)):
+            more = (f"{self.columns.by_dof(self.x, kind)[k]:12.4g}" for kind in self.columns.kinds)
+            lines.append(f"{name[:21]:<22}{self.noise[k]:10.3g}{self.residual[k]:10.3g}{''.join(more)}")
+        lines += ["", f"{'body':<22}{'mass [kg]':>12}{'+-':>10}{'prior':>12}   centre of mass [m]"]
+        for i, (row, deviation, before) in enumerate(
+            zip(self.parameters, self.deviations, self.prior, strict=True), 1
+        ):
+            c = row[1:4] / row[0] if row[0] > 0.0 else np.zeros(3)
+            centre = " ".join(f"{x:6.3f}" for x in c)
+            lines.append(
+                f"{robot.body_name(i)[:21]:<22}{row[0]:12.4g}{deviation[0]:10.2g}{before[0]:12.4g}   {centre}"
+            )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Identification of {self.columns.robot.name!r}: {len(self.base)} combinations, "
+            f"{len(self.data.q)} states>"
+        )
+
+    def plot(self, path: str | Path, q: Any = None, v: Any = None, a: Any = None, tau: Any = None) -> Path:
+        """Write a figure: joint forces, measured and predicted, and how certain each combination is.
+
+        Args:
+            path: .png, .svg, .pdf or another format that matplotlib writes.
+            q, v, a, tau: another motion, (B, nq) and (B, nv), to compare with; that of the fit if None.
+
+        Returns:
+            The path.
+
+        Raises:
+            ShapeError: as in :func:`identify`.
+        """
+        robot = self.columns.robot
+        data = self.data if q is None else measured(robot, q, v, a, tau)
+        prior = np.zeros(len(self.x))
+        prior[: self.prior.size] = self.prior.ravel()
+        scale = np.where(self.base_before > 0.0, self.base_before, 1.0)
+        off = (self.base_values - self.base.values(prior)) / scale
+        certainty = Certainty(self.base.expressions, off, self.base_deviations / scale, self.well_determined)
+        return write_figure(path, dof_names(robot), data.tau, forces(self.columns, self.x, data), certainty)
+
+
+def forces(columns: Columns, x: np.ndarray, data: Measured) -> np.ndarray:
+    """Joint forces of parameters x, (B, nv)."""
+    robot = columns.robot
+    rows, places = regressor_entries(robot)
+    tau = np.zeros((len(data.q), robot.nv))
+    first, starts = np.unique(rows, return_index=True)
+    for start in range(0, len(tau), CHUNK):
+        part = slice(start, start + CHUNK)
+        Y = regressor_nonzeros(robot, data.q[part], data.v[part], data.a[part])
+        if len(rows):
+            tau[part, first] = np.add.reduceat(Y * x[places], starts, axis=1)
+    tau += columns.known_motors * data.a
+    for kind in (*FRICTION, MOTOR):
+        tau += columns.joint_rates(kind, data.v, data.a) * columns.by_dof(x, kind)
+    return tau

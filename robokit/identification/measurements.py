@@ -1,0 +1,193 @@
+"""Measured motion: its checks, and its equations joint by joint, compressed.
+
+tau_j = W_j x for the row of joint j over all states. With W_j = Q_j R_j, all that a fit needs of any number
+of states is R_j and z_j = Q_j^T tau_j, as many rows as there are combinations that the joint feels:
+
+    |tau_j - W_j x|^2 = |z_j - R_j x|^2 + rest_j
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import argument, check_values
+from robokit.dynamics.build import quaternion_offsets
+from robokit.dynamics.inverse import rnea
+from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.dynamics.run import FExt
+from robokit.errors import ShapeError
+from robokit.identification.parameter_names import Columns
+from robokit.model.robot import Robot
+
+CHUNK = 1024
+"""States whose regressors are in memory at once."""
+
+NOTHING, DEPENDENT = 1e-10, 1e-7
+"""Share of the longest column at which one is zero; singular value, columns of length 1, of dependence."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """States of a motion, and the forces that moved it.
+
+    Attributes:
+        q, v, a: (B, nq), (B, nv), (B, nv).
+        tau: joint forces, without those that balance external forces, (B, nv).
+        weights: 1 over the standard deviation of each force, (B, nv), 0 for what does not count; None where
+            it is to be found from the data.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+    weights: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """The equations of one degree of freedom.
+
+    Attributes:
+        R: (rank, p), over all parameters.
+        z: (rank,).
+        rest: what no parameters explain, the sum of squares.
+        count: number of equations.
+        rank: of R.
+        scale: mean square of tau.
+    """
+
+    R: np.ndarray
+    z: np.ndarray
+    rest: float
+    count: int
+    rank: int
+    scale: float
+
+    def squares(self, x: np.ndarray) -> float:
+        """Sum of squared residuals of parameters x."""
+        return float(np.sum((self.z - self.R @ x) ** 2)) + self.rest
+
+
+def measured(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    tau: Any = None,
+    f_ext: FExt = None,
+    weights: Any = None,
+) -> Measured:
+    """Checked measurements.
+
+    Raises:
+        ShapeError: a wrong shape, different numbers of states, NaN or infinity; names the argument.
+    """
+    given = {"q": (q, robot.nq), "v": (v, robot.nv), "a": (a, robot.nv)}
+    if tau is not None:
+        given["tau"] = (tau, robot.nv)
+    arrays: dict[str, np.ndarray] = {}
+    for name, (value, size) in given.items():
+        array = argument(name, value, size)
+        if array.ndim != 2 or len(array) == 0:
+            raise ShapeError(
+                f"{name}: expected the states of a motion, ({size} numbers each), (B, {size}) with B "
+                f">= 1, got shape {array.shape}"
+            )
+        if len(array) != len(arrays.get("q", array)):
+            raise ShapeError(f"{name}: expected as many states as q, {len(arrays['q'])}, got {len(array)}")
+        arrays[name] = array
+    quaternions = [(0, k) for k in quaternion_offsets(robot)]
+    check_values(list(arrays), list(arrays.values()), quaternions)
+    forces = arrays.get("tau", np.zeros_like(arrays["v"]))
+    states = arrays["q"], arrays["v"], arrays["a"]
+    if f_ext is not None:
+        forces = forces + rnea(robot, *states) - rnea(robot, *states, f_ext=f_ext)
+    return Measured(*states, forces, _weights(robot, weights, len(forces)))
+
+
+def _weights(robot: Robot, given: Any, states: int) -> np.ndarray | None:
+    if given is None:
+        return None
+    w = argument("weights", given, robot.nv)
+    if w.ndim == 2 and len(w) != states:
+        raise ShapeError(f"weights: expected ({robot.nv},) or ({states}, {robot.nv}), got {w.shape}")
+    check_values(["weights"], [w], [])
+    if (w < 0.0).any():
+        raise ShapeError(
+            "weights: expected 1 over standard deviations, which are not negative, got "
+            f"{w.min():.3g}; give 0 to leave a force out"
+        )
+    return np.broadcast_to(w, (states, robot.nv)).copy()
+
+
+def compressed(columns: Columns, data: Measured, progress: bool = False) -> list[Compressed]:
+    """The equations of each degree of freedom."""
+    robot, p = columns.robot, columns.size
+    rows, places = regressor_entries(robot)
+    of_row = [np.flatnonzero(rows == k) for k in range(robot.nv)]
+    used = [_used(columns, places[of_row[k]], k) for k in range(robot.nv)]
+    triangles = [np.zeros((0, len(u) + 1)) for u in used]
+    counts, squares = np.zeros(robot.nv, dtype=int), np.zeros(robot.nv)
+    for start in _chunks(len(data.q), progress):
+        part = slice(start, start + CHUNK)
+        q, v, a = data.q[part], data.v[part], data.a[part]
+        tau = data.tau[part] - columns.known_motors * a
+        Y = regressor_nonzeros(robot, q, v, a)
+        more = [columns.joint_rates(kind, v, a) for kind in columns.kinds]
+        for k in range(robot.nv):
+            own = [x[:, k] for x in more] if k in columns.dofs else []
+            block = np.column_stack([Y[:, of_row[k]], *own, tau[:, k]])
+            if data.weights is not None:
+                block = block * data.weights[part, k, None]
+                counts[k] += np.count_nonzero(data.weights[part, k])
+            else:
+                counts[k] += len(block)
+            squares[k] += float(block[:, -1] @ block[:, -1])
+            triangles[k] = triangle(np.vstack([triangles[k], block]))
+    return [
+        _compressed(T, u, p, int(n), float(s) / max(1, int(n)))
+        for T, u, n, s in zip(triangles, used, counts, squares, strict=True)
+    ]
+
+
+def triangle(A: np.ndarray) -> np.ndarray:
+    """R of A = Q R."""
+    return np.asarray(np.linalg.qr(A, mode="r"))
+
+
+def _used(columns: Columns, places: np.ndarray, dof: int) -> np.ndarray:
+    """Columns that the row of a degree of freedom has."""
+    if dof not in columns.dofs:
+        return places
+    k = int(np.searchsorted(columns.dofs, dof))
+    return np.concatenate([places, [columns.places(kind).start + k for kind in columns.kinds]]).astype(int)
+
+
+def _compressed(T: np.ndarray, used: np.ndarray, p: int, count: int, scale: float) -> Compressed:
+    n = len(used)
+    A, z = T[:n, :n], T[:n, n]
+    lengths = np.linalg.norm(A, axis=0)
+    longest = lengths.max(initial=0.0)
+    scaled = np.where(lengths > NOTHING * longest, A / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+    # Where columns depend on each other, a triangle has rows of nothing but what no parameters explain.
+    U, values, _ = np.linalg.svd(scaled, full_matrices=False)
+    U = U[:, values > DEPENDENT]
+    R = np.zeros((U.shape[1], p))
+    R[:, used] = U.T @ A
+    rest = float(np.sum((z - U @ (U.T @ z)) ** 2) + np.sum(T[n:, n] ** 2))
+    return Compressed(R, U.T @ z, rest, count, len(R), scale)
+
+
+def _chunks(states: int, progress: bool) -> Sequence[int]:
+    starts = range(0, states, CHUNK)
+    if not progress:
+        return starts
+    from tqdm import tqdm
+
+    bar: Sequence[int] = tqdm(starts, desc="regressors", leave=False)
+    return bar
