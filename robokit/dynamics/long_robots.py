@@ -88,7 +88,7 @@ def _costs(robot: Robot) -> dict[str, int]:
         "accelerations": factors,
         "derivatives": max(120 * entries, 8 * places),
         "inverse": 2 * len(depth) * entries,
-        "derivatives of accelerations": 8 * len(depth) * entries,
+        "derivatives of accelerations": 4 * len(depth) * entries,
     }
 
 
