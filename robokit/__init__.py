@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         Push,
         Rollout,
         Solid,
+        StepDerivatives,
         Torque,
         Trajectory,
         Velocity,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         simulate,
         standing_configuration,
         standing_height,
+        step_derivatives,
     )
 
 __version__ = "0.1.0"
@@ -72,6 +74,7 @@ _SIM = (
     "Push",
     "Rollout",
     "Solid",
+    "StepDerivatives",
     "Torque",
     "Trajectory",
     "Velocity",
@@ -81,6 +84,7 @@ _SIM = (
     "simulate",
     "standing_configuration",
     "standing_height",
+    "step_derivatives",
 )
 
 _IDENTIFICATION = (
@@ -120,6 +124,7 @@ __all__ = [
     "SimulationError",
     "SingularInertia",
     "Solid",
+    "StepDerivatives",
     "Torque",
     "Trajectory",
     "Tree",
@@ -144,6 +149,7 @@ __all__ = [
     "simulate",
     "standing_configuration",
     "standing_height",
+    "step_derivatives",
     "together",
 ]
 __all__ += dynamics.__all__

@@ -91,7 +91,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("energy_growth", "run_arguments", "trajectory"),
         ("run_inputs", "run_results", "rollout_energy", "standing", "half_step", "row_ledgers"),
         ("run_loop",),
-        ("simulator", "rollout_batch"),
+        ("simulator", "rollout_batch", "linearised_step"),
         ("rollouts",),
         ("__init__",),
     ],

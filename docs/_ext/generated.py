@@ -298,7 +298,9 @@ class CostTable(Generated):
 
 
 def counted(row: Any) -> str:
-    """Flops, and pairs of sine and cosine."""
+    """Flops, and pairs of sine and cosine; a dash where the robot has no such answer."""
+    if row.flops is None:
+        return "–"
     return f"{row.flops:,}" + (f" + {row.sincos} sc" if row.sincos else "")
 
 

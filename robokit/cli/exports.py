@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import runpy
 from pathlib import Path
 from typing import Any
 
 from robokit.cli.output_files import refuse_input, replacing, writable
 from robokit.cli.plumbing import load, tell
-from robokit.errors import RobokitError
+from robokit.errors import RobokitError, UnknownName
 
 WORDS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
@@ -27,12 +28,13 @@ def codegen(arguments: argparse.Namespace) -> int:
     choices = dict(arguments.choose)
     if arguments.link is not None:
         choices["link"] = arguments.link
-    texts = code_files(robot, arguments.function, arguments.language, arguments.dtype, choices)
+    function = wanted(robot, arguments.function, arguments.derivative, choices)
+    texts = code_files(robot, function, arguments.language, arguments.dtype, choices)
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise RobokitError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from error
-    tell(f"{robot.name}, {robot.base} base: {arguments.function} in C99")
+    tell(f"{robot.name}, {robot.base} base: {getattr(function, 'name', function)} in C99")
     for (name, text), what in zip(texts.items(), WHAT, strict=True):
         path = writable(str(folder / name))
         refuse_input(path, robot)
@@ -40,6 +42,47 @@ def codegen(arguments: argparse.Namespace) -> int:
             beside.write_text(text, encoding="ascii")
         tell(f"  {path}  {what}, {len(text) / 1e3:.1f} kB")
     return 0
+
+
+def wanted(robot: Any, given: str, derivative: str | None, choices: dict[str, Any]) -> Any:
+    """What is to be written: a name of the table, or a function of a file, or a derivative of one of them."""
+    from robokit.dynamics.codegen import function_key
+    from robokit.dynamics.own_functions import functions
+
+    file, _, name = given.rpartition(":")
+    if file:
+        if choices:
+            raise RobokitError(f"{name} has no choice {next(iter(choices))!r}: it is a function of {file}")
+        function = own_function(Path(file), name)
+    elif derivative is None:
+        return given
+    else:
+        function_key(robot, given, choices)  # says what is missing
+        function = functions[given]
+    return function.derivative(*(x.strip() for x in derivative.split(","))) if derivative else function
+
+
+def own_function(file: Path, name: str) -> Any:
+    """The function of that name that a file of Python makes with ``rk.function``.
+
+    Raises:
+        RobokitError: there is no such file, or it raises an error.
+        UnknownName: it has no such function.
+    """
+    from robokit.dynamics.function_objects import Function
+
+    if not file.is_file():
+        raise RobokitError(
+            f"no file {str(file)!r}; give --function FILE.py:NAME, or a name that rk.functions has"
+        )
+    try:
+        found = runpy.run_path(str(file))
+    except Exception as error:
+        raise RobokitError(f"{file}: {type(error).__name__}: {error}") from error
+    known = {key: value for key, value in found.items() if isinstance(value, Function)}
+    if name not in known:
+        raise UnknownName(f"function in {file}", name, known)
+    return known[name]
 
 
 def choice(text: str) -> tuple[str, Any]:
@@ -56,7 +99,13 @@ def add_codegen(sub: argparse.ArgumentParser) -> None:
         "--function",
         required=True,
         metavar="NAME",
-        help="aba, rnea, crba, ... as in Python; with the ending _f_ext it takes external forces too",
+        help="aba, rnea, crba, ... as in Python; with the ending _f_ext it takes external forces too; or "
+        "FILE.py:NAME, a function that the file makes with rk.function",
+    )
+    sub.add_argument(
+        "--derivative",
+        metavar="INPUTS",
+        help="the function's derivatives instead, with respect to these inputs: q,v",
     )
     sub.add_argument("--language", default="c", metavar="NAME", help="c, the default, is the only one so far")
     sub.add_argument("--link", metavar="NAME", help="of functions about a link")

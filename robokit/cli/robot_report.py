@@ -89,6 +89,9 @@ def describe(robot: Robot) -> Iterator[str]:
     damped = [j for j in robot.joints if j.damping or j.friction]
     if damped:
         yield f"  {counted(len(damped), 'joint')} with damping or friction, which act in simulations"
+    geared = [j for j in robot.body_joints if j.armature]
+    if geared:
+        yield f"  {counted(len(geared), 'joint')} with the inertia of a motor's rotor, in H and all dynamics"
     findings = [d for d in robot.diagnostics if d.severity != "note"]
     if findings:
         yield f"  {counted(len(findings), 'warning')}: robokit check lists them"

@@ -20,6 +20,9 @@ __all__ = ["OperationalSpaceInertia", "constrained_dynamics", "impact", "operati
 PROXIMAL_SINGLE = 1e-4
 """The proximal share in single precision."""
 
+SINGULAR = ("inertias", "the frames cannot move in some direction here; give a damping, such as 1e-6")
+"""What is not finite in a singular pose, and what to do."""
+
 NO_GAINS = (0.0, 0.0)
 """Baumgarte's gains by default: no stabilisation."""
 
@@ -81,8 +84,8 @@ def operational_space_inertia(
     check_robot(robot)
     names = _known(robot, "frames", frames, _as_frames)
     e = _share("damping", damping)
-    found = accelerations(robot, ("operational_space_inertia", names), out, engine, dtype, q, e)
-    return OperationalSpaceInertia(*found)
+    key = ("operational_space_inertia", names)
+    return OperationalSpaceInertia(*accelerations(robot, key, out, engine, dtype, q, e, refusal=SINGULAR))
 
 
 def constrained_dynamics(

@@ -132,7 +132,7 @@ class Cost(Mapping[str, AlgorithmCost]):
         widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
         for line in [head, *cells]:
             right = (cell.rjust(w) for cell, w in zip(line[1:-1], widths[1:-1], strict=True))
-            yield "  ".join([line[0].ljust(widths[0]), *right, line[-1]])
+            yield " ".join([line[0].ljust(widths[0]), *right, " " + line[-1]])
         yield ""
         for row in self.rows:
             if row.note:

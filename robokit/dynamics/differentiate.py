@@ -104,12 +104,26 @@ def _moved(robot: Robot, flat: Flat, of: Sequence[int]) -> tuple[Text, list[tupl
 
 
 def _changed(robot: Robot, kind: Argument, x: Sequence[Any], change: Sequence[Any]) -> list[Any]:
-    if not kind.manifold:
-        return [a + b for a, b in zip(x, change, strict=True)]
+    if kind.manifold:
+        return near(robot, x, change)
+    return [a + b for a, b in zip(x, change, strict=True)]
+
+
+def near(robot: Robot, q: Sequence[Any], dv: Sequence[Any]) -> list[Any]:
+    """``robot.integrate(q, dv)`` up to terms of third order in dv, for scalars of any kind."""
     moved: list[Any] = []
     for joint in robot.joints:
-        moved += robot.tree.joint[joint.body].near(x[joint.q_slice], change[joint.v_slice])
+        moved += robot.tree.joint[joint.body].near(q[joint.q_slice], dv[joint.v_slice])
     return moved
+
+
+def velocity(robot: Robot, q: Sequence[Any], rate: Sequence[Any]) -> list[Any]:
+    """The v along which the coordinates q change at a rate, for scalars of any kind."""
+    found: list[Any] = []
+    for joint in robot.joints:
+        model = robot.tree.joint[joint.body]
+        found += model.kind.velocity(q[joint.q_slice], rate[joint.q_slice], model.axis)
+    return found
 
 
 def _derivative(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
@@ -146,11 +160,11 @@ def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> F
     size = flat.inputs[k].directions(robot)
     moved, inputs = _moved(robot, flat, of)
     slopes = [(f"d{symbol}", (size,)) for symbol, _ in flat.outputs]
-    derived = along(gradient(moved, inputs, flat.outputs, [count]), inputs, slopes, count)
+    derived = along(gradient(moved, inputs, flat.outputs, [count]), inputs, slopes, [count])
     still = [0.0] * size
 
     def text(*given: Sequence[Any]) -> Any:
-        return derived(*given[:last], *given[last + 1 :], still, given[last])
+        return derived(*given[:last], *given[last + 1 :], still, given[last])[1]
 
     wrt = flat.inputs[k].name
     own = (*flat.inputs[:last], Argument(f"d{wrt}", size), *flat.inputs[last:])

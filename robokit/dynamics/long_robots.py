@@ -8,20 +8,23 @@ straight-line code. Above :data:`MOST` operations
   from one batch of inverse dynamics, H e_k = ID(q, 0, e_k) without gravity (dynamics notes eq. 15);
 - L and D come from LAPACK. With P the permutation that reverses the order, P H P = (P L^T P) (P D P) (P L P)
   and P L^T P is a lower triangle: the factors of H = L^T D L are the reversed LDL^T ones of P H P. No entry
-  outside the tree's pattern fills in, because RBDA 6.5 eliminates in that very order.
+  outside the tree's pattern fills in, because RBDA 6.5 eliminates in that very order;
+- the regressor comes from inverse dynamics of robots that have one inertial parameter each, of size 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from robokit import arguments as check
 from robokit.dynamics.build import Key, kernel
-from robokit.dynamics.layout import lower_entries
+from robokit.dynamics.layout import lower_entries, parameter_entries
 from robokit.engine import NotFinite
+from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.sparsity import dof_depths
 
@@ -29,6 +32,9 @@ Ways = dict[str, tuple[str, Callable[..., Any]]]
 
 MOST = 200_000
 """Operations that are written out."""
+
+MOST_PARAMETERS = 4_000_000
+"""Inertial parameters that are in memory at once for a regressor."""
 
 
 def long_way(
@@ -48,7 +54,11 @@ def long_way(
     needs, way = ways[name]
     if _cost(robot, needs) <= MOST:
         return None
-    if robot.parameters is not None and not (way is mass_matrix and _few_entries(robot)):
+    if (
+        robot.parameters is not None
+        and needs != "regressor"
+        and not (way is mass_matrix and _few_entries(robot))
+    ):
         return None
 
     def run(*arguments: Any, out: Any = None) -> Any:
@@ -71,8 +81,9 @@ def long_way(
 def _cost(robot: Robot, what: str) -> int:
     """Operations to write out, roughly.
 
-    Some 12 an entry of H, RBDA 6.5 for the factors, 4 an entry for a solution. The places of a dense matrix
-    count too: to read one takes as long to compile as 2 operations, to write one as 4.
+    Some 12 an entry of H, RBDA 6.5 for the factors, 4 an entry for a solution, 6 an entry of the
+    regressor. The places of a dense matrix count too: to read one takes as long to compile as 2
+    operations, to write one as 4.
     """
     return robot.derived.get("costs written out", lambda: _costs(robot))[what]
 
@@ -86,6 +97,7 @@ def _costs(robot: Robot) -> dict[str, int]:
         "factors": max(factors, 6 * places),
         "solution": max(4 * entries, 2 * places),
         "accelerations": factors,
+        "regressor": 6 * len(parameter_entries(robot)) + 2 * robot.nv * COUNT * robot.nbodies,
         "derivatives": max(120 * entries, 8 * places),
         "inverse": 2 * len(depth) * entries,
         "derivatives of accelerations": 4 * len(depth) * entries,
@@ -193,6 +205,35 @@ def _accelerations(robot: Robot, q: Any, v: Any, tau: Any, *f_ext: Any) -> np.nd
     return a
 
 
+def regressor(robot: Robot, q: Any, v: Any, a: Any) -> np.ndarray:
+    """Y, (nv, 10 N) or (B, nv, 10 N): a column is ID of bodies of which one has one parameter."""
+    names, sizes = ("q", "v", "a"), (robot.nq, robot.nv, robot.nv)
+    given = [check.argument(name, x, n) for name, x, n in zip(names, (q, v, a), sizes, strict=True)]
+    many = check.batch_size(names, given)
+    bare = robot.derived.get("without rotors", lambda: _without_rotors(robot))
+    Y = np.zeros((many or 1, robot.nv, COUNT * robot.nbodies))
+    at_once = max(1, MOST_PARAMETERS // (COUNT**2 * (robot.nbodies + 1)))
+    for first in range(1, robot.nbodies + 1, at_once):
+        bodies = np.arange(first, min(first + at_once, robot.nbodies + 1))
+        unit = np.zeros((len(bodies), COUNT, robot.nbodies + 1, COUNT))
+        unit[np.arange(len(bodies))[:, None], np.arange(COUNT), bodies[:, None], np.arange(COUNT)] = 1.0
+        # Not by with_inertias, which would refuse them: no such bodies exist.
+        run = kernel(bare._with_parameters(unit.reshape(-1, robot.nbodies + 1, COUNT), bare.links), "rnea")
+        columns = slice(COUNT * (first - 1), COUNT * int(bodies[-1]))
+        for k, out in enumerate(Y):
+            out[:, columns] = run(*(x[k] if x.ndim == 2 else x for x in given)).T
+    return Y[0] if many is None else Y
+
+
+def _without_rotors(robot: Robot) -> Robot:
+    return replace(robot, tree=replace(robot.tree, armature=()), parameters=None, shared_kernels={})
+
+
+def _regressor_entries(robot: Robot, q: Any, v: Any, a: Any) -> np.ndarray:
+    rows, columns = np.array(parameter_entries(robot)).T
+    return regressor(robot, q, v, a)[..., rows, columns]
+
+
 WAYS: Ways = {
     "crba": ("H", mass_matrix),
     "crba_nonzeros": ("entries", _entries),
@@ -200,5 +241,7 @@ WAYS: Ways = {
     "ltdl_solve": ("solution", _solution),
     "forward_dynamics": ("accelerations", _accelerations),
     "forward_dynamics_f_ext": ("accelerations", _accelerations),
+    "regressor": ("regressor", regressor),
+    "regressor_nonzeros": ("regressor", _regressor_entries),
 }
 """For each kernel what may make it too long, and the other way."""

@@ -94,7 +94,14 @@ def body_forces(
 
 
 def accelerations(
-    robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, q: Any, *others: Any
+    robot: Robot,
+    key: Key,
+    out: Any,
+    engine: str | None,
+    dtype: Any,
+    q: Any,
+    *others: Any,
+    refusal: tuple[str, str] = ("accelerations", "v, tau or f_ext are too large"),
 ) -> Any:
     """Run a kernel of forward dynamics, or of its derivatives; where H is singular, raise SingularInertia.
 
@@ -116,7 +123,8 @@ def accelerations(
             if joint is not None:
                 refuse(robot, joint, "it moves no inertia of its own in this configuration")
         where = f" of state {bad[0]} (and {len(bad) - 1} more)" if len(states) > 1 else ""
-        raise ShapeError(f"the accelerations{where} are not finite: v, tau or f_ext are too large") from error
+        what, why = refusal
+        raise ShapeError(f"the {what}{where} are not finite: {why}") from error
 
 
 def _not_finite(result: Any, rows: int) -> np.ndarray:

@@ -140,7 +140,7 @@ class Maker:
         if self._plan is None:
             program = self.program()
             shared = stepped(program, PIECE)
-            if shared is None and len(program.order) > LONG:
+            if shared is None and program.marks and len(program.order) > LONG:
                 other = self._record(signed=True)
                 shared = stepped(other, PIECE)
                 program = other if shared else program

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,8 +87,7 @@ def identify(
     assumed = _prior_bodies(robot, prior)
     deviation = real_number("prior_deviation", prior_deviation, above=0.0)
     held = _held(robot, fixed)
-    given = measured(robot, q, v, a, tau, f_ext, weights)
-    data = given if armature else _without_motors(robot, given)
+    data = measured(robot, q, v, a, tau, f_ext, weights)
     parts = compressed(columns, data, progress)
     noise = _noise(robot, parts) if data.weights is None else np.zeros(robot.nv)
     trust = 1.0 / noise if data.weights is None else np.ones(robot.nv)
@@ -172,14 +170,6 @@ def _held(robot: Robot, fixed: Iterable[str]) -> set[int]:
     if isinstance(fixed, str | bytes) or not isinstance(fixed, Iterable):
         raise WrongType("fixed", fixed, "names of links")
     return {robot.link(name).body for name in fixed}
-
-
-def _without_motors(robot: Robot, data: Measured) -> Measured:
-    """The motion without the forces of motor inertias that are known."""
-    if not robot.tree.armature or robot.coupling is not None:
-        return data
-    rotors = np.array([x for row in robot.tree.armature for x in row])
-    return replace(data, tau=data.tau - rotors * data.a)
 
 
 def _noise(robot: Robot, parts: Sequence[Compressed]) -> np.ndarray:

@@ -17,6 +17,7 @@ from robokit.identification.parameter_names import FRICTION, MOTOR, Columns, dof
 from robokit.identification.pseudo_inertia import second_moments
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
+from robokit.model.rotors import replace_armature
 
 WELL = 0.1
 """Share of its prior deviation to which data bring a combination that they determine well."""
@@ -117,26 +118,26 @@ class Identification:
     def robot(self) -> Robot:
         """The robot with these parameters.
 
-        Joints of one degree of freedom have the damping and the friction that were found. Links that are
-        fixed to another become massless: the parameters are those of the whole body.
+        Joints of one degree of freedom have the damping, friction and armature that were found. Links that
+        are fixed to another become massless: the parameters are those of the whole body.
         """
         given = self.columns.robot
         rows = np.vstack([given.inertial_parameters[:1], self.parameters])
         found = given.with_inertias(rows)
+        single = {j.name: j.v_slice.start for j in given.joints if j.v_slice.stop - j.v_slice.start == 1}
         joints = []
         for joint in given.joints:
             k = joint.v_slice.start
             change: dict[str, Any] = {}
-            if joint.v_slice.stop - k == 1 and k in self.columns.dofs:
-                if "viscous" in self.columns.kinds:
-                    change["damping"] = float(self.viscous[k])
-                if "coulomb" in self.columns.kinds:
-                    change["friction"] = float(self.coulomb[k])
+            if joint.name in single and "viscous" in self.columns.kinds:
+                change["damping"] = float(self.viscous[k])
+            if joint.name in single and "coulomb" in self.columns.kinds:
+                change["friction"] = float(self.coulomb[k])
             joints.append(replace(joint, **change))
         found = replace(found, joints=tuple(joints))
-        if MOTOR in self.columns.kinds and given.coupling is None:
-            tree = replace(found.tree, armature=tuple(tuple(self.armature[s]) for s in found.tree.v_slice))
-            found = replace(found, tree=tree, shared_kernels={})
+        if MOTOR in self.columns.kinds:
+            rotors = {name: float(self.armature[k]) for name, k in single.items()}
+            found = replace_armature(found, rotors | {joint.name: 0.0 for joint in given.mimic_joints})
         return found
 
     # ---- forces --------------------------------------------------------------------------------
@@ -226,6 +227,7 @@ def forces(columns: Columns, x: np.ndarray, data: Measured) -> np.ndarray:
         Y = regressor_nonzeros(robot, data.q[part], data.v[part], data.a[part])
         if len(rows):
             tau[part, first] = np.add.reduceat(Y * x[places], starts, axis=1)
+    tau += columns.known_motors * data.a
     for kind in (*FRICTION, MOTOR):
         tau += columns.joint_rates(kind, data.v, data.a) * columns.by_dof(x, kind)
     return tau

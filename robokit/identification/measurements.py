@@ -36,7 +36,7 @@ class Measured:
 
     Attributes:
         q, v, a: (B, nq), (B, nv), (B, nv).
-        tau: joint forces that the bodies' inertias, motors and friction account for, (B, nv).
+        tau: joint forces, without those that balance external forces, (B, nv).
         weights: 1 over the standard deviation of each force, (B, nv), 0 for what does not count; None where
             it is to be found from the data.
     """
@@ -135,7 +135,8 @@ def compressed(columns: Columns, data: Measured, progress: bool = False) -> list
     counts, squares = np.zeros(robot.nv, dtype=int), np.zeros(robot.nv)
     for start in _chunks(len(data.q), progress):
         part = slice(start, start + CHUNK)
-        q, v, a, tau = data.q[part], data.v[part], data.a[part], data.tau[part]
+        q, v, a = data.q[part], data.v[part], data.a[part]
+        tau = data.tau[part] - columns.known_motors * a
         Y = regressor_nonzeros(robot, q, v, a)
         more = [columns.joint_rates(kind, v, a) for kind in columns.kinds]
         for k in range(robot.nv):

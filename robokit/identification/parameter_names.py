@@ -9,6 +9,7 @@ import numpy as np
 from robokit.conventions import FLOATING_BASE
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
+from robokit.model.rotors import armature_by_dof
 
 SYMBOLS = ("m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz")
 """Of a body's ten parameters, in their order."""
@@ -82,6 +83,11 @@ class Columns:
         if kind in self.kinds:
             out[self.dofs] = x[self.places(kind)]
         return out
+
+    @property
+    def known_motors(self) -> np.ndarray:
+        """Motor inertias that are taken from the robot, (nv,); zero where they are fitted."""
+        return np.zeros(self.robot.nv) if MOTOR in self.kinds else armature_by_dof(self.robot)
 
     def joint_rates(self, kind: str, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """What a kind's force is proportional to, (B, nv)."""

@@ -109,6 +109,7 @@ class JointKind:
         has_axis: whether the axis matters.
         near: exp up to terms of third order in v, free of roots and branches: what derivatives along v are
             taken of.
+        velocity: (q, rate of q, axis) -> the v along which q changes at that rate.
     """
 
     name: str
@@ -123,6 +124,7 @@ class JointKind:
     angle: bool = False
     has_axis: bool = True
     near: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = _add
+    velocity: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = lambda q, rate, axis: list(rate)
 
     def __reduce__(self) -> tuple[Callable[[str], JointKind], tuple[str]]:
         """Pickled by name: a row is its place in the table."""
@@ -175,6 +177,11 @@ def _planar_near(q: Scalars, v: Scalars, n: Vector3) -> list[Scalar]:
     return [q[0] + v[0], q[1] + out.x, q[2] + out.y]
 
 
+def _planar_velocity(q: Scalars, rate: Scalars, n: Vector3) -> list[Scalar]:
+    u = _turn(q[0], Vector3(0.0, 0.0, 1.0)) @ Vector3(rate[1], rate[2], 0.0)
+    return [rate[0], u.x, u.y]
+
+
 def _planar_log(q0: Scalars, q1: Scalars, n: Vector3) -> list[Scalar]:
     z = Vector3(0.0, 0.0, 1.0)
     step = _turn(q0[0], z) @ Vector3(q1[1] - q0[1], q1[2] - q0[2], 0.0)
@@ -191,6 +198,10 @@ def _spherical_exp(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
 def _spherical_near(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
     half = [0.5 * x for x in v]
     return list(quat_multiply(q, (1.0 - 0.5 * sum(x * x for x in half), *half)))
+
+
+def _spherical_velocity(q: Scalars, rate: Scalars, _axis: Vector3) -> list[Scalar]:
+    return [2.0 * x for x in quat_multiply(quat_conjugate(q), rate)[1:]]
 
 
 def _spherical_log(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
@@ -211,6 +222,11 @@ def _floating_near(q: Scalars, v: Scalars, axis: Vector3) -> list[Scalar]:
     u = Vector3(*v[3:])
     step = quat_wxyz_to_rotation(q[:4]) @ (u + Vector3(*v[:3]).cross(u) * 0.5)
     return [*_spherical_near(q[:4], v[:3], axis), *(Vector3(*q[4:]) + step)]
+
+
+def _floating_velocity(q: Scalars, rate: Scalars, axis: Vector3) -> list[Scalar]:
+    u = quat_wxyz_to_rotation(q[:4]).transpose_apply(Vector3(*rate[4:]))
+    return [*_spherical_velocity(q[:4], rate[:4], axis), *u]
 
 
 def _floating_log(q0: Scalars, q1: Scalars, axis: Vector3) -> list[Scalar]:
@@ -282,6 +298,7 @@ JOINT_TABLE: dict[str, JointKind] = {
             exp=_planar_exp,
             log=_planar_log,
             near=_planar_near,
+            velocity=_planar_velocity,
             neutral=(0.0, 0.0, 0.0),
             angle=True,
         ),
@@ -294,6 +311,7 @@ JOINT_TABLE: dict[str, JointKind] = {
             exp=_spherical_exp,
             log=_spherical_log,
             near=_spherical_near,
+            velocity=_spherical_velocity,
             neutral=(1.0, 0.0, 0.0, 0.0),
             quaternion=0,
             has_axis=False,
@@ -307,6 +325,7 @@ JOINT_TABLE: dict[str, JointKind] = {
             exp=_floating_exp,
             log=_floating_log,
             near=_floating_near,
+            velocity=_floating_velocity,
             neutral=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
             quaternion=0,
             has_axis=False,

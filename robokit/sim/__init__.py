@@ -49,6 +49,7 @@ keyframes       Keyframes: joint values at points in time
 keyframe_files  their files
 pushes          Push: forces from outside on links
 page_step       the step and the look of a state for a page, which has no Python
+linearised_step  how the next state changes with this one
 step/           one time step as a kernel
 """
 
@@ -59,6 +60,7 @@ from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.height_field import HeightField
 from robokit.sim.keyframes import Keyframes
+from robokit.sim.linearised_step import StepDerivatives, step_derivatives
 from robokit.sim.pushes import Push
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.simulator import simulate
@@ -78,6 +80,7 @@ __all__ = [
     "Push",
     "Rollout",
     "Solid",
+    "StepDerivatives",
     "Torque",
     "Trajectory",
     "Velocity",
@@ -88,4 +91,5 @@ __all__ = [
     "simulate",
     "standing_configuration",
     "standing_height",
+    "step_derivatives",
 ]

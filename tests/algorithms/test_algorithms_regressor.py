@@ -8,7 +8,8 @@ import pytest
 from ladder import State, relative
 
 import robokit as rk
-from robokit.model import couple
+from robokit.dynamics import long_robots
+from robokit.model import couple, replace_armature
 
 PYTHON = {"engine": "python"}
 
@@ -112,3 +113,23 @@ def test_the_law_holds_on_our_humanoid_in_machine_code(base):
     s, pi = State(robot, 1), robot.inertial_parameters[1:].ravel()
     Y = rk.regressor(robot, s.q, s.v, s.a)
     assert relative(Y @ pi, rk.rnea(robot, s.q, s.v, s.a)) < 1e-12
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_long_robots_go_another_way_to_the_same_matrix(base, monkeypatch):
+    robot = replace_armature(ladder.chain(5, base), {"joint2": 0.3})
+    states = [
+        np.array(x) for x in zip(*((s.q, s.v, s.a) for s in (State(robot, 1), State(robot, 2))), strict=True)
+    ]
+    expected = np.array([rk.regressor(robot, *one, **PYTHON) for one in zip(*states, strict=True)])
+    monkeypatch.setattr(long_robots, "MOST", 0)
+    monkeypatch.setattr(long_robots, "MOST_PARAMETERS", 1300)  # two bodies at once
+    assert relative(rk.regressor(robot, *states), expected) < 1e-12
+    assert relative(rk.regressor(robot, states[0], *(x[0] for x in states[1:]))[0], expected[0]) < 1e-12
+    rows, columns = rk.regressor_entries(robot)
+    one = [x[1] for x in states]
+    assert relative(rk.regressor_nonzeros(robot, *one), expected[1][rows, columns]) < 1e-12
+    with pytest.raises(rk.ShapeError, match="v: expected"):
+        rk.regressor(robot, states[0], np.zeros(3), states[2])
+    with pytest.raises(rk.ShapeError, match="v: expected finite numbers"):
+        rk.regressor(robot, states[0], states[1] * np.nan, states[2])

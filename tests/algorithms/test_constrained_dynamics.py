@@ -75,7 +75,7 @@ def test_operational_space_inertia_is_the_inverse_of_the_mobility(kind):
 def test_damping_bounds_the_inertia_of_what_cannot_move():
     robot = ladder.pendulum()
     q, frame = np.array([0.3]), [("rod", (0, 0, -1.0), "position")]
-    with pytest.raises(rk.ShapeError, match="not finite"):
+    with pytest.raises(rk.ShapeError, match=r"inertias are not finite: .* give a damping"):
         rk.operational_space_inertia(robot, q, frame, **PLAIN)
     Lambda, mobility, _ = rk.operational_space_inertia(robot, q, frame, 1e-6, **PLAIN)
     assert np.linalg.matrix_rank(mobility, tol=1e-12) == 1

@@ -132,6 +132,25 @@ def test_codegen_writes_three_files_and_says_what_is_wrong(capsys, tmp_path):
     ):
         status, out, err = run(capsys, *argv)
         assert status == 1 and not out and len(err) == 1 and said in err[0]
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import robokit as rk\n@rk.function(inputs=('q',), outputs={'s': ()})\ndef total(tree, q):\n"
+        "    return sum(x[0] for x in q[1:])\n"
+    )
+    name = f"{own}:total"
+    status, out, err = run(capsys, "codegen", "arm", "--function", name, "--derivative", "q", "-o", folder)
+    assert status == 0 and not err and (folder / "arm_total_derivative_q.c").is_file()
+    (tmp_path / "bad.py").write_text("1 / 0\n")
+    for function, more, said in (
+        (f"{own}:totl", (), "did you mean 'total'"),
+        (f"{tmp_path / 'no.py'}:f", (), "no file"),
+        (f"{tmp_path / 'bad.py'}:f", (), "ZeroDivisionError: division by zero"),
+        (name, ("--derivative", "p"), "no input named 'p'"),
+        (name, ("--link", "flange"), "total has no choice 'link'"),
+        ("link_jacobian", ("--derivative", "q"), "say which link it is about"),
+    ):
+        status, out, err = run(capsys, "codegen", "arm", "--function", function, *more, "-o", folder)
+        assert status == 1 and not out and len(err) == 1 and said in err[0]
     status, _, err = run(capsys, *given, "--choose", "axes")
     assert status == 2 and "expected NAME=VALUE" in err[-1]
 

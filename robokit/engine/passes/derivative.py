@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from robokit.engine.passes.forward_mode import tangents
+from robokit.engine.passes.forward_mode import along_with, tangents
 from robokit.engine.passes.played_back import replayed
 from robokit.engine.passes.reverse_mode import adjoints
 from robokit.engine.trace.program import Program
@@ -36,15 +36,15 @@ class Recorded:
     The program of a text is kept only where it is played on plain numbers, state by state.
     """
 
-    def __init__(self, text: Text, inputs: Inputs, outputs: Outputs) -> None:
-        self.text, self.inputs, self.outputs = text, list(inputs), list(outputs)
+    def __init__(self, text: Text, inputs: Inputs, outputs: Outputs, tables: Inputs = ()) -> None:
+        self.text, self.inputs, self.outputs, self.tables = text, list(inputs), list(outputs), list(tables)
         self._program: Program | None = None
 
     def program(self, arguments: Sequence[Sequence[Any]]) -> Program:
         """The program, for such arguments."""
         if self._program is not None:
             return self._program
-        program = trace(self.text, self.inputs, self.outputs, BUDGET)
+        program = trace(self.text, self.inputs, self.outputs, BUDGET, tables=self.tables)
         if not any(type(x) is Scalar for row in arguments for x in row):
             self._program = program
         return program
@@ -98,20 +98,29 @@ def gradient(text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int]) ->
     return derivatives
 
 
-def along(text: Text, inputs: Inputs, outputs: Outputs, of: int) -> Text:
-    """The text of the derivative of all outputs along a direction of one input.
+def along(
+    text: Text, inputs: Inputs, outputs: Outputs, of: Sequence[int], tables: Inputs = ()
+) -> Callable[..., tuple[list[list[Any]], list[list[Any]]]]:
+    """The text of the derivatives of all outputs along a direction of some inputs.
+
+    Args:
+        text, inputs, outputs, of: as of :func:`jacobian`.
+        tables: (name, number of entries) of each table.
 
     Returns:
-        a text of the same inputs and the direction, which has as many scalars as the input. Its outputs have
-        the shapes of the text's.
+        a function of the same inputs, a direction for each of these inputs, of as many scalars, and the
+        tables. It gives the outputs of the text and their derivatives.
     """
-    recorded = Recorded(text, inputs, outputs)
+    recorded = Recorded(text, inputs, outputs, tables)
+    count = len(inputs)
 
-    def derivatives(*arguments: Sequence[Any]) -> list[list[Any]]:
-        *given, direction = arguments
-        program = recorded.program(arguments)
-        seeds = {(of, j): {0: d} for j, d in enumerate(direction)}
-        rows = tangents(program, replayed(program, given), seeds)
-        return [[found.get(0, 0.0) for found in row] for row in rows]
+    def derivatives(*arguments: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
+        given = [*arguments[:count], *arguments[count + len(of) :]]
+        program = recorded.program(arguments[:count])
+        directions = arguments[count : count + len(of)]
+        seeds = {(k, j): d for k, row in zip(of, directions, strict=True) for j, d in enumerate(row)}
+        value, rows = along_with(program, given, seeds)
+        values = [[value[r] if type(r) is int else r for r in row] for row in program.results]
+        return values, rows
 
     return derivatives

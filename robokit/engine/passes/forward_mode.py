@@ -1,113 +1,169 @@
-"""Forward mode: each node has a dictionary {direction: tangent} of the directions that it depends on.
+"""Forward mode, one direction after the other: of each node the derivative along it, where it depends on it.
+
+Which nodes depend on which directions, and matter to an output, is found first, as sets of bits. One
+direction after the other, because few values then live at the same time: the derivatives of a humanoid
+compile in less than half the time that they take when each node has all its tangents at once, and run
+quicker.
 
 Source: A. Griewank, A. Walther, Evaluating Derivatives, SIAM 2008, sections 3.1 and 7.1 (sparse vectors).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from robokit.engine.passes.played_back import JUMPS, chosen
+from robokit.engine.passes.played_back import JUMPS, begun, chosen, play
 from robokit.engine.trace.ops import ADD, DIV, GUARD, INPUT, MUL, OPERATIONS, SELECT, SUB
 from robokit.engine.trace.program import Program
 
 Tangents = dict[int, Any]
 
+TOGETHER = 50
+"""Nodes whose values are computed before their derivatives, along one direction."""
+
 
 def tangents(
     program: Program, value: Sequence[Any], seeds: Mapping[tuple[int, int], Tangents]
 ) -> list[list[Tangents]]:
-    """Forward mode.
+    """The derivatives of all outputs along some directions.
 
     Args:
         program: what to differentiate.
-        value: of each node, as :func:`replayed` gives them.
-        seeds: (input, offset) -> {direction: derivative of that scalar along the direction}.
+        value: of each node, as ``replayed`` gives them.
+        seeds: (input, offset) -> {direction: derivative of that scalar along the direction}; directions are
+            numbered from 0.
 
     Returns:
         for each output the derivatives of its scalars; a direction that makes no difference is missing.
     """
     nodes = program.nodes
-    found: list[Tangents | None] = [None] * len(nodes)
-    for number, node in enumerate(nodes):
-        if node[0] == INPUT and node[1:] in seeds:
-            found[number] = _without_zeros(seeds[node[1:]].items())
-    for number in program.order:
+    begin = {n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds}
+    slopes: dict[int, Any] = {}
+    rows: list[list[Tangents]] = [[{} for _ in row] for row in program.results]
+    for k, line in enumerate(_lines(program, begin)):
+        found = {n: d[k] for n, d in begin.items() if k in d}
+        _column(nodes, value, slopes, line, found)
+        for row, results in zip(rows, program.results, strict=True):
+            for entry, r in zip(row, results, strict=True):
+                if type(r) is int and r in found:
+                    entry[k] = found[r]
+    return rows
+
+
+def along_with(
+    program: Program, arguments: Sequence[Sequence[Any]], seeds: Mapping[tuple[int, int], Any]
+) -> tuple[list[Any], list[list[Any]]]:
+    """The values of all nodes and the derivatives of all outputs along one direction, side by side.
+
+    Args:
+        program: what to differentiate.
+        arguments: of the program.
+        seeds: (input, offset) -> derivative of that scalar along the direction.
+
+    Returns:
+        the values as ``replayed`` gives them, and the derivatives of each output's scalars.
+    """
+    nodes, order = program.nodes, program.order
+    value = begun(program, arguments)
+    begin = {
+        n: {0: seeds[node[1:]]} for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds
+    }
+    found = {n: d[0] for n, d in begin.items()}
+    slopes: dict[int, Any] = {}
+    moving = set(next(iter(_lines(program, begin)), []))
+    for start in range(0, len(order), TOGETHER):
+        some = order[start : start + TOGETHER]
+        play(nodes, value, some)
+        _column(nodes, value, slopes, [n for n in some if n in moving], found)
+    return value, [[found.get(r, 0.0) if type(r) is int else 0.0 for r in row] for row in program.results]
+
+
+def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
+    """For each direction the nodes that depend on it and on which an output depends, in order."""
+    nodes, order = program.nodes, program.order
+    depends, matters = [0] * len(nodes), [0] * len(nodes)
+    for number, directions in begin.items():
+        depends[number] = sum(1 << k for k in directions)
+    for number in order:
+        node = nodes[number]
+        if node[0] not in JUMPS:
+            found = 0
+            for operand in node[1:]:
+                found |= depends[operand]
+            depends[number] = found
+    for row in program.results:
+        for r in row:
+            if type(r) is int:
+                matters[r] = depends[r]
+    for number in reversed(order):
+        found = matters[number]
+        if found:
+            for operand in nodes[number][1:]:
+                matters[operand] |= found & depends[operand]
+    lines: list[list[int]] = [[] for _ in range(max(map(int.bit_length, depends), default=0))]
+    for number in order:
+        found = matters[number]
+        while found:
+            lowest = found & -found
+            lines[lowest.bit_length() - 1].append(number)
+            found ^= lowest
+    return lines
+
+
+def _column(
+    nodes: Sequence[Any], value: Sequence[Any], slopes: dict[int, Any], line: list[int], found: dict[int, Any]
+) -> None:
+    """Add to the tangents of the inputs those of the nodes of a line.
+
+    Args:
+        nodes, value: of the program.
+        slopes: of quotients and functions, by node, as far as they are known.
+        line: numbers of nodes.
+        found: node -> tangent; a node without one does not depend on the direction.
+    """
+    get = found.get
+    for number in line:
         node = nodes[number]
         op = node[0]
         if op == MUL:
             _, a, b = node
-            da, db = found[a], found[b]
-            if da is None and db is None:
-                continue
-            va, vb = value[a], value[b]
+            da, db = get(a), get(b)
             if db is None:
-                found[number] = _scaled(da, vb)
-            elif da is None:
-                found[number] = _scaled(db, va)
+                d = da * value[b] if da is not None else None
             else:
-                total = {k: d * vb for k, d in da.items()}
-                for k, d in db.items():
-                    total[k] = total[k] + d * va if k in total else d * va
-                found[number] = _without_zeros(total.items())
-        elif op in (ADD, SUB):
-            _, a, b = node
-            da, db = found[a], found[b]
+                d = db * value[a] if da is None else da * value[b] + db * value[a]
+        elif op == ADD:
+            da, db = get(node[1]), get(node[2])
+            d = db if da is None else da if db is None else da + db
+        elif op == SUB:
+            da, db = get(node[1]), get(node[2])
             if db is None:
-                found[number] = da
-            elif da is None:
-                found[number] = db if op == ADD else {k: -d for k, d in db.items()}
+                d = da
             else:
-                total = dict(da)
-                if op == ADD:
-                    for k, d in db.items():
-                        total[k] = total[k] + d if k in total else d
-                else:
-                    for k, d in db.items():
-                        total[k] = total[k] - d if k in total else -d
-                found[number] = _without_zeros(total.items())
+                d = -db if da is None else da - db
         elif op in (SELECT, GUARD):
             _, c, a, b = node
-            da, db = found[a] or {}, found[b] or {}
-            if da or db:
-                both = da if not db else da | db
-                condition = value[c]
-                found[number] = _without_zeros(
-                    (k, chosen(condition, da.get(k, 0.0), db.get(k, 0.0), op)) for k in both
-                )
-        elif op not in JUMPS:
-            known = [found[operand] for operand in node[1:]]
-            if any(known):
-                found[number] = _general(op, value[number], [value[n] for n in node[1:]], known)
-    return [[(found[r] or {}) if type(r) is int else {} for r in row] for row in program.results]
-
-
-def _general(op: int, y: Any, operands: Sequence[Any], known: Sequence[Tangents | None]) -> Tangents | None:
-    """Tangents of a quotient, or of a function of one number: by its slope, which is computed once."""
-    if op == DIV:
-        (a, b), (da, db) = operands, known
-        # 1 / b is y itself where a is 1.
-        inverse = y if type(a) is float and a == 1.0 else 1.0 / b
-        if db is None:
-            return _scaled(da, inverse)
-        lost = _scaled(db, -y)
-        total = dict(da or {})
-        for k, d in (lost or {}).items():
-            total[k] = total[k] + d if k in total else d
-        return _scaled(_without_zeros(total.items()), inverse)
-    slope = OPERATIONS[op].slopes[0]
-    assert slope is not None
-    return _scaled(known[0], slope(1.0, y, *operands))
-
-
-def _scaled(d: Tangents | None, factor: Any) -> Tangents | None:
-    if d is None or (type(factor) is float and factor == 0.0):
-        return None
-    return {k: x * factor for k, x in d.items()}
-
-
-def _without_zeros(items: Iterable[tuple[int, Any]]) -> Tangents | None:
-    """The tangents that can be other than 0; None for none."""
-    kept = {k: d for k, d in items if d.__class__ is not float or d != 0.0}
-    return kept or None
+            d = chosen(value[c], get(a, 0.0), get(b, 0.0), op)
+        elif op == DIV:
+            _, a, b = node
+            da, db = get(a), get(b)
+            if number not in slopes:
+                # 1 / b is the quotient itself where a is 1.
+                inverse = value[number] if type(value[a]) is float and value[a] == 1.0 else 1.0 / value[b]
+                slopes[number] = inverse, -(inverse * value[number])
+            inverse, by_b = slopes[number]
+            if db is None:
+                d = da * inverse if da is not None else None
+            else:
+                d = db * by_b if da is None else da * inverse + db * by_b
+        else:
+            d = get(node[1])
+            if d is not None:
+                if number not in slopes:
+                    slope = OPERATIONS[op].slopes[0]
+                    assert slope is not None
+                    slopes[number] = slope(1.0, value[number], value[node[1]])
+                d = d * slopes[number]
+        if d is not None and (d.__class__ is not float or d != 0.0):
+            found[number] = d

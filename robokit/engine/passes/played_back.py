@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from robokit.engine.trace.ops import (
@@ -39,6 +39,13 @@ from robokit.spatial import scalars as generic
 
 def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     """The value of each node on other scalars; None where no output needs it."""
+    value = begun(program, arguments)
+    play(program.nodes, value, program.order)
+    return value
+
+
+def begun(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+    """The values of inputs, constants and tables; None for all other nodes."""
     nodes = program.nodes
     value: list[Any] = [None] * len(nodes)
     for number, node in enumerate(nodes):
@@ -49,7 +56,12 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
             value[number] = node[1]
         elif op == TABLE:
             value[number] = arguments[len(program.inputs) + node[1]]
-    for number in program.order:
+    return value
+
+
+def play(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None:
+    """Compute the values of some nodes, in order."""
+    for number in numbers:
         node = nodes[number]
         op = node[0]
         if op == MUL:
@@ -60,7 +72,6 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
             value[number] = value[node[1]] - value[node[2]]
         else:
             value[number] = PLAY[op](*[value[operand] for operand in node[1:]])
-    return value
 
 
 def chosen(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:

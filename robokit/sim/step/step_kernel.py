@@ -286,16 +286,17 @@ class Program:
                 key=key,
                 feedback=feedback,
                 dtype=self.dtype,
-                tables=[(name, len(table)) for name, table in self._named_tables()],
+                tables=[(name, len(table)) for name, table in self.named_tables()],
             )
             kernels.setdefault(name, built)
         return kernels[name]
 
     def tables(self) -> list[np.ndarray]:
         """What the kernel is given besides, (n,) each and of its dtype: the heights of a ground."""
-        return [np.ascontiguousarray(table, self.dtype) for _, table in self._named_tables()]
+        return [np.ascontiguousarray(table, self.dtype) for _, table in self.named_tables()]
 
-    def _named_tables(self) -> list[tuple[str, np.ndarray]]:
+    def named_tables(self) -> list[tuple[str, np.ndarray]]:
+        """(name, numbers) of each table, in double precision."""
         return [] if self.ground is None else ground_tables(self.ground)
 
     def sample(self, k: int) -> Program:
