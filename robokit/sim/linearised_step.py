@@ -10,6 +10,7 @@ chosen at this state.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from robokit.model.robot import Robot, check_robot
 from robokit.sim.ground import Ground
 from robokit.sim.run_arguments import check_angles, check_quaternions, check_starts, set_up, states
 from robokit.sim.step.energy_momentum import kept_energy
-from robokit.sim.step.momentum_projection import momentum_at_base
+from robokit.sim.step.momentum_projection import floats, momentum_at_base
 from robokit.sim.step.step_kernel import Program
 
 ROWS = 30_000
@@ -62,8 +63,8 @@ def step_derivatives(
     """One time step of the simulator and its derivatives: the A and B of linear control.
 
     The step is the first that :func:`simulate` takes from (q, v). Derivatives are in tangent spaces on both
-    sides, along ``robot.integrate(q, dq)``. At a switch,
-    where a contact opens or begins to slide, they are those of the side that the step is on, and never NaN.
+    sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are
+    those of the side that the step is on, and never NaN.
 
     Source: the step (robokit.sim.step); forward mode.  Cost: 3 nv times that of a few steps.
 
@@ -71,7 +72,8 @@ def step_derivatives(
         robot: the robot.
         q: configuration, (nq,) or (B, nq).
         v: velocity, (nv,) or (B, nv).
-        tau: joint forces held over the step, (nv,) or (B, nv); zero by default.
+        tau: joint forces held over the step, (nv,) or (B, nv); zero by default. On a floating base the first
+            six are a wrench from outside.
         ground, dt, integrator, joint_damping, self_collision: as of :func:`simulate`.
         engine: as in :func:`rnea`.
 
@@ -103,6 +105,9 @@ def step_derivatives(
         robot, 0.0, dt, ground, integrator, None, joint_damping, many=True, self_collision=self_collision
     )
     program = setup.program
+    if floats(robot.tree):
+        # As simulate takes them where there are any: nothing keeps the momentum against them.
+        program = replace(program, given=replace(program.given, base=True))
     if program.ground is not None and program.ground.accuracy is not None:
         raise ShapeError("ground: a step that is iterated to an accuracy has no derivative; leave it out")
     if program.ground is not None and program.points is not None:

@@ -39,8 +39,8 @@ def test_free_motion_of_every_joint_kind(base):
     assert error(robot, s.q, s.v, s.tau, along, 1e-4) < 1e-9
 
 
-def test_a_step_is_the_simulators_own():
-    robot = pendulum()
+@pytest.mark.parametrize("robot", [pendulum(), random_tree(0, "floating", n=3)], ids=["fixed", "floating"])
+def test_a_step_is_the_simulators_own(robot):
     s = State(robot)
     run = rk.simulate(robot, s.q, s.v, duration=DT, dt=DT, controller=lambda t, q, v: s.tau, record_every=1)
     step = derivatives(robot, s.q, s.v, s.tau)
