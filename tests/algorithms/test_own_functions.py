@@ -12,6 +12,7 @@ from ladder import State, chain, coordinate_rate, pendulum, random_tree, relativ
 import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.rnea import rnea
+from robokit.dynamics.layout import CHOICES
 from robokit.dynamics.source_key import source_key
 from robokit.model import couple
 from robokit.spatial import Vector3
@@ -326,3 +327,33 @@ def test_a_text_that_calls_itself_has_a_key():
         return 1.0 if n == 0 else x * power(x, n - 1)
 
     assert source_key(power) is not None
+
+
+# -- every function of the table ------------------------------------------------------------------------
+
+UNSUITED = {"operational_space_inertia", "constrained_dynamics", "impact"}
+"""Whose texts take the larger of two numbers, which complex numbers have not."""
+
+WALKED = sorted(
+    name
+    for name in {*rk.functions} - UNSUITED
+    if "f_ext" not in name and "columns" not in name and "world" not in name
+)
+
+
+@pytest.mark.parametrize("name", [name for name in WALKED if name != "aba_derivatives"])
+def test_every_function_of_the_table_has_its_derivatives(name):
+    robot = random_tree(2, "floating", kinds=("spherical", "revolute", "planar"), n=2)
+    f, state = rk.functions[name], State(robot, 1)
+    chosen = {choice: CHOICES[choice].example(robot) for choice in f.choices}
+    made, rng = f.flat(robot, **chosen), np.random.default_rng(0)
+    given = [getattr(state, x.name, rng.standard_normal(x.size)).tolist() for x in made.inputs]
+    for k, each in enumerate(made.inputs):
+        columns = []
+        for e in np.eye(each.directions(robot)):
+            rate = coordinate_rate(robot, state.q, e) if each.manifold else e
+            moved = [x if i != k else (np.array(x) + 1j * H * rate).tolist() for i, x in enumerate(given)]
+            columns.append([np.array(row, complex).imag / H for row in made.text(*moved)])
+        got = f.derivative(each.name).flat(robot, **chosen).text(*given)
+        for row, expected in zip(got, zip(*columns, strict=True), strict=True):
+            assert relative(row, np.array(expected).T.ravel()) < 1e-11
