@@ -3,6 +3,9 @@
 An entry of dtau/dq, dtau/dv or C is a product of vectors of its two joints (rnea_derivatives.py). Machine
 code computes the vectors, in proportion to the number of joints. NumPy multiplies all pairs, and what no
 path connects is set to 0. H^-1 comes from LAPACK.
+
+The derivatives of accelerations are too many operations earlier than their two factors are, H^-1 and the
+derivatives of forces: NumPy multiplies these.
 """
 
 from __future__ import annotations
@@ -90,20 +93,22 @@ def _inverse(robot: Robot, q: Any) -> np.ndarray:
     return 0.5 * (inverse + np.swapaxes(inverse, -1, -2))
 
 
-def _aba_derivatives(ending: str) -> Callable[..., tuple[np.ndarray, ...]]:
-    by_inverse_dynamics = _rnea_derivatives(ending)
+def _way(robot: Robot, name: str) -> Callable[..., Any]:
+    return long_way(robot, name) or kernel(robot, name)
 
+
+def _aba_derivatives(ending: str) -> Callable[..., tuple[np.ndarray, ...]]:
     def run(robot: Robot, q: Any, v: Any, tau: Any, *f_ext: Any) -> tuple[np.ndarray, ...]:
         tau = check.argument("tau", tau, robot.nv)
         check.check_values(["tau"], [tau], ())
-        inverse = _inverse(robot, q)
+        inverse = _way(robot, "inverse_mass_matrix")(q)
         C = kernel(robot, "bias_forces_f_ext" if f_ext else "bias_forces")(q, v, *f_ext)
         a = (inverse @ (tau - C)[..., None])[..., 0]
         if not np.isfinite(a).all():
             raise NotFinite("aba_derivatives", a)
-        dq, dv = by_inverse_dynamics(robot, q, v, a, *f_ext)
-        rows = (*np.broadcast_shapes(dq.shape[:-2], inverse.shape[:-2]), robot.nv, robot.nv)
-        return -inverse @ dq, -inverse @ dv, np.array(np.broadcast_to(inverse, rows))
+        minus = -inverse
+        by_state = tuple(minus @ x for x in _way(robot, "rnea_derivatives" + ending)(q, v, a, *f_ext))
+        return (*by_state, np.array(np.broadcast_to(inverse, by_state[0].shape)))
 
     return run
 

@@ -100,7 +100,7 @@ def _costs(robot: Robot) -> dict[str, int]:
         "regressor": 6 * len(parameter_entries(robot)) + 2 * robot.nv * COUNT * robot.nbodies,
         "derivatives": max(120 * entries, 8 * places),
         "inverse": 2 * len(depth) * entries,
-        "derivatives of accelerations": 8 * len(depth) * entries,
+        "derivatives of accelerations": 4 * len(depth) * entries,
     }
 
 

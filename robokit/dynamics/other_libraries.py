@@ -169,11 +169,15 @@ def torch_function(name: str, host: HostFunction) -> Callable[..., Any]:
         """A host function; its derivative is another one."""
 
         @staticmethod
-        def forward(context: Any, host: HostFunction, *given: Any) -> Any:
-            context.host = host
-            context.save_for_backward(*given)
+        def forward(host: HostFunction, *given: Any) -> Any:
             found = host(*(x.detach().cpu().numpy() for x in given))
             return tuple(torch.from_numpy(x).to(given[0].device) for x in found)
+
+        @staticmethod
+        def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            context.host, *given = inputs
+            context.save_for_backward(*given)
+            context.save_for_forward(*given)
 
         @staticmethod
         def backward(context: Any, *weights: Any) -> Any:
@@ -181,6 +185,28 @@ def torch_function(name: str, host: HostFunction) -> Callable[..., Any]:
             gradients = Call.apply(context.host.pullback, *given, *weights)
             # One state for many: its gradient is the sum of theirs.
             return (None, *(g.sum_to_size(x.shape) for g, x in zip(gradients, given, strict=True)))
+
+        @staticmethod
+        def jvp(context: Any, _: Any, *changes: Any) -> Any:
+            given = context.saved_tensors
+            still = (torch.zeros_like(x) if d is None else d for x, d in zip(given, changes, strict=True))
+            return Call.apply(context.host.pushforward, *given, *still)
+
+        @staticmethod
+        def vmap(info: Any, axes: tuple[Any, ...], host: HostFunction, *given: Any) -> Any:
+            """The mapped axis becomes the first of all leading axes."""
+            moved = [
+                x if axis is None else x.movedim(axis, 0) for x, axis in zip(given, axes[1:], strict=True)
+            ]
+            own = [
+                x.dim() - (axis is not None) - len(shape)
+                for x, axis, (_, shape) in zip(moved, axes[1:], host.inputs, strict=True)
+            ]
+            for k, axis in enumerate(axes[1:]):
+                if axis is not None:
+                    size, *rest = moved[k].shape
+                    moved[k] = moved[k].reshape(size, *[1] * (max(own) - own[k]), *rest)
+            return Call.apply(host, *moved), (0,) * len(host.outputs)
 
     def function(*given: Any, **named: Any) -> Any:
         tensors = [torch.as_tensor(x) for x in host.bound(name, given, named)]

@@ -78,7 +78,8 @@ def identify(
         the estimate; print it, plot it, or simulate its ``.robot``.
 
     Raises:
-        ShapeError: a wrong shape, NaN or infinity, or too few states; names the argument.
+        ShapeError: a wrong shape, NaN or infinity, too few states, or a prior without masses; names the
+            argument.
         UnknownName: a kind of friction or a link that does not exist.
         WrongType: not a robot.
     """
@@ -94,6 +95,11 @@ def identify(
     R, z = _stacked(parts, trust, columns.size)
 
     free = np.array([i for i, row in enumerate(assumed) if row[0] > 0.0 and i + 1 not in held], dtype=int)
+    if not len(free) and len(held) < robot.nbodies:
+        raise ShapeError(
+            f"prior: no body of robot {robot.name!r} has mass, and what has none keeps none; give a guess, "
+            "prior=parameters like robot.inertial_parameters or another robot"
+        )
     bodies = assumed.copy()
     bodies[free] = possible(assumed[free])
     fit = consistent_fit(R, z, Prior(bodies, free, deviation, _scales(columns, data)))

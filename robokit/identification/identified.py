@@ -172,16 +172,15 @@ class Identification:
         ]
         for k, name in enumerate(dof_names(robot)):
             more = (f"{self.columns.by_dof(self.x, kind)[k]:12.4g}" for kind in self.columns.kinds)
-            lines.append(f"{name[:21]:<22}{self.noise[k]:10.3g}{self.residual[k]:10.3g}{''.join(more)}")
+            lines.append(f"{fitted(name):<22}{self.noise[k]:10.3g}{self.residual[k]:10.3g}{''.join(more)}")
         lines += ["", f"{'body':<22}{'mass [kg]':>12}{'+-':>10}{'prior':>12}   centre of mass [m]"]
         for i, (row, deviation, before) in enumerate(
             zip(self.parameters, self.deviations, self.prior, strict=True), 1
         ):
             c = row[1:4] / row[0] if row[0] > 0.0 else np.zeros(3)
             centre = " ".join(f"{x:6.3f}" for x in c)
-            lines.append(
-                f"{robot.body_name(i)[:21]:<22}{row[0]:12.4g}{deviation[0]:10.2g}{before[0]:12.4g}   {centre}"
-            )
+            name = fitted(robot.body_name(i))
+            lines.append(f"{name:<22}{row[0]:12.4g}{deviation[0]:10.2g}{before[0]:12.4g}   {centre}")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -214,6 +213,11 @@ class Identification:
         off = (self.base_values - self.base.values(prior)) / scale
         certainty = Certainty(self.base.expressions, off, self.base_deviations / scale, self.well_determined)
         return write_figure(path, dof_names(robot), data.tau, forces(self.columns, self.x, data), certainty)
+
+
+def fitted(name: str, most: int = 21) -> str:
+    """A name in so many characters: its beginning and its end."""
+    return name if len(name) <= most else f"{name[: most // 2 - 1]}..{name[most // 2 - most + 1 :]}"
 
 
 def forces(columns: Columns, x: np.ndarray, data: Measured) -> np.ndarray:

@@ -98,6 +98,12 @@ def test_the_adapter_of_pytorch_gives_and_takes_gradients_as_pytorch_asks(monkey
         def to(self, device):
             return self
 
+        def dim(self):
+            return self.ndim
+
+        def movedim(self, axis, to):
+            return np.moveaxis(self, axis, to)
+
         def sum_to_size(self, shape):
             lead = self.ndim - len(shape)
             return self.sum(axis=tuple(range(lead)))
@@ -111,12 +117,18 @@ def test_the_adapter_of_pytorch_gives_and_takes_gradients_as_pytorch_asks(monkey
         @classmethod
         def apply(cls, *arguments):
             context = SimpleNamespace(save_for_backward=lambda *x: setattr(context, "saved_tensors", x))
-            found = cls.forward(context, *arguments)
+            context.save_for_forward = context.save_for_backward
+            found = cls.forward(*arguments)
+            cls.setup_context(context, arguments, found)
             Function.calls = (*Function.calls, (cls, context))
             return found
 
     fake = SimpleNamespace(
-        autograd=SimpleNamespace(Function=Function), as_tensor=tensor, from_numpy=tensor, float64=np.float64
+        autograd=SimpleNamespace(Function=Function),
+        as_tensor=tensor,
+        from_numpy=tensor,
+        zeros_like=np.zeros_like,
+        float64=np.float64,
     )
     monkeypatch.setitem(sys.modules, "torch", fake)
     f = torch_function("pull", host)

@@ -182,9 +182,12 @@ def test_a_floating_base_and_external_forces():
     q, v, a = motion(robot, 200)
     f_ext = {"reach link": np.random.default_rng(1).standard_normal((200, 6))}
     tau = rk.rnea(robot, q, v, a, f_ext=f_ext)
-    found = rk.identify(robot, q, v, a, tau, f_ext=f_ext, prior=guess(robot))
+    tau[:, 6:] += VISCOUS * v[:, 6:]
+    found = rk.identify(robot, q, v, a, tau, f_ext=f_ext, friction="viscous", prior=guess(robot))
     assert len(found.base) == found.possible_combinations
-    assert relative(found.base_values, found.base.values(robot.inertial_parameters[1:])) < 1e-9
+    true = found.base.values([*robot.inertial_parameters[1:].ravel(), *VISCOUS])
+    assert relative(found.base_values, true) < 1e-9
+    assert relative(found.viscous, [0.0] * 6 + VISCOUS.tolist()) < 1e-6
 
 
 def test_coupled_joints_have_one_row():
@@ -243,6 +246,8 @@ def test_too_few_states_wrong_names_and_wrong_forces_are_said():
     tau = forces(R, q, v, a)
     with pytest.raises(rk.ShapeError, match=r"5 states are too few for joint 'turn'"):
         rk.identify(R, q[:5], v[:5], a[:5], tau[:5])
+    with pytest.raises(rk.ShapeError, match="prior: no body of robot 'small arm' has mass"):
+        rk.identify(R, q, v, a, tau, prior=np.zeros((4, 10)))
     with pytest.raises(rk.UnknownName, match="friction"):
         rk.identify(R, q, v, a, tau, friction="stribeck")
     with pytest.raises(rk.UnknownName, match="link"):
