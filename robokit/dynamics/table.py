@@ -83,7 +83,7 @@ from robokit.model.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A row, or (function.py) a text of the user's own. It is its own key among a robot's kernels.
+    """A row, or (own_functions.py) a text of the user's own. It is its own key among a robot's kernels.
 
     Attributes:
         text: the algorithm: tree, then the inputs by joint, then the choices -> result. With ``of_dofs`` its
