@@ -20,6 +20,7 @@ from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.engine import Kernel
+from robokit.model.regrouping import regrouped
 from robokit.sim.ground_inputs import ground_numbers
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried
@@ -110,8 +111,13 @@ def page_step(program: Program) -> PageStep:
 
 
 def _problem(program: Program, gravity: Sequence[Any], parameters: Any, more: Sequence[Any]) -> Problem:
+    """The problem under a gravity that is an input.
+
+    Its inertias are regrouped: only sums over the bodies are asked for, and each zero saves code.
+    """
     p = program.problem(parameters, more)
-    return replace(p, tree=replace(p.tree, gravity=tuple(gravity)))
+    I = p.tree.I if program.open else regrouped(p.tree, to_ground=False)
+    return replace(p, tree=replace(p.tree, gravity=tuple(gravity), I=I))
 
 
 def _step_text(program: Program) -> Any:

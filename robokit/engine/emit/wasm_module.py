@@ -18,8 +18,11 @@ from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT
 from robokit.engine.trace.program import Program
 
-CHUNK = 3000
+CHUNK = 5000
 """Nodes per chunk: longer ones pass less through memory and compile slowly."""
+
+BANK, BANKS = 16384, 4
+"""Bytes to a pointer, and pointers: a distance below 16384 takes two bytes of code, a larger one three."""
 
 BASE = 1024
 """First byte of the arrays; what lies below is LLVM's own."""
@@ -34,10 +37,14 @@ _SINES = """define internal void @sines(double %x, ptr %to) #0 {{
 """
 
 _STEP = """define void @step() #0 {{
-  call void @whole(ptr inttoptr (i32 {base} to ptr))
+  call void @whole({banks})
   ret void
 }}
 """
+
+
+POINTERS = ", ".join(f"ptr %w{k}" for k in range(BANKS))
+APART = ", ".join(f"ptr noalias %w{k}" for k in range(BANKS))
 
 
 def wasm_module(program: Program, plan: Regions) -> str:
@@ -45,7 +52,8 @@ def wasm_module(program: Program, plan: Regions) -> str:
     texts = [_SINES.format(body="\n  ".join(sincos.body(1, "%x")))]
     for line in range(len(plan.lines)):
         texts += RegionWriter(program, plan, line).texts()
-    texts.append(_STEP.format(base=BASE))
+    banks = ", ".join(f"ptr inttoptr (i32 {BASE + BANK * k} to ptr)" for k in range(BANKS))
+    texts.append(_STEP.format(banks=banks))
     return ir.module(texts, {1})
 
 
@@ -70,18 +78,19 @@ class RegionWriter(ChunkWriter):
         chunks = self.functions()
         if self.line:
             chunks.append(self._results(len(chunks)))
-        calls = "".join(f"  call void @{self.name}_{k}(ptr %ws)\n" for k in range(len(chunks)))
-        return [*chunks, f"define internal void @{self.name}(ptr %ws) #0 {{\n{calls}  ret void\n}}\n"]
+        calls = "".join(f"  call void @{self.name}_{k}({POINTERS})\n" for k in range(len(chunks)))
+        return [*chunks, f"define internal void @{self.name}({POINTERS}) #0 {{\n{calls}  ret void\n}}\n"]
 
     def _wrapped(self, index: int, pointers: Sequence[int], lines: Sequence[str]) -> str:
         plan = self.regions
         starts = [*plan.inputs, *plan.tables, *plan.outputs]
         entry = ["entry:", *(self._at(f"%p{k}", starts[k]) for k in pointers)]
         body = "\n  ".join([*entry, *lines])
-        return f"define internal void @{self.name}_{index}(ptr noalias %ws) #0 {{\n  {body}\n  ret void\n}}\n"
+        return f"define internal void @{self.name}_{index}({APART}) #0 {{\n  {body}\n  ret void\n}}\n"
 
     def _at(self, name: str, place: int) -> str:
-        return f"{name} = getelementptr inbounds nuw i8, ptr %ws, i32 {8 * place}"
+        bank = min(8 * place // BANK, BANKS - 1)
+        return f"{name} = getelementptr inbounds nuw i8, ptr %w{bank}, i32 {8 * place - BANK * bank}"
 
     def _address(self, number: int, name: str) -> None:
         self.lines.append(self._at(name, self.plan.slot[number]))
@@ -114,7 +123,7 @@ class RegionWriter(ChunkWriter):
                 value = self._value(operand)
                 self.lines.append(self._at(f"%x{number}x{k}", self.regions.arguments[block] + k))
                 self.lines.append(f"store double {value}, ptr %x{number}x{k}, align 8")
-            self.lines.append(f"call void @block{block}(ptr %ws)")
+            self.lines.append(f"call void @block{block}({POINTERS})")
         elif node[0] == RESULT:
             places = self.regions.results[called(self.program, node[1])]
             self.lines.append(self._at(f"%y{number}", places[position(self.program, number)]))

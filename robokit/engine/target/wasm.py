@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from robokit.engine.emit.ir import FLOAT64
-from robokit.engine.target import llvm
+from robokit.engine.target import llvm, wasm_code
 from robokit.engine.target.target import Loaded, Planned, Target
 from robokit.engine.trace.graph import TraceTooLarge
 
@@ -137,11 +137,36 @@ def linked(content: bytes, size: int, constants: list[tuple[int, float]]) -> byt
         FUNCTION: sections[FUNCTION],
         MEMORY: _leb(1) + b"\0" + _leb(pages),
         EXPORT: _leb(2) + _name("memory") + b"\2\0" + _name("step") + b"\0" + _leb(index),
-        CODE: sections[CODE],
+        CODE: _shorter(sections[CODE], _parameters(sections[TYPE], sections[FUNCTION])),
         DATA: _data(constants),
     }
     out = b"\0asm" + struct.pack("<I", 1)
     return out + b"".join(bytes([key]) + _leb(len(part)) + part for key, part in parts.items())
+
+
+def _shorter(part: bytes, parameters: list[int]) -> bytes:
+    """The code with variables numbered by use; as it is where there is an instruction that nobody knows."""
+    reader, out = _Reader(part), []
+    count = reader.number()
+    try:
+        for k in range(count):
+            body = wasm_code.shorter(reader.bytes(reader.number()), parameters[k])
+            out += [_leb(len(body)), body]
+    except wasm_code.Unknown:
+        return part
+    return _leb(count) + b"".join(out)
+
+
+def _parameters(types: bytes, functions: bytes) -> list[int]:
+    """How many arguments each function of the module takes."""
+    reader, counts = _Reader(types), []
+    for _ in range(reader.number()):
+        reader.bytes(1)
+        counts.append(reader.number())
+        reader.bytes(counts[-1])
+        reader.bytes(reader.number())
+    reader = _Reader(functions)
+    return [counts[reader.number()] for _ in range(reader.number())]
 
 
 def _data(constants: list[tuple[int, float]]) -> bytes:
@@ -157,12 +182,7 @@ def _data(constants: list[tuple[int, float]]) -> bytes:
 # ---- the format --------------------------------------------------------------------------------------
 
 
-def _leb(value: int) -> bytes:
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
+_leb = wasm_code.leb
 
 
 def _signed(value: int) -> bytes:
