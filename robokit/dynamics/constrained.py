@@ -186,10 +186,12 @@ def _constraints(robot: Robot, given: Sequence[Any] | None) -> tuple[Any, ...]:
 
 
 def _known(robot: Robot, name: str, given: Any, make: Any) -> tuple[Any, ...]:
-    """What the caller gave, checked; once for the same objects."""
+    """What the caller gave, checked; once for equal ones."""
+    if given.__class__ is list:
+        given = tuple(given)
     try:
         return robot.derived.get((name, given), lambda: make(robot, given))
-    except TypeError as problem:  # a list, or arrays in it
+    except TypeError as problem:  # arrays in it, or lists
         if isinstance(problem, WrongType):
             raise
         return make(robot, given)

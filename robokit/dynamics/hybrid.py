@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from robokit.dynamics.run import accelerations, run
+from robokit.dynamics.singular import check_inertia
 from robokit.errors import ModelError, UnknownName, WrongType
 from robokit.model.robot import Robot, check_robot
+
+ENDLESS = 1e9
+"""Rotor inertia of a joint that no force moves [kg m^2 | kg]."""
 
 __all__ = ["floating_base_forces", "floating_base_inverse_dynamics", "hybrid_dynamics"]
 
@@ -46,7 +51,7 @@ def hybrid_dynamics(
 
     Raises:
         UnknownName: no such joint.
-        SingularInertia: a joint moves no inertia; the error names it.
+        SingularInertia: a joint whose force is given moves no inertia; the error names it.
     """
     check_robot(robot)
     given = prescribed
@@ -130,6 +135,12 @@ def _prescribed(robot: Robot, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name not in robot.joint_names:
             raise UnknownName("joint with coordinates", name, robot.joint_names, f"in robot {robot.name!r}")
+    # A joint whose acceleration is given is one with an endless rotor: it needs no inertia behind it.
+    tree = robot.tree
+    given = {robot.joint(name).body for name in names}
+    own = tree.armature or tuple((0.0,) * joint.kind.nv for joint in tree.joint)
+    rotors = tuple((ENDLESS,) * len(row) if i in given else row for i, row in enumerate(own))
+    check_inertia(replace(robot, tree=replace(tree, armature=rotors)))
     return names
 
 

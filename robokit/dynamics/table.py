@@ -104,6 +104,7 @@ class Algorithm:
             Such a text is given inertias of fewer numbers and, without f_ext and choices, other origins of
             the bodies on their joints' axes (regrouped_trees.py). "" for all others.
         massive: whether there is no answer where nothing that moves has mass.
+        own_check: whether the public function itself refuses robots on which there is no answer.
         floating: whether it is about robots on a floating base only.
         of_dofs: see text.
         name: of the public function; the text's by default.
@@ -124,6 +125,7 @@ class Algorithm:
     inertial: bool = True
     sums: str = ""
     massive: bool = False
+    own_check: bool = False
     floating: bool = False
     of_dofs: bool = False
     name: str = ""
@@ -230,6 +232,7 @@ ALGORITHMS = (
         "tau a",
         "O(n)",
         about="prescribed",
+        own_check=True,
         coupled=coupled_hybrid_dynamics,
         sums="joints",
     ),

@@ -92,6 +92,16 @@ def test_names_of_prescribed_joints_are_checked():
         rk.hybrid_dynamics(robot, zero, zero, zero, zero, "hinge")
 
 
+def test_a_massless_link_needs_its_acceleration_given():
+    b = rk.ModelBuilder("light").link("a").link("b", 1.0, (0, 0, 1), np.eye(3)).link("c")
+    robot = b.joint("shoulder", "revolute", "a", "b").joint("antenna", "revolute", "b", "c").build()
+    zero, tau, a = np.zeros(2), np.array([1.0, 0.0]), np.array([0.0, 3.0])
+    with pytest.raises(rk.SingularInertia, match="'antenna'"):
+        rk.hybrid_dynamics(robot, zero, zero, tau, a, ["shoulder"])
+    forces, found = rk.hybrid_dynamics(robot, zero, zero, tau, a, ["antenna"])
+    assert found == pytest.approx([0.5, 3.0]) and forces == pytest.approx([1.0, 0.0])
+
+
 def test_rotors_add_their_inertia_to_every_algorithm():
     robot = ladder.random_tree(3, "fixed", n=6)
     with_rotors = geared(robot)

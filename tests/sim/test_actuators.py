@@ -227,6 +227,18 @@ def test_rotors_in_the_equations_of_motion():
     assert slow.q == pytest.approx(run.q, abs=1e-4)
 
 
+def test_a_joints_own_rotor_is_that_of_an_actuator():
+    from robokit.model import replace_armature
+
+    robot = m.without_limits(m.double_pendulum())
+    rotors = dict(zip(robot.joint_names, (0.7, 0.2), strict=True))
+    v = [1.0, 0.5]
+    own = rk.simulate(replace_armature(robot, rotors), None, v, duration=0.2)
+    driven = rk.simulate(robot, None, v, duration=0.2, actuators=rk.Torque(armature=rotors))
+    assert own.q == pytest.approx(driven.q, abs=1e-14)
+    assert own.energy.kinetic == pytest.approx(driven.energy.kinetic, rel=1e-12)
+
+
 def test_rotors_leave_the_momentum_of_a_robot_that_floats():
     robot = m.tumbler()
     v = np.random.default_rng(1).normal(size=robot.nv)
