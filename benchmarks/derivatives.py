@@ -3,8 +3,8 @@
 python benchmarks/derivatives.py                    G1, Talos and Panda of example-robot-data
 python benchmarks/derivatives.py humanoid --base floating
 
-Three matrices of a humanoid are 30 kB a state, so that memory sets the pace of large batches. The results of 64
-states stay in the caches. The last column is operations, in units of the RNEA's.
+Three matrices of a humanoid are 30 kB a state, so that memory sets the pace of large batches; the results of
+64 states stay in the caches. The last column is operations, in units of the RNEA's.
 """
 
 from __future__ import annotations
