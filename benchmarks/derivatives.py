@@ -3,8 +3,8 @@
 python benchmarks/derivatives.py                    G1, Talos and Panda of example-robot-data
 python benchmarks/derivatives.py humanoid --base floating
 
-Three matrices of a humanoid are 30 kB a state, so that memory sets the pace of large batches. The last two
-columns are a batch of 64 states, whose results stay in the caches, and the operations in units of the RNEA's.
+Three matrices of a humanoid are 30 kB a state, so that memory sets the pace of large batches; the results of
+64 states stay in the caches. The last column is operations, in units of the RNEA's.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def compare(name: str, base: str, seconds: float) -> None:
     print(f"\n{robot.name}, {base} base, nv {robot.nv}; microseconds a state, minimum of interleaved repeats")
     print(
         f"  {'':<31}{'first call':>11}{'Pinocchio':>10}{'single':>9}{'ratio':>8}"
-        f"{f'batch {BATCH}':>11}{'ratio':>8}{f'batch {FEW}':>10}{'RNEAs':>7}"
+        f"{f'batch {BATCH}':>11}{'ratio':>8}{f'batch {FEW}':>10}{'ratio':>8}{'RNEAs':>7}"
     )
     firsts, peers = {}, {}
     for what in FUNCTIONS:
@@ -86,7 +86,7 @@ def compare(name: str, base: str, seconds: float) -> None:
         print(
             f"  {what:<31}{firsts[what]:9.2f} s{t['peer']:10.2f}{t['single']:9.2f}"
             f"{t['single'] / t['peer']:7.2f}x{batch:11.3f}{t['peer'] / batch:7.1f}x"
-            f"{t['few'] / FEW:10.3f}{flops / rnea:7.1f}"
+            f"{t['few'] / FEW:10.3f}{t['peer'] / t['few'] * FEW:7.1f}x{flops / rnea:7.1f}"
         )
 
 

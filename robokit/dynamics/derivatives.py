@@ -77,7 +77,7 @@ def aba_derivatives(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype: as in :func:`rnea`. In float32 some 1e-3 of the largest entry is lost.
+        q, v, engine, dtype: as in :func:`rnea`. In float32 errors are some 1e-4 of the largest entry.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         f_ext: as in :func:`rnea`; what is held fixed as in :func:`rnea_derivatives`.
         out: three arrays to write to.

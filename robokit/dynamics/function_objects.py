@@ -209,6 +209,8 @@ class Function(Exports):
         given = [choices.get(name, CHOICES[name].default) for name in self.choices]
         if None in given:
             raise TypeError(f"{self.name} needs {self.choices[given.index(None)]}=..., by name")
+        # A list of names is not hashable.
+        given = [tuple(x) if isinstance(x, list) else x for x in given]
         return (self._key, *given) if given else self._key
 
     def flat(self, robot: Robot, **choices: Any) -> Flat:

@@ -34,6 +34,11 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
     return long_robots.long_way(robot, name, dtype, WAYS)
 
 
+def is_written_out(robot: Robot, name: str) -> bool:
+    """Whether a kernel of this module's kind is code for this robot; True for all other kernels."""
+    return name in long_robots.WAYS or long_way(robot, name) is None
+
+
 def _pairs(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Where the row's joint is carried by the column's or is the same, and where it carries it."""
     return robot.derived.get("pairs of joints", lambda: _find_pairs(robot))

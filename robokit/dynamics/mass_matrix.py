@@ -178,7 +178,7 @@ def inverse_mass_matrix(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype: as in :func:`rnea`. In float32 some 1e-3 of the largest entry is lost.
+        q, out, engine, dtype: as in :func:`rnea`. In float32 errors are some 1e-5 of the largest entry.
 
     Returns:
         H^-1, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [1/(kg m^2) | 1/(kg m) | 1/kg].

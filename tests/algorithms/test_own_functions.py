@@ -357,3 +357,11 @@ def test_every_function_of_the_table_has_its_derivatives(name):
         got = f.derivative(each.name).flat(robot, **chosen).text(*given)
         for row, expected in zip(got, zip(*columns, strict=True), strict=True):
             assert relative(row, np.array(expected).T.ravel()) < 1e-11
+
+
+def test_a_choice_may_be_a_list():
+    robot = chain(3, "floating")
+    s, f = State(robot, 1), rk.functions["hybrid_dynamics"]
+    named = list(robot.joint_names[-2:])
+    got = f.derivative("a")(robot, s.q, s.v, s.tau, s.a, prescribed=named, engine="python")
+    assert got[0].shape[-1] == robot.nv

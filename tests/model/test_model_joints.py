@@ -171,3 +171,28 @@ def test_random_configurations_are_spread_and_valid(kind):
     if samples.size:
         assert samples.min() >= -0.5 and samples.max() <= 2.0
         assert samples.min() < -0.3 and samples.max() > 1.8
+
+
+@ids
+@kinds
+def test_near_is_the_motion_up_to_the_second_order(kind, axis):
+    joint = model(kind, axis)
+    q, v = state(joint)
+
+    def apart(h):
+        moved = [np.array(f(q, [h * x for x in v])) for f in (joint.near, joint.integrate)]
+        return np.abs(moved[0] - moved[1]).max()
+
+    # Of third order: a tenth of the step, a thousandth of the difference.
+    assert apart(1e-2) < 2e-6
+    assert apart(1e-3) < 2e-9
+
+
+@ids
+@kinds
+def test_the_velocity_of_a_rate_is_the_one_that_gives_it(kind, axis):
+    joint = model(kind, axis)
+    q, v = state(joint)
+    h = 1e-30
+    rate = [x.imag / h for x in joint.near(q, [1j * h * x for x in v])]
+    assert_allclose(joint.kind.velocity(q, rate, joint.axis), v, rtol=0, atol=1e-14)
