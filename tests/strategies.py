@@ -10,13 +10,20 @@ import numpy as np
 from hypothesis import strategies as st
 
 from robokit.algorithms.ltdl import ltdl
+from robokit.dynamics.layout import INPUTS
+from robokit.dynamics.table import KERNELS
 from robokit.model import ModelBuilder, Placement, Robot
 
 GRAVITIES = (None, (0.0, 0.0, 0.0), (1.0, -2.0, 3.0))
 
 
 @st.composite
-def robots(draw: Any, most: int = 5, kinds: tuple[str, ...] = ladder.ALL_KINDS) -> Robot:
+def robots(
+    draw: Any,
+    most: int = 5,
+    kinds: tuple[str, ...] = ladder.ALL_KINDS,
+    bases: tuple[str, ...] = ("fixed", "floating"),
+) -> Robot:
     """A tree of up to ``most`` joints of any kinds; no joint at all is a robot too.
 
     Shape, kinds, base and gravity are drawn, so that they shrink; the numbers come from one seed. Every
@@ -44,7 +51,23 @@ def robots(draw: Any, most: int = 5, kinds: tuple[str, ...] = ladder.ALL_KINDS) 
             axis,
             float(rng.uniform(-1, 1)),
         )
-    return b.build(draw(st.sampled_from(["fixed", "floating"])), gravity=draw(st.sampled_from(GRAVITIES)))
+    return b.build(draw(st.sampled_from(bases)), gravity=draw(st.sampled_from(GRAVITIES)))
+
+
+OF_EVERY_ROBOT = [
+    name for name, row in KERNELS.items() if not {"frames", "constraints"} & {*row.about.split()}
+]
+"""Kernels that have an answer for every robot: held links may be more than a robot can move."""
+
+LARGE = ("derivative", "inverse", "coriolis", "regressor")
+"""Parts of the names of kernels whose results are matrices: their code grows fast with the robot."""
+
+
+def robots_of(name: str, most: int = 5) -> st.SearchStrategy[Robot]:
+    """Robots for a kernel of that name."""
+    large = any(part in name for part in LARGE)
+    bases = ("floating",) if KERNELS[name].floating else ("fixed", "floating")
+    return robots(min(most, 2) if large else most, bases=bases)
 
 
 def arguments(robot: Robot, names: Sequence[str], rows: int, seed: int) -> list[np.ndarray]:
@@ -59,8 +82,7 @@ def arguments(robot: Robot, names: Sequence[str], rows: int, seed: int) -> list[
         factor, D[k] = ltdl(robot.tree.dof_parent, H[k].tolist())
         L[k] = np.array(factor).reshape(n, n)
     known = {"q": q, "H": H.reshape(rows, n * n), "L": L.reshape(rows, n * n), "D": D}
-    sizes = {"f_ext": 6 * (robot.nbodies + 1), "at": 3}
-    return [known[x] if x in known else rng.standard_normal((rows, sizes.get(x, n))) for x in names]
+    return [known[x] if x in known else rng.standard_normal((rows, INPUTS[x].size(robot))) for x in names]
 
 
 class Derived(np.ndarray):

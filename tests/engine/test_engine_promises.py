@@ -16,7 +16,7 @@ import pytest
 from engine_cases import chain, states
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import LAYOUTS, arguments, robots
+from strategies import LAYOUTS, OF_EVERY_ROBOT, arguments, robots, robots_of
 
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, kernel
@@ -103,14 +103,14 @@ def test_no_thread_is_woken_for_few_states(monkeypatch):
     assert woken  # for many they are
 
 
-SOLVES = ("aba", "forward_dynamics", "ltdl")
+SOLVES = ("aba", "forward_dynamics", "ltdl", "hybrid", "inverse_mass", "floating_base_inverse")
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", OF_EVERY_ROBOT)
 @settings(max_examples=2)
 @given(data=st.data())
 def test_single_precision_is_near_the_plain_text(name, data):
-    robot = data.draw(robots(most=3))
+    robot = data.draw(robots_of(name, most=3))
     assume(robot.total_mass > 0.0 or not name.startswith("cent"))
     rows = data.draw(st.sampled_from((1, 17, 33)))
     values = arguments(robot, KERNELS[name].inputs.split(), rows, data.draw(st.integers(0, 2**16)))
