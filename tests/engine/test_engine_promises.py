@@ -16,7 +16,7 @@ import pytest
 from engine_cases import chain, states
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import LAYOUTS, OF_EVERY_ROBOT, arguments, robots, robots_of
+from strategies import LAYOUTS, OF_EVERY_ROBOT, arguments, robots_of
 
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, kernel
