@@ -174,6 +174,7 @@ def test_a_singular_joint_is_named():
             call()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_robots_too_long_to_write_out(base, monkeypatch):
     robot = (

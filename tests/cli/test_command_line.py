@@ -44,7 +44,13 @@ def test_help_has_an_example(capsys, command):
 
 
 @pytest.mark.parametrize(
-    "argv", [["info", "humanoid", "--base", "floating"], ["robots"], ["info", "four_bar"], ["cost", "chain"]]
+    "argv",
+    [
+        ["info", "humanoid", "--base", "floating"],
+        ["robots"],
+        ["info", "four_bar"],
+        pytest.param(["cost", "chain"], marks=pytest.mark.slow),
+    ],
 )
 def test_reports_fit_a_terminal(capsys, argv):
     status, out, _ = run(capsys, *argv)

@@ -36,6 +36,7 @@ def plain(tmp_path_factory):
     return np.load(folder / "answers.npz")
 
 
+@pytest.mark.slow
 def test_every_public_function_answers_the_same(plain):
     compiled = every_answer.every_answer()
     assert set(plain.files) == set(compiled) and len(compiled) > 40

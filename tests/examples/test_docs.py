@@ -85,6 +85,7 @@ class Picture(HTMLParser):
             self.links.append(given["href"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", house.FLOORS)
 def test_the_picture_of_the_house_has_every_part_and_every_import(folder):
     drawn = Picture(house_picture.draw(folder))

@@ -126,6 +126,7 @@ def test_pictures_of_the_usual_size_are_shown(monkeypatch):
         data_uri(encoded("PNG", (6, 5)))
 
 
+@pytest.mark.slow
 def test_no_mesh_and_no_picture_starts_a_program(tmp_path):
     meshes = hostile_files.write_programs(tmp_path)
     for name, (make, _) in hostile_files.MULTIPLYING.items():

@@ -260,7 +260,7 @@ def test_wrong_batch_is_refused_in_words():
 # ---- the two engines -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [None, 0, 7])
+@pytest.mark.parametrize("rows", [None, 0, pytest.param(7, marks=pytest.mark.slow)])
 def test_the_engines_agree(rows):
     b = rk.ModelBuilder("small").link("root", 1.0, (0.1, 0, 0), I).link("tip", 1.0, (0, 0, 0.2), I)
     robot = b.joint("hinge", "revolute", "root", "tip").build(base="floating")

@@ -59,7 +59,10 @@ def evaluated(state: str):
 
 
 @pytest.mark.parametrize("quantity", QUANTITIES)
-@pytest.mark.parametrize("state", STATES)
+# The chain of a hundred links takes long to compile.
+@pytest.mark.parametrize(
+    "state", [pytest.param(x, marks=[pytest.mark.slow] if x.startswith("chain") else []) for x in STATES]
+)
 def test_agrees_with_pinocchio(state, quantity):
     got, expected = evaluated(state)
     assert error(got[quantity], expected[quantity]) < 1e-10, REMEDY

@@ -64,6 +64,7 @@ def made(monkeypatch):
 # ---- agreement -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("robot", "arguments"),
     [
@@ -144,6 +145,7 @@ def test_momentum_of_each_flight_is_kept():
     assert summary["momentum_balance_linear"] < 1e-11 and summary["momentum_balance_angular"] < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [{"ground": GROUND}, {"integrator": "rkmk4"}])
 def test_where_the_robot_is_changes_nothing(arguments):
     """Velocities and joints to the bit: nothing is summed up about a far origin."""
@@ -178,6 +180,7 @@ def test_each_box_slides_as_far_as_its_friction_lets_it(dtype):
 # ---- one kernel ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ground", [None, rk.Ground(height=-0.5)])
 def test_one_kernel_serves_all_inertias(made, ground):
     robot = dataclasses.replace(limited(), shared_kernels={})
@@ -274,6 +277,7 @@ def test_corners_of_inertias_move_with_their_sample():
     assert math.isfinite(rk.standing_height(robot))
 
 
+@pytest.mark.slow
 def test_rows_and_threads_change_nothing():
     robot = limited()
     many = varied(robot, B=21)

@@ -45,6 +45,7 @@ def test_a_box_at_rest_is_held_by_its_weight_however_long():
     assert not len(rollout.failed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [{"ground": rk.Ground()}, {"integrator": "euler"}])
 def test_momentum_is_kept_to_single_precision(arguments):
     robot = m.free_chain()

@@ -23,6 +23,7 @@ def _same(a, b):
     assert a.summary == b.summary
 
 
+@pytest.mark.slow
 def test_round_trip_reloads_the_robot(tmp_path):
     robot = m.humanoid()
     q = rk.standing_configuration(robot)

@@ -267,6 +267,7 @@ def test_many_problems_stay_linear_and_readable():
     assert "more, all in .diagnostics" in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["chain", "star", "cycle", "reversed"])
 def test_twenty_thousand_links(shape):
     n = 20_000
