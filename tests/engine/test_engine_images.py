@@ -119,7 +119,9 @@ def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
     assert "cannot be made executable" in kernel._maker.refused
 
 
-@pytest.mark.parametrize(("name", "joints"), [("rnea", 12), ("aba", 12), pytest.param("rnea", 150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("name", "joints"), [("rnea", 12), ("aba", 12), pytest.param("rnea", 150, marks=pytest.mark.slow)]
+)
 def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch):
     monkeypatch.setattr(split, "LEAST", 20_000)
     monkeypatch.setattr(split, "MOST", 10_000_000)
