@@ -63,9 +63,14 @@ LARGE = ("derivative", "inverse", "coriolis", "regressor")
 """Parts of the names of kernels whose results are matrices: their code grows fast with the robot."""
 
 
+def has_large_code(name: str) -> bool:
+    """Whether a kernel has as many results as a matrix."""
+    return any(part in name for part in LARGE)
+
+
 def robots_of(name: str, most: int = 5) -> st.SearchStrategy[Robot]:
     """Robots for a kernel of that name."""
-    large = any(part in name for part in LARGE)
+    large = has_large_code(name)
     bases = ("floating",) if KERNELS[name].floating else ("fixed", "floating")
     return robots(min(most, 2) if large else most, bases=bases)
 

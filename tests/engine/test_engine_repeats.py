@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from strategies import OF_EVERY_ROBOT, has_large_code
 
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, outputs, quaternion_offsets, sizes
@@ -16,7 +17,7 @@ from robokit.model import ModelBuilder, Placement
 pytestmark = pytest.mark.slow
 
 # Factorisations walk no tree of bodies, so their lines are never cut.
-ALGORITHMS = [name for name in KERNELS if "ltdl" not in name and "forward_dynamics" not in name]
+ALGORITHMS = [name for name in OF_EVERY_ROBOT if "ltdl" not in name and "forward_dynamics" not in name]
 
 
 @pytest.fixture
@@ -87,8 +88,15 @@ def build(robot, name, dtype="float64"):
     )
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
-@pytest.mark.parametrize("name", ALGORITHMS)
+# The code of a matrix takes long to compile: one robot each.
+@pytest.mark.parametrize(
+    ("name", "robot"),
+    [
+        (x, y)
+        for x in ALGORITHMS
+        for y in (["humanoid"] if KERNELS[x].floating else ["equal links"] if has_large_code(x) else ROBOTS)
+    ],
+)
 def test_every_algorithm_agrees_with_its_text(eager, robot, name, rng):
     robot = ROBOTS[robot]()
     kernel = build(robot, name)
