@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 KNOWN = json.loads((ROOT / "benchmarks" / "fidelity.json").read_text(encoding="utf-8"))["cases"]
 
-MINUTES = ("convergence", "beside", "speed", "deepest", "operations", "admissible")
+MINUTES = ("convergence", "beside", "speed", "deepest", "operations", "admissible", "folding", "fallen")
 """Cases that take too long for a test."""
 
 

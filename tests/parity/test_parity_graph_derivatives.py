@@ -37,5 +37,7 @@ def test_agrees(name, base, record_error):
     by_q, _, by_tau = (to.matrix_back(A.copy()) for A in pin.computeABADerivatives(*given))
     for what, x, y in zip(("da/dq", "da/dtau"), graph, (by_q, by_tau), strict=True):
         record_error("pinocchio, graph derivatives", name, base, what, relative(x, y))
-        assert relative(mass @ x, mass @ y) < 1e-9
-        assert relative(x, y) < 1e-10 or name == "icub"  # whose H takes four digits from both
+        if name == "icub":  # the condition of its H, 1e8, takes its digits from both
+            assert relative(mass @ x, mass @ y) < 1e-7
+        else:
+            assert relative(x, y) < 1e-10
