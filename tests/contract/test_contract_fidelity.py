@@ -14,8 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 KNOWN = json.loads((ROOT / "benchmarks" / "fidelity.json").read_text(encoding="utf-8"))["cases"]
 
-MINUTES = ("convergence", "beside", "speed", "deepest", "operations", "admissible", "folding", "fallen")
-"""Cases that take too long for a test."""
+LONG = {"convergence", "beside", "speed", "deepest", "operations", "admissible", "folding", "fallen"}
+LONG |= {"spun_drops", "pushed_fall", "free_flight"}
+"""Cases that take too long for a test, minutes some of them."""
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_a_case_that_fails_says_so(fidelity, monkeypatch):
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", [name for name in KNOWN if name not in MINUTES])
+@pytest.mark.parametrize("name", [name for name in KNOWN if name not in LONG])
 def test_every_case_runs(fidelity, name):
     assert "failed" not in fidelity.one(name, fidelity.Look(quick=True), True)
 
