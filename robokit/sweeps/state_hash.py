@@ -11,8 +11,8 @@ PRIME = 0x100000001B3
 def state_hash(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Hash of states: equal bits give equal numbers, other bits almost surely others.
 
-    FNV-1a over the float64 numbers of q, then v, each taken as one 64-bit word. High bits are folded down after
-    each word, for a product alone never carries them there. The report's page computes the same in JavaScript.
+    FNV-1a over the float64 numbers of q, then v, each taken as one 64-bit word. High bits are folded down
+    after each word, for a product alone never carries them there. The report's page computes the same.
 
     Args:
         q: configurations, (nq,) or (B, nq).
