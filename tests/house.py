@@ -20,6 +20,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("dynamics", "urdf", "mjcf"),
         ("sim", "parity", "ik", "identification"),
         ("viewer",),
+        ("sweeps",),
         ("__init__",),
         ("cli",),
         ("__main__",),
