@@ -63,7 +63,7 @@ def live_data_of(
     Raises:
         RobokitError: the step cannot become WebAssembly.
     """
-    steps = page_step(program, reproducible) if reproducible else page_step(program)
+    steps = page_step(program, reproducible)
     robot = steps.program.robot
     given = steps.program.parameters(dt) if parameters is None else parameters
     masses = [float(m) for m in robot.inertial_parameters[..., 1:, 0].reshape(-1, robot.nbodies)[0]]

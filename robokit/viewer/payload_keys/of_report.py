@@ -124,7 +124,7 @@ class ReportData:
         openings: name of a program and the line that opens the table in it.
         numbers: uint32: of the rows that the page holds, ascending.
         columns: of the table.
-        sorted_by, across, up, tinted: places of the columns that are shown first: in the table, in the scatter.
+        sorted_by, across, up, tinted: places of the columns that the table and the scatter show first.
         reasons: why rows failed, the most frequent first.
         page: text of the page that shows a row, with the mark for its data.
         command: what writes the page of a row from a shell, without the row's number.

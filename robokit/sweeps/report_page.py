@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from robokit.arguments import path_argument
-from robokit.sweeps.report.column_data import (
+from robokit.sweeps.column_data import (
     HIDDEN,
     About,
     column_data,
     first_choices,
 )
-from robokit.sweeps.report.held_rows import MOST_ROWS, held_rows
-from robokit.sweeps.report.rerun_data import RobotRows, rerun_data
+from robokit.sweeps.held_rows import MOST_ROWS, held_rows
+from robokit.sweeps.rerun_data import RobotRows, rerun_data
+from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.page import (
     ASSETS,
     SCRIPTS,
@@ -30,7 +31,6 @@ from robokit.viewer.page import (
     json_for_html,
     own_scripts,
 )
-from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload_keys import ReasonData, ReportData
 
 REPORT_SCRIPTS = (
@@ -97,11 +97,15 @@ class Report:
     held: tuple[np.ndarray, str] | None = field(default=None)
 
 
-def held_of(columns: Mapping[str, np.ndarray], about: Mapping[str, About], most: int = MOST_ROWS) -> tuple[np.ndarray, str]:
+def held_of(
+    columns: Mapping[str, np.ndarray], about: Mapping[str, About], most: int = MOST_ROWS
+) -> tuple[np.ndarray, str]:
     """Places of the rows that the page of a table holds, and which these are, in words."""
     count = len(next(iter(columns.values())))
     failure = columns.get("failure")
-    failed = np.zeros(count, bool) if failure is None else np.array([x is not None and x != "" for x in failure])
+    failed = (
+        np.zeros(count, bool) if failure is None else np.array([x is not None and x != "" for x in failure])
+    )
     measures = {
         name: values.astype(float)
         for name, values in columns.items()

@@ -1,4 +1,4 @@
-"""Parameters and measures of a sweep as its report gets them: values of the rows it holds, bins of all rows."""
+"""Parameters and measures as a sweep's report gets them: values of the rows it holds, bins of all rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.sweeps.report.row_inputs import in_planes
+from robokit.sweeps.row_inputs import in_planes
 from robokit.viewer.payload_keys import ColumnData
 
 BINS = 48

@@ -44,11 +44,17 @@ def held_rows(
         for sign in (-1.0, 1.0):
             kept.append(known[np.argpartition(sign * values[known], WORST - 1)[:WORST]])
     places = np.unique(np.concatenate(kept))
-    lost = len(failures) - MOST_FAILURES
-    those = f"the first {MOST_FAILURES:,} of {len(failures):,}" if lost > 0 else f"all {len(failures):,}"
+    those = _spaced(len(failures))
+    if len(failures) > MOST_FAILURES:
+        those = f"the first {_spaced(MOST_FAILURES)} of {those}"
     sentence = (
-        f"This page holds {len(places):,} of {count:,} rows: {most:,} at equal distances, {those} that failed, "
-        f"and the {WORST} largest and {WORST} smallest of each measure. The grey and blue bars of the "
-        "distributions count all rows of the sweep; what a filter leaves is scaled up from those of the page."
+        f"This page holds {_spaced(len(places))} of {_spaced(count)} rows: {_spaced(most)} at equal "
+        f"distances, {those} that failed, and the {WORST} with the largest and {WORST} with the smallest value of each "
+        "measure. The distributions count all rows of the sweep; what a filter leaves of them is scaled up "
+        "from the rows of the page."
     )
-    return places, sentence.replace(",000", " 000")
+    return places, sentence
+
+
+def _spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")

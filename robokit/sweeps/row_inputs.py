@@ -1,7 +1,8 @@
 """What rows hand to the step, packed for the page so that every bit comes back.
 
-Most entries are the same in all rows, or a number times a parameter of the row, as inertias are times its mass.
-So an entry is kept as the difference to that, counted in the float64 numbers between them: 0 or close to it.
+Most entries are the same in all rows, or a number times a parameter of the row, as inertias are times its
+mass. So an entry is kept as the difference to that, counted in the float64 numbers between them: 0 or close
+to it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def packed_input(name: str, values: np.ndarray, factors: Sequence[np.ndarray]) -
     base = values[0].copy()
     kept: dict[tuple[int, int], list[tuple[int, np.ndarray]]] = defaultdict(list)
     varying = np.flatnonzero((values.view(np.int64) != base.view(np.int64)).any(axis=0))
-    for entry in varying:
+    for entry in varying.tolist():
         column = np.ascontiguousarray(values[:, entry])
         factor, start = _proportional(column, factors)
         if factor < 0:
@@ -76,16 +77,16 @@ def unpacked_input(given: InputData, factors: Sequence[np.ndarray], rows: int) -
     base = np.frombuffer(zlib.decompress(base64.b64decode(given.base)), "<f8")
     out = np.tile(base, (rows, 1))
     for part in given.parts:
-        dtype = {1: np.int8, 2: np.dtype("<i2"), 8: np.dtype("<f8")}[part.bytes]
+        dtype = np.dtype({1: "<i1", 2: "<i2", 8: "<f8"}[part.bytes])
         raw = np.frombuffer(zlib.decompress(base64.b64decode(part.values)), np.uint8)
         kept = np.ascontiguousarray(raw.reshape(part.bytes, -1).T).reshape(-1).view(dtype)
-        kept = kept.reshape(rows, len(part.entries))
+        table = kept.reshape(rows, len(part.entries))
         for j, entry in enumerate(part.entries):
             if part.bytes == 8:
-                out[:, entry] = kept[:, j]
+                out[:, entry] = table[:, j]
             else:
                 guess = base[entry] * factors[part.factor]
-                out[:, entry] = (guess.view(np.int64) + kept[:, j]).view(np.float64)
+                out[:, entry] = (guess.view(np.int64) + table[:, j]).view(np.float64)
     return out
 
 

@@ -1,4 +1,4 @@
-"""What the page needs to run the rows of a robot again: the step as WebAssembly, and the start of each row."""
+"""What the page needs to run the rows of a robot again: the step as WebAssembly, the start of each row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from robokit.errors import RobokitError
 from robokit.model.robot import Robot
 from robokit.sim.recorded import first_carried
 from robokit.sim.step.step_kernel import Program
-from robokit.sweeps.report.row_inputs import in_planes, packed_input
+from robokit.sweeps.row_inputs import in_planes, packed_input
 from robokit.viewer.data.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html
 from robokit.viewer.payload import motionless_payload
@@ -21,6 +21,8 @@ from robokit.viewer.payload_keys import RerunData
 
 WORKER = ("live/physics.js", "live/rerun.js", "live/worker.js")
 """The page's Worker, which also takes whole runs."""
+
+INSTEAD = "the command below makes the page of this row"
 
 MOST_BYTES = 40_000_000
 """Of the starts of rows, unpacked; rows beyond it are left to ``robokit replay``."""
@@ -66,7 +68,7 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> RerunData:
     if program.given.inputs:
         return replace(
             none,
-            problem="Pushes and actuators do not act in the page yet; the command below makes the row's page.",
+            problem=f"pushes and actuators do not act in the page; {INSTEAD}",
         )
     parameters = program.parameters(rows.dt)
     inputs = {
@@ -76,11 +78,10 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> RerunData:
         "parameters": np.broadcast_to(parameters, (n, parameters.shape[-1])),
     }
     try:
-        live = live_data_of(
-            program, rows.dt, rows.q[0], rows.v[0], joined(WORKER), reproducible=None, parameters=inputs["parameters"][0]
-        )  # fmt: skip
+        own = inputs["parameters"][0]
+        live = live_data_of(program, rows.dt, rows.q[0], rows.v[0], joined(WORKER), True, own)
     except RobokitError as error:
-        return replace(none, problem=f"{str(error).partition('; write')[0]}; the command below makes the row's page.")
+        return replace(none, problem=f"{str(error).partition('; write')[0]}; {INSTEAD}")
     payload = replace(motionless_payload(rows.robot, program.ground, rows.q[0], max_triangles), live=live)
     factors = list(rows.factors)
     return RerunData(
