@@ -49,9 +49,9 @@ def held_rows(
         those = f"the first {_spaced(MOST_FAILURES)} of {those}"
     sentence = (
         f"This page holds {_spaced(len(places))} of {_spaced(count)} rows: {_spaced(most)} at equal "
-        f"distances, {those} that failed, and the {WORST} with the largest and {WORST} with the smallest value of each "
-        "measure. The distributions count all rows of the sweep; what a filter leaves of them is scaled up "
-        "from the rows of the page."
+        f"distances, {those} that failed, and the {WORST} with the largest and {WORST} with the smallest "
+        "value of each measure. The distributions count all rows of the sweep; what a filter leaves of them "
+        "is scaled up from the rows of the page."
     )
     return places, sentence
 
