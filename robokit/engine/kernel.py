@@ -129,7 +129,8 @@ class Kernel:
             out: array, or sequence of arrays, to write to; inputs that share memory with one are copied.
 
         Returns:
-            the output, or a tuple of them, each of its shape or (B, *shape); a float where shape is ().
+            the output, or a tuple of them, each of its shape, with B in front for a batch; a float
+            where the shape is ().
 
         Raises:
             ShapeError: a wrong shape or dtype, NaN, infinity, or a quaternion that is not unit.

@@ -124,6 +124,12 @@ class Rollout:
         Raises:
             ShapeError: no such row, or its start or tau have been changed since.
             SimulationError: its start was not finite.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> runs = rk.rollout(robot, [[1.0, 0.0], [2.0, 0.0]], duration=0.05)
+            >>> np.allclose(runs.trajectory(1).q, runs.q[:, 1])
+            True
         """
         rows = self.q.shape[1]
         if not isinstance(row, int | np.integer) or not -rows <= row < rows:
@@ -252,6 +258,12 @@ def rollout(
 
     Warns:
         UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> runs = rk.rollout(robot, [[1.0, 0.0], [2.0, 0.0]], duration=0.05)
+        >>> runs.q.shape, len(runs.failed)
+        ((11, 2, 2), 0)
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)

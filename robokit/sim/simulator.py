@@ -107,6 +107,14 @@ def simulate(
     Warns:
         UserWarning: a step too long for contact, deep penetration, unsettled contacts, steps that missed the
             accuracy.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.05)
+        >>> run.t.shape, run.q.shape
+        ((11,), (11, 2))
+        >>> bool(abs(run.energy.total - run.energy.total[0]).max() < 1e-9)
+        True
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
