@@ -148,7 +148,13 @@ def chunk_table(recipe: Recipe, first: int, last: int) -> pyarrow.Table:
                 blank: Any = None if column.dtype == object else np.nan
                 measured[key] = np.full(B, blank, object if column.dtype == object else float)
             measured[key][places] = column
-    columns = {"row": np.arange(first, last, dtype=np.int64), **values, **measured, HASH: hashes, FAILURE: why}
+    columns = {
+        "row": np.arange(first, last, dtype=np.int64),
+        **values,
+        **measured,
+        HASH: hashes,
+        FAILURE: why,
+    }
     kinds = {
         "row": pa.int64(),
         HASH: pa.uint64(),
@@ -193,4 +199,3 @@ def row_trajectory(recipe: Recipe, row: int, record_every: int | None) -> Trajec
     found = run(recipe, name, runs, record_every=record_every).trajectory(0)
     found.summary |= {"sweep_row": row, "sweep_recipe": recipe.hash}
     return found
-

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,13 +23,14 @@ from robokit.errors import ShapeError, WrongType, shown
 from robokit.sweeps.normal_quantile import normal_quantile
 
 ACCEPTED = (
-    "a number, rk.Uniform(low, high), rk.Normal(mean, deviation), rk.Choice([...]), rk.Grid(low, high, count) "
-    "or rk.Sobol(low, high)"
+    "a number, rk.Uniform(low, high), rk.Normal(mean, deviation), rk.Choice([...]), "
+    "rk.Grid(low, high, count) or rk.Sobol(low, high)"
 )
 
 Value = float | str
 
 
+@dataclass(frozen=True)
 class Distribution:
     """What all distributions share."""
 
@@ -51,7 +52,7 @@ class Distribution:
 
     def record(self) -> dict[str, Any]:
         """What is stored of it, for JSON."""
-        raise NotImplementedError
+        return {"kind": self.kind} | {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -63,16 +64,16 @@ class Constant(Distribution):
     drawn: ClassVar[bool] = False
 
     def at(self, u: np.ndarray) -> np.ndarray:
+        """The values at numbers that are even between 0 and 1, (B,)."""
         return np.full(len(u), self.value, dtype=object if isinstance(self.value, str) else float)
 
     def values(self) -> list[Value] | None:
+        """All values that there are."""
         return [self.value]
 
     def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
         return _bounds([self.value])
-
-    def record(self) -> dict[str, Any]:
-        return {"kind": self.kind, "value": self.value}
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,12 @@ class Uniform(Distribution):
         _set_range(self, type(self).__name__)
 
     def at(self, u: np.ndarray) -> np.ndarray:
+        """The values at numbers that are even between 0 and 1, (B,)."""
         return self.low + (self.high - self.low) * u
 
     def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
         return self.low, self.high
-
-    def record(self) -> dict[str, Any]:
-        return {"kind": self.kind, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ class Normal(Distribution):
         assert self.shares is not None
         if not self.shares[1] - self.shares[0] > 1e-9 and self.deviation > 0.0:
             raise ShapeError(
-                f"Normal: next to nothing of mean {self.mean:g} and deviation {self.deviation:g} lies between "
-                f"{low:g} and {high:g}; take other ends"
+                f"Normal: next to nothing of mean {self.mean:g} and deviation {self.deviation:g} lies "
+                f"between {low:g} and {high:g}; take other ends"
             )
 
     def _below(self, x: float) -> float:
@@ -153,6 +153,7 @@ class Normal(Distribution):
         return 0.5 * math.erfc((self.mean - x) / (self.deviation * math.sqrt(2.0)))
 
     def at(self, u: np.ndarray) -> np.ndarray:
+        """The values at numbers that are even between 0 and 1, (B,)."""
         assert self.shares is not None
         p = self.shares[0] + (self.shares[1] - self.shares[0]) * u
         p = np.minimum(np.maximum(p, 2.0**-60), 1.0 - 2.0**-53)
@@ -161,14 +162,9 @@ class Normal(Distribution):
         return np.minimum(np.maximum(found, low), high)
 
     def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
         low = -math.inf if self.low is None else self.low
         return low, math.inf if self.high is None else self.high
-
-    def record(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind, "mean": self.mean, "deviation": self.deviation, "low": self.low,
-            "high": self.high, "shares": self.shares,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -199,6 +195,7 @@ class Choice(Distribution):
         object.__setattr__(self, "weights", given)
 
     def at(self, u: np.ndarray) -> np.ndarray:
+        """The values at numbers that are even between 0 and 1, (B,)."""
         n = len(self.options)
         if self.weights is None:
             place = np.minimum((u * n).astype(int), n - 1)
@@ -212,13 +209,12 @@ class Choice(Distribution):
         return _array(self.options)[place]
 
     def values(self) -> list[Value] | None:
+        """All values that there are."""
         return list(self.options)
 
     def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
         return _bounds(self.options)
-
-    def record(self) -> dict[str, Any]:
-        return {"kind": self.kind, "options": list(self.options), "weights": self.weights}
 
 
 @dataclass(frozen=True, init=False)
@@ -257,13 +253,12 @@ class Grid(Distribution):
         return _array(self.points)[places]
 
     def values(self) -> list[Value] | None:
+        """All values that there are."""
         return list(self.points)
 
     def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest number that may come."""
         return _bounds(self.points)
-
-    def record(self) -> dict[str, Any]:
-        return {"kind": self.kind, "points": list(self.points)}
 
 
 def distribution(what: str, given: Any) -> Distribution:

@@ -75,9 +75,7 @@ def make_recipe(
     count = whole_number("count", count, 1, MOST_ROWS)
     steps = {name: _step(robot, surface, dt, duration) for name, robot in named.items()}
     links = [name.partition(":")[2] for name in found if name.startswith("mass:")]
-    records = {
-        name: RobotRecord.of(robot, *begun[name][:2], surface, links) for name, robot in named.items()
-    }
+    records = {name: RobotRecord.of(robot, *begun[name][:2], surface, links) for name, robot in named.items()}
     rows = tuple(sorted({whole_number("trajectories", row, 0, count - 1) for row in trajectories}))
     options = {"integrator": integrator, "joint_damping": joint_damping, "self_collision": self_collision}
     return Recipe(
@@ -138,7 +136,7 @@ def _split(starts: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def _states(
     name: str, robot: Robot, states: Mapping[str, Any], ground: Ground | None
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Configurations and velocities to start from, (S, nq) and (S, nv), and whether they are standing ones."""
+    """Configurations and velocities to start from, (S, nq) and (S, nv); whether they are standing ones."""
     given = {key: x.get(name) if isinstance(x, Mapping) else x for key, x in states.items()}
     q, v = given.get("q"), given.get("v")
     standing = q is None and robot.base == "floating"
@@ -181,4 +179,3 @@ def _step(robot: Robot, ground: Ground | None, dt: float | None, duration: float
 def _even(given: Distribution) -> Distribution:
     """A uniform distribution as a dimension of the Sobol sequence; others as they are."""
     return Sobol(given.low, given.high) if type(given) is Uniform else given
-

@@ -1,7 +1,7 @@
 """The quantile of the normal distribution, with the same bits on every machine.
 
-The logarithms of NumPy and SciPy come from the machine's libraries, whose last bit differs from one to another.
-These use + - * / and the square root, which IEEE 754 fixes, one operation at a time.
+The logarithms of NumPy and SciPy come from the machine's libraries, whose last bit differs from one to
+another. These use + - * / and the square root, which IEEE 754 fixes, one operation at a time.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ CENTRAL = (
 )  # fmt: skip
 MIDDLE = (
     (
-        1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
-        1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2,
-        7.74545014278341407640e-4,
+        1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0,
+        3.64784832476320460504e0, 1.27045825245236838258e0, 2.41780725177450611770e-1,
+        2.27238449892691845833e-2, 7.74545014278341407640e-4,
     ),
     (
         1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
@@ -40,9 +40,9 @@ MIDDLE = (
 )  # fmt: skip
 FAR = (
     (
-        6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
-        2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5,
-        2.01033439929228813265e-7,
+        6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0,
+        2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
+        2.71155556874348757815e-5, 2.01033439929228813265e-7,
     ),
     (
         1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
@@ -54,7 +54,7 @@ FAR = (
 
 
 def logarithm(x: Any) -> np.ndarray:
-    """Natural logarithm of normal numbers > 0: of x = m 2^e, from the series of 2 atanh((m - 1) / (m + 1))."""
+    """Natural logarithm of normal numbers x = m 2^e > 0, by the series of 2 atanh((m - 1) / (m + 1))."""
     m, e = np.frexp(np.asarray(x, dtype=float))
     low = m < SQRT_HALF
     m, e = np.where(low, m + m, m), np.where(low, e - 1, e).astype(float)

@@ -72,7 +72,8 @@ PARAMETERS: tuple[Parameter, ...] = (
     *(Parameter(f"velocity_{x}", "m/s", f"{_LINEAR}, {x}", base=True) for x in "xyz"),
     *(Parameter(f"angular_velocity_{x}", "rad/s", f"{_ANGULAR}, {x}", base=True) for x in "xyz"),
     Parameter(
-        "joint_noise", "rad | m", "standard deviation of a random change of each joint at the start", least=0.0
+        "joint_noise", "rad | m", "standard deviation of a random change of each joint at the start",
+        least=0.0,
     ),
     Parameter(
         "joint_velocity_noise", "rad/s | m/s", "standard deviation of each joint's velocity at the start",

@@ -159,7 +159,7 @@ class Recipe:
         if number != FORMAT:
             made = given.get("versions", {}).get("robokit", "another version")
             raise ModelError(
-                f"the recipe has format {number}, made by robokit {made}; this version reads format {FORMAT}: "
+                f"the recipe has format {number}, made by robokit {made}; this one reads format {FORMAT}: "
                 f"its rows can be made again by robokit {made} alone (pip install robokit=={made})"
             )
         try:

@@ -27,8 +27,8 @@ from robokit.sim.saved_robot import joint_numbers, record
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
 from robokit.sweeps.row_robots import link_share
-from robokit.sweeps.stored_points import points_of_record, record_of_points
 from robokit.sweeps.stored_numbers import array_of_record, record_of_array
+from robokit.sweeps.stored_points import points_of_record, record_of_points
 from robokit.urdf import loads_urdf
 
 WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")

@@ -11,9 +11,7 @@ from robokit.sweeps.parameter_table import ROBOT
 from robokit.sweeps.random_streams import sobol_points, uniforms
 
 
-def draw(
-    parameters: Mapping[str, Distribution], seed: int, first: int, last: int
-) -> dict[str, np.ndarray]:
+def draw(parameters: Mapping[str, Distribution], seed: int, first: int, last: int) -> dict[str, np.ndarray]:
     """The parameters of rows first..last, (B,) each.
 
     Args:

@@ -45,9 +45,7 @@ def link_share(robot: Robot, link: str) -> np.ndarray:
     return np.array(robot.inertial_parameters[found.body] - alone.inertial_parameters[found.body])
 
 
-def row_inertias(
-    robot: Robot, values: Values, shares: Mapping[str, np.ndarray], B: int
-) -> np.ndarray | None:
+def row_inertias(robot: Robot, values: Values, shares: Mapping[str, np.ndarray], B: int) -> np.ndarray | None:
     """The inertial parameters of rows, (B, N + 1, 10); None where no parameter changes them.
 
     Args:
@@ -91,9 +89,7 @@ def _shifted(P: np.ndarray, d: list[np.ndarray]) -> np.ndarray:
     return P + np.stack(change, axis=1)
 
 
-def row_points(
-    points: ContactPoints, robot: Robot, values: Values, B: int
-) -> ContactPoints:
+def row_points(points: ContactPoints, robot: Robot, values: Values, B: int) -> ContactPoints:
     """The contact points of rows: corners of inertias' boxes go with the centre of mass."""
     names = [name for name in values if name.startswith("com_")]
     if not names or not points.of_inertia.any():
@@ -113,7 +109,9 @@ def row_ground(ground: Ground | None, robot: Robot, values: Values) -> Ground | 
         return None
     named = [name for name in values if name.startswith("friction:")]
     if not named:
-        return replace(ground, friction=values["friction"]) if "friction" in values else ground
+        return (
+            replace(ground, friction=tuple(values["friction"].tolist())) if "friction" in values else ground
+        )
     everywhere = values.get("friction")
     of_link: dict[str, Any] = {}
     for link in robot.links:

@@ -20,8 +20,8 @@ from robokit.sim.solids import Hull
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin
 from robokit.spatial.vector3 import Vector3
-from robokit.sweeps.random_streams import uniforms
 from robokit.sweeps.normal_quantile import normal_quantile
+from robokit.sweeps.random_streams import uniforms
 
 LEANING = ("tilt", "yaw", "direction")
 """Parameters that turn the robot."""
@@ -74,7 +74,12 @@ def start_states(
     if turned:
         _lean(q, values)
     moved = turned or any(name.partition("_")[0].partition(":")[0] == "joint" for name in values)
-    if points is not None and ground is not None and len(points) and (moved or standing or "height" in values):
+    if (
+        points is not None
+        and ground is not None
+        and len(points)
+        and (moved or standing or "height" in values)
+    ):
         if "height" in values:
             gap: Any = values["height"]
         elif standing:
@@ -108,7 +113,9 @@ def _move_joints(
     if "joint_noise" in values:
         size = values["joint_noise"]
         for joint in own:
-            change = normals(seed, f"joint_noise:{joint.name}", rows, joint.v_slice.stop - joint.v_slice.start)
+            change = normals(
+                seed, f"joint_noise:{joint.name}", rows, joint.v_slice.stop - joint.v_slice.start
+            )
             dv = [size * column for column in change.T]
             at = list(q[:, joint.q_slice].T)
             after = robot.tree.joint[joint.body].integrate(at, dv)

@@ -48,7 +48,7 @@ def points_of_record(given: Mapping[str, Any]) -> ContactPoints:
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
         row = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-        return {"kind": type(value).__name__, **({"named": row})}
+        return {"kind": type(value).__name__, "named": row}
     if isinstance(value, tuple):
         return [_plain(x) for x in value]
     return value if isinstance(value, str | int) else float(value)
