@@ -2,7 +2,8 @@
 
 A run is its recipe: row k of a sweep follows from the recipe and k alone, to the last bit.
 
-    recipe            all that the rows of a sweep follow from; JSON both ways
+    recipe            all that the rows of a sweep follow from, and what a row comes to
+    recipe_fields     what a recipe holds; JSON both ways
     make_recipe       from the arguments of a sweep to its recipe
     distributions     what a parameter may be: Uniform, Normal, Choice, Grid, Sobol
     parameter_table   the parameters: names, units, what they mean

@@ -24,7 +24,7 @@ from robokit.sweeps.state_hash import state_hash
 if TYPE_CHECKING:
     import pyarrow
 
-    from robokit.sweeps.recipe import Recipe
+    from robokit.sweeps.recipe_fields import RecipeFields
 
 HASH, FAILURE = "final_hash", "failure"
 """Columns beside parameters and measures: of the last state, 0 of a row that failed; and why it failed."""
@@ -53,7 +53,7 @@ class Runs:
     broken: dict[int, str]
 
 
-def prepared(recipe: Recipe, name: str, rows: np.ndarray, values: Mapping[str, np.ndarray]) -> Runs:
+def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[str, np.ndarray]) -> Runs:
     """The runs of rows of one robot.
 
     Args:
@@ -93,7 +93,7 @@ def _without(column: np.ndarray, rows: Mapping[int, str]) -> np.ndarray:
     return found
 
 
-def run(recipe: Recipe, name: str, runs: Runs, **options: Any) -> Rollout:
+def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
     """The runs of one robot."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a row is warned of is in its columns
@@ -111,7 +111,7 @@ def run(recipe: Recipe, name: str, runs: Runs, **options: Any) -> Rollout:
         )
 
 
-def by_robot(recipe: Recipe, values: Mapping[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
+def by_robot(recipe: RecipeFields, values: Mapping[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
     """The places of the rows of each robot that has some, among rows with these parameters."""
     if ROBOT not in values:
         return {next(iter(recipe.robots)): np.arange(count)}
@@ -119,7 +119,7 @@ def by_robot(recipe: Recipe, values: Mapping[str, np.ndarray], count: int) -> di
     return {name: places for name, places in found.items() if len(places)}
 
 
-def chunk_table(recipe: Recipe, first: int, last: int) -> pyarrow.Table:
+def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
     """Parameters and measures of rows first..last.
 
     Columns: row, the parameters, the measures, final_hash, failure.
@@ -178,14 +178,14 @@ def _words(found: Rollout, row: int, at: float) -> str:
     return f"not finite, or of energy without a cause, from {at:.6g} s on"
 
 
-def unit_of(recipe: Recipe, column: str) -> str:
+def unit_of(recipe: RecipeFields, column: str) -> str:
     """The unit of a column; "" for a plain number or a word."""
     if column in recipe.parameters:
         return parameter(column).unit
     return ""
 
 
-def row_trajectory(recipe: Recipe, row: int, record_every: int | None) -> Trajectory:
+def row_trajectory(recipe: RecipeFields, row: int, record_every: int | None) -> Trajectory:
     """The run of a row once more, with its ledger.
 
     Raises:

@@ -18,7 +18,8 @@ from robokit.sim.standing import standing_configuration
 from robokit.sweeps.distributions import Distribution, Sobol, Uniform
 from robokit.sweeps.parameter_table import checked
 from robokit.sweeps.random_streams import LARGEST_SEED
-from robokit.sweeps.recipe import Recipe, versions
+from robokit.sweeps.recipe import Recipe
+from robokit.sweeps.recipe_fields import versions
 from robokit.sweeps.robot_record import RobotRecord
 from robokit.sweeps.row_parameters import combinations
 
