@@ -202,6 +202,7 @@ def rollout(
     dtype: Any = None,
     self_collision: CollisionPairs | bool | None = None,
     accuracy: float | None = None,
+    reproducible: bool | None = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -246,6 +247,8 @@ def rollout(
         self_collision: as in :func:`robokit.simulate`.
         accuracy: as in :func:`robokit.simulate`, in double precision. Each row is iterated until it has
             settled.
+        reproducible: as in :func:`robokit.simulate`: each row is then, to the bit, the simulation from its
+            start, in any batch, at any place in it, and on any number of threads.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
@@ -289,6 +292,7 @@ def rollout(
         many=True,
         self_collision=self_collision,
         accuracy=accuracy,
+        reproducible=reproducible,
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]
