@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from robokit.errors import RobokitError
-from robokit.sweeps.chunk_content import HASH_LETTERS, RECIPE_KEY, arrow, content_hash
+from robokit.sweeps.chunk_content import HASH_LETTERS, RECIPE_KEY, arrow, content_hash, parquet_bytes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -134,16 +134,19 @@ def damage(file: ChunkFile, rows: int, recipe: str) -> str | None:
     """
     pa = arrow()
     try:
-        with open(file.path, "rb") as opened:
-            table = pa.parquet.read_table(pa.BufferReader(opened.read()))
+        content = file.path.read_bytes()
+        opened = pa.parquet.ParquetFile(pa.BufferReader(content))
+        table, writer = opened.read(), opened.metadata.created_by
     except (OSError, pa.ArrowException) as error:
-        return f"cannot be read ({str(error).splitlines()[0]:.100})"
+        return f"cannot be read ({str(error).splitlines()[0]:.60})"
     if table.num_rows != rows:
         return f"has {table.num_rows} rows in place of {rows}"
     if (table.schema.metadata or {}).get(RECIPE_KEY) != recipe.encode():
         return "is of another recipe"
     if content_hash(table, recipe) != file.hash:
         return "does not have the content that its name says"
+    if writer.endswith(f" {pa.__version__}") and parquet_bytes(table, recipe) != content:
+        return "has bytes that differ"  # where no value lies
     return None
 
 
@@ -174,12 +177,10 @@ def read_chunks(
 
 
 def disk_problem(folder: Path, error: OSError) -> str:
-    """Why a folder takes no files, in words, and what to do."""
+    """Why a folder takes no files, in words."""
     why = error.strerror or str(error)
+    if not folder.exists():
+        return f"{folder} has gone ({why}); bring it back"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        advice = "make room"
-    elif error.errno in (errno.ENOENT, errno.ESTALE, errno.ENOTCONN, errno.EIO, errno.ENODEV):
-        advice = "once the folder is there again"
-    else:
-        advice = "when that is mended"
-    return f"{folder}: {why}: {advice}, then go on with: robokit sweep --resume {folder}"
+        return f"cannot write to {folder}: {why}; make room"
+    return f"cannot write to {folder}: {why}"

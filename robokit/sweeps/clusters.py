@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +25,9 @@ from robokit.errors import MissingDependency, RobokitError, one_line
 
 CONNECT_SECONDS = 10.0
 """How long an existing scheduler may take to answer [s]."""
+
+CLOSE_SECONDS = 0.5
+"""How long a client and a scheduler may take to end [s]; nothing depends on it."""
 
 START_SECONDS = 90.0
 """How long no process of this machine may be ready to work [s]."""
@@ -39,6 +43,10 @@ _QUIET = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
+
+
+class ClusterEnded(Exception):
+    """What computes has come to an end; the text says how."""
 
 
 class Cluster(Protocol):
@@ -62,8 +70,12 @@ class Cluster(Protocol):
             what it waits for, in words; "" as long as it can work.
 
         Raises:
-            RobokitError: it has come to an end.
+            ClusterEnded: it has come to an end.
         """
+        ...
+
+    def again(self) -> bool:
+        """Connect to it again after its scheduler was lost; returns whether that may be of use."""
         ...
 
     def close(self) -> None:
@@ -80,7 +92,9 @@ def distributed() -> Any:
     try:
         import distributed as found
     except ImportError as error:
-        raise MissingDependency("a sweep on several processes needs Dask: pip install 'robokit[sweep]'") from error
+        raise MissingDependency(
+            "a sweep on several processes needs Dask: pip install 'robokit[sweep]'"
+        ) from error
     return found
 
 
@@ -107,7 +121,7 @@ class LocalProcesses:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         self._starts, self._idle_since = 0, time.monotonic()
         try:
-            with _quiet():
+            with quiet():
                 self._scheduler = module.LocalCluster(
                     n_workers=0,
                     host="127.0.0.1",
@@ -117,6 +131,9 @@ class LocalProcesses:
                 self._start()
                 self.client = module.Client(self._scheduler, set_as_default=False)
                 self.dashboard = str(self._scheduler.dashboard_link or "") if _has_bokeh() else ""
+        except OSError as error:
+            self.close()
+            raise RobokitError(f"cannot start processes to compute: {error}") from error
         except BaseException:
             self.close()
             raise
@@ -129,11 +146,19 @@ class LocalProcesses:
             self._idle_since = now
         if self._process.poll() is not None:
             if self._starts == MOST_STARTS:
-                raise RobokitError(f"the processes that compute were ended again and again{self._last_words()}")
+                raise ClusterEnded(
+                    f"the processes that compute were ended again and again{self._last_words()}"
+                )
             self._start()
         if now - self._idle_since > START_SECONDS:
-            raise RobokitError(f"no process is ready to compute after {START_SECONDS:.0f} s{self._last_words()}")
+            raise ClusterEnded(
+                f"no process is ready to compute after {START_SECONDS:.0f} s{self._last_words()}"
+            )
         return "" if workers else "waiting for the processes to start"
+
+    def again(self) -> bool:
+        """Never: the scheduler is in this process; see :class:`Cluster`."""
+        return False
 
     def close(self) -> None:
         """End the processes at once: chunks are written whole or not at all, so there is nothing to lose."""
@@ -172,35 +197,48 @@ class RunningScheduler:
 
     Args:
         address: such as "tcp://10.0.0.7:8786", or the file of ``dask scheduler --scheduler-file``.
+
+    Raises:
+        RobokitError: no scheduler answers there.
     """
 
     def __init__(self, address: str) -> None:
-        module = distributed()
-        self.address = address
-        file = address if address.endswith(".json") else None
-        if file is not None and not Path(file).is_file():
-            raise RobokitError(f"scheduler: there is no file {file!r}")
+        self.address, self._lost = address, 0
+        if address.endswith(".json") and not Path(address).is_file():
+            raise RobokitError(f"scheduler: there is no file {address!r}")
         try:
-            with _quiet():
-                self.client = module.Client(
-                    None if file else address,
-                    scheduler_file=file,
-                    timeout=CONNECT_SECONDS,
-                    set_as_default=False,
-                )
-        except (OSError, ValueError, TimeoutError, TypeError) as error:
+            self._connect()
+        except (OSError, ValueError, TypeError) as error:
+            why = one_line(str(error), 150)
             raise RobokitError(
-                f"no Dask scheduler answers at {address!r}: {one_line(str(error), 150)}; start one with: dask scheduler"
+                f"no Dask scheduler answers at {address!r}: {why}; start one with: dask scheduler"
             ) from error
-        self.dashboard = str(getattr(self.client, "dashboard_link", "") or "")
+        self.dashboard = str(getattr(self.client, "dashboard_link", "") or "") if _has_bokeh() else ""
 
     def check(self, workers: int) -> str:
         """Say where workers are missing; see :class:`Cluster`."""
         return "" if workers else f"waiting for workers at {self.address}"
 
+    def again(self) -> bool:
+        """Try for some seconds; see :class:`Cluster`."""
+        self._lost += 1
+        _close(self.client, None)
+        with contextlib.suppress(OSError, ValueError):
+            self._connect()
+            return self._lost <= MOST_STARTS
+        return False
+
     def close(self) -> None:
         """Leave the cluster, which drops the chunks that are not begun."""
         _close(self.client, None)
+
+    def _connect(self) -> None:
+        file = self.address if self.address.endswith(".json") else None
+        address = None if file else self.address
+        with quiet():
+            self.client: Any = distributed().Client(
+                address, scheduler_file=file, timeout=CONNECT_SECONDS, set_as_default=False
+            )
 
 
 def _environment() -> dict[str, str]:
@@ -219,11 +257,20 @@ def _has_bokeh() -> bool:
 
 
 @contextlib.contextmanager
-def _quiet() -> Any:
-    """Without Dask's warnings of a port that is taken, and its words at connecting."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+def quiet() -> Iterator[None]:
+    """Without the log and the warnings of Dask: what matters of them is said in this program's words."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logging.getLogger(name) for name in (*names, "tornado.application", "asyncio")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -242,13 +289,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _close(client: Any, scheduler: Any) -> None:
     """Close a client and the scheduler of this process, where they are; errors of that do not matter."""
-    logger = logging.getLogger("distributed")
-    before, logger.level = logger.level, logging.CRITICAL + 1
-    try:
-        with _quiet():
-            for each in (client, scheduler):
-                if each is not None:
-                    with contextlib.suppress(Exception):
-                        each.close(timeout=1.0)
-    finally:
-        logger.level = before
+    with quiet():
+        for each in (client, scheduler):
+            if each is not None:
+                with contextlib.suppress(Exception):
+                    each.close(timeout=CLOSE_SECONDS)

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from robokit.errors import RobokitError, one_line, shown
 from robokit.sweeps.chunk_files import CHUNKS, disk_problem, write_whole
@@ -66,7 +65,9 @@ def read_sweep_json(folder: Path) -> SweepJson:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         what = f"no {NAME} in {folder}" if folder.is_dir() else f"there is no folder {str(folder)!r}"
-        raise RobokitError(f"{what}: give the folder of a sweep (robokit sweep ROBOT -o FOLDER makes one)") from None
+        raise RobokitError(
+            f"{what}: give the folder of a sweep (robokit sweep ROBOT -o FOLDER makes one)"
+        ) from None
     except OSError as error:
         raise RobokitError(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:
@@ -79,7 +80,9 @@ def read_sweep_json(folder: Path) -> SweepJson:
             )
         return SweepJson(json.dumps(recipe, separators=(",", ":")), int(found["chunk"]), int(found["count"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise RobokitError(f"{path} is not the file of a sweep: {one_line(str(error), 100)} is missing") from error
+        raise RobokitError(
+            f"{path} is not the file of a sweep: {one_line(str(error), 100)} is missing"
+        ) from error
 
 
 def begin(folder: Path, given: SweepJson) -> None:
@@ -99,7 +102,9 @@ def begin(folder: Path, given: SweepJson) -> None:
         others = [path.name for path in folder.iterdir()] if folder.exists() else []
         foreign = [name for name in others if name != CHUNKS and not name.startswith(".sweep.")]
         if foreign:
-            raise RobokitError(f"out: {folder} is not empty ({one_line(min(foreign), 60)}); give a new folder")
+            raise RobokitError(
+                f"out: {folder} is not empty ({one_line(min(foreign), 60)}); give a new folder"
+            )
         (folder / CHUNKS).mkdir(parents=True, exist_ok=True)
         given.write(folder)
     except OSError as error:
@@ -117,8 +122,8 @@ def check_same(folder: Path, found: SweepJson, given: SweepJson) -> None:
         a, b = theirs.get(key), ours.get(key)
         if json.dumps(a) != json.dumps(b):
             raise RobokitError(
-                f"{folder} holds another sweep: its {key!r} is {shown(a, 60)}, not {shown(b, 60)}; go on with the "
-                "same arguments, or give another folder"
+                f"{folder} holds another sweep: its {key!r} is {shown(a, 60)}, not {shown(b, 60)}; go on "
+                "with the same arguments, or give another folder"
             )
 
 
@@ -148,5 +153,3 @@ def held(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-

@@ -34,7 +34,13 @@ class SweepProgress:
                 from tqdm.auto import tqdm
 
             self._bar = tqdm(
-                total=total, initial=there, unit="row", unit_scale=True, smoothing=0.0, dynamic_ncols=True, leave=False
+                total=total,
+                initial=there,
+                unit="row",
+                unit_scale=True,
+                smoothing=0.0,
+                dynamic_ncols=True,
+                leave=False,
             )
             self._show()
 
@@ -87,8 +93,8 @@ class SweepProgress:
         new, seconds = self.rows - self.there, self.seconds
         left = seconds * (self.total - self.rows) / max(new, 1)
         print(
-            f"robokit: {self.rows:,} of {self.total:,} rows, {new / seconds:,.0f} rows/s, {self.failures:,} failed, "
-            f"{_clock(left)} left",
+            f"robokit: {self.rows:,} of {self.total:,} rows, {new / seconds:,.0f} rows/s, "
+            f"{self.failures:,} failed, {_clock(left)} left",
             file=sys.stderr,
             flush=True,
         )
