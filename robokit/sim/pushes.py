@@ -35,6 +35,13 @@ class Push:
         start: when it begins [s].
         duration: how long it acts [s]; 0 for an impulse. Steps that it covers in part get that part.
         frame: what ``point`` is given in: "link", and it moves with the link, or "world", and it stays.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> kick = rk.Push("lower", (0.5, 0, 0), (0, 0, -0.5))  # an impulse of 0.5 N s
+        >>> run = rk.simulate(robot, duration=0.05, pushes=kick)
+        >>> bool(abs(run.v[-1]).max() > 1.0)
+        True
     """
 
     link: str
