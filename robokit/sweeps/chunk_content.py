@@ -65,18 +65,18 @@ def parquet_bytes(table: pyarrow.Table, recipe: str) -> bytes:
     return bytes(sink.getvalue())
 
 
-def content_hash(table: pyarrow.Table, recipe: str) -> str:
+def content_hash(table: pyarrow.Table, recipe_hash: str) -> str:
     """Hash of a chunk's values and of the recipe that they come from.
 
     Args:
         table: the rows.
-        recipe: the recipe's text (JSON).
+        recipe_hash: that of the recipe.
 
     Raises:
         TypeError: a column of a type that is not known here.
     """
     total = hashlib.sha256()
-    _add(total, recipe.encode())
+    _add(total, recipe_hash.encode())
     for name, column in zip(table.column_names, table.columns, strict=True):
         _add(total, name.encode())
         _add_values(total, column.combine_chunks())

@@ -124,13 +124,14 @@ def probe_name() -> str:
     return f".{os.urandom(8).hex()}.probe.tmp"
 
 
-def damage(file: ChunkFile, rows: int, recipe: str) -> str | None:
+def damage(file: ChunkFile, rows: int, recipe: str, recipe_hash: str) -> str | None:
     """What is wrong with a chunk; None if it is whole and holds what its name says.
 
     Args:
         file: of the chunk.
         rows: that it should have.
         recipe: text of the sweep's recipe.
+        recipe_hash: its hash.
     """
     pa = arrow()
     try:
@@ -143,7 +144,7 @@ def damage(file: ChunkFile, rows: int, recipe: str) -> str | None:
         return f"has {table.num_rows} rows in place of {rows}"
     if (table.schema.metadata or {}).get(RECIPE_KEY) != recipe.encode():
         return "is of another recipe"
-    if content_hash(table, recipe) != file.hash:
+    if content_hash(table, recipe_hash) != file.hash:
         return "does not have the content that its name says"
     if writer.endswith(f" {pa.__version__}") and parquet_bytes(table, recipe) != content:
         return "has bytes that differ"  # where no value lies

@@ -79,11 +79,12 @@ def compute_chunk(text: str, reader: Callable[[str], Any], first: int, last: int
     """
     _check_source(place)
     started = time.perf_counter()
-    table = _recipe(reader, text).compute(first, last)
+    recipe = _recipe(reader, text)
+    table = recipe.compute(first, last)
     seconds = time.perf_counter() - started
     if table.num_rows != last - first:
         raise RobokitError(f"rows {first} to {last - 1}: {table.num_rows} rows were computed")
-    name = chunk_name(first, place.count, content_hash(table, text))
+    name = chunk_name(first, place.count, content_hash(table, recipe.hash))
     content: bytes | None = parquet_bytes(table, text)
     failed = table["failure"] if "failure" in table.schema.names else None
     failures = 0 if failed is None else len(failed) - failed.null_count

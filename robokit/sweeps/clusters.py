@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -289,8 +290,16 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _close(client: Any, scheduler: Any) -> None:
     """Close a client and the scheduler of this process, where they are; errors of that do not matter."""
-    with quiet():
+
+    def close() -> None:
         for each in (client, scheduler):
             if each is not None:
                 with contextlib.suppress(Exception):
                     each.close(timeout=CLOSE_SECONDS)
+
+    if scheduler is not None:
+        scheduler.shutdown_on_close = False  # or Dask would wait for it once more when this process ends
+    with quiet():
+        closing = threading.Thread(target=close, daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)

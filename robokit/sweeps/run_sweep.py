@@ -26,7 +26,7 @@ from robokit.sweeps.chunk_files import (
 from robokit.sweeps.chunk_queue import ChunkQueue, ChunksFailed
 from robokit.sweeps.chunk_task import Done, Place
 from robokit.sweeps.clusters import Cluster, ClusterEnded, LocalProcesses, RunningScheduler, processors
-from robokit.sweeps.sweep_json import SweepJson, begin, canonical, check_same, held, read_sweep_json
+from robokit.sweeps.sweep_json import SweepJson, another_sweep, begin, canonical, held, read_sweep_json
 from robokit.sweeps.sweep_progress import SweepProgress
 
 
@@ -79,7 +79,8 @@ def run_sweep(
     """Compute all rows of a sweep that are not there yet.
 
     Args:
-        recipe: with ``count``, ``to_json()``, ``from_json(text)`` and ``compute(first, last)``.
+        recipe: of its rows (:class:`robokit.sweeps.recipe.Recipe`): with ``count``, ``hash``, ``to_json()``,
+            ``from_json(text)`` and ``compute(first, last)``.
         folder: new, or with ``resume`` that of the same sweep.
         chunk: rows of a chunk; that of the folder is kept with ``resume``.
         scheduler: address of a Dask scheduler, or the file that it wrote; None for processes of this machine.
@@ -97,25 +98,26 @@ def run_sweep(
     given = SweepJson(canonical(recipe.to_json()), chunk, recipe.count)
     if resume:
         found = read_sweep_json(where)
-        check_same(where, found, given)
+        if type(recipe).from_json(found.recipe).hash != recipe.hash:
+            raise another_sweep(where, found, given)
         given = found
     else:
         begin(where, given)
     with held(where):
-        return _Run(type(recipe).from_json, where, given).go(scheduler, workers, progress)
+        return _Run(recipe, where, given).go(scheduler, workers, progress)
 
 
 class _Run:
     """One run of a sweep.
 
     Args:
-        reader: makes the recipe of its text.
+        recipe: of the sweep.
         folder: of the sweep, as the user gave it.
         given: what its sweep.json says.
     """
 
-    def __init__(self, reader: Any, folder: Path, given: SweepJson) -> None:
-        self.reader, self.folder, self.given = reader, folder, given
+    def __init__(self, recipe: Any, folder: Path, given: SweepJson) -> None:
+        self.recipe, self.folder, self.given = recipe, folder, given
         self.place = Place(str(folder.absolute()), probe_name(), given.count, source_digest())
         self.memory = 0
         self.progress: SweepProgress
@@ -126,7 +128,8 @@ class _Run:
         self.progress = seen = SweepProgress(self.given.count, there, failures, progress)
         for line in redone:
             seen.say(f"robokit: {line}")
-        chunks = ChunkQueue(missing, self.given.recipe, self.reader, self.place, self._keep, seen.wait)
+        reader = type(self.recipe).from_json
+        chunks = ChunkQueue(missing, self.given.recipe, reader, self.place, self._keep, seen.wait)
         try:
             if missing:
                 self._compute(chunks, scheduler, workers)
@@ -158,7 +161,8 @@ class _Run:
                 files.setdefault(file.first, []).append(file)
             for first, same in files.items():
                 problem = "is there more than once, with other content" if len(same) > 1 else None
-                problem = problem or damage(same[0], ends.get(first, first) - first, self.given.recipe)
+                n = ends.get(first, first) - first
+                problem = problem or damage(same[0], n, self.given.recipe, self.recipe.hash)
                 if problem is None:
                     kept.append(same[0])
                     continue

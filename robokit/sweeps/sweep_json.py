@@ -111,20 +111,15 @@ def begin(folder: Path, given: SweepJson) -> None:
         raise RobokitError(f"out: cannot write to {folder}: {error.strerror or error}") from error
 
 
-def check_same(folder: Path, found: SweepJson, given: SweepJson) -> None:
-    """Check that a sweep that is to go on is the one that is asked for.
-
-    Raises:
-        RobokitError: it is another.
-    """
+def another_sweep(folder: Path, found: SweepJson, given: SweepJson) -> RobokitError:
+    """The error for a folder that holds another sweep than the one that is to go on."""
     ours, theirs = json.loads(given.recipe), json.loads(found.recipe)
-    for key in [*theirs, *(key for key in ours if key not in theirs)]:
-        a, b = theirs.get(key), ours.get(key)
-        if json.dumps(a) != json.dumps(b):
-            raise RobokitError(
-                f"{folder} holds another sweep: its {key!r} is {shown(a, 60)}, not {shown(b, 60)}; go on "
-                "with the same arguments, or give another folder"
-            )
+    differ = [key for key in theirs if json.dumps(theirs[key]) != json.dumps(ours.get(key))]
+    key = next((key for key in differ if key != "versions"), "versions")
+    return RobokitError(
+        f"{folder} holds another sweep: its {key!r} is {shown(theirs.get(key), 60)}, not "
+        f"{shown(ours.get(key), 60)}; go on with the same arguments, or give another folder"
+    )
 
 
 @contextlib.contextmanager

@@ -23,6 +23,10 @@ class FakeRecipe:
     once: str = ""
     raiser: int = -1
 
+    @property
+    def hash(self):
+        return str(self.count)
+
     def to_json(self):
         return json.dumps(asdict(self))
 
