@@ -26,4 +26,9 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     clusters          processes of this machine, or a Dask cluster that is there
     command_watch     ends these processes when the command has ended
     sweep_progress    rows, rows a second, failures, time left
+    report_page       the report of a sweep: one HTML file that runs each row again
+    held_rows         which rows it holds
+    column_data       parameters and measures as it gets them
+    row_inputs        what rows hand to the step, packed
+    rerun_data        what the page needs to run the rows of a robot again
 """
