@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
 from robokit.sweeps.chunk_content import content_hash, parquet_bytes
 from robokit.sweeps.chunk_files import CHUNKS, chunk_name, write_whole
@@ -123,12 +124,11 @@ def _written(place: Place, name: str, content: bytes) -> bool:
 
 
 def _check_source(place: Place) -> None:
-    from robokit import __version__
-    from robokit.disk_cache import source_digest
-
-    if source_digest() != place.source:
+    """Refuse to compute rows by another text than the command's; an unknown one (edited files) is let be."""
+    here = source_digest()
+    if here and place.source and here != place.source:
         raise RobokitError(
-            f"worker {socket.gethostname()}:{os.getpid()} has another robokit ({__version__}, in "
-            f"{Path(__file__).resolve().parents[1]}) than the command; install the same one, and start the "
+            f"worker {socket.gethostname()}:{os.getpid()} has another robokit, in "
+            f"{Path(__file__).resolve().parents[1]}, than the command; install the same one, and start the "
             "worker again"
         )
