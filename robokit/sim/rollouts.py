@@ -130,6 +130,12 @@ class Rollout:
         Raises:
             ShapeError: no such row, or its start or tau have been changed since.
             SimulationError: its start was not finite.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> runs = rk.rollout(robot, [[1.0, 0.0], [2.0, 0.0]], duration=0.05)
+            >>> np.allclose(runs.trajectory(1).q, runs.q[:, 1])
+            True
         """
         rows = self.q.shape[1]
         if not isinstance(row, int | np.integer) or not -rows <= row < rows:
@@ -205,6 +211,7 @@ def rollout(
     self_collision: CollisionPairs | bool | None = None,
     accuracy: float | None = None,
     measures: Any = None,
+    reproducible: bool | None = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -252,6 +259,8 @@ def rollout(
         measures: what to measure in every step of each row, whatever is recorded: names of ``rk.measures``,
             ``rk.Measure`` of the user's own, or True for all that robokit knows. They take a step of their
             own to compile.
+        reproducible: as in :func:`robokit.simulate`: each row is then, to the bit, the simulation from its
+            start, in any batch, at any place in it, and on any number of threads.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
@@ -264,6 +273,12 @@ def rollout(
 
     Warns:
         UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> runs = rk.rollout(robot, [[1.0, 0.0], [2.0, 0.0]], duration=0.05)
+        >>> runs.q.shape, len(runs.failed)
+        ((11, 2, 2), 0)
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -290,6 +305,7 @@ def rollout(
         many=True,
         self_collision=self_collision,
         accuracy=accuracy,
+        reproducible=reproducible,
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]

@@ -59,6 +59,7 @@ class Program:
         given_numbers: their parameters, floats or (B,).
         pairs: bodies that may touch each other, or None.
         measured: what is measured in each step.
+        reproducible: whether the kernels give the same bits everywhere (robokit.engine.reproducible).
         points: contact points, or None without a ground.
         by_body: the same by body.
         loops: the loop joints, or None.
@@ -79,6 +80,7 @@ class Program:
     given_numbers: Sequence[Any] = ()
     pairs: CollisionPairs | None = None
     measured: MeasuredLayout = NOTHING_MEASURED
+    reproducible: bool = False
 
     def __post_init__(self) -> None:
         n = self.robot.nbodies
@@ -302,7 +304,9 @@ class Program:
         if what != "step":
             described += (what,)
         key += repr(described).encode()
-        name = f"{what}_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}"
+        name = (
+            f"{what}_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}{' reproducible' * self.reproducible}"
+        )
         if name not in kernels:
             built = Kernel.build(
                 what,
@@ -321,6 +325,7 @@ class Program:
                 feedback=feedback,
                 dtype=self.dtype,
                 tables=[(name, len(table)) for name, table in self.named_tables()],
+                reproducible=self.reproducible,
             )
             kernels.setdefault(name, built)
         return kernels[name]
