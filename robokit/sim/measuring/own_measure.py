@@ -41,7 +41,7 @@ _UNKEYED: weakref.WeakKeyDictionary[Function, bytes] = weakref.WeakKeyDictionary
 
 @dataclass(frozen=True)
 class Measure:
-    """A function of the state and how to reduce it over the states of a row: ``rk.Measure(hand_speed, "max")``.
+    """A function of the state, and how to reduce it over the states of a row: ``rk.Measure(speed, "max")``.
 
     The states are those at the start and after every step, whatever is recorded. The function is made by
     ``rk.function``; its inputs are some of
