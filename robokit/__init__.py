@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         step_derivatives,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _SIM = (
     "PD",

@@ -48,6 +48,7 @@ signals         targets that change with time, as tables
 keyframes       Keyframes: joint values at points in time
 keyframe_files  their files
 pushes          Push: forces from outside on links
+start_momentum  momentum and energy that the first step is handed, to the bit
 page_step       the step and the look of a state for a page, which has no Python
 linearised_step  how the next state changes with this one
 step/           one time step as a kernel

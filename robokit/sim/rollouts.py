@@ -124,6 +124,12 @@ class Rollout:
         Raises:
             ShapeError: no such row, or its start or tau have been changed since.
             SimulationError: its start was not finite.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> runs = rk.rollout(robot, [[1.0, 0.0], [2.0, 0.0]], duration=0.05)
+            >>> np.allclose(runs.trajectory(1).q, runs.q[:, 1])
+            True
         """
         rows = self.q.shape[1]
         if not isinstance(row, int | np.integer) or not -rows <= row < rows:
@@ -196,6 +202,7 @@ def rollout(
     dtype: Any = None,
     self_collision: CollisionPairs | bool | None = None,
     accuracy: float | None = None,
+    reproducible: bool | None = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
@@ -240,6 +247,8 @@ def rollout(
         self_collision: as in :func:`robokit.simulate`.
         accuracy: as in :func:`robokit.simulate`, in double precision. Each row is iterated until it has
             settled.
+        reproducible: as in :func:`robokit.simulate`: each row is then, to the bit, the simulation from its
+            start, in any batch, at any place in it, and on any number of threads.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
@@ -252,6 +261,12 @@ def rollout(
 
     Warns:
         UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> runs = rk.rollout(robot, [[1.0, 0.0], [2.0, 0.0]], duration=0.05)
+        >>> runs.q.shape, len(runs.failed)
+        ((11, 2, 2), 0)
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -277,6 +292,7 @@ def rollout(
         many=True,
         self_collision=self_collision,
         accuracy=accuracy,
+        reproducible=reproducible,
     )
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]

@@ -56,6 +56,7 @@ class Program:
         given: actuators and forces from outside.
         given_numbers: their parameters, floats or (B,).
         pairs: bodies that may touch each other, or None.
+        reproducible: whether the kernels give the same bits everywhere (robokit.engine.reproducible).
         points: contact points, or None without a ground.
         by_body: the same by body.
         loops: the loop joints, or None.
@@ -75,6 +76,7 @@ class Program:
     given: GivenLayout = NOTHING
     given_numbers: Sequence[Any] = ()
     pairs: CollisionPairs | None = None
+    reproducible: bool = False
 
     def __post_init__(self) -> None:
         n = self.robot.nbodies
@@ -268,7 +270,9 @@ class Program:
         if what != "step":
             described += (what,)
         key += repr(described).encode()
-        name = f"{what}_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}"
+        name = (
+            f"{what}_{hashlib.sha256(key).hexdigest()[:16]} {self.dtype}{' reproducible' * self.reproducible}"
+        )
         if name not in kernels:
             built = Kernel.build(
                 what,
@@ -287,6 +291,7 @@ class Program:
                 feedback=feedback,
                 dtype=self.dtype,
                 tables=[(name, len(table)) for name, table in self.named_tables()],
+                reproducible=self.reproducible,
             )
             kernels.setdefault(name, built)
         return kernels[name]
