@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Ground,
         HeightField,
         Keyframes,
+        Measure,
         Push,
         Rollout,
         Solid,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         Velocity,
         close_loops,
         collision_pairs,
+        measures,
         rollout,
         simulate,
         standing_configuration,
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
         step_derivatives,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _SIM = (
     "PD",
@@ -71,6 +73,7 @@ _SIM = (
     "Ground",
     "HeightField",
     "Keyframes",
+    "Measure",
     "Push",
     "Rollout",
     "Solid",
@@ -80,6 +83,7 @@ _SIM = (
     "Velocity",
     "close_loops",
     "collision_pairs",
+    "measures",
     "rollout",
     "simulate",
     "standing_configuration",
@@ -111,6 +115,7 @@ __all__ = [
     "Joint",
     "Keyframes",
     "Link",
+    "Measure",
     "Mimic",
     "MissingDependency",
     "ModelBuilder",
@@ -145,6 +150,7 @@ __all__ = [
     "inverse_kinematics",
     "load_urdf",
     "loads_urdf",
+    "measures",
     "rollout",
     "simulate",
     "standing_configuration",

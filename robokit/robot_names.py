@@ -82,6 +82,14 @@ def find_robot(name: str | Path) -> Path:
         UnknownName: there is no such robot; the error names the nearest ones.
         RobokitError: there is no such file.
         MissingDependency: a robot of example-robot-data, which is not installed.
+
+    Example:
+        >>> rk.find_robot("humanoid").name
+        'humanoid.urdf'
+        >>> rk.find_robot("humanoyd")
+        Traceback (most recent call last):
+            ...
+        robokit.errors.UnknownName: no robot named 'humanoyd'; did you mean 'humanoid'? ...
     """
     if not isinstance(name, (str, os.PathLike)):
         raise WrongType("name", name, "the name of a robot, or the path of a URDF")

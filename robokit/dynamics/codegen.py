@@ -73,6 +73,11 @@ def codegen(
         RobokitError: a choice is missing or too many, the folder cannot be written to, or the function is too
             long to be written as a straight line.
         SingularInertia: the function has no answer for this robot.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> [path.name for path in rk.codegen(robot, "aba", "c_code")]
+        ['double_pendulum_aba.h', 'double_pendulum_aba.c', 'double_pendulum_aba_test.c']
     """
     place = path_argument("folder", folder)
     texts = code_files(robot, function, language, dtype, choices)

@@ -80,6 +80,13 @@ def operational_space_inertia(
         UnknownName: no such link.
         ShapeError: the pose is singular and there is no damping, or the damping is negative.
         SingularInertia: a joint moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("arm"))
+        >>> q = robot.configuration(joints={"joint_4": -1.0})
+        >>> found = rk.operational_space_inertia(robot, q, [rk.Contact(robot.link_names[-1])], damping=1e-6)
+        >>> found.inertia.shape, found.inverse_jacobian.shape
+        ((3, 3), (7, 3))
     """
     check_robot(robot)
     names = _known(robot, "frames", frames, _as_frames)
@@ -131,6 +138,13 @@ def constrained_dynamics(
         UnknownName: no such link or loop joint.
         ShapeError: no constraint at all.
         SingularInertia: a joint moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+        >>> hold = rk.Contact("mount", kind="pose")
+        >>> a, force = rk.constrained_dynamics(robot, robot.neutral(), np.zeros(8), np.zeros(8), [hold])
+        >>> round(float(force[5]), 3), round(robot.total_mass * 9.81, 3)  # it carries the whole weight
+        (41.202, 41.202)
     """
     check_robot(robot)
     key = ("constrained_dynamics", _constraints(robot, constraints))
@@ -172,6 +186,13 @@ def impact(
         UnknownName: no such link or loop joint.
         ShapeError: no constraint at all, or a restitution outside 0 to 1.
         SingularInertia: a joint moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+        >>> falling = np.array([0, 0, 0, 0, 0, -1.0, 0, 0])
+        >>> v, impulse = rk.impact(robot, robot.neutral(), falling, [rk.Contact("lower", (0, 0, -0.55))])
+        >>> round(float(impulse[2]), 3)  # [N s], upwards
+        4.2
     """
     check_robot(robot)
     key = ("impact", _constraints(robot, constraints))

@@ -158,6 +158,12 @@ def cost(robot: Robot) -> Cost:
 
     Returns:
         the table.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> counts = rk.cost(robot)
+        >>> counts["aba"].flops < counts["aba_derivatives"].flops
+        True
     """
     check_robot(robot)
     depth = dof_depths(robot.dof_parent)

@@ -51,6 +51,13 @@ def rnea_derivatives(
 
     Returns:
         dtau/dq [N m/rad, N m/m, N/rad or N/m] and dtau/dv, (nv, nv) or (B, nv, nv) each.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> dtau_dq, dtau_dv = rk.rnea_derivatives(robot, [0.5, 0.2], [0, 0], [0, 0])
+        >>> dtau_dq.round(3)  # the stiffness of gravity
+        array([[11.617,  3.076],
+               [ 3.076,  3.076]])
     """
     if f_ext is None:
         return run(robot, "rnea_derivatives", out, engine, dtype, q, v, a)
@@ -87,6 +94,15 @@ def aba_derivatives(
 
     Raises:
         SingularInertia: a joint moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> da_dq, da_dv, da_dtau = rk.aba_derivatives(robot, [0.5, 0.2], [0, 0], [0, 0])
+        >>> da_dq.round(3)
+        array([[-19.368,  11.639],
+               [ 23.543, -40.88 ]])
+        >>> np.allclose(da_dtau, rk.inverse_mass_matrix(robot, [0.5, 0.2]))
+        True
     """
     if f_ext is None:
         return accelerations(robot, "aba_derivatives", out, engine, dtype, q, v, tau)
@@ -136,6 +152,12 @@ def centroidal_momentum_derivatives(
 
     Returns:
         dh/dq, drate/dq, drate/dv and drate/da by name.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> found = rk.centroidal_momentum_derivatives(robot, [0.5, 0.2], [1.0, -2.0], [0, 0])
+        >>> found.dh_dq.shape
+        (6, 2)
     """
     return CentroidalDerivatives(*run(robot, "centroidal_momentum_derivatives", out, engine, dtype, q, v, a))
 

@@ -47,6 +47,11 @@ class Exports(ABC):
 
         Returns:
             the paths of the header, the source and the checking program.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> [path.name for path in rk.functions["crba"].codegen(robot, "c_code")]
+            ['double_pendulum_crba.h', 'double_pendulum_crba.c', 'double_pendulum_crba_test.c']
         """
         return codegen(robot, self, folder, dtype=dtype, **choices)
 
@@ -61,6 +66,12 @@ class Exports(ABC):
 
         Raises:
             MissingDependency: CasADi is not installed.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> crba = rk.functions["crba"].to_casadi(robot)
+            >>> np.allclose(np.array(crba([0.5, 0.2])), rk.crba(robot, [0.5, 0.2]))
+            True
         """
         made = self.flat(robot, **choices)
         shapes = [self._shape(robot, name, size) for name, size in made.sizes]
@@ -81,6 +92,14 @@ class Exports(ABC):
         Raises:
             MissingDependency: JAX is not installed.
             ShapeError: at a call: another shape, or JAX's double precision is off.
+
+        Example:
+            >>> import jax
+            >>> jax.config.update("jax_enable_x64", True)
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> height = rk.functions["potential_energy"].to_jax(robot)
+            >>> np.allclose(jax.grad(height)(np.array([0.5, 0.2])), rk.gravity_forces(robot, [0.5, 0.2]))
+            True
         """
         return jax_function(self.name, self._host(robot, choices), mode)
 
@@ -97,6 +116,14 @@ class Exports(ABC):
         Raises:
             MissingDependency: PyTorch is not installed.
             ShapeError: at a call: another shape, or tensors of another dtype.
+
+        Example:
+            >>> import torch
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> q = torch.tensor([0.5, 0.2], dtype=torch.float64, requires_grad=True)
+            >>> rk.functions["potential_energy"].to_torch(robot)(q).backward()
+            >>> np.allclose(q.grad, rk.gravity_forces(robot, [0.5, 0.2]))
+            True
         """
         return torch_function(self.name, self._host(robot, choices))
 

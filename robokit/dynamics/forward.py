@@ -39,6 +39,11 @@ def aba(
 
     Raises:
         SingularInertia: a joint moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.aba(robot, q=[0.5, 0.2], v=[0, 0], tau=[0, 0]).round(3)  # let go at rest
+        array([-7.203,  1.344])
     """
     if f_ext is None:
         return accelerations(robot, "aba", out, engine, dtype, q, v, tau)
@@ -74,6 +79,11 @@ def forward_dynamics(
 
     Raises:
         SingularInertia: a joint moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.forward_dynamics(robot, [0.5, 0.2], [0, 0], [0, 0], method="crba").round(3)
+        array([-7.203,  1.344])
     """
     if one_of("method", method, ("aba", "crba")) == "aba":
         return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype)

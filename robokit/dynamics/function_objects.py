@@ -159,6 +159,11 @@ class Function(Exports):
 
         Raises:
             UnknownName: no such input.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> rk.functions["crba"].derivative("q")(robot, [0.5, 0.2]).shape
+            (2, 2, 2)
         """
         return self._derive("derivative", of)
 
@@ -168,6 +173,12 @@ class Function(Exports):
         Raises:
             UnknownName: no such input.
             ShapeError: an output is no number (at the first call, if it takes the robot to tell).
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> slope = rk.functions["potential_energy"].gradient("q")
+            >>> np.allclose(slope(robot, [0.5, 0.2]), rk.gravity_forces(robot, [0.5, 0.2]))
+            True
         """
         return self._derive("gradient", of)
 
@@ -183,6 +194,13 @@ class Function(Exports):
         Raises:
             UnknownName: no such input.
             ShapeError: an output is no number (at the first call, if it takes the robot to tell).
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> curvature = rk.functions["potential_energy"].hessian_vector("q")
+            >>> stiffness, _ = rk.rnea_derivatives(robot, [0.5, 0.2], [0, 0], [0, 0])
+            >>> np.allclose(curvature(robot, [0.5, 0.2], [1.0, 0.0]), stiffness[:, 0])
+            True
         """
         return self._derive("hessian_vector", (of,))
 

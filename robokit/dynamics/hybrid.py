@@ -52,6 +52,13 @@ def hybrid_dynamics(
     Raises:
         UnknownName: no such joint.
         SingularInertia: a joint whose force is given moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> given = ["upper_joint"]
+        >>> tau, a = rk.hybrid_dynamics(robot, [0.5, 0.2], [0, 0], [0, 0], [1.0, 0], given)
+        >>> tau.round(3), a.round(3)  # the force of the first joint, the acceleration of the second
+        (array([2.276, 0.   ]), array([  1.   , -15.302]))
     """
     check_robot(robot)
     given = prescribed
@@ -95,6 +102,15 @@ def floating_base_inverse_dynamics(
     Raises:
         ModelError: the robot's base is fixed.
         SingularInertia: a joint moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+        >>> a_base, tau = rk.floating_base_inverse_dynamics(robot, robot.neutral(), np.zeros(8), [1.0, 0.0])
+        >>> bool(np.isclose(a_base[5], -9.81))  # it falls, whatever its joints do
+        True
+        >>> same = rk.rnea(robot, robot.neutral(), np.zeros(8), [*a_base, 1.0, 0.0])
+        >>> np.allclose(same, [0, 0, 0, 0, 0, 0, *tau])
+        True
     """
     _check_floating(robot, "floating_base_inverse_dynamics")
     return accelerations(robot, "floating_base_inverse_dynamics", out, engine, dtype, q, v, a_joints)
@@ -126,6 +142,12 @@ def floating_base_forces(
 
     Raises:
         ModelError: the robot's base is fixed.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+        >>> force = rk.floating_base_forces(robot, robot.neutral(), np.zeros(8), np.zeros(8))
+        >>> round(float(force[5]), 3), round(robot.total_mass * 9.81, 3)  # its weight
+        (41.202, 41.202)
     """
     _check_floating(robot, "floating_base_forces")
     return run(robot, "floating_base_forces", out, engine, dtype, q, v, a)

@@ -42,6 +42,13 @@ def rnea(
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.rnea(robot, q=[0.5, 0.2], v=[0, 0], a=[0, 0]).round(3)  # holds the robot against gravity
+        array([7.257, 2.591])
+        >>> rk.rnea(robot, [0.5, 0.2], [0, 0], [0, 0], {"lower": [0, 0, 0, 5.0, 0, 0]}).round(3)
+        array([7.257, 0.397])
     """
     if f_ext is None:
         return run(robot, "rnea", out, engine, dtype, q, v, a)
@@ -68,6 +75,11 @@ def bias_forces(
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.bias_forces(robot, q=[0.5, 0.2], v=[1.0, -2.0]).round(3)
+        array([7.257, 2.632])
     """
     if f_ext is None:
         return run(robot, "bias_forces", out, engine, dtype, q, v)
@@ -87,5 +99,12 @@ def gravity_forces(
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.gravity_forces(robot, [0.5, 0.2]).round(3)
+        array([7.257, 2.591])
+        >>> rk.gravity_forces(robot, [[0.5, 0.2], [0.0, 0.0]]).shape  # a batch of two states
+        (2, 2)
     """
     return run(robot, "gravity_forces", out, engine, dtype, q)

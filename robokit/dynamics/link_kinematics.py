@@ -117,6 +117,13 @@ def forward_kinematics(
 
     Returns:
         ``poses[link] = (R (3, 3), p (3,))``; all of them as .rotation, .position and .matrices.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> poses = rk.forward_kinematics(robot, [0.5, 0.2])
+        >>> R, p = poses["lower"]
+        >>> p.round(3)
+        array([-0.24 ,  0.   , -0.439])
     """
     if out is None and engine is None and dtype is None:  # the short way: machine code makes the object too
         try:
@@ -171,6 +178,16 @@ def link_jacobian(
 
     Raises:
         UnknownName: no such link or axes.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.link_jacobian(robot, [0.5, 0.2], "lower", at=(0, 0, -0.5)).round(3)
+        array([[ 0.   ,  0.   ],
+               [ 1.   ,  1.   ],
+               [ 0.   ,  0.   ],
+               [-0.821, -0.382],
+               [ 0.   ,  0.   ],
+               [ 0.562,  0.322]])
     """
     return _run(robot, ("link_jacobian", link, axes), out, engine, dtype, q, _point(at))
 
@@ -203,6 +220,11 @@ def link_velocity(
 
     Raises:
         UnknownName: no such link or axes.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.link_velocity(robot, [0.5, 0.2], [1.0, -2.0], "lower", at=(0, 0, -0.5)).round(3)
+        array([ 0.   , -1.   ,  0.   , -0.056,  0.   , -0.082])
     """
     return _run(robot, ("link_velocity", link, axes), out, engine, dtype, q, v, _point(at))
 
@@ -243,6 +265,12 @@ def link_acceleration(
     Raises:
         UnknownName: no such link or axes.
         WrongType: classical is neither True nor False.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> a = rk.link_acceleration(robot, [0, 0], [2.0, 0], [0, 0], "lower", classical=True)
+        >>> a.round(3)  # upwards, omega^2 r
+        array([0., 0., 0., 0., 0., 2.])
     """
     key = ("link_acceleration", link, axes, classical)
     return _run(robot, key, out, engine, dtype, q, v, a, _point(at))

@@ -49,6 +49,12 @@ def crba(
 
     Returns:
         H, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [kg m^2 | kg m | kg].
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.crba(robot, [0.5, 0.2]).round(4)
+        array([[1.0814, 0.3962],
+               [0.3962, 0.1952]])
     """
     if not sparse:
         return run(robot, "crba", out, engine, dtype, q)
@@ -87,12 +93,24 @@ def crba_nonzeros(
 
     Returns:
         (entries,) or (B, entries).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.crba_nonzeros(robot, [0.5, 0.2]).round(4)
+        array([1.0814, 0.3962, 0.1952])
     """
     return run(robot, "crba_nonzeros", out, engine, dtype, q)
 
 
 def inertia_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the entries that :func:`crba_nonzeros` returns, (entries,) each."""
+    """Rows and columns of the entries that :func:`crba_nonzeros` returns, (entries,) each.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"))
+        >>> rows, columns = rk.inertia_entries(robot)
+        >>> len(rows), robot.nv**2
+        (155, 961)
+    """
     check_robot(robot)
     rows, columns = np.array(lower_entries(robot), dtype=int).reshape(-1, 2).T
     return rows, columns
@@ -105,6 +123,13 @@ def inertia_sparsity(robot: Robot) -> np.ndarray:
 
     Returns:
         boolean, (nv, nv).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"))
+        >>> left, right = robot.joint("left_knee").v_slice.start, robot.joint("right_knee").v_slice.start
+        >>> pattern = rk.inertia_sparsity(robot)
+        >>> bool(pattern[left, right]), bool(pattern[left, left])
+        (False, True)
     """
     check_robot(robot)
     return robot.inertia_pattern.copy()
@@ -149,6 +174,15 @@ def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
 
     Raises:
         SingularInertia: a diagonal entry of D is not positive.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> H = rk.crba(robot, [0.5, 0.2])
+        >>> factor = rk.ltdl(robot, H)
+        >>> np.allclose(factor.L.T @ np.diag(factor.D) @ factor.L, H)
+        True
+        >>> np.allclose(H @ factor.solve([1.0, 2.0]), [1.0, 2.0])
+        True
     """
     check_robot(robot)
     n = robot.nv
@@ -185,6 +219,12 @@ def inverse_mass_matrix(
 
     Raises:
         SingularInertia: a joint moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.inverse_mass_matrix(robot, [0.5, 0.2]).round(3)
+        array([[ 3.604, -7.313],
+               [-7.313, 19.962]])
     """
     return accelerations(robot, "inverse_mass_matrix", out, engine, dtype, q)
 
@@ -211,5 +251,12 @@ def coriolis_matrix(
 
     Returns:
         C, (nv, nv) or (B, nv, nv) [kg m^2/s | kg m/s | kg/s].
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> q, v = [0.5, 0.2], np.array([1.0, -2.0])
+        >>> C = rk.coriolis_matrix(robot, q, v)
+        >>> np.allclose(C @ v, rk.bias_forces(robot, q, v) - rk.gravity_forces(robot, q))
+        True
     """
     return run(robot, "coriolis_matrix", out, engine, dtype, q, v)

@@ -33,6 +33,11 @@ def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None, dtype: An
 
     Returns:
         p_G [m], (3,) or (B, 3).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.center_of_mass(robot, [0.5, 0.2]).round(3)
+        array([-0.336,  0.016, -0.538])
     """
     return run(robot, "center_of_mass", None, engine, dtype, q)
 
@@ -50,6 +55,13 @@ def center_of_mass_jacobian(
 
     Returns:
         J_G, (3, nv) or (B, 3, nv), in world axes.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.center_of_mass_jacobian(robot, [0.5, 0.2]).round(3)
+        array([[-0.538, -0.143],
+               [ 0.   ,  0.   ],
+               [ 0.336,  0.12 ]])
     """
     return run(robot, "center_of_mass_jacobian", out, engine, dtype, q)
 
@@ -67,6 +79,11 @@ def center_of_mass_velocity(
 
     Returns:
         [m/s], (3,) or (B, 3), in world axes.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.center_of_mass_velocity(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
+        array([-0.253,  0.   ,  0.096])
     """
     return run(robot, "center_of_mass_velocity", None, engine, dtype, q, v)
 
@@ -86,6 +103,11 @@ def center_of_mass_acceleration(
 
     Returns:
         [m/s^2], (3,) or (B, 3), in world axes.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.center_of_mass_acceleration(robot, [0.5, 0.2], [0, 0], [1.0, 1.0]).round(3)
+        array([-0.681,  0.   ,  0.456])
     """
     return run(robot, "center_of_mass_acceleration", None, engine, dtype, q, v, a)
 
@@ -101,6 +123,11 @@ def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None, d
 
     Returns:
         T [J], a float or (B,).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> round(rk.kinetic_energy(robot, [0.5, 0.2], [1.0, -2.0]), 4)
+        0.1388
     """
     return run(robot, "kinetic_energy", None, engine, dtype, q, v)
 
@@ -116,6 +143,11 @@ def potential_energy(robot: Robot, q: Any, *, engine: str | None = None, dtype: 
 
     Returns:
         V [J], a float or (B,).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> round(rk.potential_energy(robot, [0.5, 0.2]), 4)
+        -11.617
     """
     return run(robot, "potential_energy", None, engine, dtype, q)
 
@@ -133,6 +165,12 @@ def centroidal_momentum_matrix(
 
     Returns:
         A_G, (6, nv) or (B, 6, nv).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> A_G = rk.centroidal_momentum_matrix(robot, [0.5, 0.2])
+        >>> np.allclose(A_G @ [1.0, -2.0], rk.centroidal_momentum(robot, [0.5, 0.2], [1.0, -2.0]))
+        True
     """
     return run(robot, "centroidal_momentum_matrix", out, engine, dtype, q)
 
@@ -150,6 +188,11 @@ def centroidal_momentum(
 
     Returns:
         h_G [N m s; N s], (6,) or (B, 6).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.centroidal_momentum(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
+        array([-0.004, -0.082, -0.004, -0.557,  0.   ,  0.211])
     """
     return run(robot, "centroidal_momentum", None, engine, dtype, q, v)
 
@@ -167,5 +210,12 @@ def centroidal_momentum_bias(
 
     Returns:
         [N m; N], (6,) or (B, 6).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> q, v, a = [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]
+        >>> rate = rk.centroidal_momentum_matrix(robot, q) @ a + rk.centroidal_momentum_bias(robot, q, v)
+        >>> np.allclose(rate[3:], (1.2 + 1.0) * rk.center_of_mass_acceleration(robot, q, v, a))
+        True
     """
     return run(robot, "centroidal_momentum_bias", None, engine, dtype, q, v)

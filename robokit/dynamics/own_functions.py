@@ -56,6 +56,18 @@ def function(
     Raises:
         WrongType: no function, inputs or outputs of a wrong type.
         UnknownName: a name without a meaning.
+
+    Example:
+        >>> from robokit.spatial.scalars import cos
+        >>> @rk.function(inputs=("q", "v"), outputs={"height": ()})
+        ... def height(tree, q, v):
+        ...     (first,), (second,) = q[1], q[2]
+        ...     return [-0.5 * cos(first) - 0.5 * cos(first + second)]
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> round(height(robot, [0.5, 0.2], [0, 0]), 4)
+        -0.8212
+        >>> height.gradient("q")(robot, [0.5, 0.2], [0, 0]).round(4)
+        array([0.5618, 0.3221])
     """
     if text is None:
         return lambda text: function(text, inputs=inputs, outputs=outputs, name=name)

@@ -43,6 +43,13 @@ def regressor(
 
     Returns:
         Y, (nv, 10 N) or (B, nv, 10 N), in [N m | N] a unit of the parameter.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> q, v, a = [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]
+        >>> pi = robot.inertial_parameters[1:].ravel()
+        >>> np.allclose(rk.regressor(robot, q, v, a) @ pi, rk.rnea(robot, q, v, a))
+        True
     """
     return run(robot, "regressor", out, engine, dtype, q, v, a)
 
@@ -71,12 +78,26 @@ def regressor_nonzeros(
 
     Returns:
         (entries,) or (B, entries).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.regressor_nonzeros(robot, [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]).shape  # of 40 entries
+        (30,)
     """
     return run(robot, "regressor_nonzeros", out, engine, dtype, q, v, a)
 
 
 def regressor_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the entries that :func:`regressor_nonzeros` returns, (entries,) each."""
+    """Rows and columns of the entries that :func:`regressor_nonzeros` returns, (entries,) each.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rows, columns = rk.regressor_entries(robot)
+        >>> Y = np.zeros((robot.nv, 10 * robot.nbodies))
+        >>> Y[rows, columns] = rk.regressor_nonzeros(robot, [0.5, 0.2], [1.0, -2.0], [0.3, 0.4])
+        >>> np.allclose(Y, rk.regressor(robot, [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]))
+        True
+    """
     check_robot(robot)
     rows, columns = np.array(parameter_entries(robot), dtype=int).reshape(-1, 2).T
     return rows, columns
@@ -104,6 +125,12 @@ def energy_regressor(
 
     Returns:
         E, (2, 10 N) or (B, 2, 10 N), in [J] a unit of the parameter, columns as in :func:`regressor`.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> pi = robot.inertial_parameters[1:].ravel()
+        >>> (rk.energy_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(4)  # kinetic, potential
+        array([  0.1388, -11.617 ])
     """
     return run(robot, "energy_regressor", out, engine, dtype, q, v)
 
@@ -131,5 +158,11 @@ def momentum_regressor(
     Returns:
         M, (6, 10 N) or (B, 6, 10 N), rows [angular; linear] in world axes, in [N m s; N s] a unit of the
         parameter, columns as in :func:`regressor`.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> pi = robot.inertial_parameters[1:].ravel()
+        >>> (rk.momentum_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(3)
+        array([-0.001,  0.289,  0.004, -0.557,  0.   ,  0.211])
     """
     return run(robot, "momentum_regressor", out, engine, dtype, q, v)

@@ -9,6 +9,7 @@ run/       calls machine code from Python: one state, batches, rollouts
 memory       aligned arrays and their addresses
 kept_memory  memory of large results that have died, for the next ones
 signature    what a kernel takes and returns
+reproducible outputs that are the same bits on every target
 maker        the way from a text to its code, by way of the cache on disk
 kernel       all of it together: a text in every way to run it
 bound        a kernel some of whose inputs are given once and for all

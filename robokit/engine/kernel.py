@@ -19,6 +19,7 @@ import numpy as np
 from robokit import arguments as check
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
 from robokit.engine.maker import MAKING, Code, Maker
+from robokit.engine.reproducible import recorded, wanted
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
 from robokit.engine.run.plain_text import SECONDS, Text, iterate_text, run_text
 from robokit.engine.run.rollout_calls import RolloutRunner
@@ -57,7 +58,7 @@ class Kernel:
 
     def __init__(self, signature: Signature, text: Text, key: bytes | None) -> None:
         """A kernel of a signature; :meth:`build` is the usual way."""
-        self.signature, self.text = signature, text
+        self.signature = signature
         self._arity = len(signature.arguments)
         self._is_double = signature.dtype == FLOAT64.dtype
         self.fast: Callable[..., Any] = self._first_call if self._is_double else declined
@@ -65,6 +66,7 @@ class Kernel:
         self._few: Callable[..., Any] = declined  # as fast, for batches too small for threads
         self._runner: BatchRunner | None = None
         self._maker = Maker(signature, text, key)
+        self.text: Text = recorded(self._maker.program, text) if signature.reproducible else text
 
     @classmethod
     def build(
@@ -80,6 +82,7 @@ class Kernel:
         dtype: str = "float64",
         bounds: Sequence[tuple[int, int, float]] = (),
         tables: Sequence[tuple[str, int]] = (),
+        reproducible: bool | None = None,
     ) -> Kernel:
         """Describe a kernel.
 
@@ -101,6 +104,8 @@ class Kernel:
             tables: (name, number of entries) of each table. A table is an array (n,) that all states share
                 and that the code reads where it is, one entry at a time (``scalars.lookup``): it is not
                 copied, nor searched for NaN. Tables come after the inputs, in the text and in calls.
+            reproducible: whether the outputs are the same bits on every target and in every way to run it;
+                None asks the environment (engine/reproducible.py).
 
         Raises:
             ValueError: an output does not fit into the input it is fed back to, or a table is too large.
@@ -110,7 +115,10 @@ class Kernel:
         wide = [(n, int(size)) for n, size in tables]
         input_names, output_names = [n for n, _ in ins], [n for n, _ in outs]
         back = [(output_names.index(o), input_names.index(i)) for o, i in (feedback or {}).items()]
-        signature = Signature(name, ins, outs, dtype, list(quaternions), back, finite, list(bounds), wide)
+        same = wanted(reproducible)
+        signature = Signature(
+            name, ins, outs, dtype, list(quaternions), back, finite, list(bounds), wide, same
+        )
         return cls(signature, text, key)
 
     @property
@@ -129,7 +137,8 @@ class Kernel:
             out: array, or sequence of arrays, to write to; inputs that share memory with one are copied.
 
         Returns:
-            the output, or a tuple of them, each of its shape or (B, *shape); a float where shape is ().
+            the output, or a tuple of them, each of its shape, with B in front for a batch; a float
+            where the shape is ().
 
         Raises:
             ShapeError: a wrong shape or dtype, NaN, infinity, or a quaternion that is not unit.
@@ -207,10 +216,10 @@ class Kernel:
             raise ValueError(f"{self.name}: every output must be fed back")
         code = self._maker.code(self._many)
         if code is None:
-            return RolloutRunner(signature.feedback, self._plain, SECONDS)
+            return RolloutRunner(signature.feedback, self.unchecked, SECONDS)
         lanes, driver = code.target.lanes, code.address("passes")
         return RolloutRunner(
-            signature.feedback, self._plain, self._seconds(), driver, code.workspace, lanes, code
+            signature.feedback, self.unchecked, self._seconds(), driver, code.workspace, lanes, code
         )
 
     def compiled(self, target: Target) -> bytes:
@@ -329,7 +338,9 @@ class Kernel:
         if plain or status & ~NOT_FINITE_OUTPUT:
             signature.check_values(arrays)
         if plain:
-            run_text(self.text, arrays, outs, rows, len(signature.tables))
+            one = rows is None and signature.reproducible and not self._is_double
+            places = [o[None] for o in outs] if one else outs  # Python's floats would be double
+            run_text(self.text, arrays, places, 1 if one else rows, len(signature.tables))
             good = not signature.finite or all(np.isfinite(o).all() for o in outs)
             status = 0 if good else NOT_FINITE_OUTPUT
         if status:
@@ -348,8 +359,13 @@ class Kernel:
             return 0
         return runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
 
-    def _plain(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
-        """The outputs for a batch by the text on NumPy arrays, nothing checked."""
+    def unchecked(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
+        """The outputs for a batch by the text on NumPy arrays, nothing checked.
+
+        Args:
+            arrays: one per input, (rows or 1, n), then one per table, (n,).
+            rows: of the batch.
+        """
         outs = self.signature.outs(None, rows)
         run_text(self.text, arrays, outs, rows, len(self.signature.tables))
         return outs

@@ -21,7 +21,8 @@ from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
-from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, stepped
+from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, alike_but_for_signs, stepped
+from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
 from robokit.engine.signature import Signature
 from robokit.engine.target.llvm import CompilerMissing
@@ -136,19 +137,30 @@ class Maker:
             TraceTooLarge: the text or its code is longer than the budgets.
         """
         if target is not None and target.shares:
-            return self._described(fused(self._record(shares=True)), None)
+            return self._described(self._ready(self._record(shares=True)), None)
         if self._plan is None:
             program = self.program()
+            if self._signature.reproducible:
+                program = plain_zeros(program)
             shared = stepped(program, PIECE)
-            if shared is None and program.marks and len(program.order) > LONG:
+            long = program.marks and len(program.order) > LONG
+            if shared is None and long and alike_but_for_signs(program):
                 other = self._record(signed=True)
+                if self._signature.reproducible:
+                    other = plain_zeros(other)
                 shared = stepped(other, PIECE)
                 program = other if shared else program
             written = shared.written if shared else len(program.order)
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
-            self._plan = (program, shared) if shared else (fused(program), None)
+            if shared is None and not self._signature.reproducible:
+                program = fused(program)
+            self._plan = program, shared
         return self._described(*self._plan)
+
+    def _ready(self, program: Program) -> Program:
+        """A program in the order in which it is written."""
+        return plain_zeros(program) if self._signature.reproducible else fused(program)
 
     def _described(self, program: Program, shared: Stepped | None) -> Planned:
         shape = self._signature
@@ -212,6 +224,8 @@ class Maker:
                 disk_cache.store(name, {**described, "refused": str(error)}, b"")
             raise
         text, workspace = target.write(planned)
+        if self._signature.reproducible:
+            text = in_one_order(text)
         if name is None:
             name = disk_cache.digest(target.features, text)
             found = disk_cache.load(name)

@@ -34,6 +34,7 @@ class Signature:
         finite: whether outputs that are not finite are an error.
         bounds: (input, offset, largest magnitude) of each scalar that has one.
         tables: (name, number of entries) of each table: they come after the inputs.
+        reproducible: whether the outputs are the same bits on every target (engine/reproducible.py).
     """
 
     name: str
@@ -45,6 +46,7 @@ class Signature:
     finite: bool
     bounds: Bounds = ()
     tables: Sequence[tuple[str, int]] = ()
+    reproducible: bool = False
 
     def __post_init__(self) -> None:
         for o, i in self.feedback:

@@ -109,6 +109,12 @@ def base_parameters(
 
     Raises:
         ShapeError: states of a wrong shape, or only some of them.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> base = rk.base_parameters(robot)
+        >>> len(base.names), len(base.independent)
+        (20, 6)
     """
     check_robot(robot)
     tolerance = real_number("tolerance", tolerance, above=0.0)

@@ -82,6 +82,15 @@ def identify(
             argument.
         UnknownName: a kind of friction or a link that does not exist.
         WrongType: not a robot.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rng = np.random.default_rng(0)
+        >>> q, v, a = rng.normal(size=(3, 200, 2))
+        >>> tau = rk.rnea(robot, q, v, a) + 0.01 * rng.normal(size=(200, 2))
+        >>> found = rk.identify(robot, q, v, a, tau)
+        >>> np.allclose(rk.rnea(found.robot, q, v, a), rk.rnea(robot, q, v, a), atol=0.02)
+        True
     """
     check_robot(robot)
     columns = Columns(robot, (*_friction(friction), *([MOTOR] if armature else [])))

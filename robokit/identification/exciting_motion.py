@@ -134,6 +134,12 @@ def excitation(
         ModelError: a floating base, coupled joints, or a joint of several degrees of freedom.
         ShapeError: numbers that cannot be.
         UnknownName: another criterion.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> motion = rk.excitation(robot, duration=4.0, rate=25.0, effort=20)
+        >>> motion.q.shape, bool(motion.condition < 100)
+        ((101, 2), True)
     """
     check_robot(robot)
     many = [joint.name for joint in robot.joints if joint.v_slice.stop - joint.v_slice.start != 1]

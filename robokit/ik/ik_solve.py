@@ -76,6 +76,15 @@ def inverse_kinematics(
         ShapeError: an argument of a wrong shape or content, or no target.
         WrongType: an argument of a wrong type.
         SingularInertia: a target of the centre of mass where nothing that moves has mass.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("arm"))
+        >>> hand = robot.link_names[-1]
+        >>> found = rk.inverse_kinematics(robot, {hand: (0.4, 0.2, 0.5)})
+        >>> found.converged
+        True
+        >>> rk.forward_kinematics(robot, found.q)[hand][1].round(3)
+        array([0.4, 0.2, 0.5])
     """
     check_robot(robot)
     asked = read_targets(robot, targets, at, weights, center_of_mass)

@@ -24,6 +24,20 @@ class DrakeAdapter(MappedAdapter):
     Raises:
         UnknownName: a joint of the robot is not in the plant.
         ModelError: a floating joint is not at the root's frame; Drake's free bodies are posed in the world.
+
+    Example:
+        >>> from pydrake.multibody.parsing import Parser
+        >>> from pydrake.multibody.plant import MultibodyPlant
+        >>> from robokit.interop import DrakeAdapter
+        >>> plant = MultibodyPlant(0.0)
+        >>> bodies = Parser(plant).AddModels(str(rk.find_robot("quadruped")))
+        >>> plant.Finalize()
+        >>> robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+        >>> theirs, q = DrakeAdapter(robot, plant), robot.random_configuration(0)
+        >>> context = plant.CreateDefaultContext()
+        >>> plant.SetPositions(context, theirs.q(q))
+        >>> np.allclose(theirs.matrix_back(q, plant.CalcMassMatrix(context)), rk.crba(robot, q))
+        True
     """
 
     def __init__(self, robot: Robot, plant: Any) -> None:

@@ -45,6 +45,20 @@ class MujocoAdapter(MappedAdapter):
     Raises:
         UnknownName: a joint of the robot is not in the model.
         ModelError: a floating joint that is not at the root's frame is a free joint in the model.
+
+    Example:
+        >>> import mujoco
+        >>> from robokit.interop import MujocoAdapter
+        >>> from robokit.mjcf import to_mjcf
+        >>> robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+        >>> model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
+        >>> theirs, q, v = MujocoAdapter(robot, model), robot.random_configuration(0), np.ones(robot.nv)
+        >>> data = mujoco.MjData(model)
+        >>> data.qpos, data.qvel = theirs.q(q), theirs.v(q, v)
+        >>> mujoco.mj_forward(model, data)
+        >>> bias = theirs.bias_back(q, v, data.qfrc_bias, rk.crba(robot, q))
+        >>> np.allclose(bias, rk.bias_forces(robot, q, v))
+        True
     """
 
     def __init__(self, robot: Robot, model: Any) -> None:

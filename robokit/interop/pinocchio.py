@@ -23,6 +23,17 @@ class PinocchioAdapter:
     Raises:
         UnknownName: a joint of the robot is not in the model.
         ModelError: a planar joint whose normal is not z; Pinocchio takes z for every planar joint.
+
+    Example:
+        >>> import pinocchio
+        >>> from robokit.interop import PinocchioAdapter
+        >>> path = rk.find_robot("quadruped")
+        >>> model = pinocchio.buildModelFromUrdf(str(path), pinocchio.JointModelFreeFlyer())
+        >>> robot = rk.load_urdf(path, base="floating")
+        >>> theirs, q = PinocchioAdapter(robot, model), robot.random_configuration(0)
+        >>> H = pinocchio.crba(model, model.createData(), theirs.q(q))
+        >>> np.allclose(theirs.matrix_back(H), rk.crba(robot, q))
+        True
     """
 
     def __init__(self, robot: Robot, model: Any) -> None:

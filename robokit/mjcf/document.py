@@ -46,6 +46,12 @@ def to_mjcf(
     Warns:
         UserWarning: loop joints and ranges that MJCF cannot express, shapes that are left out, and bodies
             that MuJoCo will refuse.
+
+    Example:
+        >>> from robokit.mjcf import to_mjcf
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> to_mjcf(robot).splitlines()[0]
+        '<mujoco model="double_pendulum">'
     """
     check_robot(robot)
     file = None if path is None else path_argument("path", path)

@@ -33,10 +33,11 @@ class ModelBuilder:
     """Collects links and joints; :meth:`build` numbers them.
 
     Example:
-        >>> b = ModelBuilder("pendulum")
-        >>> b.link("base").link("rod", mass=1.0, com=(0, 0, -0.5), inertia=np.diag([0.1, 0.1, 0.01]))
-        >>> b.joint("hinge", "revolute", "base", "rod", axis=(0, 1, 0))
-        >>> robot = b.build()
+        >>> builder = rk.ModelBuilder("pendulum").link("base")
+        >>> builder = builder.link("rod", mass=1.0, com=(0, 0, -0.5), inertia=np.diag([0.1, 0.1, 0.01]))
+        >>> robot = builder.joint("hinge", "revolute", "base", "rod", axis=(0, 1, 0)).build()
+        >>> robot.joint_names
+        ('hinge',)
 
     Links and joints have namespaces of their own. Joints may come before the links they name.
     """

@@ -99,6 +99,11 @@ class Configurations:
             rng: NumPy random generator, or a seed for one. Where a joint has no limit, or one of
                 2^30 and more (files write 1e16 for none): angles within +-pi, shifts and base positions
                 within +-1 m. Quaternions are uniform.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("arm"))
+            >>> np.array_equal(robot.random_configuration(7), robot.random_configuration(7))
+            True
         """
         rng = random_generator("rng", rng)
         q: list[float] = []
@@ -151,6 +156,12 @@ class Configurations:
             UnknownName: no such joint.
             WrongType: joints is no mapping.
             ShapeError: a wrong number of values, a non-unit quaternion, or a base pose for a fixed base.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+            >>> q = robot.configuration(base_position=(0, 0, 1), joints={"left_knee": 0.4})
+            >>> q[robot.joint("left_knee").q_slice]
+            array([0.4])
         """
         if not isinstance(joints, (Mapping, type(None))):
             raise WrongType("joints", joints, "a mapping from joint names to values")
@@ -194,13 +205,28 @@ class Configurations:
         Args:
             q: (nq,) or (B, nq).
             dv: (nv,) or (B, nv), velocity times time step.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+            >>> quarter_turn = [0, 0, np.pi / 2, 0, 0, 0, 0.1, 0]  # about z
+            >>> q = robot.integrate(robot.neutral(), quarter_turn)
+            >>> q.round(4)
+            array([0.7071, 0.    , 0.    , 0.7071, 0.    , 0.    , 0.    , 0.1   ,
+                   0.    ])
         """
         q = _array("q", q, self.nq)
         dv = _array("dv", dv, self.nv)
         return self._manifold("integrate", q, dv)
 
     def difference(self, q0: Any, q1: Any) -> np.ndarray:
-        """The dv with ``integrate(q0, dv) = q1``, (nv,) or (B, nv)."""
+        """The dv with ``integrate(q0, dv) = q1``, (nv,) or (B, nv).
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+            >>> q, dv = robot.random_configuration(0), np.linspace(-1.0, 1.0, 8)
+            >>> np.allclose(robot.difference(q, robot.integrate(q, dv)), dv)
+            True
+        """
         q0 = _array("q0", q0, self.nq)
         q1 = _array("q1", q1, self.nq)
         return self._manifold("difference", q0, q1)

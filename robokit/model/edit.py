@@ -41,6 +41,12 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
         UnknownName: no such joint.
         ModelError: the joint is fixed already.
         ShapeError: a wrong number of values, or a quaternion that is not of unit length.
+
+    Example:
+        >>> from robokit.model import lock_joints
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> lock_joints(robot, {"lower_joint": 0.3}).joint_names
+        ('upper_joint',)
     """
     check_robot(robot)
     if not isinstance(positions, Mapping):
@@ -93,6 +99,12 @@ def remove_subtree(robot: Robot, link: str) -> Robot:
     Raises:
         UnknownName: no such link.
         ModelError: the link is the root, or a joint that stays mimics one that goes.
+
+    Example:
+        >>> from robokit.model import remove_subtree
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> remove_subtree(robot, "lower").link_names
+        ('mount', 'upper')
     """
     check_robot(robot)
     robot.link(link)
@@ -137,6 +149,12 @@ def graft(
     Raises:
         UnknownName: no such link.
         ModelError: names that both robots have, or a placement with an improper rotation.
+
+    Example:
+        >>> from robokit.model import graft
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> graft(robot, robot, "lower", prefix="second_").joint_names
+        ('upper_joint', 'lower_joint', 'second_upper_joint', 'second_lower_joint')
     """
     check_robot(robot)
     check_robot(other, "other")
@@ -170,6 +188,12 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
     Raises:
         UnknownName: no such link.
         ModelError: a link that no fixed joint carries.
+
+    Example:
+        >>> from robokit.model import lock_joints, merge_links
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> merge_links(lock_joints(robot, {"lower_joint": 0.0})).link_names
+        ('mount', 'upper')
     """
     check_robot(robot)
     if links is not None and (isinstance(links, bytes) or not isinstance(links, Iterable)):
@@ -238,6 +262,13 @@ def replace_inertia(robot: Robot, inertials: Mapping[str, Inertial]) -> Robot:
     Raises:
         UnknownName: no such link.
         ModelError: an entry that is no such triple, or a mass, centre or inertia that cannot be.
+
+    Example:
+        >>> from robokit.model import replace_inertia
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> heavier = replace_inertia(robot, {"lower": (3.0, (0, 0, -0.4), np.diag([0.1, 0.1, 0.01]))})
+        >>> heavier.link("lower").mass
+        3.0
     """
     check_robot(robot)
     if not isinstance(inertials, Mapping):

@@ -24,6 +24,16 @@ def couple(robot: Robot) -> Robot:
     Raises:
         ModelError: a mimic with or of a joint that has several coordinates, or mimics in a circle.
         UnknownName: a mimic of a joint that is not there.
+
+    Example:
+        >>> from robokit.model import couple
+        >>> builder = rk.ModelBuilder("gripper").link("palm").link("left", 0.1).link("right", 0.1)
+        >>> builder = builder.joint("close", "prismatic", "palm", "left", axis=(0, 1, 0))
+        >>> follow = rk.Mimic("close", multiplier=-1.0)
+        >>> builder = builder.joint("follow", "prismatic", "palm", "right", axis=(0, 1, 0), mimic=follow)
+        >>> gripper = builder.build()
+        >>> gripper.nv, couple(gripper).nv
+        (2, 1)
     """
     check_robot(robot)
     mimics = tuple(joint for joint in robot.joints if joint.mimic is not None)

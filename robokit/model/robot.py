@@ -173,6 +173,11 @@ class Robot(Configurations):
         """The same robot under another gravity, (3,) in world axes [m/s^2].
 
         Equal numbers give the same object as long as it is in use, or was among the last few asked for.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> rk.gravity_forces(robot.with_gravity((0, 0, 0)), [0.5, 0.2])
+            array([0., 0.])
         """
         x, y, z = finite_values("gravity", gravity, 3).tolist()
         g = (x, y, z)
@@ -201,6 +206,13 @@ class Robot(Configurations):
             ModelError: a wrong shape, or numbers that no body has (not finite, a negative mass, an inertia
                 against the triangle inequality); names the link.
             UnknownName: no such link.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> light = 0.5 * robot.inertial_parameters
+            >>> forces = [rk.gravity_forces(each, [0.5, 0.2]) for each in (robot.with_inertias(light), robot)]
+            >>> forces[0] / forces[1]
+            array([0.5, 0.5])
         """
         bodies = inertial.Bodies(
             self.name, self.links, self.tree.name, self.base == "floating", self.inertial_parameters
@@ -213,6 +225,13 @@ class Robot(Configurations):
 
         Raises:
             ShapeError: no such sample.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> pi = robot.inertial_parameters
+            >>> both = robot.with_inertias(np.stack([pi, 2.0 * pi]))
+            >>> both.sample(1).link("lower").mass
+            2.0
         """
         if self.samples is None or self.parameters is None or not -self.samples <= k < self.samples:
             raise ShapeError(f"k: expected a sample of {self!r}, got {shown(k)}")

@@ -34,6 +34,14 @@ def replace_armature(robot: Robot, armature: Mapping[str, Any] | float) -> Robot
         UnknownName: no such joint.
         ModelError: a negative number or none, or a joint that does not move.
         WrongType: neither a mapping nor a number.
+
+    Example:
+        >>> from robokit.model import replace_armature
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> geared = replace_armature(robot, {"upper_joint": 0.5})
+        >>> (rk.crba(geared, [0, 0]) - rk.crba(robot, [0, 0])).round(6)
+        array([[0.5, 0. ],
+               [0. , 0. ]])
     """
     check_robot(robot)
     moving = {joint.name: joint for joint in robot.body_joints}
@@ -68,6 +76,12 @@ def armature_by_dof(robot: Robot) -> np.ndarray:
     """What the rotors add to the diagonal of H, (nv,) [kg m^2 | kg].
 
     The rotors of coupled mimic joints count at the joint that they follow.
+
+    Example:
+        >>> from robokit.model import armature_by_dof, replace_armature
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> armature_by_dof(replace_armature(robot, {"upper_joint": 0.5}))
+        array([0.5, 0. ])
     """
     found = np.zeros(robot.nv)
     tree = robot.tree

@@ -32,6 +32,13 @@ def together(robots: Mapping[str, Any], name: str = WORLD) -> Robot:
         WrongType: robots is no mapping of names to robots.
         ModelError: no robot, a placement with an improper rotation, robots with samples of inertias, or
             some with coupled mimic joints and others with mimic joints that are free.
+
+    Example:
+        >>> arm = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> beside = rk.Placement(position=np.array([0.0, 1.0, 0.0]))
+        >>> both = rk.together({"left": arm, "right": (arm, beside)})
+        >>> both.joint_names
+        ('left/upper_joint', 'left/lower_joint', 'right/upper_joint', 'right/lower_joint')
     """
     if not isinstance(robots, Mapping):
         raise WrongType("robots", robots, "a mapping of names to robots, or to (robot, placement)")

@@ -219,6 +219,12 @@ def plain_tree(parent: Sequence[int], loops: Sequence[tuple[int, int]] = ()) -> 
     Args:
         parent: lambda(i) for bodies 1..N.
         loops: (predecessor, successor) of each loop joint.
+
+    Example:
+        >>> from robokit.model import plain_tree
+        >>> tree = plain_tree([0, 1, 1])  # bodies 2 and 3 both hang on body 1
+        >>> tree.support[3], tree.children[1]
+        ((1, 3), (2, 3))
     """
     row = JOINT_TABLE["revolute"]
     joint = JointModel(row, Vector3(0.0, 0.0, 1.0))

@@ -93,6 +93,13 @@ def compare(
 
     Returns:
         one comparison for each installed engine.
+
+    Example:
+        >>> from robokit.parity import compare
+        >>> path = rk.find_robot("double_pendulum")
+        >>> found = compare(path, rk.load_urdf(path), states=1, run="python")
+        >>> all(one.agrees for one in found)  # one comparison for each engine that is installed
+        True
     """
     found: list[Comparison] = []
     full = (

@@ -50,6 +50,12 @@ def compare_files(
         states, run: as for :func:`compare`. By default robokit's Python engine runs, because compiling would
             take most of the time.
         mimic: as for :func:`robokit.load_urdf`.
+
+    Example:
+        >>> from robokit.parity import compare_files
+        >>> files = [rk.find_robot("double_pendulum")]
+        >>> [one.nv for one in compare_files(files, bases=["fixed"], states=1)]
+        [2]
     """
     for file in files:
         for base in bases:

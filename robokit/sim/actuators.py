@@ -71,6 +71,13 @@ class Torque(Actuator):
         target: joint forces [N m | N]: a number, a mapping from joint names, an array in the order of v
             (of the driven joints, or of all), an array with one row a step, :class:`Keyframes`, or a
             function (t, q, v) -> one of the first three. In rollouts also one row a state, as ``tau``.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> lift = rk.Torque(rk.gravity_forces(robot, [0.5, 0.2]))
+        >>> run = rk.simulate(robot, [0.5, 0.2], duration=0.05, actuators=lift)
+        >>> bool(abs(run.v).max() < 1e-6)  # it stays, for now
+        True
     """
 
     target: Any = 0.0
@@ -89,6 +96,13 @@ class PD(Actuator):
             start, as for joints that a mapping does not name.
         velocity: target velocities [rad/s | m/s]; None takes those of keyframes, else 0.
         feedforward: joint forces [N m | N] that are added.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> hold = rk.PD(kp=500.0, kd=20.0)  # holds the start
+        >>> run = rk.simulate(robot, [0.5, 0.2], duration=0.2, actuators=hold)
+        >>> bool(abs(run.q - run.q[0]).max() < 0.02)
+        True
     """
 
     kp: Gains = 0.0
@@ -106,6 +120,13 @@ class Velocity(Actuator):
         gain: [N m s/rad | N s/m].
         target: velocities [rad/s | m/s], as of :class:`Torque`.
         feedforward: joint forces [N m | N] that are added.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> turn = rk.Velocity(gain=50.0, target={"upper_joint": 1.0})
+        >>> run = rk.simulate(robot, duration=0.2, actuators=turn)
+        >>> bool(0.8 < run.v[-1, 0] < 1.2)
+        True
     """
 
     gain: Gains = 0.0

@@ -60,6 +60,12 @@ def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.nda
         ShapeError: q has the wrong shape or content, or its loops cannot be closed from there; the error
             names the loop joint that stays open and by how much.
         UnknownName: no such joint.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("four_bar"))
+        >>> q = rk.close_loops(robot, [0.3, 0.0, 0.0], keep=[robot.joint_names[0]])
+        >>> round(float(q[0]), 3)
+        0.3
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)

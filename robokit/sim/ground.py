@@ -71,6 +71,11 @@ class Ground:
         shapes: solids at rest: :class:`robokit.Solid`, or shapes of robokit.model placed in the world.
         terrain: a :class:`robokit.HeightField`, or None.
         plane: whether there is the plane; None has it unless there is a terrain.
+
+    Example:
+        >>> ice = rk.Ground(friction=0.05, tilt=0.1)
+        >>> [round(x, 3) for x in ice.up]  # the normal of the plane
+        [0.1, 0.0, 0.995]
     """
 
     friction: float | Sequence[float] | Mapping[str, float | Sequence[float]] = 0.8

@@ -31,6 +31,12 @@ class HeightField:
 
     Raises:
         ShapeError: an argument of the wrong shape or content.
+
+    Example:
+        >>> x = np.linspace(-1.0, 1.0, 21)
+        >>> hills = rk.HeightField(0.05 * np.cos(3 * x)[:, None] * np.ones(21), cell=0.1, origin=(-1.0, -1.0))
+        >>> rk.Ground(terrain=hills).plane
+        False
     """
 
     heights: Any

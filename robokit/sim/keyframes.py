@@ -40,6 +40,12 @@ class Keyframes:
         values: (K, n) [rad | m].
         name: of each keyframe, "" where it has none.
         curve: "linear", or "cubic": a spline with continuous accelerations, at rest at both ends.
+
+    Example:
+        >>> wave = rk.Keyframes(np.array([0.0, 1.0, 2.0]), ("upper_joint",), np.array([[0.0], [0.5], [0.0]]))
+        >>> position, velocity = wave.at([0.0, 0.5, 1.0])
+        >>> position.ravel()
+        array([0.  , 0.25, 0.5 ])
     """
 
     time: np.ndarray

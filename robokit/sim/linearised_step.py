@@ -85,6 +85,12 @@ def step_derivatives(
             whose steps are iterated.
         UnknownName: no such integrator or engine.
         SingularInertia: a joint moves no inertia.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> step = rk.step_derivatives(robot, [0.5, 0.2], [0, 0], dt=0.01, integrator="euler")
+        >>> step.A.shape, step.B.shape
+        ((4, 4), (4, 2))
     """
     check_robot(robot)
     given = [

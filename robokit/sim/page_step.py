@@ -20,16 +20,16 @@ from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.engine import Kernel
+from robokit.engine.reproducible import wanted
 from robokit.model.regrouping import regrouped
 from robokit.sim.ground_inputs import ground_numbers
+from robokit.sim.start_momentum import kept_of
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import finish_step, kick
-from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.given import GivenLayout
 from robokit.sim.step.ground_contacts import on_ground
 from robokit.sim.step.ground_law import Axes
-from robokit.sim.step.momentum_projection import momentum_at_base
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled
 from robokit.sim.step.step_kernel import Program
@@ -76,8 +76,31 @@ class PageStep:
         return self.program.parameters(dt)
 
 
-def page_step(program: Program) -> PageStep:
-    """The kernels of a run's program."""
+def page_step(program: Program, reproducible: bool | None = None) -> PageStep:
+    """The kernels of a run's program.
+
+    With ``reproducible=True``, or of a program that is so, the states of the page are those of
+    ``rk.simulate(..., reproducible=True)`` and of ``rk.rollout(..., reproducible=True)``, bit for bit, as
+    long as nobody pulls, pushes or changes gravity, friction or the time step. A host with both modules
+    (``kernel.compiled(WASM)``, or viewer.data.live_data.module_data) takes a row of a rollout so:
+
+        1. the tables go into both modules, once;
+        2. both are given ``gravity`` (robot.gravity) and ``parameters``, the row's own of
+           ``program.parameters(dt)``: (P,) for all rows, or (B, P) where rows differ in friction or, for a
+           robot of ``with_inertias``, in inertias. Time step, contact constants, friction, contact points
+           that move with inertias, and inertial parameters are all in it: the row needs nothing else;
+        3. ``tau``, ``held``, ``ledger`` and ``carried`` are 0; q and v are the row's start;
+        4. look(); if the layout of the program keeps momentum, carried[0:6] = kept[0:6], and if it keeps
+           energy, the last of carried = kept[6];
+        5. each step(): q, v, ledger, carried = q_next, v_next, ledger_next, carried_next.
+
+    assets/live/physics.js does this. Another contact model or another number of points is another program;
+    other masses or frictions of one robot are other parameters.
+
+    Args:
+        program: of the run; actuators, pushes and the accuracy of the ground are left out.
+        reproducible: None for what the program, or else the environment, says.
+    """
     ground = program.ground and replace(program.ground, accuracy=None)
     bare = replace(
         program,
@@ -85,6 +108,7 @@ def page_step(program: Program) -> PageStep:
         dtype="float64",
         given=GivenLayout(bodies=program.robot.nbodies),
         given_numbers=(),
+        reproducible=program.reproducible or wanted(reproducible),
     )
     bodies = [i for i in bare.touching for _ in bare.by_body[i]]
     robot, points = bare.robot, max(1, len(bodies))
@@ -113,10 +137,11 @@ def page_step(program: Program) -> PageStep:
 def _problem(program: Program, gravity: Sequence[Any], parameters: Any, more: Sequence[Any]) -> Problem:
     """The problem under a gravity that is an input.
 
-    Its inertias are regrouped: only sums over the bodies are asked for, and each zero saves code.
+    Its inertias are regrouped: only sums over the bodies are asked for, and each zero saves code. Of a
+    reproducible step they are not, for those of simulate are not.
     """
     p = program.problem(parameters, more)
-    I = p.tree.I if program.open else regrouped(p.tree, to_ground=False)
+    I = p.tree.I if program.open or program.reproducible else regrouped(p.tree, to_ground=False)
     return replace(p, tree=replace(p.tree, gravity=tuple(gravity), I=I))
 
 
@@ -173,8 +198,7 @@ def _look_text(program: Program) -> Any:
         com = h * (1.0 / m)
         T, V = kinetic_energy(tree, rows, speeds), tree.a0.dot(h)
         momentum = list(centroidal_momentum(tree, rows, speeds))
-        kept = list(momentum_at_base(tree, rows, speeds)) if program.layout.momentum else [0.0] * 6
-        kept.append(kept_energy(tree, rows, speeds) if program.layout.energy else 0.0)
+        kept = kept_of(program, tree, rows, speeds)
         points: list[Any] = []
         if p.ground is not None:
             for body in on_ground(tree, X, program.touching, p.points, p.ground, parameters[0]):

@@ -7,6 +7,7 @@ compiled, because these figures are needed only once for each recorded state.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.iterated_steps import iterates, kick_again
+from robokit.sim.start_momentum import start_momentum
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.ground_law import Axes, ground_axes
@@ -70,6 +72,13 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """What the first step is handed besides q and v, for rows of states (B, ...): (B, C)."""
     robot, layout = program.robot, program.layout
     out = np.zeros((len(q), layout.size))
+    if program.reproducible:
+        if (layout.momentum and np.any(robot.total_mass)) or layout.energy:
+            kept = start_momentum(replace(program, dtype="float64"), q, v)
+            out[:, : 6 * layout.momentum] = kept[:, : 6 * layout.momentum]
+            if layout.energy:
+                out[:, -1] = kept[:, 6]
+        return out
     block = BLOCK if robot.samples is None else len(q)  # masses of one's own: a row for each
 
     def measured(text: Callable[..., Any], width: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from robokit.arguments import check_values, real_array, real_number, whole_numbe
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.singular import check_inertia
+from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, shown
 from robokit.model.robot import Robot
 from robokit.sim.collide import CollisionPairs, collision_pairs
@@ -155,6 +156,7 @@ def set_up(
     many: bool = False,
     self_collision: Any = False,
     accuracy: Any = None,
+    reproducible: Any = None,
 ) -> Setup:
     """Check the arguments that simulate and rollout share, and make the step of them.
 
@@ -190,8 +192,9 @@ def set_up(
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
     law, defaulted = joint_law(robot, damping)
+    sweeps = surface.sweeps if surface is not None else SWEEPS
     program = Program(
-        robot, name, row, law, surface, surface.sweeps if surface is not None else SWEEPS, dtype, pairs=pairs
+        robot, name, row, law, surface, sweeps, dtype, pairs=pairs, reproducible=wanted(reproducible)
     )
     summary: dict[str, Any] = {
         "dt_chosen": chosen,

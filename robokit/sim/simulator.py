@@ -51,6 +51,7 @@ def simulate(
     self_collision: CollisionPairs | bool | None = None,
     accuracy: float | None = None,
     estimate: bool = False,
+    reproducible: bool | None = None,
 ) -> Trajectory:
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
@@ -90,6 +91,8 @@ def simulate(
         estimate: take the whole run once more with half the step, and report in ``summary["estimate"]`` and
             :meth:`Trajectory.report` what that changes: see robokit.sim.half_step. Controllers and targets
             that are functions are called again, from the start and twice as often.
+        reproducible: whether the states are the same bits on every processor, as a row of a rollout and in
+            the page (:doc:`reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
 
     Returns:
         the trajectory.
@@ -107,6 +110,14 @@ def simulate(
     Warns:
         UserWarning: a step too long for contact, deep penetration, unsettled contacts, steps that missed the
             accuracy.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.05)
+        >>> run.t.shape, run.q.shape
+        ((11,), (11, 2))
+        >>> bool(abs(run.energy.total - run.energy.total[0]).max() < 1e-9)
+        True
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -139,6 +150,7 @@ def simulate(
         joint_damping,
         self_collision=self_collision,
         accuracy=accuracy,
+        reproducible=reproducible,
     )
     program = setup.program
     if program.ground is not None and program.points is not None:

@@ -48,6 +48,12 @@ class Solid:
     Raises:
         ShapeError: an argument of the wrong content; points or a mesh that span no solid.
         WrongType: a geometry that is none.
+
+    Example:
+        >>> from robokit.model import Box
+        >>> step = rk.Solid(Box(size=(0.4, 1.0, 0.2)), (0.5, 0.0, 0.1), friction=0.6)
+        >>> len(rk.Ground(shapes=[step]).solids)
+        1
     """
 
     geometry: Any

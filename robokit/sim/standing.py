@@ -47,6 +47,11 @@ def standing_height(
     Raises:
         WrongType: robot is no Robot.
         ShapeError: a fixed base, or another argument of the wrong shape or content.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+        >>> round(rk.standing_height(robot), 3)
+        0.935
     """
     q = _start(robot, q)
     clearance = real_number("clearance", clearance)
@@ -94,6 +99,12 @@ def standing_configuration(
         WrongType: robot is no Robot.
         ShapeError: a fixed base, another argument of the wrong shape or content, or loops that cannot be
             closed from q.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+        >>> q = rk.standing_configuration(robot, height=0.02, tilt=0.07)
+        >>> q.shape
+        (38,)
     """
     q = _start(robot, q)
     height = real_number("height", height)

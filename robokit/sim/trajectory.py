@@ -249,6 +249,12 @@ class Trajectory:
 
         Returns:
             the path of the file.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> path = rk.simulate(robot, [1.0, 0.0], duration=0.05).save("swing.npz")
+            >>> rk.Trajectory.load(path).robot.name
+            'double_pendulum'
         """
         path = path_argument("path", path)
         if path.suffix != ".npz":
@@ -332,6 +338,11 @@ class Trajectory:
         Args:
             path: where to.
             options: of ``robokit.viewer.write_page``.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> rk.simulate(robot, [1.0, 0.0], duration=0.05).to_html("swing.html", walk=False).name
+            'swing.html'
         """
         if self.robot is None:
             raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")

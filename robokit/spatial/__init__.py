@@ -1,5 +1,6 @@
 """Spatial vector algebra over generic scalars; knows no tree.
 
+sines      sine and cosine that are the same on every machine
 scalars    sin, cos, sqrt, where, ... dispatched on the scalar's type
 vector3    Vector3, Matrix3, Symmetric3
 rotation   coordinate rotations, quaternions wxyz, exponential and logarithm

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.spatial.sines import sine_and_cosine, sines_and_cosines
+
 Scalar = Any
 """Anything with + - * / and the functions below."""
 
@@ -51,8 +53,8 @@ def _entries(table: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 
 _FLOAT = SimpleNamespace(
-    sin=math.sin,
-    cos=math.cos,
+    sin=lambda x: sine_and_cosine(x)[0],
+    cos=lambda x: sine_and_cosine(x)[1],
     sqrt=math.sqrt,
     atan2=math.atan2,
     floor=lambda x: float(math.floor(x)),
@@ -71,8 +73,8 @@ _COMPLEX = SimpleNamespace(
     lookup=lambda table, index: _entry(table, index.real),
 )
 _NUMPY = SimpleNamespace(
-    sin=np.sin,
-    cos=np.cos,
+    sin=lambda x: sines_and_cosines(x)[0],
+    cos=lambda x: sines_and_cosines(x)[1],
     sqrt=np.sqrt,
     atan2=np.arctan2,
     floor=np.floor,

@@ -79,6 +79,15 @@ def load_urdf(
         UnknownName: no such base, or no such treatment of mimic joints.
         WrongType: no path.
         ModelError: mimic="couple" and a mimic joint, or the one it follows, has several coordinates.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+        >>> robot.nq, robot.nv, round(robot.total_mass, 1)
+        (38, 37, 75.0)
+        >>> rk.load_urdf(rk.find_robot("humanoid"), base="hovering")
+        Traceback (most recent call last):
+            ...
+        robokit.errors.UnknownName: no base named 'hovering'; did you mean 'floating'?
     """
     _check_base(base)
     _check_mimic(mimic)
@@ -108,6 +117,13 @@ def loads_urdf(
 
     Raises:
         UrdfError, UnknownName, ModelError, WrongType: as :func:`load_urdf`.
+
+    Example:
+        >>> robot = rk.loads_urdf('<robot name="stone"><link name="stone"><inertial><mass value="2"/>'
+        ...                       '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+        ...                       "</inertial></link></robot>", base="floating")
+        >>> robot.total_mass
+        2.0
     """
     _check_base(base)
     _check_mimic(mimic)
@@ -142,6 +158,12 @@ def check_urdf(
 
     Returns:
         The description (None where nothing can be read) and all findings, errors first.
+
+    Example:
+        >>> from robokit.urdf import check_urdf
+        >>> description, findings = check_urdf('<robot name="r"><link name="a"/><link name="b"/></robot>')
+        >>> findings[0].severity, findings[0].code, findings[0].line
+        ('error', 'tree-two-roots', 1)
     """
     _check_base(base, CHECKED)
     _check_mimic(mimic)
@@ -175,6 +197,12 @@ def from_yourdfpy(
     Args:
         urdf: a ``yourdfpy.URDF``.
         base, package_dirs, strict, folder, mimic: as for :func:`loads_urdf`.
+
+    Example:
+        >>> import yourdfpy
+        >>> urdf = yourdfpy.URDF.load(str(rk.find_robot("double_pendulum")))
+        >>> rk.from_yourdfpy(urdf).joint_names
+        ('upper_joint', 'lower_joint')
     """
     return loads_urdf(urdf.write_xml_string(), base, package_dirs, strict, folder, mimic)
 
@@ -234,6 +262,12 @@ def build(
         base: "fixed" or "floating".
         resolver: finds meshes and textures; a fresh one without folders by default.
         diagnostics: carried along on the robot.
+
+    Example:
+        >>> from robokit.urdf import build, check_urdf
+        >>> description, findings = check_urdf(rk.find_robot("arm"))
+        >>> build(description).name
+        'arm'
     """
     resolver = resolver or Resolver()
     materials = description.material_table()

@@ -34,6 +34,12 @@ def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str 
 
     Raises:
         MissingDependency: meshcat is not installed.
+
+    Example:
+        >>> from robokit.viewer import write_check_page
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> write_check_page(robot, robot.diagnostics, "check.html").name
+        'check.html'
     """
     path = path_argument("path", path)
     path.write_text(render(check_payload(robot, diagnostics)), encoding="utf-8")

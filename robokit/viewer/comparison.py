@@ -48,6 +48,13 @@ def compare(
         WrongType: a or b is no Trajectory.
         ShapeError: they are of different robots, or labels are not two different texts.
         MissingDependency: meshcat is not installed.
+
+    Example:
+        >>> from robokit.viewer import compare
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> a, b = (rk.simulate(robot, [angle, 0.0], duration=0.02) for angle in (1.0, 1.1))
+        >>> compare(a, b, "both.html", labels=("1.0 rad", "1.1 rad")).name
+        'both.html'
     """
     for name, run in (("a", a), ("b", b)):
         if not isinstance(run, Trajectory):

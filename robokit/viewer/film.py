@@ -73,6 +73,13 @@ def write_film(
         MissingDependency: Playwright, Chromium, or for an MP4 imageio-ffmpeg is not there.
         ShapeError: a size, fps or speed that makes no film, another ending of ``path``.
         UnknownName: there is no such look.
+
+    Example:
+        >>> from robokit.viewer import write_film
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.5)
+        >>> write_film(run, "swing.gif", size=(160, 120), fps=5).name
+        'swing.gif'
     """
     path = path_argument("path", path)
     check_film(path, size, fps, speed)
@@ -128,6 +135,12 @@ def write_picture(
         MissingDependency: Playwright or Chromium is not there.
         UnknownName: there is no such look.
         ShapeError: a size that makes no picture, another ending of ``path``, a time that is not a number.
+
+    Example:
+        >>> from robokit.viewer import write_picture
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> write_picture(robot, "pendulum.png", size=(320, 240), look="front").name
+        'pendulum.png'
     """
     path = path_argument("path", path)
     if path.suffix.lower() not in (".png", ".jpg", ".jpeg"):

@@ -46,6 +46,12 @@ def draw_sparsity(robot: Robot, path: str | Path) -> Path:
 
     Returns:
         The path.
+
+    Example:
+        >>> from robokit.viewer import draw_sparsity
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> draw_sparsity(robot, "h.svg").name
+        'h.svg'
     """
     path = path_argument("path", path)
     sparsity_figure(robot).savefig(path, dpi=180, facecolor="white")
@@ -63,6 +69,13 @@ def sparsity_figure(robot: Robot) -> Figure:
 
     Raises:
         WrongType: not a robot.
+
+    Example:
+        >>> from robokit.viewer import sparsity_figure
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> figure = sparsity_figure(robot)
+        >>> len(figure.axes) > 0
+        True
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)

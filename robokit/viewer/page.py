@@ -151,6 +151,12 @@ def write_page(
         MissingDependency: meshcat is not installed.
         WrongType: ``walk`` is a list of times, or anything else than True or False.
         RobokitError: ``live``, of a motion that was loaded from a file or whose step is too long.
+
+    Example:
+        >>> from robokit.viewer import write_page
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> write_page(robot, "pose.html", q=[0.5, 0.2], walk=False).name
+        'pose.html'
     """
     path = path_argument("path", path)
     if not path.suffix:
@@ -169,6 +175,12 @@ def write_pose_page(robot: Robot, path: str | Path, q: np.ndarray | None = None)
 
     Returns:
         The path of the file.
+
+    Example:
+        >>> from robokit.viewer import write_pose_page
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> write_pose_page(robot, "pose.html", q=[0.5, 0.2]).name
+        'pose.html'
     """
     return write_page(robot, path, q)
 
@@ -197,6 +209,12 @@ def page_html(
 
     Raises:
         MissingDependency: meshcat is not installed.
+
+    Example:
+        >>> from robokit.viewer import page_html
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> page_html(robot, walk=False)[:15]
+        '<!doctype html>'
     """
     if not isinstance(walk, bool):
         raise WrongType("walk", walk, "True or False", "the page has the numbers of every time")

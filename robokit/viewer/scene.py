@@ -58,6 +58,12 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
     Returns:
         Nodes in link order; never empty for a robot with a link that has mass or a joint.
         A mesh that cannot be read becomes a box, with a Python warning that names it.
+
+    Example:
+        >>> from robokit.viewer import scene
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> len(scene(robot)) > len(robot.links)
+        True
     """
     if max_triangles is None:
         max_triangles = _share(robot)

@@ -46,6 +46,12 @@ def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:
 
     Raises:
         WrongType: anything but a list of robots.
+
+    Example:
+        >>> from robokit.viewer import write_sparsity_page
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> write_sparsity_page([robot, rk.load_urdf(rk.find_robot("arm"))], "two.html").name
+        'two.html'
     """
     path = path_argument("path", path)
     if not path.suffix:

@@ -23,10 +23,16 @@ import house_picture  # noqa: E402
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.rst"))
+ALL_PAGES = sorted(path for path in DOCS.rglob("*.rst") if "_build" not in path.parts)
 
 
 def page(name: str) -> str:
     return (DOCS / f"{name}.rst").read_text(encoding="utf-8")
+
+
+def reference() -> str:
+    """All chapters of the API."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "api").glob("*.rst")))
 
 
 def test_every_algorithm_is_in_the_book():
@@ -56,7 +62,7 @@ def test_an_algorithm_without_a_section_is_in_the_index_all_the_same(tmp_path, m
 
 def test_the_chapters_list_every_dynamics_function():
     chapters = from_source.chapters()
-    shown = re.findall(r"^\.\. chapter:: (\w+)$", page("api"), re.M)
+    shown = re.findall(r"^\.\. chapter:: (\w+)$", reference(), re.M)
     assert sorted(shown) == chapters
     listed = [name for chapter in shown for _, name in from_source.public(chapter)]
     assert sorted(listed) == sorted(dynamics.__all__)
@@ -132,17 +138,17 @@ def test_every_bad_file_is_shown_with_what_is_said():
 
 
 def test_every_public_name_is_in_the_reference():
-    text = page("api")
+    text = reference()
     modules = set(re.findall(r"^\.\. automodule:: ([\w.]+)$", text, re.M))
     named = set(re.findall(r"^\.\. auto(?:function|class|data):: robokit\.(\w+)$", text, re.M))
     named |= {name for chapter in from_source.chapters() for _, name in from_source.public(chapter)}
     for name, value in vars(rk).items():
         if name.startswith("_") or not getattr(value, "__module__", "").startswith("robokit"):
             continue
-        assert name in named or value.__module__ in modules, f"rk.{name} is not in docs/api.rst"
+        assert name in named or value.__module__ in modules, f"rk.{name} is not in docs/api"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", ALL_PAGES, ids=lambda path: path.stem)
 def test_tests_and_files_that_a_page_names_exist(path):
     text = path.read_text(encoding="utf-8")
     tests = "\n".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
@@ -152,7 +158,7 @@ def test_tests_and_files_that_a_page_names_exist(path):
         assert (ROOT / name).exists(), f"{path.name} names {name}, which is not there"
 
 
-@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*ALL_PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
 def test_modules_and_what_they_hold_are_where_a_page_says(path):
     text = path.read_text(encoding="utf-8")
     lists = re.findall(r"^ *from (robokit[\w.]*) import ([\w, ]+)", text, re.M)
@@ -162,17 +168,17 @@ def test_modules_and_what_they_hold_are_where_a_page_says(path):
             pkgutil.resolve_name(name)
 
 
-@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*ALL_PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
 def test_public_names_that_a_page_uses_exist(path):
     for name in re.findall(r"\brk\.([a-zA-Z_]+)", path.read_text(encoding="utf-8")):
         assert name in rk.__all__, f"{path.name}: there is no rk.{name}"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", ALL_PAGES, ids=lambda path: path.stem)
 def test_what_a_page_quotes_from_a_file_is_there(path):
     text = path.read_text(encoding="utf-8")
     for name, options in re.findall(r"^\.\. literalinclude:: (\S+)\n((?:   :.*\n)*)", text, re.M):
-        quoted = (DOCS / name).resolve().read_text(encoding="utf-8")
+        quoted = (path.parent / name).resolve().read_text(encoding="utf-8")
         for option, value in re.findall(r":([\w-]+): (.*)\n", options):
             if option in ("start-at", "end-at", "end-before"):
                 assert value in quoted, f"{path.name}: {name} has no {value!r}"

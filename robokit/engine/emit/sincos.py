@@ -28,37 +28,19 @@ from collections.abc import Sequence
 
 from robokit.conventions import LARGEST_ANGLE
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines, Real, constant, suffix, vector
+from robokit.spatial import sines
+from robokit.spatial.sines import (
+    COS,
+    COS_FLOAT32,
+    FAR,
+    SIN,
+    SIN_FLOAT32,
+    TWO_OVER_PI,
+    Way,
+)
 
 LIMIT = LARGEST_ANGLE
-MAGIC = 1.5 * 2.0**52
-TWO_OVER_PI = 0.6366197723675814
-Way = tuple[float, float, tuple[float, ...]]
-"""Largest angle, the number that rounds, and the parts of pi/2."""
-
-FAR: Way = (LIMIT, MAGIC, (1.570796251296997, 7.549789415861596e-08, 5.390302858158119e-15))
-NEAR: dict[Real, Way] = {
-    FLOAT64: (2.0**20, MAGIC, (1.5707963267341256, 6.077100506506192e-11)),
-    FLOAT32: (8192.0, 1.5 * 2.0**23, (1.5703125, 0.0004837512969970703, 7.549790126404332e-08)),
-}
-
-SIN = (
-    -0.16666666666666632,
-    0.008333333333322413,
-    -0.00019841269829807737,
-    2.7557313691900135e-06,
-    -2.505075811311583e-08,
-    1.5896795552841927e-10,
-)
-COS = (
-    0.0416666666666666,
-    -0.0013888888888874125,
-    2.4801587289482242e-05,
-    -2.755731435234916e-07,
-    2.087572327532008e-09,
-    -1.135964790296927e-11,
-)
-SIN_FLOAT32 = (-0.16666654936659347, 0.008332177687744378, -0.00019517234893886887)
-COS_FLOAT32 = (0.04166664685483267, -0.0013887366920632739, 2.4438380580700725e-05)
+NEAR: dict[Real, Way] = {FLOAT64: sines.NEAR, FLOAT32: sines.NEAR_FLOAT32}
 
 
 def body(lanes: int, x: str, z: str = "z", real: Real = FLOAT64, near: bool = False) -> list[str]:

@@ -45,6 +45,15 @@ def expand_xacro(path: PathLike, args: Mapping[str, str] | None = None, package_
 
     Raises:
         UrdfError: no such file, xacro is not installed, or it cannot expand the file within 30 s and 2 GiB.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from robokit.urdf import expand_xacro
+        >>> robot = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        >>> text = robot + '<xacro:arg name="root" default="a"/><link name="$(arg root)"/></robot>'
+        >>> size = Path("r.xacro").write_text(text)
+        >>> '<link name="base"/>' in expand_xacro("r.xacro", {"root": "base"})
+        True
     """
     if args is not None and not isinstance(args, Mapping):
         raise WrongType("args", args, "a mapping of names to values")

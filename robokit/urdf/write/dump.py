@@ -49,6 +49,13 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
     Warns:
         UserWarning: something was left out: limits of a joint that URDF gives none, the part of a matrix that
             is no rotation.
+
+    Example:
+        >>> from robokit.urdf import dump
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> again = rk.loads_urdf(dump(robot))
+        >>> np.array_equal(rk.crba(again, [0.5, 0.2]), rk.crba(robot, [0.5, 0.2]))
+        True
     """
     check_robot(robot)
     file = None if path is None else path_argument("path", path)

@@ -1,0 +1,108 @@
+"""Kernels whose outputs are the same bits on every target: ``reproducible=True``.
+
+IEEE 754 fixes + - * / and the square root. What else could differ is fixed here:
+
+    contraction    none: no product is fused with a sum, for WebAssembly and old processors cannot
+    order          that of the recorded graph: sums are not rearranged
+    sine, cosine   the engine's own polynomials, also where the graph is run by Python (spatial/sines.py)
+    zeros          outputs hold no -0: which zero a sum of opposite numbers gives depends on how signs are
+                   kept while a text is recorded, and on nothing else
+
+NaN is one value: which of its bit patterns an operation gives is the processor's choice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from robokit.engine.passes.played_back import replayed
+from robokit.engine.trace.graph import Block, Node, TraceTooLarge
+from robokit.engine.trace.ops import ADD, CONST
+from robokit.engine.trace.program import Program
+from robokit.errors import UnknownName, WrongType
+
+REPRODUCIBLE_VARIABLE = "ROBOKIT_REPRODUCIBLE"
+
+_WORDS = {"": False, "0": False, "1": True}
+
+
+def wanted(given: bool | None) -> bool:
+    """What a caller asks for; None leaves it to the environment.
+
+    Raises:
+        WrongType: neither True nor False nor None.
+        UnknownName: the environment asks for something else.
+    """
+    if given is None:
+        word = os.environ.get(REPRODUCIBLE_VARIABLE, "")
+        if word not in _WORDS:
+            raise UnknownName("value", word, ("0", "1"), f"(environment variable {REPRODUCIBLE_VARIABLE})")
+        return _WORDS[word]
+    if not isinstance(given, bool):
+        raise WrongType("reproducible", given, "True, False or None")
+    return given
+
+
+def in_one_order(text: str) -> str:
+    """A module's text without the leave to fuse products with sums."""
+    return text.replace(" contract ", " ")
+
+
+def plain_zeros(program: Program) -> Program:
+    """The same program with 0 in place of -0 in its outputs; nodes are renumbered."""
+    needed, stored = set(program.order), {r for row in program.results for r in row if type(r) is int}
+    nodes: list[Node] = [program.nodes[0], (CONST, 0.0)]
+    at, result = [0] * len(program.nodes), dict[int, int]()
+    order: list[int] = []
+    marks = iter([*program.marks, len(program.nodes)])
+    moved, mark = list[int](), next(marks)
+
+    def put(node: Node) -> int:
+        order.append(len(nodes))
+        nodes.append(node)
+        return order[-1]
+
+    for number, node in enumerate(program.nodes):
+        while mark == number:
+            moved.append(len(nodes))
+            mark = next(marks)
+        if number and node[0] <= CONST:
+            at[number] = len(nodes)
+            nodes.append(node)
+        elif number in needed:
+            at[number] = put((node[0], *(at[operand] for operand in node[1:])))
+        if number in stored:
+            result[number] = put((ADD, at[number], 1))
+    while len(moved) < len(program.marks):
+        moved.append(len(nodes))
+    return replace(
+        program,
+        nodes=nodes,
+        order=order,
+        results=[[result[r] if type(r) is int else r + 0.0 for r in row] for row in program.results],
+        marks=moved,
+        blocks=[
+            Block([at[p] for p in b.parameters], [at[r] if type(r) is int else r for r in b.results])
+            for b in program.blocks
+        ],
+    )
+
+
+def recorded(program: Callable[[], Program], text: Callable[..., Any]) -> Callable[..., Any]:
+    """A text as it was recorded, for Python to run: the same operations as in machine code.
+
+    A text that is too long to record runs as it stands. It has no machine code either.
+    """
+
+    def run(*given: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        try:
+            graph = program()
+        except TraceTooLarge:
+            return text(*given)
+        value = replayed(graph, given)
+        return [[0.0 + (value[r] if type(r) is int else r) for r in row] for row in graph.results]
+
+    return run
