@@ -32,7 +32,7 @@ class Push:
             ``duration`` is 0, it is an impulse [N s], [N m s; N s], given within one step. In rollouts also
             (B, 3) or (B, 6), one a row.
         point: (3,) where it acts [m].
-        start: when it begins [s].
+        start: when it begins [s]; of an impulse, in rollouts also (B,), one a row.
         duration: how long it acts [s]; 0 for an impulse. Steps that it covers in part get that part.
         frame: what ``point`` is given in: "link", and it moves with the link, or "world", and it stays.
 
@@ -47,7 +47,7 @@ class Push:
     link: str
     wrench: Any
     point: Any = (0.0, 0.0, 0.0)
-    start: float = 0.0
+    start: Any = 0.0
     duration: float = 0.0
     frame: str = "link"
 
@@ -66,14 +66,32 @@ class Push:
             if not np.isfinite(array).all():
                 raise ShapeError(f"Push({name}=...): expected finite numbers, got {shown(array)}")
             object.__setattr__(self, name, array)
-        object.__setattr__(self, "start", real_number("Push(start=...)", self.start, least=0.0))
         object.__setattr__(self, "duration", real_number("Push(duration=...)", self.duration, least=0.0))
+        object.__setattr__(self, "start", self._start())
         one_of("frame", self.frame, FRAMES)
 
     @property
     def rows(self) -> int | None:
-        """B where there is one wrench a row of a rollout, else None."""
+        """B where there is one wrench or one start a row of a rollout, else None."""
+        if isinstance(self.start, np.ndarray):
+            return len(self.start)
         return len(self.wrench) if self.wrench.ndim == 2 else None
+
+    def _start(self) -> Any:
+        """When it begins: a number, or (B,)."""
+        if np.ndim(self.start) == 0:
+            return real_number("Push(start=...)", self.start, least=0.0)
+        given = real_array("Push(start=...)", self.start, "() or (B,)")
+        if given.ndim != 1 or not len(given) or not (np.isfinite(given) & (given >= 0.0)).all():
+            raise ShapeError(f"Push(start=...): expected times >= 0, got {shown(self.start)}")
+        if self.duration != 0.0:
+            raise ShapeError("Push(start=...): one a row goes with impulses alone; leave out duration")
+        if self.wrench.ndim == 2 and len(self.wrench) != len(given):
+            raise ShapeError(
+                f"Push(start=...): expected {len(self.wrench)} times, one a row as the wrench has, "
+                f"got {len(given)}"
+            )
+        return given
 
 
 def pushes_of(given: Any) -> tuple[Push, ...]:
@@ -140,15 +158,18 @@ class OutsideForces:
         self.rows: int | None = None
         self.spans: list[tuple[int, int, int, np.ndarray]] = []
         """(place, first step, step after the last, wrench (6,) or (B, 6)) of each push."""
+        self.by_row: list[tuple[int, np.ndarray, np.ndarray]] = []
+        """(place, step (B,), wrench (6,) or (B, 6)) of each impulse with a time by row."""
         for k, push in enumerate(pushes):
             body, placement = robot.frame(push.link)
             if body == 0:
                 raise ShapeError(
                     f"pushes[{k}]: link {push.link!r} is fixed to the world and cannot be pushed"
                 )
-            if push.start >= steps * dt - 0.5 * dt:
+            latest = float(np.max(push.start))
+            if latest >= steps * dt - 0.5 * dt:
                 raise ShapeError(
-                    f"pushes[{k}]: starts at {push.start:g} s, after the last step of the run, which ends at "
+                    f"pushes[{k}]: starts at {latest:g} s, after the last step of the run, which ends at "
                     f"{steps * dt:g} s"
                 )
             if push.rows is not None:
@@ -173,6 +194,10 @@ class OutsideForces:
         place = (body, point)
         if place not in self.places:
             self.places.append(place)
+        if isinstance(push.start, np.ndarray):
+            when = np.minimum(np.rint(push.start / dt).astype(int), steps - 1)
+            self.by_row.append((self.places.index(place), when, wrench * (1.0 / dt)))
+            return
         for first, last, share in _covered(push, dt):
             if first < steps:
                 self.spans.append((self.places.index(place), first, min(last, steps), wrench * share))
@@ -188,6 +213,10 @@ class OutsideForces:
             if first <= step < last:
                 out[..., place, :] += wrench
             change = min([change, *(k for k in (first, last) if k > step)])
+        for place, when, wrench in self.by_row:
+            out[..., place, :] += np.where((when == step)[:, None], wrench, 0.0)
+            later = np.concatenate([when, when + 1])
+            change = min([change, *later[later > step].tolist()])
         return out.reshape(*shape, -1), int(change)
 
     def table(self, steps: int) -> np.ndarray:
@@ -195,4 +224,6 @@ class OutsideForces:
         out = np.zeros((max(1, steps), self.rows or 1, len(self.places), 6))
         for place, first, last, wrench in self.spans:
             out[first:last, :, place] += wrench
+        for place, when, wrench in self.by_row:
+            out[when, np.arange(len(when)), place] += wrench
         return out.reshape(len(out), len(out[0]), -1)

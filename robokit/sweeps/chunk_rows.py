@@ -1,0 +1,201 @@
+"""What the rows of a chunk come to: their runs, and the table of their parameters and measures."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robokit.errors import MissingDependency, SimulationError
+from robokit.model.robot import Robot
+from robokit.sim.ground import Ground
+from robokit.sim.pushes import Push
+from robokit.sim.rollouts import Rollout, rollout
+from robokit.sim.trajectory import Trajectory
+from robokit.sweeps.parameter_table import ROBOT, parameter
+from robokit.sweeps.robot_record import RobotRecord, keep_points
+from robokit.sweeps.row_robots import nonsense, row_ground, row_inertias, row_points, row_pushes
+from robokit.sweeps.row_starts import start_states
+from robokit.sweeps.state_hash import state_hash
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from robokit.sweeps.recipe_fields import RecipeFields
+
+HASH, FAILURE = "final_hash", "failure"
+"""Columns beside parameters and measures: of the last state, 0 of a row that failed; and why it failed."""
+
+UNITS = b"unit"
+"""Key of a column's unit in its metadata."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Rows of one robot, ready to be run.
+
+    Attributes:
+        robot: with one sample of inertias a row where these differ.
+        q, v: the states at the start, (B, nq) and (B, nv); NaN in a row that cannot be run.
+        ground: what they fall on, or None.
+        pushes: on each row.
+        broken: why rows cannot be run, by their place among these.
+    """
+
+    robot: Robot
+    q: np.ndarray
+    v: np.ndarray
+    ground: Ground | None
+    pushes: list[Push]
+    broken: dict[int, str]
+
+
+def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[str, np.ndarray]) -> Runs:
+    """The runs of rows of one robot.
+
+    Args:
+        recipe: of the sweep.
+        name: of the robot.
+        rows: their numbers, (B,).
+        values: their parameters, (B,) each.
+    """
+    record: RobotRecord = recipe.robots[name]
+    robot, points, ground, B = record.robot, record.points, recipe.ground, len(rows)
+    keep_points(robot, points, ground)
+    broken = nonsense(values)
+    sound = {key: _without(x, broken) for key, x in values.items()} if broken else values
+    with np.errstate(all="ignore"):
+        q, v = start_states(
+            robot, record.starts, sound, rows, recipe.seed, ground, points, recipe.standing[name]
+        )
+        q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
+    for row in np.flatnonzero(~np.isfinite(q).all(axis=1)).tolist():
+        broken.setdefault(row, "nothing is under the robot at its start")
+    inertias = row_inertias(robot, sound, record.shares, B)
+    many = robot
+    if inertias is not None:
+        many = robot.with_inertias(inertias)
+        keep_points(many, None if points is None else row_points(points, robot, sound, B), ground)
+    if broken:
+        q[list(broken)] = np.nan
+    pushes = row_pushes(robot, sound, recipe.parameters, ())
+    return Runs(many, q, v, row_ground(ground, robot, sound), pushes, broken)
+
+
+def _without(column: np.ndarray, rows: Mapping[int, str]) -> np.ndarray:
+    """A column with the values of rows that cannot be run replaced by that of one that can, or by 1."""
+    good = np.setdiff1d(np.arange(len(column)), list(rows))
+    found = column.copy()
+    found[list(rows)] = column[good[0]] if len(good) else 1.0
+    return found
+
+
+def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
+    """The runs of one robot."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a row is warned of is in its columns
+        return rollout(
+            runs.robot,
+            runs.q,
+            runs.v,
+            duration=recipe.duration,
+            dt=recipe.dt[name],
+            ground=runs.ground,
+            pushes=runs.pushes or None,
+            threads=1,
+            **recipe.options,
+            **options,
+        )
+
+
+def by_robot(recipe: RecipeFields, values: Mapping[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
+    """The places of the rows of each robot that has some, among rows with these parameters."""
+    if ROBOT not in values:
+        return {next(iter(recipe.robots)): np.arange(count)}
+    found = {name: np.flatnonzero(values[ROBOT] == name) for name in recipe.robots}
+    return {name: places for name, places in found.items() if len(places)}
+
+
+def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
+    """Parameters and measures of rows first..last.
+
+    Columns: row, the parameters, the measures, final_hash, failure.
+
+    Raises:
+        MissingDependency: pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingDependency("a sweep is kept as Parquet: pip install 'robokit[sweep]'") from error
+    values, B = recipe.rows(first, last), last - first
+    measured: dict[str, np.ndarray] = {}
+    hashes, why = np.zeros(B, np.uint64), np.full(B, None, object)
+    for name, places in by_robot(recipe, values, B).items():
+        mine = {key: x[places] for key, x in values.items()}
+        runs = prepared(recipe, name, places.astype(np.uint64) + np.uint64(first), mine)
+        steps = max(1, round(recipe.duration / recipe.dt[name]))
+        found = run(recipe, name, runs, record_every=steps)
+        hashes[places] = state_hash(found.q[-1], found.v[-1])
+        for row, at in zip(found.failed.tolist(), found.failed_time.tolist(), strict=True):
+            hashes[places[row]] = 0
+            why[places[row]] = runs.broken.get(row, _words(found, row, at))
+        for key, column in measures_of(found).items():
+            if key not in measured:
+                blank: Any = None if column.dtype == object else np.nan
+                measured[key] = np.full(B, blank, object if column.dtype == object else float)
+            measured[key][places] = column
+    columns = {
+        "row": np.arange(first, last, dtype=np.int64),
+        **values,
+        **measured,
+        HASH: hashes,
+        FAILURE: why,
+    }
+    kinds = {
+        "row": pa.int64(),
+        HASH: pa.uint64(),
+        FAILURE: pa.string(),
+    }
+    fields, arrays = [], []
+    for key, column in columns.items():
+        kind = kinds.get(key, pa.string() if column.dtype == object else pa.float64())
+        fields.append(pa.field(key, kind, metadata={UNITS: unit_of(recipe, key).encode()}))
+        arrays.append(pa.array(column, type=kind))
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def measures_of(found: Rollout) -> dict[str, np.ndarray]:
+    """The measures of a rollout, (B,) each."""
+    return dict(getattr(found, "measures", None) or {})
+
+
+def _words(found: Rollout, row: int, at: float) -> str:
+    """Why a row failed."""
+    return f"not finite, or of energy without a cause, from {at:.6g} s on"
+
+
+def unit_of(recipe: RecipeFields, column: str) -> str:
+    """The unit of a column; "" for a plain number or a word."""
+    if column in recipe.parameters:
+        return parameter(column).unit
+    return ""
+
+
+def row_trajectory(recipe: RecipeFields, row: int, record_every: int | None) -> Trajectory:
+    """The run of a row once more, with its ledger.
+
+    Raises:
+        SimulationError: the row failed before its first step.
+    """
+    values = recipe.rows(row, row + 1)
+    name = next(iter(by_robot(recipe, values, 1)))
+    runs = prepared(recipe, name, np.array([row], np.uint64), values)
+    if runs.broken:
+        raise SimulationError(f"row {row} has no motion: {runs.broken[0]}")
+    found = run(recipe, name, runs, record_every=record_every).trajectory(0)
+    found.summary |= {"sweep_row": row, "sweep_recipe": recipe.hash}
+    return found

@@ -1,0 +1,182 @@
+"""From the arguments of a sweep to its recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import real_array, real_number, whole_number
+from robokit.errors import ShapeError, WrongType, shown
+from robokit.model.builder_arguments import not_a_robot
+from robokit.model.robot import Robot
+from robokit.sim.default_step import default_step
+from robokit.sim.ground import Ground
+from robokit.sim.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
+from robokit.sim.standing import standing_configuration
+from robokit.sweeps.distributions import Distribution, Sobol, Uniform
+from robokit.sweeps.parameter_table import checked
+from robokit.sweeps.random_streams import LARGEST_SEED
+from robokit.sweeps.recipe import Recipe
+from robokit.sweeps.recipe_fields import versions
+from robokit.sweeps.robot_record import RobotRecord
+from robokit.sweeps.row_parameters import combinations
+
+MOST_ROWS = 2**32
+STATES = ("q", "v")
+
+
+def make_recipe(
+    robots: Robot | Sequence[Robot] | Mapping[str, Robot],
+    *,
+    starts: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    duration: float = 1.0,
+    ground: Ground | bool | None = True,
+    measures: Sequence[Any] | None = None,
+    count: int | None = None,
+    seed: int = 0,
+    dt: float | None = None,
+    sobol: bool = False,
+    trajectories: Sequence[int] = (),
+    integrator: str | None = None,
+    joint_damping: float | None = None,
+    self_collision: bool = False,
+    gravity: Sequence[float] | None = None,
+) -> Recipe:
+    """The recipe of a sweep; arguments and errors as those of :func:`robokit.sweep`."""
+    named = named_robots(robots)
+    if gravity is not None:
+        named = {name: robot.with_gravity(gravity) for name, robot in named.items()}
+    surface = Ground() if ground is True else ground or None
+    if surface is not None and not isinstance(surface, Ground):
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
+    if surface is not None and surface.rows is not None:
+        raise ShapeError("ground: a sweep's friction by row is its parameter friction=rk.Uniform(...)")
+    given, states = _split(starts)
+    both = dict(given)
+    for name, value in (parameters or {}).items():
+        if name in both:
+            raise ShapeError(f"parameters: {name!r} is among the starts already")
+        both[name] = value
+    duration = real_number("duration", duration, above=0.0)
+    begun = {name: _states(name, robot, states, surface) for name, robot in named.items()}
+    number = {len(q) for q, _, _ in begun.values()}
+    if len(number) > 1:
+        raise ShapeError(f"starts: robots have {min(number)} and {max(number)} states; give each as many")
+    found = checked(both, named, number.pop(), surface is not None)
+    if sobol:
+        found = {name: _even(x) for name, x in found.items()}
+    total = combinations(found)
+    if count is None:
+        if total == 1:
+            raise ShapeError("count: expected the number of rows; without rk.Grid nothing else says it")
+        count = total
+    count = whole_number("count", count, 1, MOST_ROWS)
+    steps = {name: _step(robot, surface, dt, duration) for name, robot in named.items()}
+    links = [name.partition(":")[2] for name in found if name.startswith("mass:")]
+    records = {name: RobotRecord.of(robot, *begun[name][:2], surface, links) for name, robot in named.items()}
+    rows = tuple(sorted({whole_number("trajectories", row, 0, count - 1) for row in trajectories}))
+    options = {"integrator": integrator, "joint_damping": joint_damping, "self_collision": self_collision}
+    return Recipe(
+        records,
+        found,
+        count,
+        whole_number("seed", seed, 0, LARGEST_SEED),
+        duration,
+        steps,
+        surface,
+        tuple(measures if measures is not None else ()),
+        {name: standing for name, (_, _, standing) in begun.items()},
+        {name: x for name, x in options.items() if x not in (None, False)},
+        rows,
+        versions(),
+    )
+
+
+def named_robots(given: Any) -> dict[str, Robot]:
+    """The robots of a sweep by name.
+
+    Raises:
+        WrongType: no robots.
+        ShapeError: two have one name.
+    """
+    if isinstance(given, Robot):
+        return {given.name: given}
+    if isinstance(given, Mapping):
+        named = dict(given)
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        named = {getattr(robot, "name", k): robot for k, robot in enumerate(given)}
+        if len(named) != len(given):
+            raise ShapeError("robots: two have one name; give {name: robot, ...}")
+    else:
+        raise not_a_robot(given, "robots")
+    for name, robot in named.items():
+        if not isinstance(robot, Robot):
+            raise not_a_robot(robot, f"robots[{name!r}]")
+        if not isinstance(name, str):
+            raise WrongType("robots", name, "names as keys")
+    if not named:
+        raise ShapeError("robots: expected at least one, got none")
+    return named
+
+
+def _split(starts: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters of the start, and states to start from: q and v."""
+    if starts is None:
+        return {}, {}
+    if isinstance(starts, Mapping):
+        states = {name: starts[name] for name in STATES if name in starts}
+        return {name: x for name, x in starts.items() if name not in STATES}, states
+    if isinstance(starts, tuple) and len(starts) == 2:
+        return {}, dict(zip(STATES, starts, strict=True))
+    return {}, {"q": starts}
+
+
+def _states(
+    name: str, robot: Robot, states: Mapping[str, Any], ground: Ground | None
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Configurations and velocities to start from, (S, nq) and (S, nv); whether they are standing ones."""
+    given = {key: x.get(name) if isinstance(x, Mapping) else x for key, x in states.items()}
+    q, v = given.get("q"), given.get("v")
+    standing = q is None and robot.base == "floating"
+    if standing:
+        # On a ground that is not even, each row is lowered onto it where it is.
+        q = standing_configuration(robot, ground_height=0.0 if ground is None else ground.height)
+    elif q is None:
+        q = robot.neutral()
+    q = _rows(f"starts: q of robot {name!r}", q, robot.nq)
+    v = _rows(f"starts: v of robot {name!r}", np.zeros(robot.nv) if v is None else v, robot.nv)
+    S = max(len(q), len(v))
+    if min(len(q), len(v)) not in (1, S):
+        raise ShapeError(f"starts: robot {name!r} has {len(q)} configurations and {len(v)} velocities")
+    check_quaternions(f"starts: q of robot {name!r}", robot, q)
+    return np.array(np.broadcast_to(q, (S, robot.nq))), np.array(np.broadcast_to(v, (S, robot.nv))), standing
+
+
+def _rows(what: str, given: Any, n: int) -> np.ndarray:
+    array = real_array(what, given, f"({n},) or (S, {n})")
+    rows = np.atleast_2d(array)
+    if rows.ndim != 2 or rows.shape[1] != n or not len(rows):
+        raise ShapeError(f"{what}: expected shape ({n},) or (S, {n}), got {array.shape}")
+    if not np.isfinite(rows).all():
+        raise ShapeError(f"{what}: expected finite numbers")
+    return rows
+
+
+def _step(robot: Robot, ground: Ground | None, dt: float | None, duration: float) -> float:
+    """The time step of a robot [s]."""
+    found = default_step(robot, ground is not None) if dt is None else real_number("dt", dt, above=0.0)
+    if ground is not None and found > LARGEST_CONTACT_STEP:
+        raise ShapeError(f"dt: {found:g} s is too long for contact; take {LARGEST_CONTACT_STEP:g} s or less")
+    if round(duration / found) < 1 or duration / found > 1e8:
+        raise ShapeError(
+            f"duration: {duration:g} s are {duration / found:.3g} steps of {found:g} s; take 1 to 1e8"
+        )
+    return found
+
+
+def _even(given: Distribution) -> Distribution:
+    """A uniform distribution as a dimension of the Sobol sequence; others as they are."""
+    return Sobol(given.low, given.high) if type(given) is Uniform else given

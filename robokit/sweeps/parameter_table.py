@@ -1,0 +1,225 @@
+"""The parameters of a row: names, units, what they mean and what they may be.
+
+A name with a colon is about one link or joint: ``mass:torso``, ``joint:left_knee``. Angles are in radians.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.model.robot import Robot
+from robokit.sweeps.distributions import Constant, Distribution, Grid, distribution
+
+ROBOT = "robot"
+"""Name of the parameter that says which robot a row has."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A row of the table.
+
+    Attributes:
+        name: as it is given and as the column is called.
+        unit: of its values; "" for a plain number.
+        about: what it is, in one line.
+        default: what a row has where the parameter is not given.
+        least: the smallest value that makes sense, itself allowed unless ``above`` is set.
+        most: the largest.
+        above: whether ``least`` itself makes no sense.
+        of: "link" or "joint" where the name may or must go on with the name of one.
+        needs: whether it must.
+        base: whether it is about a floating base alone.
+        ground: whether it needs a ground.
+        words: whether its values are words.
+    """
+
+    name: str
+    unit: str
+    about: str
+    default: float = 0.0
+    least: float = -math.inf
+    most: float = math.inf
+    above: bool = False
+    of: str = ""
+    needs: bool = False
+    base: bool = False
+    ground: bool = False
+    words: bool = False
+
+
+_ANGULAR = "angular velocity of the base in world axes at the start"
+_LINEAR = "velocity of the base's origin in world axes at the start"
+_COM = "shift of the link's centre of mass along the axes of its body's frame; inertia about it stays"
+
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter(ROBOT, "", "name of the robot", words=True),
+    Parameter("start", "", "number of the configuration among those given as starts, from 0", least=0.0),
+    Parameter("tilt", "rad", "angle by which the robot leans at the start", base=True),
+    Parameter(
+        "direction", "rad", "where it leans and moves to: 0 for +x, counterclockwise from above", base=True
+    ),
+    Parameter("yaw", "rad", "angle by which the robot is turned about the vertical", base=True),
+    Parameter("height", "m", "gap between the ground and the robot's lowest point at the start", base=True),
+    Parameter("speed", "m/s", "horizontal speed of the base at the start, along direction", base=True),
+    Parameter("spin", "rad/s", "angular velocity of the base about the vertical at the start", base=True),
+    *(Parameter(f"velocity_{x}", "m/s", f"{_LINEAR}, {x}", base=True) for x in "xyz"),
+    *(Parameter(f"angular_velocity_{x}", "rad/s", f"{_ANGULAR}, {x}", base=True) for x in "xyz"),
+    Parameter(
+        "joint_noise", "rad | m", "standard deviation of a random change of each joint at the start",
+        least=0.0,
+    ),
+    Parameter(
+        "joint_velocity_noise", "rad/s | m/s", "standard deviation of each joint's velocity at the start",
+        least=0.0,
+    ),
+    Parameter("joint", "rad | m", "a joint's coordinate at the start", of="joint", needs=True),
+    Parameter("joint_velocity", "rad/s | m/s", "a joint's velocity at the start", of="joint", needs=True),
+    Parameter(
+        "mass", "", "factor of mass and inertia together, of the robot or of one link", 1.0, 0.0, above=True,
+        of="link",
+    ),
+    *(Parameter(f"com_{x}", "m", f"{_COM}, {x}", of="link", needs=True) for x in "xyz"),
+    Parameter(
+        "friction", "", "Coulomb coefficient of the ground, for all links or for one", least=0.0, of="link",
+        ground=True,
+    ),
+    Parameter("push", "N s", "size of an impulse on a link", least=0.0),
+    Parameter("push_direction", "rad", "its horizontal direction: 0 for +x, counterclockwise from above"),
+    Parameter("push_rise", "rad", "its angle over the horizontal", least=-math.pi / 2, most=math.pi / 2),
+    Parameter("push_time", "s", "when the push begins", least=0.0),
+    Parameter("push_link", "", "the link that is pushed; the base by default", words=True),
+)  # fmt: skip
+
+BY_NAME: dict[str, Parameter] = {row.name: row for row in PARAMETERS}
+
+
+def parameter(name: str) -> Parameter:
+    """The row of a parameter by its full name.
+
+    Raises:
+        UnknownName: there is none.
+        ShapeError: the name of a link or joint is missing, or should not be there.
+    """
+    head, colon, rest = name.partition(":")
+    row = BY_NAME.get(head)
+    if row is None:
+        near = difflib.get_close_matches(head, BY_NAME, n=1)
+        raise UnknownName("parameter of a sweep", name, [*BY_NAME, *near])
+    if colon and not row.of:
+        raise ShapeError(f"{name}: the parameter {head!r} is not that of a single link or joint")
+    if row.needs and not rest:
+        raise ShapeError(f"{name}: expected {head}:NAME with the name of a {row.of}")
+    return row
+
+
+def checked(
+    given: Mapping[str, Any],
+    robots: Mapping[str, Robot],
+    starts: int,
+    ground: bool,
+) -> dict[str, Distribution]:
+    """The parameters of a sweep, each as a distribution, in the order in which they are given.
+
+    Args:
+        given: by name.
+        robots: of the sweep, by name.
+        starts: number of configurations to start from.
+        ground: whether there is one.
+
+    Raises:
+        UnknownName: no such parameter, link, joint or robot.
+        ShapeError, WrongType: values that make no sense.
+    """
+    found = {name: _checked(name, value, robots, ground) for name, value in given.items()}
+    if "start" in found:
+        for value in _listed("start", found["start"], "numbers of starts"):
+            if not (isinstance(value, float) and value == int(value) and value < starts):
+                raise ShapeError(f"start: expected whole numbers below {starts}, got {value}")
+    if ROBOT in found:
+        for value in _listed(ROBOT, found[ROBOT], "names of robots"):
+            if value not in robots:
+                raise UnknownName("robot", value, robots, "in this sweep")
+    elif len(robots) > 1:
+        found[ROBOT] = Grid(list(robots))
+    pushed = [name for name in found if name.startswith("push_")]
+    if pushed and "push" not in found:
+        raise ShapeError(f"{pushed[0]}: there is no push; give push=..., its size [N s]")
+    if starts > 1 and "start" not in found:
+        found["start"] = Grid([float(k) for k in range(starts)])
+    return found
+
+
+def _checked(name: Any, given: Any, robots: Mapping[str, Robot], ground: bool) -> Distribution:
+    if not isinstance(name, str):
+        raise WrongType("parameters", name, "names of parameters as keys")
+    row, what = parameter(name), name.partition(":")[2]
+    found = distribution(name, given)
+    if row.words:
+        values = _listed(name, found, "words")
+        if not all(isinstance(value, str) for value in values):
+            raise ShapeError(f"{name}: expected words, such as rk.Choice(['a', 'b']), got {found}")
+    elif isinstance((found.values() or [0.0])[0], str):
+        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {found}")
+    else:
+        _check_bounds(name, row, found)
+    if row.ground and not ground:
+        raise ShapeError(f"{name}: there is no ground; give ground=True or leave this out")
+    for robot in robots.values():
+        _check_names(row, name, what, found, robot)
+    return found
+
+
+def _check_names(row: Parameter, name: str, what: str, found: Distribution, robot: Robot) -> None:
+    if row.base and robot.base != "floating":
+        raise ShapeError(
+            f"{name}: robot {robot.name!r} has a fixed base; load it with base='floating' or leave this out"
+        )
+    links = [what] if row.of == "link" and what else []
+    if row.name == "push_link":
+        links = [str(value) for value in found.values() or ()]
+    for link in links:
+        if robot.link(link).body == 0:
+            raise ShapeError(f"{name}: link {link!r} is fixed to the world")
+    if row.of == "joint":
+        joint = robot.joint(what)
+        if joint not in robot.joints or joint.v_slice.stop - joint.v_slice.start != 1:
+            raise ShapeError(f"{name}: expected a joint of one degree of freedom, got a {joint.kind} one")
+
+
+def _check_bounds(name: str, row: Parameter, found: Distribution) -> None:
+    low, high = found.bounds()
+    if found.kind == "normal":  # its tails are the rows' matter, unless all of it is wrong
+        low = high = found.mean  # type: ignore[attr-defined]
+    bad = low < row.least or high > row.most or (row.above and low <= row.least)
+    if bad:
+        words = f"above {row.least:g}" if row.above else f"from {row.least:g} to {row.most:g}"
+        words = words.replace(" to inf", " on")
+        raise ShapeError(f"{name}: expected values {words}, got {found}")
+
+
+def _listed(name: str, found: Distribution, what: str) -> Sequence[Any]:
+    values = found.values()
+    if values is None:
+        raise ShapeError(f"{name}: expected {what}: one, rk.Choice([...]) or rk.Grid([...]), got {found}")
+    return values
+
+
+def out_of_range(name: str, values: np.ndarray) -> np.ndarray:
+    """Which values of a parameter make no sense, (B,): what a normal distribution's tail may give."""
+    row = parameter(name)
+    if row.words:
+        return np.zeros(len(values), bool)
+    low = values <= row.least if row.above else values < row.least
+    return np.asarray(low | (values > row.most))
+
+
+def varied(parameters: Mapping[str, Distribution], names: Iterable[str]) -> list[str]:
+    """Those of the names whose values differ from row to row."""
+    return [name for name in names if name in parameters and not isinstance(parameters[name], Constant)]

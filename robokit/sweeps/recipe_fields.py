@@ -1,0 +1,166 @@
+"""What a recipe holds, as JSON both ways, and the parameters of its rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from robokit.errors import ModelError, ShapeError
+from robokit.model.robot import Robot
+from robokit.sim.ground import Ground
+from robokit.sim.saved_ground import HEIGHTS, record_ground, restored_ground
+from robokit.sweeps import row_parameters
+from robokit.sweeps.distributions import Distribution, from_record
+from robokit.sweeps.robot_record import RobotRecord
+from robokit.sweeps.stored_numbers import array_of_record, record_of_array
+
+FORMAT = 1
+"""Number of the recipe's format: raised when rows would come out otherwise, or could not be read."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecipeFields:
+    """All that the rows of a sweep follow from, as :class:`robokit.sweeps.recipe.Recipe`.
+
+    Attributes:
+        robots: by name, as they are kept.
+        parameters: by name, as distributions, in the order of the columns.
+        count: number of rows.
+        seed: of the random streams.
+        duration: of each run [s].
+        dt: time step [s], by robot.
+        ground: the ground, or None.
+        measures: names of what is measured.
+        standing: whether the starts are standing configurations.
+        options: what else the runs are given: integrator, joint_damping, self_collision.
+        trajectories: rows whose motion is recorded.
+        versions: of robokit and of the libraries that the recipe was made with.
+    """
+
+    robots: Mapping[str, RobotRecord]
+    parameters: Mapping[str, Distribution]
+    count: int
+    seed: int
+    duration: float
+    dt: Mapping[str, float]
+    ground: Ground | None
+    measures: tuple[Any, ...]
+    standing: Mapping[str, bool]
+    options: Mapping[str, Any]
+    trajectories: tuple[int, ...]
+    versions: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        robots = ", ".join(self.robots)
+        return f"<Recipe: {self.count:,} rows of {self.duration:g} s of {robots}; {self.hash[:12]}>"
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the recipe's text without the versions and the robots' files."""
+        given = json.loads(self.to_json())
+        del given["versions"]
+        for robot in given["robots"].values():
+            del robot["source"]
+        return hashlib.sha256(json.dumps(given, separators=(",", ":")).encode()).hexdigest()
+
+    def rows(self, first: int, last: int) -> dict[str, np.ndarray]:
+        """The parameters of rows first..last, (B,) each: numbers, or words as objects.
+
+        Raises:
+            ShapeError: there are no such rows.
+        """
+        if not 0 <= first <= last <= self.count:
+            raise ShapeError(f"rows: expected 0 <= first <= last <= {self.count}, got {first} and {last}")
+        return row_parameters.draw(self.parameters, self.seed, first, last)
+
+    def robot_of(self, row: int) -> str:
+        """The name of the robot of a row."""
+        if len(self.robots) == 1:
+            return next(iter(self.robots))
+        return str(self.rows(row, row + 1)["robot"][0])
+
+    def robot(self, name: str) -> Robot:
+        """A robot of the sweep, to the bit."""
+        return self.robots[name].robot
+
+    def to_json(self) -> str:
+        """The recipe as text; :meth:`from_json` makes the same recipe of it."""
+        ground = None
+        if self.ground is not None:
+            about, arrays = record_ground(self.ground)
+            ground = about | {name: record_of_array(x) for name, x in arrays.items()}
+        found = {
+            "format": FORMAT,
+            "count": self.count,
+            "seed": self.seed,
+            "duration": self.duration,
+            "dt": dict(self.dt),
+            "parameters": {name: x.record() for name, x in self.parameters.items()},
+            "ground": ground,
+            "measures": list(self.measures),
+            "standing": dict(self.standing),
+            "options": dict(self.options),
+            "trajectories": list(self.trajectories),
+            "robots": {name: robot.to_record() for name, robot in self.robots.items()},
+            "versions": dict(self.versions),
+        }
+        return json.dumps(found, default=_plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The recipe of a text.
+
+        Raises:
+            ModelError: the text is no recipe, or one of a format that this version does not know.
+        """
+        try:
+            given = json.loads(text)
+            number = given["format"]
+        except (LookupError, TypeError, ValueError) as error:
+            raise ModelError(f"this is no recipe of a sweep: {error}") from error
+        if number != FORMAT:
+            made = given.get("versions", {}).get("robokit", "another version")
+            raise ModelError(
+                f"the recipe has format {number}, made by robokit {made}; this one reads format {FORMAT}: "
+                f"its rows can be made again by robokit {made} alone (pip install robokit=={made})"
+            )
+        try:
+            return cls(**_read(given))
+        except (LookupError, TypeError, ValueError) as error:
+            raise ModelError(f"this is no whole recipe of a sweep: {error}") from error
+
+
+def _read(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a recipe from its JSON."""
+    ground = given["ground"]
+    if ground is not None:
+        about = {name: x for name, x in ground.items() if name != HEIGHTS}
+        heights = ground.get(HEIGHTS)
+        ground = restored_ground(about, None if heights is None else array_of_record(heights))
+    read: dict[str, Any] = {
+        "robots": {name: RobotRecord.from_record(x) for name, x in given["robots"].items()},
+        "parameters": {name: from_record(x) for name, x in given["parameters"].items()},
+        "ground": ground,
+        "measures": tuple(given["measures"]),
+        "trajectories": tuple(given["trajectories"]),
+    }
+    return {field.name: read.get(field.name, given[field.name]) for field in fields(RecipeFields)}
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else float(value)
+
+
+def versions() -> dict[str, str]:
+    """Those of robokit and of the libraries that a recipe's numbers come from."""
+    import scipy
+
+    own = getattr(sys.modules["robokit"], "__version__", "unknown")  # the package is above this folder
+    return {"robokit": own, "numpy": np.__version__, "scipy": scipy.__version__}

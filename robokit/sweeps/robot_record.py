@@ -1,0 +1,223 @@
+"""A robot as a recipe keeps it: its URDF text, and what Python and NumPy computed from it, as numbers.
+
+Sines of angles, hulls of meshes and standing configurations may differ in their last bits from one machine to
+another. So places of joints and links, inertias, contact points and starts are stored as they were found
+where the recipe was made, and are put into the robot that is made of the text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import ModelError, RobokitError
+from robokit.model.geometry import Mesh, Placement
+from robokit.model.inertial_parameters import inertias
+from robokit.model.joints import JointModel
+from robokit.model.robot import Robot
+from robokit.sim.contact_points import ContactPoints, contact_points
+from robokit.sim.ground import Ground
+from robokit.sim.saved_robot import joint_numbers, record
+from robokit.spatial import Transform, Vector3
+from robokit.spatial.vector3 import Matrix3
+from robokit.sweeps.row_robots import link_share
+from robokit.sweeps.stored_numbers import array_of_record, record_of_array
+from robokit.sweeps.stored_points import points_of_record, record_of_points
+from robokit.urdf import loads_urdf
+
+WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
+"""What is stored of a robot besides numbers, as robokit.sim.saved_robot names it."""
+
+
+@dataclass(frozen=True, eq=False)
+class RobotRecord:
+    """A robot of a recipe.
+
+    Attributes:
+        about: words, for JSON.
+        numbers: arrays by name: joints (N, 16), links (L, 12), parameters (N + 1, 10), starts_q (S, nq),
+            starts_v (S, nv).
+        points: its contact points; None without a ground.
+        shares: inertial parameters (10,) that a link adds to those of its body, for links that have a
+            parameter of their own.
+        meshes: SHA-256 of each mesh file, by the file's name in the text.
+    """
+
+    about: dict[str, Any]
+    numbers: dict[str, np.ndarray]
+    points: ContactPoints | None
+    shares: dict[str, np.ndarray]
+    meshes: dict[str, str]
+
+    @classmethod
+    def of(
+        cls, robot: Robot, q: np.ndarray, v: np.ndarray, ground: Ground | None, links: Sequence[str] = ()
+    ) -> RobotRecord:
+        """The record of a robot.
+
+        Args:
+            robot: the robot.
+            q, v: the states to start from, (S, nq) and (S, nv).
+            ground: what it falls on, or None.
+            links: those with a mass of their own among the parameters.
+
+        Raises:
+            ModelError: a URDF cannot say it.
+        """
+        about, numbers = record(robot)
+        if about["urdf"] is None:
+            from robokit.urdf import dump
+
+            dump(robot)  # raises, and says what a URDF cannot say
+            raise ModelError(f"robot {robot.name!r}: a URDF cannot say it, so a sweep cannot keep it")
+        if robot.samples is not None:
+            raise ModelError(
+                f"robot {robot.name!r} has {robot.samples} samples of inertias; a sweep draws its own: give "
+                "the robot without them, and parameters such as mass=rk.Uniform(0.8, 1.2)"
+            )
+        found = {
+            "joints": numbers["robot_joints"],
+            "links": _link_numbers(robot),
+            "parameters": np.array(robot.inertial_parameters),
+            "starts_q": np.array(q, dtype=float),
+            "starts_v": np.array(v, dtype=float),
+        }
+        points = None if ground is None else contact_points(robot, *point_arguments(ground))
+        shares = {link: link_share(robot, link) for link in links}
+        return cls({name: about[name] for name in WORDS}, found, points, shares, _mesh_hashes(robot))
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return str(self.about["name"])
+
+    @property
+    def starts(self) -> tuple[np.ndarray, np.ndarray]:
+        """q and v of the states to start from, (S, nq) and (S, nv)."""
+        return self.numbers["starts_q"], self.numbers["starts_v"]
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot, to the bit; meshes are not looked for.
+
+        Raises:
+            ModelError: this version of robokit makes another robot of the text.
+        """
+        about, numbers = self.about, self.numbers
+        try:
+            robot = loads_urdf(about["urdf"], base=about["base"], mimic=about["mimic"])
+        except RobokitError as error:
+            raise ModelError(f"robot {self.name!r} of the recipe cannot be read: {error}") from error
+        kinds = [joint.kind for joint in robot.joints]
+        if list(robot.joint_names) != about["joint_names"] or kinds != about["joint_kinds"]:
+            raise ModelError(
+                f"robot {self.name!r}: this version of robokit finds other joints in the recipe's URDF than "
+                "the one that made the recipe; take that version"
+            )
+        return _with_numbers(robot, numbers).with_gravity(about["gravity"])
+
+    def shown(self) -> Robot:
+        """The same robot with its visual shapes, for pages: from the file it came from, if that is there."""
+        robot = self.robot
+        try:
+            from robokit.urdf import load_urdf
+
+            found = load_urdf(Path(self.about["source"]), base=robot.base, mimic=self.about["mimic"])
+        except (RobokitError, OSError):
+            return robot
+        if found.link_names != robot.link_names or _mesh_hashes(found) != self.meshes:
+            return robot
+        links = tuple(
+            replace(mine, visuals=theirs.visuals, collisions=theirs.collisions)
+            for mine, theirs in zip(robot.links, found.links, strict=True)
+        )
+        return replace(robot, links=links)
+
+    def to_record(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            **self.about,
+            "numbers": {name: record_of_array(x) for name, x in self.numbers.items()},
+            "points": None if self.points is None else record_of_points(self.points),
+            "shares": {link: record_of_array(x) for link, x in self.shares.items()},
+            "meshes": self.meshes,
+        }
+
+    @classmethod
+    def from_record(cls, given: Mapping[str, Any]) -> RobotRecord:
+        """What :meth:`to_record` gave.
+
+        Raises:
+            LookupError, TypeError, ValueError: it is none.
+        """
+        points = given["points"]
+        return cls(
+            {name: given[name] for name in WORDS},
+            {name: array_of_record(x) for name, x in given["numbers"].items()},
+            None if points is None else points_of_record(points),
+            {link: array_of_record(x) for link, x in given["shares"].items()},
+            dict(given["meshes"]),
+        )
+
+
+def point_arguments(ground: Ground) -> tuple[Any, ...]:
+    """What :func:`robokit.sim.contact_points.contact_points` is asked for on a ground."""
+    return ground.max_points, ground.shape_error, ground.only_plane, ground.solids
+
+
+def keep_points(robot: Robot, points: ContactPoints | None, ground: Ground | None) -> None:
+    """Let a robot have these contact points on this ground, instead of computing them."""
+    if points is not None and ground is not None:
+        robot.derived.get(("contact points", *point_arguments(ground)), lambda: points)
+
+
+def _link_numbers(robot: Robot) -> np.ndarray:
+    """Placement of each link in its body, (L, 12): rotation by rows, position."""
+    rows = [[*link.placement.rotation.ravel(), *link.placement.position] for link in robot.links]
+    return np.array(rows, dtype=float)
+
+
+def _with_numbers(robot: Robot, numbers: Mapping[str, np.ndarray]) -> Robot:
+    """The robot with the recorded numbers where its own differ in a bit."""
+    tree = robot.tree
+    joints, links, parameters = (numbers[name] for name in ("joints", "links", "parameters"))
+    if len(joints) != tree.n or len(links) != len(robot.links) or len(parameters) != tree.n + 1:
+        raise ModelError(f"robot {robot.name!r}: the recipe's numbers are those of another robot")
+    if not np.array_equal(joint_numbers(robot), joints):
+        models = [tree.joint[0]]
+        placements = [tree.XT[0]]
+        for model, row in zip(tree.joint[1:], joints.tolist(), strict=True):
+            E = Matrix3((tuple(row[0:3]), tuple(row[3:6]), tuple(row[6:9])))
+            placements.append(Transform(E, Vector3(*row[9:12])))
+            models.append(JointModel(model.kind, Vector3(*row[12:15]), row[15]))
+        tree = replace(tree, XT=tuple(placements), joint=tuple(models))
+    if not np.array_equal(robot.inertial_parameters, parameters):
+        tree = replace(tree, I=inertias(parameters.ravel().tolist()))
+    robot = replace(robot, tree=tree)
+    if not np.array_equal(_link_numbers(robot), links):
+        placed = tuple(
+            replace(link, placement=Placement(row[:9].reshape(3, 3), row[9:]))
+            for link, row in zip(robot.links, links, strict=True)
+        )
+        robot = replace(robot, links=placed)
+    return robot
+
+
+def _mesh_hashes(robot: Robot) -> dict[str, str]:
+    """SHA-256 of the files of all meshes that are there, by name."""
+    found: dict[str, str] = {}
+    for link in robot.links:
+        for shape in (*link.visuals, *link.collisions):
+            mesh = shape.geometry
+            if isinstance(mesh, Mesh) and mesh.path is not None and mesh.filename not in found:
+                try:
+                    found[mesh.filename] = hashlib.sha256(Path(mesh.path).read_bytes()).hexdigest()
+                except OSError:
+                    continue
+    return dict(sorted(found.items()))

@@ -1,0 +1,164 @@
+"""From the parameters of rows to their masses, their ground and what pushes them.
+
+All of it goes into the step as inputs, one value a row: no parameter of a row compiles anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import ModelError
+from robokit.model.inertial_parameters import COUNT
+from robokit.model.robot import Robot
+from robokit.sim.contact_points import ContactPoints
+from robokit.sim.ground import Ground
+from robokit.sim.pushes import Push
+from robokit.spatial.scalars import cos, sin
+from robokit.sweeps.distributions import Distribution
+from robokit.sweeps.parameter_table import out_of_range
+
+Values = Mapping[str, np.ndarray]
+
+INERTIAL = ("mass", "com_x", "com_y", "com_z")
+"""Parameters, or beginnings of them, that change inertias."""
+
+
+def inertial(names: Any) -> list[str]:
+    """Those of the names that change inertias."""
+    return [name for name in names if name.partition(":")[0] in INERTIAL]
+
+
+def link_share(robot: Robot, link: str) -> np.ndarray:
+    """The inertial parameters that a link adds to those of its body, (10,), as one product and sum each.
+
+    Raises:
+        ModelError: it has no mass of its own.
+    """
+    found = robot.link(link)
+    if not float(found.mass) > 0.0:
+        raise ModelError(f"link {link!r} of robot {robot.name!r} has no mass, so mass:{link} changes nothing")
+    alone = robot.with_inertias({link: (0.0, np.zeros(3), np.zeros((3, 3)))})
+    return np.array(robot.inertial_parameters[found.body] - alone.inertial_parameters[found.body])
+
+
+def row_inertias(robot: Robot, values: Values, shares: Mapping[str, np.ndarray], B: int) -> np.ndarray | None:
+    """The inertial parameters of rows, (B, N + 1, 10); None where no parameter changes them.
+
+    Args:
+        robot: the robot, without samples.
+        values: of the parameters, (B,) each.
+        shares: by link, what :func:`link_share` gives.
+        B: number of rows.
+    """
+    names = inertial(values)
+    if not names:
+        return None
+    P = np.tile(robot.inertial_parameters, (B, 1, 1))
+    if "mass" in values:
+        P = P * values["mass"][:, None, None]
+    for name in names:
+        head, _, link = name.partition(":")
+        if head == "mass" and link:
+            body = robot.link(link).body
+            share = shares[link] * (values[name] - 1.0)[:, None]
+            if "mass" in values:
+                share = share * values["mass"][:, None]
+            P[:, body] = P[:, body] + share
+    for link in dict.fromkeys(name.partition(":")[2] for name in names if name.startswith("com_")):
+        d = [values.get(f"com_{x}:{link}", np.zeros(B)) for x in "xyz"]
+        body = robot.link(link).body
+        P[:, body] = _shifted(P[:, body], d)
+    return P
+
+
+def _shifted(P: np.ndarray, d: list[np.ndarray]) -> np.ndarray:
+    """Parameters (B, 10) of bodies whose centres of mass are moved by d, their inertias about them unchanged.
+
+    I_o(c + d) = I_o(c) + m (((c+d).(c+d) - c.c) 1 - (c+d)(c+d)^T + c c^T), with h = m c.
+    """
+    m, hx, hy, hz = P[:, 0], P[:, 1], P[:, 2], P[:, 3]
+    x, y, z = d
+    a, b, c = 2.0 * hx * x + m * x * x, 2.0 * hy * y + m * y * y, 2.0 * hz * z + m * z * z
+    xy, xz, yz = hx * y + hy * x + m * x * y, hx * z + hz * x + m * x * z, hy * z + hz * y + m * y * z
+    change = [np.zeros(len(m)), m * x, m * y, m * z, b + c, -xy, a + c, -xz, -yz, a + b]
+    assert len(change) == COUNT
+    return P + np.stack(change, axis=1)
+
+
+def row_points(points: ContactPoints, robot: Robot, values: Values, B: int) -> ContactPoints:
+    """The contact points of rows: corners of inertias' boxes go with the centre of mass."""
+    names = [name for name in values if name.startswith("com_")]
+    if not names or not points.of_inertia.any():
+        return points
+    position = np.tile(points.position, (B, 1, 1))
+    for name in names:
+        head, _, link = name.partition(":")
+        body = robot.link(link).body
+        moved = np.flatnonzero(points.of_inertia & (points.body == body))
+        position[:, moved, "xyz".index(head[-1])] += values[name][:, None]
+    return replace(points, position=position)
+
+
+def row_ground(ground: Ground | None, robot: Robot, values: Values) -> Ground | None:
+    """The ground of rows, with a friction of its own for each."""
+    if ground is None:
+        return None
+    named = [name for name in values if name.startswith("friction:")]
+    if not named:
+        return (
+            replace(ground, friction=tuple(values["friction"].tolist())) if "friction" in values else ground
+        )
+    everywhere = values.get("friction")
+    of_link: dict[str, Any] = {}
+    for link in robot.links:
+        of_link[link.name] = ground.coefficient(link.name) if everywhere is None else everywhere
+    for name in named:
+        # The links of a body touch as one: its coefficient is that of the first of them.
+        body = robot.link(name.partition(":")[2]).body
+        for link in robot.links:
+            if link.body == body:
+                of_link[link.name] = values[name]
+    return replace(ground, friction=of_link)
+
+
+def row_pushes(
+    robot: Robot, values: Values, parameters: Mapping[str, Distribution], fixed: tuple[Push, ...]
+) -> list[Push]:
+    """What pushes the robots of rows: the pushes of all, and one of each row's own on one of its links."""
+    if "push" not in values:
+        return list(fixed)
+    size = values["push"]
+    zero = np.zeros(len(size))
+    where, rise = values.get("push_direction", zero), values.get("push_rise", zero)
+    level = size * cos(rise)
+    impulse = np.stack([level * cos(where), level * sin(where), size * sin(rise)], axis=1)
+    links = [robot.body_name(1)]
+    if "push_link" in parameters:
+        links = [str(link) for link in dict.fromkeys(parameters["push_link"].values() or ())]
+    found = []
+    for link in links:
+        mine = impulse
+        if len(links) > 1:
+            mine = np.where((values["push_link"] == link)[:, None], impulse, 0.0)
+        found.append(_push(robot, link, mine, values))
+    return [*fixed, *found]
+
+
+def _push(robot: Robot, link: str, impulse: np.ndarray, values: Values) -> Push:
+    """A push at the centre of mass of a link."""
+    point = robot.link(link).com
+    start = values.get("push_time", np.zeros(1))
+    return Push(link, impulse, point, start)
+
+
+def nonsense(values: Values) -> dict[int, str]:
+    """Rows with a parameter that makes no sense, such as a normal distribution's tail may give, and why."""
+    found: dict[int, str] = {}
+    for name, column in values.items():
+        for row in np.flatnonzero(out_of_range(name, column)).tolist():
+            found.setdefault(row, f"{name} = {column[row]:.6g} makes no sense")
+    return found
