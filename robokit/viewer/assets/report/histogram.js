@@ -131,8 +131,11 @@ function drawDistributions(host, rows) {
   const part = (role, title) => {
     const columns = rows.columns.filter((column) => column.role === role && (column.labels ? column.labels.length : column.high >= column.low));
     if (!columns.length) return [];
-    const cards = columns.map((column) => new (column.labels ? LabelBars : Histogram)(rows, column));
-    return [element("h2", {}, title), element("div", { class: "histograms" }, ...cards.map(({ card }) => card))];
+    const cards = (some) => element("div", { class: "histograms" }, ...some.map((column) => new (column.labels ? LabelBars : Histogram)(rows, column).card));
+    const of = columns.filter((column) => column.name.includes("/")), others = columns.filter((column) => !column.name.includes("/"));
+    const found = [element("h2", {}, title), cards(others)];
+    if (of.length) found.push(element("details", {}, element("summary", {}, `${title} by link and joint (${of.length})`), cards(of)));
+    return found;
   };
   host.append(...part("parameter", "Parameters"), ...part("measure", "Measures"));
 }
