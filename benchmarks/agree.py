@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 from measure import step
-from models import frictionless
+from models import frictionless, in_pinocchio
 
 import robokit as rk
-from robokit.interop import MujocoAdapter, PinocchioAdapter
+from robokit.interop import MujocoAdapter
 
 TOLERANCE = 1e-10  # of the largest entry; accelerations are compared by the forces that they take
 SWAP = [3, 4, 5, 0, 1, 2]  # Pinocchio's spatial vectors have the linear part first
@@ -43,9 +43,7 @@ def with_pinocchio(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray)
     """Errors by quantity, largest over the states, its thread pool included."""
     import pinocchio as pin
 
-    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
-    model = pin.buildModelFromUrdf(str(robot.source), *root)
-    data, to = model.createData(), PinocchioAdapter(robot, model)
+    model, data, to = in_pinocchio(robot)
     frames = [model.getFrameId(name, pin.FrameType.BODY) for name in robot.link_names]
     rows, columns = rk.inertia_entries(robot)
     tau = rk.rnea(robot, q, v, a)  # forward dynamics of the same motion

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from dynamics import peers
-from measure import machine, minima, one_core
+from measure import arguments_of, chosen, machine, minima, one_core
 
 import robokit as rk
 from robokit.dynamics.build import kernel
@@ -114,17 +114,14 @@ def compare(name: str, base: str, seconds: float, flags: str) -> None:
 
 def main() -> None:
     """Parse, measure, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
-    parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
-    parser.add_argument("--seconds", type=float, default=1.0, help="measuring time a row")
-    parser.add_argument("--cflags", default=FLAGS, help="default: %(default)s")
-    arguments = parser.parse_args()
+
+    def flags(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--cflags", default=FLAGS, help="default: %(default)s")
+
+    arguments = arguments_of(__doc__, 1.0, more=flags)
     print(machine())
     with one_core():
-        for name, base in [(name, arguments.base) for name in arguments.robot] or DEFAULT:
+        for name, base in chosen(arguments, DEFAULT):
             compare(name, base, arguments.seconds, arguments.cflags)
 
 

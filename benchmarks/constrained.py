@@ -11,19 +11,15 @@ five proximal iterations.
 
 from __future__ import annotations
 
-import argparse
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, one_core
-from models import G1, states
+from measure import arguments_of, machine, minima, nothing_compiled, one_core
+from models import G1, in_pinocchio, states
 
 import robokit as rk
-from robokit.interop import PinocchioAdapter
 
 DEFAULT = (
     (G1, "floating", ("left_ankle_roll_link", "right_ankle_roll_link")),
@@ -36,9 +32,7 @@ def peers(robot: rk.Robot, links: tuple[str, ...], q: Any, v: Any, tau: Any) -> 
     """Pinocchio's functions on converted arguments, checked against robokit's."""
     import pinocchio as pin
 
-    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
-    model = pin.buildModelFromUrdf(str(robot.source), *root)
-    data, to = model.createData(), PinocchioAdapter(robot, model)
+    model, data, to = in_pinocchio(robot)
     contacts, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for link in links:
         frame = model.frames[model.getFrameId(link, pin.FrameType.BODY)]
@@ -116,14 +110,9 @@ def compare(name: str, base: str, links: tuple[str, ...], seconds: float) -> Non
 
 def main() -> None:
     """Parse, measure, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seconds", type=float, default=3.0, help="measuring time a robot")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, 3.0, robots=False)
     print(machine())
-    with tempfile.TemporaryDirectory() as empty:
-        os.environ["ROBOKIT_CACHE_DIR"] = empty  # so that the first call compiles
+    with nothing_compiled():
         for name, base, links in DEFAULT:
             compare(name, base, links, arguments.seconds)
 

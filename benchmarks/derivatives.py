@@ -9,20 +9,16 @@ Three matrices of a humanoid are 30 kB a state, so that memory sets the pace of 
 
 from __future__ import annotations
 
-import argparse
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, one_core
-from models import G1, states
+from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core
+from models import G1, in_pinocchio, states
 
 import robokit as rk
 from robokit.dynamics.cost import algorithm_cost
-from robokit.interop import PinocchioAdapter
 
 DEFAULT = ((G1, "floating"), ("example-robot-data:talos", "floating"), ("example-robot-data:panda", "fixed"))
 BATCH, FEW = 4096, 64
@@ -40,9 +36,7 @@ def theirs(robot: rk.Robot, state: tuple[np.ndarray, ...]) -> dict[str, Callable
     """Pinocchio's functions on converted arguments, checked against ours."""
     import pinocchio as pin
 
-    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
-    model = pin.buildModelFromUrdf(str(robot.source), *root)
-    data, to = model.createData(), PinocchioAdapter(robot, model)
+    model, data, to = in_pinocchio(robot)
     given = to.q(state[0]), to.v(state[1]), to.v(state[2])
     tau_by_q, *_ = pin.computeRNEADerivatives(model, data, *given)
     assert np.allclose(to.matrix_back(tau_by_q), rk.rnea_derivatives(robot, *state)[0], rtol=1e-9, atol=1e-9)
@@ -92,17 +86,10 @@ def compare(name: str, base: str, seconds: float) -> None:
 
 def main() -> None:
     """Parse, measure, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
-    parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
-    parser.add_argument("--seconds", type=float, default=1.5, help="measuring time a row")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, 1.5)
     print(machine())
-    with tempfile.TemporaryDirectory() as empty:
-        os.environ["ROBOKIT_CACHE_DIR"] = empty  # so that the first call compiles
-        for name, base in [(name, arguments.base) for name in arguments.robot] or DEFAULT:
+    with nothing_compiled():
+        for name, base in chosen(arguments, DEFAULT):
             compare(name, base, arguments.seconds)
 
 

@@ -6,7 +6,6 @@ python benchmarks/dynamics.py humanoid --base floating --json results.json
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 from collections.abc import Callable
@@ -14,10 +13,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, one_core
+from measure import arguments_of, chosen, machine, minima, one_core
+from models import in_pinocchio, states
 
 import robokit as rk
-from robokit.interop import MujocoAdapter, PinocchioAdapter
+from robokit.interop import MujocoAdapter
 
 BATCH = 4096
 DEFAULT = (
@@ -46,9 +46,7 @@ def pinocchio_calls(
     """Pinocchio's functions as Python users call them, on converted arguments."""
     import pinocchio as pin
 
-    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
-    model = pin.buildModelFromUrdf(str(robot.source), *root)
-    data, to = model.createData(), PinocchioAdapter(robot, model)
+    model, data, to = in_pinocchio(robot)
     pq, pv, pa = to.q(q), to.v(v), to.v(a)
     assert np.allclose(
         to.v_back(pin.rnea(model, data, pq, pv, pa)), rk.rnea(robot, q, v, a), rtol=1e-9, atol=1e-9
@@ -194,9 +192,7 @@ def peers(
 def compare(name: str, base: str, seconds: float, figures: dict[str, Any]) -> None:
     """Measure one robot, print its table and put the figures [microseconds] into ``figures`` as they come."""
     robot = rk.load_urdf(rk.find_robot(name), base=base)
-    rng = np.random.default_rng(0)
-    q = np.stack([robot.random_configuration(rng) for _ in range(BATCH)])
-    v, a = rng.standard_normal((2, BATCH, robot.nv))
+    q, v, a = states(robot, BATCH)
     single, batch = robokit_calls(robot, q[0], v[0], a[0]), robokit_calls(robot, q, v, a)
     figures |= {"robot": name, "base": base, "nv": robot.nv}
     print(f"\n{robot.name}, {base} base, nv {robot.nv}; microseconds a state, minimum of interleaved repeats")
@@ -224,19 +220,11 @@ def compare(name: str, base: str, seconds: float, figures: dict[str, Any]) -> No
 
 def main() -> None:
     """Parse, measure, print, and write JSON if asked to."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
-    parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
-    parser.add_argument("--seconds", type=float, default=1.5, help="measuring time a row")
-    parser.add_argument("--json", metavar="FILE")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, 1.5, more=lambda parser: parser.add_argument("--json", metavar="FILE"))
     print(machine())
-    jobs = [(name, arguments.base) for name in arguments.robot] or DEFAULT
     with one_core():
         results: list[dict[str, Any]] = []
-        for name, base in jobs:
+        for name, base in chosen(arguments, DEFAULT):
             results.append({})
             compare(name, base, arguments.seconds, results[-1])
     if arguments.json:

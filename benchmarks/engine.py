@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, one_core, progress, step
+from measure import machine, minima, nothing_compiled, one_core, progress, step
 from memory import memory
 from models import G1, chain, random_tree, states
 from sparse import sparsity
@@ -213,19 +213,12 @@ PARTS = {
 
 def measure(parts: list[str], seconds: float, found: dict[str, Any]) -> None:
     """Run the parts, print their tables and put their figures into ``found`` as they come."""
-    with tempfile.TemporaryDirectory() as folder:
-        before = os.environ.get("ROBOKIT_CACHE_DIR")
-        os.environ["ROBOKIT_CACHE_DIR"] = folder  # first calls are first calls
-        try:
-            for name in parts:
-                summary = str(PARTS[name].__doc__).splitlines()[0]
-                print(f"\n{name}: {summary}")
-                with step(name), one_core(name not in ("threads", "start")):
-                    PARTS[name](seconds, found.setdefault(name, {}))
-        finally:
-            os.environ.pop("ROBOKIT_CACHE_DIR")
-            if before is not None:
-                os.environ["ROBOKIT_CACHE_DIR"] = before
+    with nothing_compiled():
+        for name in parts:
+            summary = str(PARTS[name].__doc__).splitlines()[0]
+            print(f"\n{name}: {summary}")
+            with step(name), one_core(name not in ("threads", "start")):
+                PARTS[name](seconds, found.setdefault(name, {}))
 
 
 def main() -> None:

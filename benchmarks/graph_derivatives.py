@@ -10,19 +10,15 @@ and that of the text of the book to the graph, where there is one.
 
 from __future__ import annotations
 
-import argparse
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
-from measure import machine, minima, one_core
-from models import G1, states
+from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core
+from models import G1, in_pinocchio, states
 
 import robokit as rk
 from robokit.dynamics.build import kernel
-from robokit.interop import PinocchioAdapter
 
 BATCH = 512
 ROWS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
@@ -39,9 +35,7 @@ def peers(robot: rk.Robot, state: tuple[Any, ...]) -> dict[str, Callable[[], Any
     """Pinocchio's functions on converted arguments."""
     import pinocchio as pin
 
-    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
-    model = pin.buildModelFromUrdf(str(robot.source), *root)
-    data, to = model.createData(), PinocchioAdapter(robot, model)
+    model, data, to = in_pinocchio(robot)
     q, v, a = to.q(state[0]), to.v(state[1]), to.v(state[2])
     return {
         "computeRNEADerivatives": lambda: pin.computeRNEADerivatives(model, data, q, v, a),
@@ -96,18 +90,10 @@ def compare(name: str, base: str, seconds: float) -> None:
 
 def main() -> None:
     """Parse, measure, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
-    parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
-    parser.add_argument("--seconds", type=float, default=1.5, help="measuring time a row")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, 1.5)
     print(machine())
-    chosen = [(name, arguments.base) for name in arguments.robot] or [(G1, "fixed"), (G1, "floating")]
-    with tempfile.TemporaryDirectory() as empty:
-        os.environ["ROBOKIT_CACHE_DIR"] = empty  # so that the first call compiles
-        for name, base in chosen:
+    with nothing_compiled():
+        for name, base in chosen(arguments, [(G1, "fixed"), (G1, "floating")]):
             compare(name, base, arguments.seconds)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -108,6 +110,52 @@ def one_core(wanted: bool = True) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def arguments_of(
+    description: str | None,
+    seconds: float,
+    *,
+    robots: bool = True,
+    more: Callable[[Any], object] | None = None,
+) -> argparse.Namespace:
+    """The command line that the comparisons of robots share.
+
+    Args:
+        description: what the benchmark says of itself.
+        seconds: default of ``--seconds``.
+        robots: whether it takes robots and ``--base``.
+        more: adds arguments to the parser.
+    """
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    if robots:
+        parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
+        parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
+    parser.add_argument("--seconds", type=float, default=seconds, help="measuring time of a part")
+    if more is not None:
+        more(parser)
+    return parser.parse_args()
+
+
+def chosen(arguments: argparse.Namespace, default: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """Robots of the command line with their base, or the default ones."""
+    return [(name, arguments.base) for name in arguments.robot] or default
+
+
+@contextmanager
+def nothing_compiled() -> Iterator[None]:
+    """An empty folder for compiled code, so that a first call compiles."""
+    with tempfile.TemporaryDirectory() as empty:
+        before = os.environ.get("ROBOKIT_CACHE_DIR")
+        os.environ["ROBOKIT_CACHE_DIR"] = empty
+        try:
+            yield
+        finally:
+            os.environ.pop("ROBOKIT_CACHE_DIR")
+            if before is not None:
+                os.environ["ROBOKIT_CACHE_DIR"] = before
 
 
 def commit() -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 import robokit as rk
+from robokit.interop import PinocchioAdapter
 from robokit.model import ModelBuilder, Placement
 
 G1 = "example-robot-data:g1"
@@ -17,6 +19,15 @@ def states(robot: rk.Robot, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     rng = np.random.default_rng(0)
     q = np.stack([robot.random_configuration(rng) for _ in range(rows)])
     return q, *rng.standard_normal((2, rows, robot.nv))
+
+
+def in_pinocchio(robot: rk.Robot) -> tuple[Any, Any, PinocchioAdapter]:
+    """Pinocchio's model and data of a robot, from its file, and the adapter of the two."""
+    import pinocchio as pin
+
+    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
+    model = pin.buildModelFromUrdf(str(robot.source), *root)
+    return model, model.createData(), PinocchioAdapter(robot, model)
 
 
 def chain(n: int) -> rk.Robot:

@@ -9,17 +9,13 @@ the tree leaves nonzero are a third of it. "fill" is NumPy's fill of the dense r
 
 from __future__ import annotations
 
-import argparse
-import os
-import tempfile
 import time
 
 import numpy as np
-from measure import machine, minima, one_core
-from models import G1, states
+from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core
+from models import G1, in_pinocchio, states
 
 import robokit as rk
-from robokit.interop import PinocchioAdapter
 
 DEFAULT = ((G1, "floating"), ("example-robot-data:talos", "floating"), ("example-robot-data:panda", "fixed"))
 BATCH = 4096
@@ -32,9 +28,7 @@ def compare(name: str, base: str, seconds: float) -> None:
     robot = rk.load_urdf(rk.find_robot(name), base=base)
     q, v, a = states(robot, BATCH)
     one = q[0], v[0], a[0]
-    root = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
-    model = pin.buildModelFromUrdf(str(robot.source), *root)
-    data, to = model.createData(), PinocchioAdapter(robot, model)
+    model, data, to = in_pinocchio(robot)
     theirs = to.q(one[0]), to.v(one[1]), to.v(one[2])
     pi = np.concatenate([inertia.toDynamicParameters() for inertia in model.inertias[1:]])
     started = time.perf_counter()
@@ -62,17 +56,10 @@ def compare(name: str, base: str, seconds: float) -> None:
 
 def main() -> None:
     """Parse, measure, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
-    parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
-    parser.add_argument("--seconds", type=float, default=3.0, help="measuring time a robot")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, 3.0)
     print(machine())
-    with tempfile.TemporaryDirectory() as empty:
-        os.environ["ROBOKIT_CACHE_DIR"] = empty  # so that the first call compiles
-        for name, base in [(name, arguments.base) for name in arguments.robot] or DEFAULT:
+    with nothing_compiled():
+        for name, base in chosen(arguments, DEFAULT):
             compare(name, base, arguments.seconds)
 
 

@@ -10,20 +10,19 @@ without contact: MuJoCo's semi-implicit Euler (first order), robokit's "euler" (
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, one_core
-from models import frictionless
+from measure import arguments_of, chosen, machine, minima, one_core
+from models import frictionless, in_pinocchio, states
 
 import robokit as rk
 from robokit.dynamics.build import kernel
 from robokit.engine.run.batch_calls import processors
-from robokit.interop import MujocoAdapter, PinocchioAdapter
+from robokit.interop import MujocoAdapter
 
 BATCH, ROWS, STEPS, DT = 4096, 256, 20, 1e-3
 Calls = dict[str, dict[str, Callable[[], Any]]]  # by row ("inverse dynamics") and way ("Pinocchio, loop")
@@ -56,9 +55,7 @@ def with_pinocchio(robot: rk.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     """The pool with so many threads; with one, the loop too."""
     import pinocchio as pin
 
-    root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
-    model = pin.buildModelFromUrdf(str(robot.source), *root)
-    data, to = model.createData(), PinocchioAdapter(robot, model)
+    model, data, to = in_pinocchio(robot)
     pq, pv, pa = (np.stack([f(x) for x in xs]) for f, xs in ((to.q, q), (to.v, v), (to.v, a)))
     found: Calls = {"inverse dynamics": {}, "forward dynamics": {}}
     rows = {"inverse dynamics": ("rnea", pin.rnea), "forward dynamics": ("aba", pin.aba)}
@@ -146,9 +143,7 @@ WAYS = {"pinocchio": with_pinocchio, "mujoco": with_mujoco, "pydrake": with_drak
 def compare(name: str, base: str, seconds: float, found: dict[str, Any]) -> None:
     """Measure one robot, print its table and put states a second into ``found``, by row and way."""
     robot = rk.load_urdf(rk.find_robot(name), base=base)
-    rng = np.random.default_rng(0)
-    q = np.stack([robot.random_configuration(rng) for _ in range(BATCH)])
-    v, a = rng.standard_normal((2, BATCH, robot.nv))
+    q, v, a = states(robot, BATCH)
     print(f"\n{robot.name}, {base} base, nv {robot.nv}; states a second, batches of {BATCH}")
     print(f"  {'':<24}{'inverse dynamics':>20}{'forward dynamics':>20}{'free step':>20}")
     for threads in (1, 2):
@@ -163,9 +158,9 @@ def compare(name: str, base: str, seconds: float, found: dict[str, Any]) -> None
                         calls[row] |= ways
             best: dict[str, dict[str, float]] = {}
             for row, ways in calls.items():
-                states = ROWS * STEPS if row == "free step" else BATCH
+                count = ROWS * STEPS if row == "free step" else BATCH
                 for who, x in minima(ways, 2 * seconds).items():
-                    best.setdefault(who, {})[row] = found.setdefault(row, {})[who] = states / x
+                    best.setdefault(who, {})[row] = found.setdefault(row, {})[who] = count / x
             for who, rates in best.items():
                 cells = (f"{rates[row]:20,.0f}" if row in rates else " " * 20 for row in calls)
                 print(f"  {who:<24}{''.join(cells)}")
@@ -175,15 +170,9 @@ def main() -> None:
     """Parse, measure, print."""
     from dynamics import DEFAULT
 
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("robot", nargs="*", help="as on the command line of robokit")
-    parser.add_argument("--base", choices=("fixed", "floating"), default="floating")
-    parser.add_argument("--seconds", type=float, default=1.0, help="measuring time a row, halved")
-    arguments = parser.parse_args()
+    arguments = arguments_of(__doc__, 1.0)
     print(machine())
-    for name, base in [(name, arguments.base) for name in arguments.robot] or DEFAULT:
+    for name, base in chosen(arguments, DEFAULT):
         compare(name, base, arguments.seconds, {})
 
 

@@ -88,7 +88,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("driven_joints", "recorded"),
         ("ground_gaps", "step_facts"),
         ("events", "replay", "sensors"),
-        ("answers",),
+        ("answers", "measuring"),
         ("run_report",),
         ("energy_growth", "run_arguments", "trajectory"),
         ("run_inputs", "run_results", "rollout_energy", "standing", "half_step", "row_ledgers"),

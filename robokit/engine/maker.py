@@ -21,7 +21,7 @@ from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
-from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, stepped
+from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, alike_but_for_signs, stepped
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
 from robokit.engine.signature import Signature
@@ -143,7 +143,8 @@ class Maker:
             if self._signature.reproducible:
                 program = plain_zeros(program)
             shared = stepped(program, PIECE)
-            if shared is None and program.marks and len(program.order) > LONG:
+            long = program.marks and len(program.order) > LONG
+            if shared is None and long and alike_but_for_signs(program):
                 other = self._record(signed=True)
                 if self._signature.reproducible:
                     other = plain_zeros(other)

@@ -112,6 +112,28 @@ def pose_payload(
     return replace(payload, ground=ground, walk=walk_data(robot) if walk else None)
 
 
+def motionless_payload(
+    robot: Robot, ground: Ground | None, q: np.ndarray, max_triangles: int | None = None
+) -> Payload:
+    """The page of a motion that is still to come: the robot, what it falls on, and one frame.
+
+    Args:
+        robot: the Robot.
+        ground: what it falls on, or None.
+        q: configuration of the frame, (nq,).
+        max_triangles: a mesh is thinned to about this many triangles; None shares out what a page shows
+            well.
+
+    Raises:
+        WrongType: not a robot.
+        ShapeError: q is not one configuration, or the robot has samples of masses.
+    """
+    robot = one_robot(robot)
+    q = one_configuration(robot, q)[None]
+    poses = body_poses(robot, q)
+    return _robot_payload(robot, scene(robot, max_triangles), poses, still_frame(robot, q, poses), ground)
+
+
 def structure_payload(robot: Robot) -> Payload:
     """What a page without a scene shows of a robot: names, tree, patterns and counts.
 

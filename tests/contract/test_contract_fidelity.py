@@ -14,8 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 KNOWN = json.loads((ROOT / "benchmarks" / "fidelity.json").read_text(encoding="utf-8"))["cases"]
 
-LONG = {"convergence", "beside", "speed", "deepest", "operations", "admissible", "folding", "fallen"}
-LONG |= {"spun_drops", "pushed_fall", "free_flight"}
+LONG = {"convergence", "beside", "speed", "deepest", "operations", "admissible"}
 """Cases that take too long for a test, minutes some of them."""
 
 

@@ -233,3 +233,21 @@ def test_a_target_that_cannot_be_loaded_leaves_the_plain_text():
     assert kernel._maker.code(Arm()) is None
     assert kernel._maker.refused == "code of another machine"
     assert kernel(np.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_what_others_compile_in_this_process_stays_the_same(tmp_path, monkeypatch):
+    robot, row = ladder.pendulum(), KERNELS["rnea"]
+    program = trace(flat_text(row, robot), sizes(row, robot), outputs(row, robot))
+    text, _ = single_module(program, 2, "others")
+
+    def others() -> bytes:
+        binding = llvm._binding()
+        module = binding.parse_assembly(text, context=binding.create_context())
+        return llvm._target_machine().emit_object(module)
+
+    before = others()
+    with llvm._unscheduled(), llvm._unscheduled():
+        during = others()
+    assert during != before, "the test sees the option"
+    llvm.assemble(text)
+    assert others() == before

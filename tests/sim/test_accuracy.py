@@ -47,7 +47,7 @@ def _shares(t: rk.Trajectory) -> tuple[float, float]:
 
 @pytest.mark.parametrize(
     ("model", "steps"),
-    [(m.box, 400), (_chain, 250), pytest.param(m.humanoid, 800, marks=pytest.mark.slow)],
+    [(m.box, 400), (_chain, 250), pytest.param(m.humanoid, 1500, marks=pytest.mark.slow)],
 )
 def test_every_step_of_a_fall_reaches_it_and_its_forces_are_possible(model, steps):
     robot = model()

@@ -50,6 +50,12 @@ NAMES = {
     "live": keys.LiveData,
     "module": keys.ModuleData,
     "slot": keys.SlotData,
+    "report": keys.ReportData,
+    "columnData": keys.ColumnData,
+    "reasonData": keys.ReasonData,
+    "rerunData": keys.RerunData,
+    "inputData": keys.InputData,
+    "partData": keys.PartData,
 }
 """What a name of the scripts stands for, as a variable or, ``data`` and ``userData``, as a property."""
 
@@ -224,7 +230,7 @@ def _element(kind: object) -> object:
 
 def declared() -> Iterator[tuple[type, str]]:
     """(class, key) of every key of the payload."""
-    todo: list[object] = [keys.Payload]
+    todo: list[object] = [keys.Payload, keys.ReportData]
     done = set()
     while todo:
         kind = todo.pop()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.guards import Path
-from robokit.engine.trace.ops import CALL, CONST, INPUT, LOOKUP, OPERATIONS, TRUTHS
+from robokit.engine.trace.ops import CALL, CONST, INPUT, LOOKUP, OPERATIONS, RESULT, TRUTHS
 from robokit.engine.trace.program import Program
 
 Fixed = tuple[int, int, float]
@@ -58,6 +58,9 @@ class ChunkWriter:
     element = "getelementptr"
     """The instruction for the address of an element."""
 
+    plain = frozenset(each.number for each in OPERATIONS if not each.paired) - {LOOKUP, CALL, RESULT}
+    """Opcodes that are one instruction, which takes the values of the operands."""
+
     def __init__(self, program: Program, plan: Schedule, direct: bool, real: Real = FLOAT64) -> None:
         """With `direct`, inputs are read from and outputs written to the caller's arrays of doubles."""
         self.program, self.plan, self.direct, self.real = program, plan, direct, real
@@ -71,6 +74,7 @@ class ChunkWriter:
             "suffix": suffix(plan.lanes, real),
         }
         self.instruction = [operation.llvm.format(**words) for operation in OPERATIONS]
+        self.constants: dict[int, str] = {}
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
         if direct:
@@ -126,19 +130,35 @@ class ChunkWriter:
         self.loads: Counter[int] = Counter()
         self.branches: list[Branch] = []
         self.label, self.labels = "entry", 0
-        inside, last = self.plan.inside, dict[int, int]()
-        for position, number in enumerate(chunk if inside else ()):
-            last |= dict.fromkeys((*self.program.nodes[number][1:], *inside.get(number, ())), position)
+        nodes, plan, known = self.program.nodes, self.plan, self.known
+        inside, last = plan.inside, dict[int, int]()
+        if inside and any(n in inside for n in chunk):
+            for position, number in enumerate(chunk):
+                for operand in (*nodes[number][1:], *inside.get(number, ())):
+                    last[operand] = position
+        else:
+            inside = {}
+        add, value, instruction, plain = self.lines.append, self._value, self.instruction, self.plain
+        here: Path = ()
         for position, number in enumerate(chunk):
             if inside:
-                self._go(inside.get(number, ()), position, last)
-            self._compute(number)
-            if self.program.nodes[number][0] == CALL:
-                continue
-            self.known[number] = f"%v{number}"
-            if self.branches:
+                path = inside.get(number, ())
+                if path is not here and path != here:
+                    self._go(path, position, last)
+                    here, known = path, self.known
+            node = nodes[number]
+            if len(node) == 3 and node[0] in plain:  # nearly all: no call more than there must be
+                a = known.get(node[1]) or value(node[1])
+                b = known.get(node[2]) or value(node[2])
+                add(f"%v{number} = {instruction[node[0]] % (a, b)}")
+            else:
+                self._compute(number)
+                if node[0] == CALL:
+                    continue
+            known[number] = f"%v{number}"
+            if here:
                 self.branches[-1].made.append(number)
-            if number in self.plan.stored:
+            if number in plan.stored:
                 self._store(number)
             for k, position in self.targets.get(number, ()):
                 self._output(k, position, f"%v{number}")
@@ -200,7 +220,9 @@ class ChunkWriter:
         """Text of a node's value; loads it if it is not at hand."""
         node, add, t = self.program.nodes[number], self.lines.append, self.t
         if node[0] == CONST:
-            return self._constant(node[1])
+            if number not in self.constants:
+                self.constants[number] = self._constant(node[1])
+            return self.constants[number]
         if number in self.known:
             return self.known[number]
         # What was loaded in a guarded block is loaded again after it, under another name.

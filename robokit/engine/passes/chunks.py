@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from robokit.engine.passes.guards import Path, blocks
-from robokit.engine.trace.ops import CONST, COS, INPUT, SIN
+from robokit.engine.trace.ops import COS, INPUT, SIN
 from robokit.engine.trace.program import Program
 
 STORE = 2
@@ -147,9 +147,12 @@ def schedule(program: Program, lanes: int, bundled: bool, size: int, shortest_ru
     home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
     # Inputs, sines and cosines are there before the first chunk (-1), and free once they are read for good.
     last = home | dict.fromkeys(slot, -1)
-    for n, k in home.items():
-        for operand in (*nodes[n][1:], *inside.get(n, ())):
-            if operand in last and last[operand] < k:
+    for n, k in home.items():  # chunk by chunk: a later reader is not in an earlier chunk
+        for operand in nodes[n][1:]:
+            if operand in last:
+                last[operand] = k
+        if n in inside:
+            for operand in inside[n]:
                 last[operand] = k
     stored = {n for n in home if n in kept or last[n] > home[n]}
     ending: list[list[int]] = [[] for _ in range(len(chunks) + 1)]
@@ -186,17 +189,15 @@ def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
 
 def cut(program: Program, order: list[int], weight: list[int], size: int) -> list[list[int]]:
     """Chunks of 0.6 to 1.2 times the size in weight, each cut at the position fewest values cross."""
-    position = {n: p for p, n in enumerate(order)}
-    last = list(range(len(order)))
+    nodes = program.nodes
+    last: dict[int, int] = {}  # by node: where in the line it is read last
     for p, n in enumerate(order):
-        node = program.nodes[n]
-        if node[0] > CONST:
-            for operand in node[1:]:
-                q = position.get(operand)
-                if q is not None:
-                    last[q] = p
+        last[n] = p
+        for operand in nodes[n][1:]:
+            if operand in last:
+                last[operand] = p
     change = [0] * (len(order) + 2)
-    for p, end in enumerate(last):
+    for p, end in enumerate(last.values()):
         change[p + 1] += 1
         change[end + 1] -= 1
     crossing, alive = [], 0

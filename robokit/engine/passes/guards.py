@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, OPERATIONS, RESULT, SELECT, counted
@@ -35,20 +36,35 @@ def paths(program: Program) -> dict[int, Path]:
     conditions = {nodes[n][1] for n in program.order if nodes[n][0] == GUARD}
     if not conditions:
         return {}
-    found: dict[int, Path] = {r: () for row in program.results for r in row if type(r) is int}
+    found: list[Any] = [None] * len(nodes)  # None: nothing has read it so far
+    for row in program.results:
+        for r in row:
+            if type(r) is int:
+                found[r] = ()
+    inner: dict[tuple[Path, int], Path] = {}
     for number in reversed(program.order):
         here = found[number]
         node = nodes[number]
-        within = here
-        if node[0] in CHOICES and node[1] in conditions and node[1] not in here:
-            within = (*here, node[1])
-        for k, operand in enumerate(node[1:]):
-            path = within if k == 1 else here
-            _narrow(found, operand, path)
-        if node[0] == RESULT:
+        op = node[0]
+        if op in CHOICES and node[1] in conditions and node[1] not in here:
+            within = inner.setdefault((here, node[1]), (*here, node[1]))
+            _narrow(found, node[2], within)
+            for operand in (node[1], node[3]):
+                _narrow(found, operand, here)
+        elif not here:
+            for operand in node[1:]:
+                found[operand] = here
+        else:
+            for operand in node[1:]:
+                before = found[operand]
+                if before is None:
+                    found[operand] = here
+                elif before is not here:
+                    found[operand] = _common(before, here)
+        if op == RESULT:
             value = program.blocks[called(program, node[1])].results[position(program, number)]
-            _narrow(found, abs(int(value)), ())  # a body is in no guard: a call is skipped as a whole
-    for number in program.order:
+            found[abs(int(value))] = ()  # a body is in no guard: a call is skipped as a whole
+    for number in program.order if program.blocks else ():
         if nodes[number][0] == RESULT:  # read at once: the next call writes it anew
             found[number] = found[nodes[number][1]]
     body = program.bodies()
@@ -60,9 +76,9 @@ def paths(program: Program) -> dict[int, Path]:
     return {n: found[n] for n in program.order if found[n]}
 
 
-def _narrow(found: dict[int, Path], number: int, path: Path) -> None:
+def _narrow(found: list[Any], number: int, path: Path) -> None:
     """A node is read under these conditions, too."""
-    before = found.get(number)
+    before = found[number]
     found[number] = path if before is None else _common(before, path)
 
 
@@ -83,9 +99,10 @@ def opened(program: Program) -> Program:
     inside = paths(program)
     nodes, same = list(program.nodes), dict[int, int]()
     for number in program.order if inside else ():
-        op, *operands = nodes[number]
-        nodes[number] = (op, *(same.get(operand, operand) for operand in operands))
-        if op in CHOICES and operands[0] in inside.get(number, ()):
+        node = nodes[number]
+        if not same.keys().isdisjoint(node[1:]):
+            nodes[number] = (node[0], *(same.get(operand, operand) for operand in node[1:]))
+        if node[0] in CHOICES and node[1] in inside.get(number, ()):
             same[number] = nodes[number][2]
     if not same:
         return program

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from robokit.engine.passes.chunks import Places, Schedule, cut, fixed_places
-from robokit.engine.trace.ops import CONST
+from robokit.engine.trace.ops import ADD, CONST, NEG, OPERATIONS, SUB
 from robokit.engine.trace.program import Program
 
 WORTH = 18_000
@@ -32,6 +32,9 @@ LEAST = 3
 
 LONGEST = 4_000
 """Nodes of the longest shared function: LLVM's time grows faster than that of its pieces."""
+
+_SIGNLESS = [ADD if each.number == SUB else each.number for each in OPERATIONS]
+"""Opcode of each operation, that of a sum for a difference."""
 
 END = -1
 """Stands among the readers of an output for the caller."""
@@ -90,7 +93,9 @@ def stepped(program: Program, size: int) -> Stepped | None:
     places = fixed_places(program, bundled=True, shortest_run=1)
     order = [n for n in program.order if n not in places.slot]
     whole = _pieces(order, program.marks)
-    shared = _alike(program, whole)
+    shared, least = _alike(program, whole)
+    if least >= len(order) // 2:
+        return None  # most lines end here: the plan takes ten times as long
     pieces: list[list[int]] = []
     line: list[int] = []
     for piece, kind in [*zip(whole, shared, strict=True), ([], True)]:
@@ -184,11 +189,35 @@ def _signature(
     return tuple(signature), list(bundles), values
 
 
-def _alike(program: Program, pieces: list[list[int]]) -> list[bool]:
-    """Which pieces have enough others of the same operations: a guess, before places are known."""
-    found = [hash(tuple([program.nodes[n][0] for n in piece])) for piece in pieces]
+def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tuple[list[bool], int]:
+    """Which pieces have enough others of the same operations: a guess, before places are known.
+
+    Args:
+        program: the graph.
+        pieces: of its line.
+        signs: whether a sum and a difference are two operations.
+
+    Returns:
+        that, and the fewest nodes that can be left to write.
+    """
+    nodes = program.nodes
+    if signs:
+        found = [hash(tuple([nodes[n][0] for n in piece])) for piece in pieces]
+    else:
+        found = [
+            hash(tuple([_SIGNLESS[nodes[n][0]] for n in piece if nodes[n][0] != NEG])) for piece in pieces
+        ]
     count = Counter(found)
-    return [count[one] >= LEAST and len(piece) <= LONGEST for one, piece in zip(found, pieces, strict=True)]
+    alike = [count[one] >= LEAST and len(piece) <= LONGEST for one, piece in zip(found, pieces, strict=True)]
+    once = {one: len(piece) for one, piece, each in zip(found, pieces, alike, strict=True) if each}
+    rest = sum(len(piece) for piece, each in zip(pieces, alike, strict=True) if not each)
+    return alike, rest + sum(once.values())
+
+
+def alike_but_for_signs(program: Program) -> bool:
+    """Whether iterations would be alike, nearly all, if constants kept their signs (``Graph.signed``)."""
+    _, least = _alike(program, _pieces(program.order, program.marks), signs=False)
+    return least < 0.6 * len(program.order)
 
 
 def _plan(program: Program, places: Places, pieces: list[list[int]]) -> Stepped:

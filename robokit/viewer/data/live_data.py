@@ -7,12 +7,15 @@ import functools
 import gzip
 import math
 
+import numpy as np
+
 from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
 from robokit.errors import RobokitError
 from robokit.sim.page_step import PageStep, page_step
 from robokit.sim.step import ledger
 from robokit.sim.step.momentum_projection import hangs_on_nothing
+from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.packing import base64_text
 from robokit.viewer.payload_keys import LiveData, ModuleData, SlotData
@@ -34,23 +37,51 @@ def live_data(trajectory: Trajectory, worker: str) -> LiveData:
     Raises:
         RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
     """
-    steps, (step, look) = live_modules(trajectory)
+    program = _program(trajectory)
+    return live_data_of(program, trajectory.summary["dt"], trajectory.q[0], trajectory.v[0], worker)
+
+
+def live_data_of(
+    program: Program,
+    dt: float,
+    q: np.ndarray,
+    v: np.ndarray,
+    worker: str,
+    reproducible: bool | None = None,
+    parameters: np.ndarray | None = None,
+) -> LiveData:
+    """What a page needs to take the step of a program.
+
+    Args:
+        program: the step.
+        dt: its time step [s].
+        q, v: the start, (nq,) and (nv,).
+        worker: the text of the page's Worker.
+        reproducible: as of :func:`robokit.sim.page_step.page_step`.
+        parameters: of the step, (P,), where those of the program are of several rows.
+
+    Raises:
+        RobokitError: the step cannot become WebAssembly.
+    """
+    steps = page_step(program, reproducible)
     robot = steps.program.robot
-    mass = float(robot.total_mass)
+    given = steps.program.parameters(dt) if parameters is None else parameters
+    masses = [float(m) for m in robot.inertial_parameters[..., 1:, 0].reshape(-1, robot.nbodies)[0]]
+    mass = float(sum(masses))
     stiffness = mass * abs(GRAVITY[2]) / STRETCH
     return LiveData(
         worker="'use strict';\n" + worker,
-        step=step,
-        look=look,
-        q=base64_text(trajectory.q[0].astype("<f8")),
-        v=base64_text(trajectory.v[0].astype("<f8")),
-        parameters=base64_text(steps.program.parameters(trajectory.summary["dt"]).astype("<f8")),
+        step=module_data(steps.step),
+        look=module_data(steps.look),
+        q=base64_text(q.astype("<f8")),
+        v=base64_text(v.astype("<f8")),
+        parameters=base64_text(given.astype("<f8")),
         tables=[(name, base64_text(table.astype("<f8"))) for name, table in steps.tables],
         friction=steps.friction,
         gravity=robot.tree.gravity,
-        dt=float(trajectory.summary["dt"]),
+        dt=float(dt),
         mass=mass,
-        masses=[float(I.m) for I in robot.tree.I[1:]],
+        masses=masses,
         contacts=steps.bodies,
         momentum=steps.program.layout.momentum,
         energy=steps.program.layout.energy,
@@ -67,14 +98,17 @@ def live_modules(trajectory: Trajectory) -> tuple[PageStep, list[ModuleData]]:
     Raises:
         RobokitError: the trajectory was loaded from a file, or its step cannot become WebAssembly.
     """
-    program = trajectory.program
-    if program is None:
+    steps = page_step(_program(trajectory))
+    return steps, [module_data(steps.step), module_data(steps.look)]
+
+
+def _program(trajectory: Trajectory) -> Program:
+    if trajectory.program is None:
         raise RobokitError(
             "live: the trajectory was loaded from a file, which does not hold its step; "
             "simulate it again, or write the page with live=False"
         )
-    steps = page_step(program)
-    return steps, [module_data(steps.step), module_data(steps.look)]
+    return trajectory.program
 
 
 @functools.lru_cache(maxsize=4)

@@ -9,6 +9,7 @@
     of_findings    the importer's findings
     of_walk        inside the algorithms
     of_live        physics in the page
+    of_report      the report of a sweep
     packed_tables  long tables of numbers
 
 A :class:`Payload` becomes one JSON object; the fields of these classes are its keys. All keys are always
@@ -40,6 +41,14 @@ from robokit.viewer.payload_keys.of_motion import (
     SeriesData,
     StoppedData,
 )
+from robokit.viewer.payload_keys.of_report import (
+    ColumnData,
+    InputData,
+    PartData,
+    ReasonData,
+    ReportData,
+    RerunData,
+)
 from robokit.viewer.payload_keys.of_robot import BodiesData, JointData, LinkData, RobotData
 from robokit.viewer.payload_keys.of_scene import GroundData, NodeData, ShapeData
 from robokit.viewer.payload_keys.of_structure import CostData, CountData, StructureData
@@ -59,6 +68,7 @@ __all__ = [
     "AnswerData",
     "BodiesData",
     "CheckData",
+    "ColumnData",
     "ComparedData",
     "CostData",
     "CountData",
@@ -73,6 +83,7 @@ __all__ = [
     "GroundData",
     "HappeningData",
     "InertiaData",
+    "InputData",
     "JointData",
     "LetterData",
     "LinkData",
@@ -83,10 +94,14 @@ __all__ = [
     "NodeData",
     "Packed",
     "PackedBits",
+    "PartData",
     "Payload",
     "PeaksData",
     "ProgramData",
     "ReachedData",
+    "ReasonData",
+    "ReportData",
+    "RerunData",
     "RobotData",
     "SeriesData",
     "ShapeData",

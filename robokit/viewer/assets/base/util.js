@@ -83,3 +83,12 @@ function choice(options, chosen, change) {
   }
   return { group: element("div", { class: "segments", role: "group" }, ...buttons.values()), select };
 }
+
+// Poses at `at`, seven numbers each, so that no quaternion has another sign than that of the frame before.
+function alignTurns(poses, at, width) {
+  for (let i = at + 3; i < at + width; i += 7) {
+    const before = i - width;
+    const same = poses[i] * poses[before] + poses[i + 1] * poses[before + 1] + poses[i + 2] * poses[before + 2] + poses[i + 3] * poses[before + 3];
+    if (same < 0) for (let k = 0; k < 4; k++) poses[i + k] *= -1;
+  }
+}

@@ -80,11 +80,3 @@ class LiveMotion extends Motion {
     return super.at(frame);
   }
 }
-
-function alignTurns(poses, at, width) {
-  for (let i = at + 3; i < at + width; i += 7) {
-    const before = i - width;
-    const same = poses[i] * poses[before] + poses[i + 1] * poses[before + 1] + poses[i + 2] * poses[before + 2] + poses[i + 3] * poses[before + 3];
-    if (same < 0) for (let k = 0; k < 4; k++) poses[i + k] *= -1;
-  }
-}

@@ -21,6 +21,7 @@
 //   set      gravity, friction, dt        any of these: [x, y, z] m/s^2; one coefficient for all links, null for those of
 //                                         the recording; [s]
 //   trace    steps, every                 take so many steps at once and answer with every so many-th state (tests)
+//   rerun    number, inputs, steps        a whole run from these numbers: rerun.js
 //
 // To the page:
 //
@@ -28,6 +29,7 @@
 //   frame    at most 60 a second, see below
 //   stopped  t, reason                    the state is no longer finite; the last good frame was sent before
 //   trace    t, q, v, energy, forceByBody (n), (n, nq), (n, nv), (n, 5), (n, N, 3): as in a frame
+//   rerun    number, run, seconds         the run, see rerun.js; the state is that of its end
 //   problem  message                      this browser cannot run it, and why
 //
 // A frame:
@@ -182,6 +184,11 @@ const hear = {
     }
     say("trace", Object.fromEntries(Object.entries(rows).map(([name, x]) => [name, Float64Array.from(x)])));
   },
+  rerun(message) {
+    const then = performance.now();
+    const run = rerun(physics, message);
+    say("rerun", { number: message.number, run, seconds: (performance.now() - then) / 1000 });
+  },
 };
 
 let loaded = null;
@@ -189,6 +196,6 @@ onmessage = async ({ data: message }) => {
   if (message.kind === "load") loaded = hear.load(message);
   else {
     await loaded; // what comes before the physics is there waits for it, in order
-    if (physics && (physics.started || ["start", "set"].includes(message.kind))) hear[message.kind]?.(message);
+    if (physics && (physics.started || ["start", "set", "rerun"].includes(message.kind))) hear[message.kind]?.(message);
   }
 };

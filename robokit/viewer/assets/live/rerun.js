@@ -1,0 +1,82 @@
+// A whole run at once, for the rows of a sweep: from the very numbers of the row, step after step, with what a page shows
+// of it. Part of the Worker (worker.js).
+
+// Frames of a run at most, and samples of its curves.
+const RUN_FRAMES = 2400, RUN_SAMPLES = 3000;
+
+// Numbers that grow by rows.
+class Grown {
+  constructor(kind) {
+    this.kind = kind;
+    this.rows = [];
+  }
+
+  push(row) { this.rows.push(this.kind.from(row)); }
+
+  get whole() {
+    const out = new this.kind(this.rows.reduce((sum, row) => sum + row.length, 0));
+    let at = 0;
+    for (const row of this.rows) {
+      out.set(row, at);
+      at += row.length;
+    }
+    return out;
+  }
+}
+
+// inputs: q, v, carried, parameters as the row has them. Frames are states of 60 a second, samples those of the curves.
+function rerun(physics, { inputs, steps }) {
+  const { live, at } = physics, bodies = live.masses.length;
+  physics.parameters = inputs.parameters;
+  physics.start(0, inputs.q, inputs.v);
+  physics.step.carried.set(inputs.carried);
+  const pictures = { t: new Grown(Float64Array), q: new Grown(Float64Array), v: new Grown(Float64Array), com: new Grown(Float32Array), momentum: new Grown(Float32Array),
+    poses: new Grown(Float32Array), force: new Grown(Float32Array), contacts: new Grown(Float32Array), touching: new Grown(Float32Array) };
+  const samples = { t: new Grown(Float64Array), energy: new Grown(Float64Array), momentum: new Grown(Float64Array) };
+  const forces = new Float32Array(3 * (steps + 1)), byBody = new Float32Array(3 * bodies * (steps + 1));
+  const frameEvery = Math.max(1, Math.round(1 / (60 * physics.dt)), Math.ceil(steps / RUN_FRAMES)), sampleEvery = Math.max(1, Math.ceil(steps / RUN_SAMPLES));
+  const note = (k, last) => {
+    const frame = last || k % frameEvery === 0;
+    if (!frame && k % sampleEvery) return;
+    physics.see();
+    const { step, look } = physics, { kinetic, potential, dissipated, work, total } = physics.energies();
+    samples.t.push([k * physics.dt]);
+    samples.energy.push([kinetic, potential, dissipated, work, total]);
+    samples.momentum.push(look.figures.subarray(5));
+    if (!frame) return;
+    pictures.t.push([k * physics.dt]);
+    pictures.q.push(step.q);
+    pictures.v.push(step.v);
+    pictures.com.push(look.figures.subarray(0, 3));
+    pictures.momentum.push(look.figures.subarray(5));
+    pictures.poses.push(physics.poses());
+    pictures.force.push(forces.subarray(3 * k, 3 * k + 3));
+    let touching = 0;
+    for (let n = 0; k && n < live.contacts.length; n++) {
+      const force = step.forces.subarray(3 * n, 3 * n + 3);
+      if (!force[0] && !force[1] && !force[2]) continue;
+      pictures.contacts.push([...look.points.subarray(3 * n, 3 * n + 3), ...force]);
+      touching += 1;
+    }
+    pictures.touching.push([touching]);
+  };
+  note(0, false);
+  let done = 0, finite = true;
+  const impulse = at.impulse_fx, before = new Float64Array(3), good = { q: physics.step.q.slice(), v: physics.step.v.slice() };
+  while (done < steps) {
+    before.set(physics.step.ledger.subarray(impulse, impulse + 3));
+    if (!physics.take() || !physics.finite) {
+      finite = false;
+      break;
+    }
+    done += 1;
+    good.q.set(physics.step.q);
+    good.v.set(physics.step.v);
+    for (let j = 0; j < 3; j++) forces[3 * done + j] = (physics.step.ledger[impulse + j] - before[j]) / physics.dt;
+    byBody.set(physics.forces(), 3 * bodies * done);
+    note(done, done === steps);
+  }
+  const whole = (tables) => Object.fromEntries(Object.entries(tables).map(([key, grown]) => [key, grown.whole]));
+  return { done, finite, pictures: whole(pictures), samples: whole(samples), forces: forces.slice(0, 3 * (done + 1)), byBody: byBody.slice(0, 3 * bodies * (done + 1)),
+    q: good.q, v: good.v, dt: physics.dt };
+}

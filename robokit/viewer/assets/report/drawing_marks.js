@@ -1,0 +1,41 @@
+// Marks of an axis, and colours of points.
+
+// Round numbers along an axis, about so many pixels apart; the places of labels.
+function marks(column, axis, apart) {
+  if (column.labels) return [...column.labels.keys()];
+  const count = Math.max(1, Math.abs(axis.to - axis.from) / apart), rough = (axis.high - axis.low) / count;
+  const ten = 10 ** Math.floor(Math.log10(rough)), step = ten * [1, 2, 5, 10].find((one) => one * ten >= rough * 0.999);
+  const found = [];
+  for (let k = Math.ceil(axis.low / step); k * step <= axis.high; k++) found.push(Number((k * step).toPrecision(12)));
+  return found;
+}
+
+function line(pen, x0, y0, x1, y1) {
+  pen.beginPath();
+  pen.moveTo(x0, y0);
+  pen.lineTo(x1, y1);
+  pen.stroke();
+}
+
+const parsed = (text) => [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16));
+
+// A colour "#rrggbb" as a pixel.
+function packedColour(text) {
+  const [r, g, b] = text.startsWith("#") ? parsed(text) : text.match(/\d+/g).map(Number);
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}
+
+// Colours from low to high: light to dark by day, dark to light by night.
+function shades(count) {
+  const ends = ["low", "middle", "high"].map((key) => parsed(colour(`h-${key}`)));
+  return Array.from({ length: count }, (_, k) => {
+    const at = (2 * k) / Math.max(1, count - 1), one = Math.min(1, Math.floor(at)), rest = at - one;
+    return `rgb(${[0, 1, 2].map((j) => Math.round(ends[one][j] + rest * (ends[one + 1][j] - ends[one][j]))).join(", ")})`;
+  });
+}
+
+function swatch(tint) {
+  const made = element("i", { "aria-hidden": "true" });
+  made.style.background = tint;
+  return made;
+}
