@@ -106,6 +106,7 @@ def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
             ground=runs.ground,
             pushes=runs.pushes or None,
             threads=1,
+            reproducible=True,
             **recipe.options,
             **options,
         )
