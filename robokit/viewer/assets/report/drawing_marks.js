@@ -7,7 +7,7 @@ function marks(column, axis, apart) {
   const ten = 10 ** Math.floor(Math.log10(rough)), step = ten * [1, 2, 5, 10].find((one) => one * ten >= rough * 0.999);
   const found = [], places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const text = (x) => (Math.abs(x) >= 1e7 || places > 4 ? figure(x) : x.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }).replace(/,/g, " ").replace("-", "−"));
-  for (let k = Math.ceil(axis.low / step); k * step <= axis.high; k++) found.push([k * step, text(k * step)]);
+  for (let k = Math.ceil(axis.low / step); k * step <= axis.high; k++) found.push([k * step, text(k * step || 0)]);
   return found;
 }
 
