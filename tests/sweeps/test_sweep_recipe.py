@@ -128,7 +128,7 @@ def test_masses_are_those_of_a_robot_built_so(recipe, robot):
         ).inertial_parameters.copy()
         # The shift is that of the whole body: trunk and pack together.
         m, h, c = expected[1, 0], expected[1, 1:4].copy(), expected[1, 1:4] / expected[1, 0]
-        moved = c + [d, 0.0, 0.0]
+        moved = c + np.array([d, 0.0, 0.0])
         h = m * moved
         steiner = m * ((moved @ moved - c @ c) * np.eye(3) - np.outer(moved, moved) + np.outer(c, c))
         expected[1, 1:4] = h
@@ -145,7 +145,7 @@ def test_a_push_changes_the_momentum_by_its_size(robot):
         "push_link": Choice(["trunk", "leg"]),
     }
     recipe = make_recipe(robot, parameters=parameters, ground=None, count=6, duration=DURATION)
-    runs, values = _runs(recipe, 0, 6)
+    _, values = _runs(recipe, 0, 6)
     for k in range(6):
         motion = recipe.trajectory(k, record_every=1)
         change = motion.momentum[-1, 3:5] - motion.momentum[0, 3:5]
