@@ -97,6 +97,18 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("rollouts",),
         ("__init__",),
     ],
+    "parity": [
+        ("reading",),
+        ("state",),
+        ("sides",),
+        ("causes", "with_drake", "with_mujoco", "with_pinocchio"),
+        ("engines", "referee", "verdict_text"),
+        ("notes",),
+        ("compare",),
+        ("many_robots",),
+        ("tables",),
+        ("__init__",),
+    ],
     "urdf": [
         ("description", "codes"),
         ("findings",),

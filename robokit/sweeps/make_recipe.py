@@ -13,6 +13,8 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
+from robokit.sim.measuring import DEFAULT
+from robokit.sim.measuring.chosen import wanted_measures
 from robokit.sim.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
 from robokit.sim.standing import standing_configuration
 from robokit.sweeps.distributions import Distribution, Sobol, Uniform
@@ -87,7 +89,7 @@ def make_recipe(
         duration,
         steps,
         surface,
-        tuple(measures if measures is not None else ()),
+        DEFAULT if measures is None else wanted_measures(measures),
         {name: standing for name, (_, _, standing) in begun.items()},
         {name: x for name, x in options.items() if x not in (None, False)},
         rows,
