@@ -29,6 +29,8 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     command_watch     ends these processes when the command has ended
     sweep_progress    rows, rows a second, failures, time left
     report_page       the report of a sweep: one HTML file that runs each row again
+    report            the report of a sweep, from its table and its recipe
+    recipe_words      the recipe in words
     held_rows         which rows it holds
     column_data       parameters and measures as it gets them
     row_inputs        what rows hand to the step, packed

@@ -12,7 +12,7 @@ import numpy as np
 from robokit.errors import MissingDependency, SimulationError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sim.measuring import measures as known_measures
+from robokit.sim.measuring import column_of
 from robokit.sim.pushes import Push
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.trajectory import Trajectory
@@ -175,13 +175,8 @@ def unit_of(recipe: RecipeFields, column: str) -> str:
     """The unit of a column; "" for a plain number or a word."""
     if column in recipe.parameters:
         return parameter(column).unit
-    wanted = column.partition("/")[0]
-    for measure in recipe.measures:
-        if isinstance(measure, str):
-            for each in (each for each in known_measures[measure].columns if each.name.startswith(wanted)):
-                if each.name.partition("/")[0] == wanted:
-                    return each.unit
-    return ""
+    measured = column_of(column)
+    return measured.unit if measured else ""
 
 
 def row_trajectory(recipe: RecipeFields, row: int, record_every: int | None) -> Trajectory:

@@ -13,6 +13,7 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
+from robokit.sim.measuring import DEFAULT
 from robokit.sim.measuring.chosen import wanted_measures
 from robokit.sim.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
 from robokit.sim.standing import standing_configuration
@@ -25,22 +26,6 @@ from robokit.sweeps.robot_record import RobotRecord
 from robokit.sweeps.row_parameters import combinations
 
 MOST_ROWS = 2**32
-
-MEASURES = (
-    "peak_force",
-    "peak_load",
-    "peak_force_by_link",
-    "first_contact",
-    "penetration",
-    "limits",
-    "speed",
-    "rest",
-    "height",
-    "energy",
-    "momentum",
-    "failure",
-)
-"""What is measured where nobody says."""
 
 STATES = ("q", "v")
 
@@ -96,7 +81,6 @@ def make_recipe(
     links = [name.partition(":")[2] for name in found if name.startswith("mass:")]
     records = {name: RobotRecord.of(robot, *begun[name][:2], surface, links) for name, robot in named.items()}
     rows = tuple(sorted({whole_number("trajectories", row, 0, count - 1) for row in trajectories}))
-    measured = wanted_measures(MEASURES if measures is None else measures)
     options = {"integrator": integrator, "joint_damping": joint_damping, "self_collision": self_collision}
     return Recipe(
         records,
@@ -106,7 +90,7 @@ def make_recipe(
         duration,
         steps,
         surface,
-        measured,
+        DEFAULT if measures is None else wanted_measures(measures),
         {name: standing for name, (_, _, standing) in begun.items()},
         {name: x for name, x in options.items() if x not in (None, False)},
         rows,

@@ -79,8 +79,10 @@ def test_numbers_of_another_machine_come_back_to_the_bit(recipe):
 def test_a_row_has_the_same_bits_in_every_chunk(recipe):
     whole = recipe.compute(0, 40)
     again = Recipe.from_json(recipe.to_json())
-    assert again.compute(7, 12).equals(whole.slice(7, 5))
-    assert again.compute(31, 32).equals(whole.slice(31, 1))
+    for first, last in ((7, 12), (31, 32)):
+        part, same = again.compute(first, last), whole.slice(first, last - first)
+        assert part.column_names == whole.column_names
+        assert part.to_pandas().equals(same.to_pandas())  # where NaN is like NaN
     assert whole["failure"].null_count == 40
     assert len(set(whole["final_hash"].to_pylist())) == 40
 
