@@ -79,8 +79,10 @@ def test_numbers_of_another_machine_come_back_to_the_bit(recipe):
 def test_a_row_has_the_same_bits_in_every_chunk(recipe):
     whole = recipe.compute(0, 40)
     again = Recipe.from_json(recipe.to_json())
-    assert again.compute(7, 12).equals(whole.slice(7, 5))
-    assert again.compute(31, 32).equals(whole.slice(31, 1))
+    for first, last in ((7, 12), (31, 32)):
+        part, same = again.compute(first, last), whole.slice(first, last - first)
+        assert part.column_names == whole.column_names
+        assert part.to_pandas().equals(same.to_pandas())  # where NaN is like NaN
     assert whole["failure"].null_count == 40
     assert len(set(whole["final_hash"].to_pylist())) == 40
 
@@ -128,7 +130,7 @@ def test_masses_are_those_of_a_robot_built_so(recipe, robot):
         ).inertial_parameters.copy()
         # The shift is that of the whole body: trunk and pack together.
         m, h, c = expected[1, 0], expected[1, 1:4].copy(), expected[1, 1:4] / expected[1, 0]
-        moved = c + [d, 0.0, 0.0]
+        moved = c + np.array([d, 0.0, 0.0])
         h = m * moved
         steiner = m * ((moved @ moved - c @ c) * np.eye(3) - np.outer(moved, moved) + np.outer(c, c))
         expected[1, 1:4] = h
@@ -145,7 +147,7 @@ def test_a_push_changes_the_momentum_by_its_size(robot):
         "push_link": Choice(["trunk", "leg"]),
     }
     recipe = make_recipe(robot, parameters=parameters, ground=None, count=6, duration=DURATION)
-    runs, values = _runs(recipe, 0, 6)
+    _, values = _runs(recipe, 0, 6)
     for k in range(6):
         motion = recipe.trajectory(k, record_every=1)
         change = motion.momentum[-1, 3:5] - motion.momentum[0, 3:5]
