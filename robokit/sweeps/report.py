@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bo
         figures=_figures(sweep, columns),
         recipe=recipe_words(sweep.recipe),
         openings=_openings(sweep),
-        command=f"robokit replay {_shell(sweep)}",
+        command=_command(sweep),
         held=held,
     )
     return write_html(report, path)
@@ -74,8 +75,11 @@ def _title(sweep: Any) -> str:
     return "Sweep" if sweep.folder is None else Path(sweep.folder).resolve().name
 
 
-def _shell(sweep: Any) -> str:
-    return "FOLDER" if sweep.folder is None else f"{sweep.folder}"
+def _command(sweep: Any) -> str:
+    """What makes the page of a row outside of the report; ROW stands for its number."""
+    if sweep.folder is None:
+        return 'sweep.replay(ROW).to_html("row.html")'
+    return f"robokit replay {shlex.quote(str(sweep.folder))} ROW"
 
 
 def _about(recipe: Any, field: Any) -> About:
