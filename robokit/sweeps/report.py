@@ -5,27 +5,26 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError
 from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
+from robokit.sim.pushes import OutsideForces
 from robokit.sweeps.chunk_rows import FAILURE, HASH, by_robot, prepared, run
 from robokit.sweeps.column_data import About, numbers_of
 from robokit.sweeps.held_rows import MOST_ROWS
 from robokit.sweeps.parameter_table import parameter
 from robokit.sweeps.recipe_words import recipe_words
 from robokit.sweeps.report_page import Report, held_of, write_html
-from robokit.sweeps.rerun_data import RobotRows
+from robokit.sweeps.rerun_data import RobotRows, Started
 
 MOST_NUMBERS = 4_000_000
 """Values that a page holds: rows times columns."""
-
-if TYPE_CHECKING:
-    from robokit.sim.rollouts import Rollout
 
 
 def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bool = True) -> Path:
@@ -148,15 +147,21 @@ def _robots(recipe: Any, columns: Mapping[str, np.ndarray], places: np.ndarray) 
     for name, mine in by_robot(recipe, values, len(places)).items():
         own = {key: x[mine] for key, x in values.items()}
 
-        def started(part: slice, name: str = name, own: Any = own, mine: Any = mine) -> Rollout:
+        steps = max(1, round(recipe.duration / recipe.dt[name]))
+
+        def started(
+            part: slice, name: str = name, own: Any = own, mine: Any = mine, steps: int = steps
+        ) -> Started:
             some = {key: x[part] for key, x in own.items()}
-            return run(recipe, name, prepared(recipe, name, numbers[mine][part], some), steps=0)
+            runs = prepared(recipe, name, numbers[mine][part], some)
+            outside = OutsideForces(runs.robot, runs.pushes, recipe.dt[name], steps) if runs.pushes else None
+            return Started(run(recipe, name, replace(runs, pushes=[]), steps=0), outside)
 
         yield RobotRows(
             name=name,
             robot=recipe.robots[name].shown(),
             dt=recipe.dt[name],
-            steps=max(1, round(recipe.duration / recipe.dt[name])),
+            steps=steps,
             places=mine,
             started=started,
             parameters=own,
