@@ -27,7 +27,7 @@ MOST_NUMBERS = 4_000_000
 """Values that a page holds: rows times columns."""
 
 
-def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bool = True) -> Path:
+def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: bool = True) -> Path:
     """Write the report of a sweep as one HTML file.
 
     It shows the distributions of all parameters and measures, a scatter of any two, the rows by any measure
@@ -38,6 +38,7 @@ def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bo
         path: where to; ".html" is appended where there is no suffix.
         rows: how many rows the page holds; of more, it holds so many at equal distances, all that failed, and
             those with the largest and smallest values of each measure. The distributions count all rows.
+            None for 100,000, or fewer where there are many columns.
         replay: whether rows run again in the page. Compiling their step for it takes some seconds the first
             time, for each robot.
 
@@ -47,13 +48,13 @@ def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bo
     Raises:
         RobokitError: no row is computed yet.
     """
-    most = whole_number("rows", rows, 1)
     table = sweep.table()
     if not table.num_rows:
         raise RobokitError("the sweep has no rows yet; go on with it: robokit sweep --resume FOLDER")
     columns = {name: numbers_of(table, name) for name in table.column_names}
     about = {field.name: _about(sweep.recipe, field) for field in table.schema}
-    held = held_of(columns, about, min(most, max(1000, MOST_NUMBERS // len(columns))))
+    most = min(MOST_ROWS, max(1000, MOST_NUMBERS // len(columns)))
+    held = held_of(columns, about, most if rows is None else whole_number("rows", rows, 1))
     report = Report(
         title=_title(sweep),
         robots=list(sweep.recipe.robots),
