@@ -70,7 +70,7 @@ RECIPES = {
     "gallery/07_robots_not_quite_alike.png": example("07_robots_not_quite_alike", "not_alike.png"),
     "gallery/08_stand_and_push.mp4": example("08_stand_and_push", "stand.html", options=("--stand", "1")),
     "gallery/09_closed_loop.mp4": example("09_closed_loop", "four_bar.html"),
-    "gallery/10_reach.mp4": example("10_reach", "reach.html"),
+    "gallery/10_reach.png": example("10_reach", "reach.html"),
     "gallery/11_identification.png": example("11_identification", "identification.png"),
     "gallery/12_operational_space.mp4": example("12_operational_space", "operational_space.html"),
     "gallery/13_own_function.png": example("13_own_function", "effort.png"),
