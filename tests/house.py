@@ -12,7 +12,7 @@ PACKAGE = "robokit"
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     # Each part imports from the floors before its own; neighbours on one floor never import each other.
     "": [
-        ("errors", "conventions", "derived", "forks", "spatial", "ownership", "hooks"),
+        ("errors", "conventions", "derived", "forks", "spatial", "ownership", "file_locks", "hooks"),
         ("arguments", "disk_cache", "robot_names"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop"),
@@ -88,13 +88,25 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("driven_joints", "recorded"),
         ("ground_gaps", "step_facts"),
         ("events", "replay", "sensors"),
-        ("answers",),
+        ("answers", "measuring"),
         ("run_report",),
         ("energy_growth", "run_arguments", "trajectory"),
         ("run_inputs", "run_results", "rollout_energy", "standing", "half_step", "row_ledgers"),
         ("run_loop",),
         ("simulator", "rollout_batch", "linearised_step"),
         ("rollouts",),
+        ("__init__",),
+    ],
+    "parity": [
+        ("reading",),
+        ("state",),
+        ("sides",),
+        ("causes", "with_drake", "with_mujoco", "with_pinocchio"),
+        ("engines", "referee", "verdict_text"),
+        ("notes",),
+        ("compare",),
+        ("many_robots",),
+        ("tables",),
         ("__init__",),
     ],
     "urdf": [

@@ -6,6 +6,7 @@
     robokit info ROBOT         tree, masses, joints
     robokit check FILE ...     what the importer finds
     robokit parity ROBOT ...   the robot in other engines, compared
+    robokit parity A B         two descriptions of one robot: what differs, and why
     robokit mjcf ROBOT -o FILE the robot as a MuJoCo model
     robokit sparsity ROBOT     the pattern of H as a picture
     robokit cost ROBOT         operation counts of the algorithms
@@ -20,6 +21,7 @@ The files of this folder:
     simulations    the commands fall and simulate
     exports        the command codegen
     comparisons    a second run with one thing changed
+    refereeing     two descriptions of one robot compared
     films          films and pictures of a motion
     robot_report   what the commands print about a robot
     compiling      a status line while code is compiled

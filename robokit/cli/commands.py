@@ -23,6 +23,7 @@ from robokit.cli.plumbing import (
     say,
     tell,
 )
+from robokit.cli.refereeing import is_pair, referee_command
 from robokit.errors import RobokitError
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -109,7 +110,9 @@ def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
 
 
 def parity(arguments: argparse.Namespace) -> int:
-    """Compare robots in robokit, Pinocchio, MuJoCo and Drake."""
+    """Compare robots in robokit, Pinocchio, MuJoCo and Drake, or two descriptions of one robot."""
+    if is_pair(arguments):
+        return referee_command(arguments)
     from dataclasses import asdict
 
     from robokit.parity import compare, compare_files, files_table, installed, no_engine, table
@@ -119,9 +122,10 @@ def parity(arguments: argparse.Namespace) -> int:
         raise RobokitError(problems[0])
     if not installed():
         raise no_engine()
-    bases = ("fixed", "floating") if arguments.base == "both" else (arguments.base,)
+    base = arguments.base or "fixed"
+    bases = ("fixed", "floating") if base == "both" else (base,)
     if len(files) == len(arguments.robots) == len(bases) == 1:
-        robot = load(str(files[0]), arguments.base, arguments.mimic)
+        robot = load(str(files[0]), base, arguments.mimic)
         found = compare(files[0], robot, arguments.states)
         if arguments.json:
             rows = [asdict(c) | {"agrees": c.agrees} for c in found]

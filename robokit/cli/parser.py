@@ -12,6 +12,7 @@ from typing import Any
 from robokit.cli import commands, exports, simulations
 from robokit.cli.comparisons import changed_option
 from robokit.cli.films import add_films
+from robokit.cli.refereeing import add_referee
 
 ROBOT_HELP = "path of a URDF, name of a robot (robokit robots lists them), or example-robot-data:NAME"
 
@@ -234,16 +235,19 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="ROBOT",
         nargs="+",
         help=ROBOT_HELP + "; several robots, a folder, a pattern or example-robot-data (all its robots) "
-        "give a line for each",
+        "give a line for each; a URDF and a second file are compared with each other",
     )
     sub.add_argument(
-        "--base", choices=("fixed", "floating", "both"), default="fixed", help="default: %(default)s"
+        "--base",
+        choices=("fixed", "floating", "both"),
+        help="default: fixed; for two descriptions: what the first one says, if anything",
     )
     add_mimic(sub)
     sub.add_argument(
         "--states", type=_count, default=3, metavar="N", help="number of random states; default: %(default)s"
     )
     sub.add_argument("--json", action="store_true", help="print JSON")
+    add_referee(sub)
 
     sub = add("mjcf", commands.mjcf, "robokit mjcf arm -o arm.xml")
     add_robot(sub)

@@ -218,8 +218,10 @@ class Maker:
         name = self._file_name(target)
         found = None if name is None else disk_cache.load(name)
         if found is None:
-            with _logged(self._signature.name, target.name):
-                return self._compile(target, name)
+            with _logged(self._signature.name, target.name), _making(name) as waited:
+                found = disk_cache.load(name) if waited and name is not None else None
+                if found is None:
+                    return self._compile(target, name)
         if "refused" in found[0]:
             raise TraceTooLarge(found[0]["refused"])
         return found
@@ -260,6 +262,11 @@ class Maker:
         settings = (ir.CHUNK, ir.GROUP, ir.FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET, LEAST)
         made_for = (target.name, target.bits, target.lanes, target.real.dtype)
         return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
+
+
+def _making(name: str | None) -> contextlib.AbstractContextManager[bool]:
+    """While another process compiles the same code, wait for it."""
+    return contextlib.nullcontext(False) if name is None else disk_cache.making(name)
 
 
 @contextlib.contextmanager

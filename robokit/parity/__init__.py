@@ -13,26 +13,38 @@ robokit's order. Known differences between the engines are listed below the figu
     reading           the XML that the engines are given
     state             what every engine is asked, and how links are named there
     notes             known differences between the engines
+    referee           two descriptions of one robot: what differs, and why
+    verdict_text      its verdict in lines and for JSON
+
+    sides/            URDF, MJCF, SDF and USD in one form
+    causes/           what makes descriptions differ, and how it is recognised
 """
 
+from robokit.parity.causes.catalogue import CAUSES
+from robokit.parity.causes.finding import Finding, Verdict
 from robokit.parity.compare import QUANTITIES, TOLERANCE, Comparison, compare, installed, relative_error
 from robokit.parity.engines import ENGINES
 from robokit.parity.many_robots import FileComparison, compare_files
 from robokit.parity.reading import plain_text
+from robokit.parity.referee import referee
 from robokit.parity.tables import files_table, no_engine, table
 
 __all__ = [
+    "CAUSES",
     "ENGINES",
     "QUANTITIES",
     "TOLERANCE",
     "Comparison",
     "FileComparison",
+    "Finding",
+    "Verdict",
     "compare",
     "compare_files",
     "files_table",
     "installed",
     "no_engine",
     "plain_text",
+    "referee",
     "relative_error",
     "table",
 ]

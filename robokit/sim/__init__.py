@@ -51,6 +51,7 @@ pushes          Push: forces from outside on links
 start_momentum  momentum and energy that the first step is handed, to the bit
 page_step       the step and the look of a state for a page, which has no Python
 linearised_step  how the next state changes with this one
+measuring/      what rollouts measure in every step
 step/           one time step as a kernel
 """
 
@@ -62,6 +63,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.height_field import HeightField
 from robokit.sim.keyframes import Keyframes
 from robokit.sim.linearised_step import StepDerivatives, step_derivatives
+from robokit.sim.measuring import Measure, measures
 from robokit.sim.pushes import Push
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.simulator import simulate
@@ -78,6 +80,7 @@ __all__ = [
     "Ground",
     "HeightField",
     "Keyframes",
+    "Measure",
     "Push",
     "Rollout",
     "Solid",
@@ -88,6 +91,7 @@ __all__ = [
     "close_loops",
     "collision_pairs",
     "contact_points",
+    "measures",
     "rollout",
     "simulate",
     "standing_configuration",

@@ -32,19 +32,11 @@ from typing import Any
 import numpy as np
 
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.step.trackers import IMPACT, REST, SHORTEST
 from robokit.sim.step_facts import StepFacts, Subjects
-
-SHORTEST = 5e-3
-"""Shortest interruption, slip, stop or saturation that counts [s]."""
-
-IMPACT = 0.1
-"""Speed of approach of an impact [m/s]; of one at a joint limit [rad/s | m/s]."""
 
 BLOW = 0.01
 """Time after the last arrival of a point over which an impact's impulse is summed [s]."""
-
-REST = 1e-3
-"""Speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]."""
 
 CALM = 0.1
 """Shortest rest at the end of a run that is one [s]."""

@@ -33,6 +33,7 @@ class Batch:
         ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
         reached: the step of that record, (rows,).
         failed_at: step after which a row was not finite, (rows,); -1 where none.
+        excess: whether a row had more energy than it could draw on, (rows,).
         finished: records that all rows have reached.
     """
 
@@ -48,7 +49,22 @@ class Batch:
         out: tuple[np.ndarray, np.ndarray] | None = None,
         carried: bool = False,
         given: Sequence[np.ndarray] = (),
+        measured: np.ndarray | None = None,
     ) -> None:
+        """Take the starts.
+
+        Args:
+            program: the step.
+            q, v: starts, (rows, ...).
+            tau: joint forces, (steps or 1, rows or 1, nv), or None.
+            dt: time step [s].
+            marks: steps taken at each record.
+            keep: part of the ledger that is recorded.
+            out: arrays for the records of q and v.
+            carried: whether the carried numbers are recorded.
+            given: inputs from actuators and pushes.
+            measured: numbers of the measures before the first step, (rows, size).
+        """
         self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
         rows, T, dtype = len(q), len(marks), program.dtype
         shapes = [(T, rows, q.shape[1]), (T, rows, v.shape[1])]
@@ -76,10 +92,12 @@ class Batch:
             *given,
             *(table[None, None] for table in program.tables()),
         ]
+        if measured is not None:
+            self.arrays[3][0, :, program.sums :] = measured
         self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
         self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)
         self.ledger, self.reached = np.zeros((rows, program.entries)), np.zeros(rows, int)
-        self.failed_at = np.full(rows, -1)
+        self.failed_at, self.excess = np.full(rows, -1), np.zeros(rows, bool)
         self.entries = np.empty((T, rows, len(range(program.entries)[keep])))
         self.finished = 1
 
@@ -107,12 +125,14 @@ class Batch:
             entries[:] = since
         else:  # sums over thousands of steps would lose digits in single precision: they are made here
             top = np.maximum(entries[:, LARGEST], since[:, LARGEST])
+            sums = slice(self.program.sums)
             with np.errstate(all="ignore"):
-                entries += since
+                entries[:, sums] += since[:, sums]
             entries[:, LARGEST] = top
-            since[:] = 0.0
+            entries[:, self.program.sums :] = since[:, self.program.sums :]
+            since[:, sums] = 0.0
         failed = self.failed_at[part]
-        broken = np.flatnonzero(_not_finite(q, v, entries) & (failed < 0))
+        broken = np.flatnonzero(_not_finite(q, v, entries[:, : self.program.sums]) & (failed < 0))
         if len(broken):
             failed[broken] = self._when(k, broken + first)
         gone = failed >= 0
@@ -139,7 +159,7 @@ class Batch:
         given = self.ledger[:, ledger.AT["work"]] if driven else None
         rows, first = energy_failures(self.program, self.q[:n], self.v[:n], given, failed)
         for row, k in zip(rows, first, strict=True):
-            self.failed_at[row] = self.marks[k]
+            self.failed_at[row], self.excess[row] = self.marks[k], True
             for x in (self.q, self.v, self.entries):
                 x[k:, row] = np.nan
             self.ledger[row] = np.nan
@@ -166,7 +186,8 @@ class Batch:
         memory, waiting = self.runner.workspace(), np.ones(len(rows), bool)
         for step in range(last - first):
             self.runner.run(again, memory, range(len(rows)), step, 1)
-            now = waiting & _not_finite(*(again[j][0] for j in (0, 1, 3)))
+            q, v, sums = again[0][0], again[1][0], again[3][0, :, : self.program.sums]
+            now = waiting & _not_finite(q, v, sums)
             found[now], waiting[now] = first + step + 1, False
             if not waiting.any():
                 break

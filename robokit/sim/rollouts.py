@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +22,8 @@ from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.iterated_steps import IteratedSteps
 from robokit.sim.joint_values import with_rotors
+from robokit.sim.measuring.chosen import ChosenMeasures, Failures, wanted_measures
+from robokit.sim.measuring.readings import Readings
 from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_batch import Batch, check_room
 from robokit.sim.rollout_forces import controls
@@ -37,6 +40,7 @@ from robokit.sim.run_inputs import RunInputs
 from robokit.sim.run_results import LastStep, Records, limited_times, trajectory_of
 from robokit.sim.run_warnings import warn_of_length, warn_of_rows
 from robokit.sim.step import ledger
+from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.trajectory import Trajectory
@@ -60,6 +64,7 @@ class Rollout:
             ascending.
         failed_time: (F,) time from which each is NaN [s].
         robot: the robot.
+        measures: what was measured, (B,) each, by the names of the columns in ``rk.measures``.
         tau: joint forces as given, (T or 1, B or 1, nv) [N m | N], or None. A copy where they shared memory
             with ``out``.
         ground: the ground, or None.
@@ -82,6 +87,7 @@ class Rollout:
     marks: Sequence[int] = field(default=(), repr=False)
     given: Sequence[np.ndarray] = field(default=(), repr=False)
     ledgers: RowLedgers | None = field(default=None, repr=False)
+    measures: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         T, B, _ = self.q.shape
@@ -174,7 +180,9 @@ class Rollout:
         for k in range(max(map(len, (held, *given)))):
             row_inputs = [x[min(k, len(x) - 1), 0] for x in given]
             records.inputs.add(k, held[min(k, len(held) - 1)], row_inputs)
-        found = trajectory_of(program, self.summary["dt"], records)
+        plain = copy(program)
+        plain.measured = NOTHING
+        found = trajectory_of(plain, self.summary["dt"], records)
         found.tau = None if tau is None else np.array(records.taus)
         found.robot = self.robot if self.robot.samples is None else program.robot
         return found
@@ -202,6 +210,7 @@ def rollout(
     dtype: Any = None,
     self_collision: CollisionPairs | bool | None = None,
     accuracy: float | None = None,
+    measures: Any = None,
     reproducible: bool | None = None,
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
@@ -247,6 +256,9 @@ def rollout(
         self_collision: as in :func:`robokit.simulate`.
         accuracy: as in :func:`robokit.simulate`, in double precision. Each row is iterated until it has
             settled.
+        measures: what to measure in every step of each row, whatever is recorded: names of ``rk.measures``,
+            ``rk.Measure`` of the user's own, or True for all that robokit knows. They take a step of their
+            own to compile.
         reproducible: as in :func:`robokit.simulate`: each row is then, to the bit, the simulation from its
             start, in any batch, at any place in it, and on any number of threads.
 
@@ -275,6 +287,7 @@ def rollout(
     real = "float64" if dtype is None else dtype_name(dtype)
     steps = None if steps is None else whole_number("steps", steps, 0, int(MOST_STEPS))
     threads = None if threads is None else whole_number("threads", threads, 1)
+    wanted = wanted_measures(measures)
     q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
     v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
     fitted = actuators_of(actuators), pushes_of(pushes)
@@ -311,6 +324,8 @@ def rollout(
     inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base)
     rows = inputs.rows or rows
     program = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
+    chosen = ChosenMeasures(wanted, program) if wanted else None
+    program = chosen.program if chosen else program
     given = inputs.tables(total, real)
     check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
     marks = [*range(0, total, setup.every), total]
@@ -319,7 +334,10 @@ def rollout(
         forces = _apart(forces, out)
     q, v = (np.broadcast_to(x, (rows, x.shape[1])) for x in (q, v))
     started = time.perf_counter()
-    batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given)
+    first = None
+    if chosen:
+        first = chosen.first(q, v, np.zeros((1, robot.nv)) if forces is None else forces[0], setup.dt)
+    batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given, measured=first)
     compiled = time.perf_counter()
     warn_of_length(batch.stepper.refused, robot.name)
     interrupted = batch.go(threads, progress)
@@ -327,6 +345,8 @@ def rollout(
     lost = batch.drop_excess()
     found = _collect(batch, forces)
     found.robot = robot
+    if chosen:
+        found.measures = _measured(batch, chosen, found)
     found.summary |= (
         setup.summary
         | closing
@@ -344,9 +364,24 @@ def rollout(
     return found
 
 
+def _measured(batch: Batch, chosen: ChosenMeasures, found: Rollout) -> dict[str, np.ndarray]:
+    """The columns of the measures."""
+    ends, rows = found._ledgers, len(batch.failed_at)
+    readings = Readings(batch.program, batch.dt, found.marks[-1], ends.q, ends.v, ends.entries)
+    reason, when = np.full(rows, None, dtype=object), np.full(rows, np.nan)
+    reason[found.failed] = NOT_FINITE
+    reason[batch.excess] = EXCESS
+    when[found.failed] = found.failed_time
+    return chosen.columns(readings, Failures(reason, when))
+
+
 def _apart(tau: np.ndarray, out: Sequence[Any]) -> np.ndarray:
     """The joint forces, copied where the records would be written over them."""
     return tau.copy() if any(isinstance(x, np.ndarray) and np.may_share_memory(tau, x) for x in out) else tau
+
+
+NOT_FINITE, EXCESS = "the state is no longer finite", "the energy has grown without a cause"
+"""Why a row failed."""
 
 
 def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:

@@ -17,6 +17,7 @@ from robokit.sim.iterated_steps import iterates, kick_again
 from robokit.sim.recorded import in_blocks
 from robokit.sim.step.acting import Acting
 from robokit.sim.step.carried import Carried
+from robokit.sim.step.joint_law import pressing
 from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
@@ -145,7 +146,8 @@ def step_facts(
         p, carry = program.problem(parameters, inputs[: len(given)]), Carried(program.layout, kept)
         middle, done = happening(program, p, *rows, dt, carry, inputs[len(given) :])
         out = _of_links(program, subjects, middle, done)
-        out += [done.joint_force[i][1][0] for _, i in subjects.joints]
+        stops = {i: stop for i, stop in enumerate(program.joints.stop) if stop is not None}
+        out += [pressing(stops[i], rows[0][i][0], done.joint_force[i][1][0]) for _, i in subjects.joints]
         out += [rows[1][i][0] for _, i in subjects.joints]
         out += [_past(rows[0][i][0], program.joints.stop[i]) for _, i in subjects.joints]
         out += [done.given[i][0] for _, i, _ in subjects.driven]

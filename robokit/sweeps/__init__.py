@@ -2,6 +2,8 @@
 
 A run is its recipe: row k of a sweep follows from the recipe and k alone, to the last bit.
 
+    sweep_function    rk.sweep
+    sweep_folder      a sweep that was computed: its table, and each of its motions again
     recipe            all that the rows of a sweep follow from, and what a row comes to
     recipe_fields     what a recipe holds; JSON both ways
     make_recipe       from the arguments of a sweep to its recipe
@@ -17,9 +19,39 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     stored_points     its contact points in JSON
     stored_numbers    arrays in JSON
     state_hash        a number for the last state of a row: equal bits, equal numbers
+    run_sweep         computes what is missing of a sweep, and keeps it
+    chunk_queue       the chunks that are still to be computed
+    chunk_task        what a worker does with one of them
+    chunk_files       the files of a sweep's folder: written once, whole or not at all
+    chunk_content     a chunk as a Parquet file, and the hash of its content
+    sweep_json        the file with the recipe and the size of the chunks
+    clusters          processes of this machine, or a Dask cluster that is there
+    command_watch     ends these processes when the command has ended
+    sweep_progress    rows, rows a second, failures, time left
     report_page       the report of a sweep: one HTML file that runs each row again
+    report            the report of a sweep, from its table and its recipe
+    recipe_words      the recipe in words
     held_rows         which rows it holds
     column_data       parameters and measures as it gets them
     row_inputs        what rows hand to the step, packed
     rerun_data        what the page needs to run the rows of a robot again
 """
+
+from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.parameter_table import sweep_parameters
+from robokit.sweeps.recipe import Recipe
+from robokit.sweeps.sweep_folder import Sweep, open_sweep
+from robokit.sweeps.sweep_function import sweep
+
+__all__ = [
+    "Choice",
+    "Grid",
+    "Normal",
+    "Recipe",
+    "Sobol",
+    "Sweep",
+    "Uniform",
+    "open_sweep",
+    "sweep",
+    "sweep_parameters",
+]

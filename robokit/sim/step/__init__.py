@@ -35,5 +35,7 @@ momentum_projection  momentum kept to rounding
 energy_momentum      energy, momentum and the path of the centre of mass kept to rounding
 books                what a step enters into the ledger, and the momentum that it keeps
 ledger               the running sums
+measured             what is measured while a rollout runs, in every step
+trackers             of the ground's forces, joint limits and velocities
 carried              what a step hands to the next one besides q and v
 """

@@ -49,6 +49,7 @@ def finish_step(
     p: Problem, q: Rows, qm: Rows, done: Settled, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
     """The rest of a step from q, whose kick at qm is done: books, and the second drift."""
+    ledger.done = done
     rub, stops = (list(rows) for rows in zip(*done.joint_force, strict=True))
     enter_joint_work(ledger, half_way(done.before, done.y, dt), done.given, rub, stops)
     p.given.enter_drives(ledger, done.given, done.limited, dt)

@@ -234,6 +234,7 @@ def held_forces(
         return p.given.joint_forces(tau), zero, zero
     done = settle(replace(p, ground=None, pairs=None), q, v, tau, dt, carried, 0.5 * dt)
     if ledger is not None:
+        ledger.done = done
         p.given.enter_drives(ledger, done.given, done.limited, dt)
     return done.given, [rub for rub, _ in done.joint_force], [stops for _, stops in done.joint_force]
 

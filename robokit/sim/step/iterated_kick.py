@@ -169,11 +169,11 @@ def _finish_text(program: Program) -> Any:
         q: Any, v: Any, tau: Any, entries: Any, y: Any, memory: Any, carried: Any, parameters: Any, *more: Any
     ) -> list[list[Any]]:
         p, state, kept = _problem(program, q, v, tau, carried, parameters, more)
-        rows, dt, robot = program.robot.split_v(y), parameters[0], program.robot
+        rows, dt = program.robot.split_v(y), parameters[0]
         qm, done = finish_kick(p, *state, dt, kept, rows, memory)
         sums = ledger.Ledger(entries)
         q1, v1 = finish_step(p, state[0], qm, done, dt, sums, kept)
-        return [robot.join_q(q1), robot.join_v(v1), sums.entries, kept.after()]
+        return program.outputs(p, state, (q1, v1), tau, sums, kept, parameters)
 
     return text
 

@@ -13,7 +13,7 @@ from robokit.algorithms.composites import composite_inertias
 from robokit.model.robot import Robot
 from robokit.sim.ground import weight
 from robokit.sim.step.effective_mass import effective_inertias
-from robokit.spatial.scalars import Scalar
+from robokit.spatial.scalars import Scalar, maximum, minimum, where
 
 DAMPING_TIME = 1.0
 """Time in which damping that is assumed stops a joint that nothing else moves [s]."""
@@ -39,6 +39,14 @@ class Stop:
     upper: float
     k: Scalar
     d: Scalar
+
+
+def pressing(stop: Stop, q: Scalar, force: Scalar) -> Scalar:
+    """The force of a stop on its joint at q, without what pulls: a stop in a step may pull a little."""
+    at_upper, at_lower = minimum(force, 0.0), maximum(force, 0.0)
+    if math.isinf(stop.lower) or math.isinf(stop.upper):
+        return at_upper if math.isinf(stop.lower) else at_lower
+    return where(q > 0.5 * (stop.lower + stop.upper), at_upper, at_lower)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from robokit.spatial import Force
 from robokit.spatial.scalars import Scalar, maximum
@@ -40,10 +41,18 @@ IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
 
 
 class Ledger:
-    """The ledger in one step: its entries before the step, to which the step adds."""
+    """The ledger in one step: its entries before the step, to which the step adds.
+
+    Attributes:
+        entries: as they are now.
+        done: outcome of the step's kick (settle.Settled), for what is measured; None without one.
+        impulse: of the ground about the centre of mass, world axes [N m s; N s]; None where nothing touches.
+    """
 
     def __init__(self, before: Sequence[Scalar]) -> None:
         self.entries = list(before)
+        self.done: Any = None
+        self.impulse: Force | None = None
         self.gained: Scalar = 0.0
         """Energy that the entries of this step give to the robot [J]."""
 
@@ -60,7 +69,8 @@ class Ledger:
         self.entries[SIZE + k] = self.entries[SIZE + k] + amount
 
     def add_impulse(self, f: Force) -> None:
-        """Add an impulse of the ground."""
+        """Add the impulse of the ground."""
+        self.impulse = f
         for k, amount in enumerate(f, IMPULSE.start):
             self.entries[k] = self.entries[k] + amount
 

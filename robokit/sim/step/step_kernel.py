@@ -31,8 +31,10 @@ from robokit.sim.step.ground_law import GroundLaw
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.joint_law import JointLaw
 from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
+from robokit.sim.step.measured import NOTHING as NOTHING_MEASURED
+from robokit.sim.step.measured import Happened, MeasuredLayout
 from robokit.sim.step.momentum_projection import floats
-from robokit.sim.step.moving_axes import free_base
+from robokit.sim.step.moving_axes import Rows, free_base
 from robokit.sim.step.nearest_pairs import slots_of
 from robokit.sim.step.pair_contact import PairLaw
 from robokit.sim.step.pair_shapes import pair_shapes
@@ -56,6 +58,7 @@ class Program:
         given: actuators and forces from outside.
         given_numbers: their parameters, floats or (B,).
         pairs: bodies that may touch each other, or None.
+        measured: what is measured in each step.
         reproducible: whether the kernels give the same bits everywhere (robokit.engine.reproducible).
         points: contact points, or None without a ground.
         by_body: the same by body.
@@ -76,6 +79,7 @@ class Program:
     given: GivenLayout = NOTHING
     given_numbers: Sequence[Any] = ()
     pairs: CollisionPairs | None = None
+    measured: MeasuredLayout = NOTHING_MEASURED
     reproducible: bool = False
 
     def __post_init__(self) -> None:
@@ -155,9 +159,14 @@ class Program:
         return np.concatenate(rows, axis=-1, dtype=float)
 
     @property
+    def sums(self) -> int:
+        """Size of the ledger without what is measured, which comes after it."""
+        return ledger.SIZE + self.given.entries
+
+    @property
     def entries(self) -> int:
         """Size of the ledger."""
-        return ledger.SIZE + self.given.entries
+        return self.sums + self.measured.size
 
     def problem(self, parameters: Sequence[Any], more: Sequence[Any] = ()) -> Problem:
         """The step's problem, of plain numbers or scalars of a kernel.
@@ -206,18 +215,40 @@ class Program:
         self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any, *more: Any
     ) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
-        robot = self.robot
+        robot, p = self.robot, self.problem(parameters, more)
+        rows = robot.split_q(q), robot.split_v(v), robot.split_tau(tau)
         sums, kept = ledger.Ledger(entries), Carried(self.layout, carried)
-        q1, v1 = self.method.step(
-            self.problem(parameters, more),
-            robot.split_q(q),
-            robot.split_v(v),
-            robot.split_tau(tau),
-            parameters[0],
-            sums,
-            kept,
-        )
-        return [robot.join_q(q1), robot.join_v(v1), sums.entries, kept.after()]
+        q1, v1 = self.method.step(p, *rows, parameters[0], sums, kept)
+        return self.outputs(p, rows, (q1, v1), tau, sums, kept, parameters)
+
+    def outputs(
+        self,
+        p: Problem,
+        before: tuple[Rows, Rows, Rows],
+        after: tuple[Rows, Rows],
+        tau: Sequence[Any],
+        sums: ledger.Ledger,
+        kept: Carried,
+        parameters: Sequence[Any],
+    ) -> list[list[Any]]:
+        """What the kernel of a step returns: the next q, v, ledger and carried numbers.
+
+        Args:
+            p: the step's problem.
+            before: q, v and joint forces before, by joint.
+            after: q and v after, by joint.
+            tau: the joint forces, flat.
+            sums, kept: ledger and carried numbers after the step.
+            parameters: of the kernel.
+        """
+        q1, v1 = self.robot.join_q(after[0]), self.robot.join_v(after[1])
+        entries = sums.entries[: self.sums]
+        if self.measured.trackers:
+            flat, done = (q1, v1, tau), (sums.done, sums.impulse, parameters)
+            entries += self.measured.after(
+                sums.entries[self.sums :], lambda step: Happened(p, step, *before, flat, *done)
+            )
+        return [q1, v1, entries, kept.after()]
 
     def kernel(self) -> Kernel:
         """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
@@ -241,6 +272,7 @@ class Program:
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
         feedback: Mapping[str, str] | None = None,
+        keyed: bool = True,
     ) -> Kernel:
         """A kernel of the step, or of a part of it, built once.
 
@@ -250,6 +282,7 @@ class Program:
             inputs: that are given after q, v and tau, before carried numbers and parameters.
             outputs: of the text.
             feedback: as of :meth:`Kernel.build`.
+            keyed: whether the name and this program say what the text is in other processes too.
         """
         robot, kernels = self.robot, self.robot.kernels
         described: tuple[Any, ...]
@@ -261,6 +294,7 @@ class Program:
             law += (self.ground.restitution is None, bool(self.ground.torsional), bool(self.ground.rolling))
         described = (self.name, self.sweeps, self.joints, self.by_body, *law)
         described += (self.given,) if self.given.inputs or self.given.base else ()
+        described += (self.measured,) if self.measured.trackers else ()
         key, program = robot.fingerprint, self
         if self.open:
             program = self._bare()
@@ -287,7 +321,7 @@ class Program:
                 ],
                 outputs=outputs,
                 text=text(program),
-                key=key,
+                key=key if keyed and self.measured.keyed else None,
                 feedback=feedback,
                 dtype=self.dtype,
                 tables=[(name, len(table)) for name, table in self.named_tables()],

@@ -1,0 +1,100 @@
+"""robokit parity A B: two descriptions of one robot, what differs and why."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shutil
+import sys
+from pathlib import Path
+
+from robokit.cli.plumbing import print_json, say, tell
+from robokit.errors import RobokitError
+
+DIFFERENT, ERROR = 1, 2
+"""Exit status."""
+
+DESCRIPTIONS = (".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
+"""Endings of descriptions that are no URDF."""
+
+
+def is_pair(arguments: argparse.Namespace) -> bool:
+    """Whether the arguments are two descriptions: two of them, of which the second is a file."""
+    if len(arguments.robots) != 2 or arguments.engines:
+        return False
+    second = Path(arguments.robots[1])
+    return second.is_file() or second.suffix.lower() in DESCRIPTIONS
+
+
+def referee_command(arguments: argparse.Namespace) -> int:
+    """Compare two descriptions; 0 if they are the same, 1 if not, 2 if one cannot be read."""
+    from robokit.parity import referee
+    from robokit.parity.verdict_text import verdict_lines, verdict_table
+    from robokit.robot_names import find_robot
+
+    a, b = arguments.robots
+    try:
+        if arguments.base == "both":
+            raise RobokitError("--base both is for the comparison with other engines; give fixed or floating")
+        verdict = referee(
+            find_robot(a),
+            b,
+            base=arguments.base,
+            tolerance=arguments.tolerance,
+            through=arguments.through,
+            package_dirs=arguments.package_dir,
+        )
+    except RobokitError as error:
+        say(str(error))
+        return ERROR
+    if arguments.json:
+        print_json(verdict_table(verdict))
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        most = {"most": None} if arguments.all else {}
+        tell("\n".join(verdict_lines(verdict, width, **most)))
+    return 0 if verdict.same else DIFFERENT
+
+
+def add_referee(sub: argparse.ArgumentParser) -> None:
+    """The arguments that only the comparison of two descriptions has."""
+    group = sub.add_argument_group(
+        "two descriptions",
+        "With a second argument that is a file (URDF, xacro, MJCF, SDF or USD), the first is compared with "
+        "it: one line for each difference, with its element and cause. Exit status 0: same, 1: different, "
+        "2: error.",
+    )
+    group.add_argument(
+        "--tolerance",
+        type=_tolerance,
+        default=1e-6,
+        metavar="X",
+        help="largest relative difference that counts as none; default: %(default)s",
+    )
+    group.add_argument(
+        "--through",
+        choices=("robokit", "mujoco", "drake", "pinocchio"),
+        default="robokit",
+        help="the program that reads the second file if it is a URDF; default: %(default)s",
+    )
+    group.add_argument(
+        "--package-dir",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder searched first for package:// files; may be repeated",
+    )
+    group.add_argument("--all", action="store_true", help="show every finding, not the first of each cause")
+    group.add_argument(
+        "--engines", action="store_true", help="compare each file with the installed engines instead"
+    )
+
+
+def _tolerance(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < 0.1:
+        raise argparse.ArgumentTypeError(f"expected a number above 0 and below 0.1, got {text!r}")
+    return value

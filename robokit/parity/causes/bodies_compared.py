@@ -1,0 +1,228 @@
+"""Masses and inertias of B's bodies beside those of A's links, merged links included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from robokit.model.geometry import Placement
+from robokit.parity.causes.alignment import Alignment
+from robokit.parity.causes.finding import Finding
+from robokit.parity.causes.inertial_candidates import Candidate, candidates, merged
+from robokit.parity.causes.inertial_causes import Found, causes_of, number, undetermined
+from robokit.parity.causes.pairing import Pairing
+from robokit.parity.causes.rigid import NOTHING, Rigid, Slack, steiner
+from robokit.parity.causes.shape_masses import Finder, shape_candidates
+from robokit.parity.sides.side import SideBody
+
+EPS = 1e-11
+"""Rounding of a sum of bodies, relative to the sum."""
+
+GONE = ("inertial-lost",)
+"""Causes that mean, of a link that is merged into another, that it was dropped."""
+
+Cluster = tuple[list[str], list[str]]
+"""Links of A and bodies of B that are the same matter."""
+
+
+class Bodies:
+    """The comparison of all bodies of two sides.
+
+    Args:
+        pairing, alignment: what belongs together, and where it is.
+        tolerance: largest relative difference that counts as none.
+        find: where a mesh file of A is.
+    """
+
+    def __init__(self, pairing: Pairing, alignment: Alignment, tolerance: float, find: Finder) -> None:
+        self.pairing, self.maps, self.tolerance, self.find = pairing, alignment.maps, tolerance, find
+        self.a, self.b = pairing.a.side.bodies, pairing.b.side.bodies
+        self.notes: list[str] = []
+
+    def findings(self) -> Iterator[Finding]:
+        """One finding for each body, or cluster of bodies, that differs."""
+        clusters = self._clusters()
+        by_group: dict[int, list[Cluster]] = {}
+        for cluster in clusters:
+            by_group.setdefault(self.pairing.a.group[cluster[0][0]], []).append(cluster)
+        for group in by_group.values():
+            wrong = [cluster for cluster in group if not self._same(cluster)]
+            if len(wrong) > 1 and self._same_sum(group):
+                names = ", ".join(repr(name) for links, _ in wrong for name in links)
+                self.notes.append(
+                    f"mass is distributed otherwise over {names}, which are fixed to each other"
+                )
+                continue
+            for links, bodies in wrong:
+                yield self._finding(links, bodies)
+        for name, body in self.a.items():
+            if name not in self.pairing.home and body.mass > 0.0:
+                text = f"B has no such link; its {number(body.mass)} kg are left out"
+                yield Finding("link-missing", "link", name, body.line, text)
+
+    def _clusters(self) -> list[Cluster]:
+        by_body: dict[str, list[str]] = {}
+        for link in self.a:
+            home = self.pairing.home.get(link)
+            if home is not None and not self.b[home].static and not self.a[link].static:
+                by_body.setdefault(home, []).append(link)
+        clusters = {body: (links, [body]) for body, links in by_body.items()}
+        for name, body in self.b.items():
+            if name in by_body or body.static:
+                continue
+            into = self.pairing.b.into.get(name)
+            group = self.pairing.b.members[self.pairing.b.group[name]]
+            near = [into.parent] if into is not None and not into.moves else []
+            beside = next((other for other in (*near, *group) if other in by_body), None)
+            if beside is not None:
+                clusters[beside][1].append(name)
+        return list(clusters.values())
+
+    def extra(self) -> Iterator[str]:
+        """Bodies of B with mass that belong to no link of A."""
+        used = {name for _, bodies in self._clusters() for name in bodies}
+        for name, body in self.b.items():
+            if name not in used and not body.static and body.mass > 0.0:
+                group = self.pairing.b.group[name]
+                if not self.b[self.pairing.b.members[group][0]].static:
+                    yield name
+
+    def _place(self, link: str) -> Placement:
+        """Where a link of A would be in B's world."""
+        return self.maps[link].inverse() @ self.a[link].pose
+
+    def _of(self, link: str) -> Rigid:
+        return _rigid(self.a[link]).at(self._place(link))
+
+    def _sum(self, cluster: Cluster) -> tuple[Rigid, Rigid]:
+        ours, theirs = NOTHING, NOTHING
+        for link in cluster[0]:
+            ours = ours + self._of(link)
+        for body in cluster[1]:
+            theirs = theirs + _rigid(self.b[body]).at(self.b[body].pose)
+        return ours, theirs
+
+    def _same(self, cluster: Cluster) -> bool:
+        ours, theirs = self._sum(cluster)
+        # About A's centre of mass: distances from the world's origin would hide small ones.
+        here = Placement(position=-ours.com)
+        size = Rigid(ours.mass, ours.com * 0.0, ours.inertia).size
+        reach = max((float(abs(self.a[link].com).max()) for link in cluster[0]), default=0.0)
+        slack = Slack(self.tolerance, length=self.tolerance * max(reach, size), inertia=0.0)
+        return slack.same(ours.at(here), theirs.at(here))
+
+    def _same_sum(self, group: list[Cluster]) -> bool:
+        whole = [name for links, _ in group for name in links], [name for _, b in group for name in b]
+        return self._same(whole)
+
+    def _finding(self, links: list[str], bodies: list[str]) -> Finding:
+        total, theirs = self._sum((links, bodies))
+        best: tuple[str, list[Found]] | None = None
+        for link in links:
+            found = self._explained(link, links, total, theirs)
+            if found and (best is None or _rank(found) < _rank(best[1])):
+                best = link, found
+        if best is None:
+            best = self._together(links, theirs)
+        if best is not None:
+            link, found = best
+            cause, text = found[0]
+            also = tuple(other for other, _ in found[1:])
+            return Finding(cause, "link", link, self.a[link].line, text, also)
+        head = max(links, key=lambda name: self.a[name].mass)
+        frame = self._place(head).inverse()
+        ours = total.at(frame)
+        cause, text = undetermined(ours, theirs.at(frame), self._slack(total, len(links)))
+        if len(links) > 1:
+            text += f" (with {', '.join(name for name in links if name != head)}, fixed to it)"
+        return Finding(
+            cause, "link", head, self.a[head].line, text, (), _plain(ours), _plain(theirs.at(frame))
+        )
+
+    def _slack(self, total: Rigid, links: int) -> Slack:
+        if links == 1:
+            size = max(total.size, 1e-6)
+            return Slack(self.tolerance, 0.0, EPS * size, EPS * abs(total.mass) * size**2 * 1e-2)
+        size = max(total.size, 1e-6)
+        return Slack(self.tolerance, EPS * total.mass, EPS * size, EPS * total.mass * size**2)
+
+    def _explained(self, link: str, links: list[str], total: Rigid, theirs: Rigid) -> list[Found]:
+        """The causes if this link alone is to be the reason."""
+        body, place = self.a[link], self._place(link)
+        rest = NOTHING
+        for other in links:
+            if other != link:
+                rest = rest + self._of(other)
+        a, b = _rigid(body), (theirs - rest).at(place.inverse())
+        slack = self._slack(total, len(links))
+        joint = self.pairing.a.into.get(link)
+        more: tuple[Candidate, ...] = ()
+        behind = joint is not None and not joint.moves and joint.parent in links and len(links) > 1
+        if behind and joint is not None and joint.written is not None and body.mass > 0.0:
+            up = (body.pose.inverse()) @ self.a[joint.parent].pose
+            more = tuple(merged(body, joint, up))
+            if self._without_steiner(a.at(place), rest, theirs, total):
+                line = joint.written.line
+                text = (
+                    f"B merges it into {joint.parent!r} without its parallel-axis term (joint, line {line})"
+                )
+                return [("fixed-link-merged-wrongly", text)]
+        own = body.written.inertial if body.written is not None else None
+        found = causes_of(own, a, b, slack, lambda: shape_candidates(body, a, self.find), more)
+        if behind and joint is not None:
+            dropped = f"B drops it where it merges the links behind the fixed joint {joint.name!r}"
+            what = f"{number(a.mass)} kg" if a.mass else "inertia without mass"
+            found = [
+                ("fixed-link-dropped", f"{dropped}: {what}")
+                if f[0] in GONE and (a.mass or f == found[0])
+                else f
+                for f in found
+                if a.mass or f == found[0]
+            ]
+        return found
+
+    def _without_steiner(self, own: Rigid, rest: Rigid, theirs: Rigid, total: Rigid) -> bool:
+        plain = Rigid(total.mass, total.com, rest.inertia + own.inertia)
+        half = Rigid(
+            total.mass, total.com, rest.inertia + own.inertia + steiner(rest.mass, rest.com - total.com)
+        )
+        kept = Rigid(total.mass, rest.com, rest.inertia + own.inertia)
+        slack = Slack(self.tolerance, EPS * total.mass, EPS * total.size, EPS * total.mass * total.size**2)
+        return any(slack.same(each, theirs) and not slack.same(each, total) for each in (plain, half, kept))
+
+    def _together(self, links: list[str], theirs: Rigid) -> tuple[str, list[Found]] | None:
+        """One cause at work on every link of a merged body."""
+        if len(links) < 2:
+            return None
+        made: dict[str, dict[str, list[Candidate]]] = {}
+        for link in links:
+            written = self.a[link].written
+            if written is not None and written.inertial is not None:
+                for candidate in candidates(written.inertial):
+                    made.setdefault(candidate.cause, {}).setdefault(link, []).append(candidate)
+        for cause, by_link in made.items():
+            if len(by_link) < 2:
+                continue
+            sum_ = NOTHING
+            for link in links:
+                body = by_link[link][0].body.at(self._place(link)) if link in by_link else self._of(link)
+                sum_ = sum_ + body
+            slack = self._slack(sum_, len(links))
+            if slack.same(sum_, theirs):
+                first = next(iter(by_link))
+                others = ", ".join(name for name in by_link if name != first)
+                text = f"B's inertia is A's with {by_link[first][0].text}, and so for {others}"
+                return first, [(cause, text)]
+        return None
+
+
+def _rigid(body: SideBody) -> Rigid:
+    return Rigid(body.mass, body.com, body.inertia)
+
+
+def _rank(found: list[Found]) -> int:
+    weak = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped")
+    return 1 if found[0][0] in weak else 0
+
+
+def _plain(body: Rigid) -> dict[str, object]:
+    return {"mass": body.mass, "com": body.com.tolist(), "inertia": body.inertia.tolist()}

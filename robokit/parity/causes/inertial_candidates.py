@@ -1,0 +1,184 @@
+"""What a reader makes of <inertial> if it goes wrong in a known way: a list of candidates for B's inertia."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from robokit.model.geometry import Placement
+from robokit.parity.causes.rigid import NOTHING, Rigid, steiner
+from robokit.parity.sides.side import SideBody, SideJoint
+from robokit.urdf.description import InertialDescription
+
+WATER = 1000.0
+"""Density of Drake's ball, and default density of MuJoCo, PhysX and SDF [kg/m^3]."""
+
+
+class Candidate(NamedTuple):
+    """A cause, what it says after "B's inertia is A's", and the body that it makes, in the link's frame."""
+
+    cause: str
+    text: str
+    body: Rigid
+
+
+def matrix(six: tuple[float, ...]) -> np.ndarray:
+    """The symmetric matrix of ixx, ixy, ixz, iyy, iyz, izz."""
+    xx, xy, xz, yy, yz, zz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def rotation(rpy: tuple[float, ...], order: str = "zyx") -> np.ndarray:
+    """Product of the rotations about z, y, x in the order of the letters."""
+    R = np.eye(3)
+    for letter in order:
+        k = "xyz".index(letter)
+        c, s = math.cos(rpy[k]), math.sin(rpy[k])
+        turn = np.eye(3)
+        i, j = (k + 1) % 3, (k + 2) % 3
+        turn[i, i], turn[i, j], turn[j, i], turn[j, j] = c, -s, s, c
+        R = R @ turn
+    return R
+
+
+def candidates(own: InertialDescription) -> Iterator[Candidate]:
+    """Everything that does not need B's numbers, the more usual causes first."""
+    m, c, raw, R = own.mass, np.array(own.origin.xyz), matrix(own.inertia), own.origin.rotation()
+    I, line = own.matrix(), own.origin.line
+
+    def made(cause: str, text: str, com: np.ndarray, inertia: np.ndarray, mass: float = m) -> Candidate:
+        return Candidate(cause, text, Rigid(mass, com, inertia))
+
+    where = f"the inertial rotation of line {line}"
+    if own.origin.rotated:
+        yield made("inertial-rotation-lost", f"{where} left out", c, raw)
+        yield made("inertial-rotation-twice", f"{where} applied twice", c, R @ I @ R.T)
+        yield made("inertial-rotation-inverted", f"{where} applied backwards", c, R.T @ raw @ R)
+        half = R @ raw
+        one = f"{where} applied from one side only (R I, not R I R^T)"
+        yield made("inertial-rotation-one-sided", one, c, (half + half.T) / 2)
+        yield made("inertial-rotation-one-sided", one, c, np.tril(half) + np.tril(half, -1).T)
+        yield made("inertial-rotation-one-sided", one, c, np.triu(half) + np.triu(half, 1).T)
+        for text, S in _other_rotations(own.origin.rpy):
+            yield made("inertial-rotation-convention", f"{where} {text}", c, S @ raw @ S.T)
+        yield made("inertial-origin-turned", f"the centre of mass turned by {where}", R @ c, I)
+        yield made("inertial-origin-turned", f"the centre of mass turned back by {where}", R.T @ c, I)
+    if c.any():
+        place, zero = f"the inertial origin of line {line}", np.zeros(3)
+        yield made("inertial-origin-lost", f"{place} left out", zero, I)
+        if own.origin.rotated:
+            yield made("inertial-pose-lost", f"the whole inertial origin of line {line} left out", zero, raw)
+        yield made("inertial-origin-twice", f"{place} applied twice", 2.0 * c, I)
+        yield made("inertial-origin-twice", f"{place} applied twice", c + R @ c, R @ I @ R.T)
+        yield made("inertial-origin-inverted", f"{place} negated", -c, I)
+        for k in (1000.0, 0.001, 100.0, 0.01):
+            yield made("inertial-origin-units", f"{place} times {k:g}", k * c, I)
+        moved = "moved from the centre of mass to the link's origin (parallel axes)"
+        yield made("inertia-about-link-origin", f"its inertia {moved}", c, I + steiner(m, c))
+        yield made("inertia-about-link-origin", f"its inertia {moved} and back again", c, I - steiner(m, c))
+        both = f"{place} left out, its inertia {moved}"
+        yield made("inertia-about-link-origin", both, zero, I + steiner(m, c))
+    yield from _products(own, m, c, I, R)
+    for k, letter in enumerate("xyz"):
+        mirror = np.eye(3)
+        mirror[k, k] = -1.0
+        yield made("inertial-mirrored", f"{letter} mirrored", mirror @ c, mirror @ I @ mirror)
+    yield from _replaced(m, c, I)
+
+
+def _other_rotations(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]:
+    degrees, radians = math.pi / 180.0, 180.0 / math.pi
+    yield "read as degrees", rotation(tuple(x * degrees for x in rpy))
+    yield "in degrees, read as radians", rotation(tuple(x * radians for x in rpy))
+    yield "read in the order x, y, z of moving axes", rotation(rpy, "xyz")
+    yield "read as yaw, pitch, roll", rotation(rpy[::-1])
+
+
+def _products(
+    own: InertialDescription, m: float, c: np.ndarray, I: np.ndarray, R: np.ndarray
+) -> Iterator[Candidate]:
+    xx, xy, xz, yy, yz, zz = own.inertia
+    written = {
+        "products-sign": ("the products of inertia negated", (xx, -xy, -xz, yy, -yz, zz)),
+        "products-lost": ("the products of inertia left out", (xx, 0.0, 0.0, yy, 0.0, zz)),
+    }
+    for cause, (text, six) in written.items():
+        yield Candidate(cause, text, Rigid(m, c, R @ matrix(six) @ R.T))
+    if own.origin.rotated:  # the same in the link's axes
+        d = np.diag(np.diag(I))
+        yield Candidate("products-sign", "the products of inertia negated", Rigid(m, c, 2 * d - I))
+        yield Candidate("products-lost", "the products of inertia left out", Rigid(m, c, d))
+    text = "its six numbers read in another order"
+    orders = [(xx, yy, zz, xy, xz, yz), (xx, yz, xz, yy, xy, zz), (xx, xz, xy, yy, yz, zz)]
+    orders += [(xx, xy, yz, yy, xz, zz), (xx, yy, zz, xy, yz, xz), (xx, xy, yy, xz, yz, zz)]
+    for six in orders:
+        yield Candidate("inertia-order", text, Rigid(m, c, R @ matrix(six) @ R.T))
+    moments, V = np.linalg.eigh(I)
+    if np.linalg.det(V) < 0:
+        V[:, 0] = -V[:, 0]
+    for order in itertools.permutations(range(3)):
+        text = "its principal moments along the link's axes, their rotation left out"
+        yield Candidate("principal-axes-lost", text, Rigid(m, c, np.diag(moments[list(order)])))
+    for order in itertools.permutations(range(3)):
+        for signs in itertools.product((1.0, -1.0), repeat=3):
+            W = V[:, list(order)] * np.array(signs)
+            if np.linalg.det(W) > 0:
+                turned = W.T @ np.diag(moments[list(order)]) @ W
+                text = "the rotation of its principal axes inverted"
+                yield Candidate("principal-axes-inverted", text, Rigid(m, c, turned))
+
+
+def _replaced(m: float, c: np.ndarray, I: np.ndarray) -> Iterator[Candidate]:
+    zero, one = np.zeros(3), np.eye(3)
+    yield Candidate("inertial-lost", "left out: no mass, no inertia", NOTHING)
+    yield Candidate("inertial-lost", "left out: no mass, no inertia", Rigid(0.0, c, np.zeros((3, 3))))
+    yield Candidate("inertia-lost", "left out, its mass kept as a point", Rigid(m, c, np.zeros((3, 3))))
+    yield Candidate("inertia-lost", "left out, its mass kept as a point", Rigid(m, zero, np.zeros((3, 3))))
+    mean = float(np.trace(I)) / 3.0
+    text = "its principal moments replaced by their mean (balanced)"
+    yield Candidate("inertia-balanced", text, Rigid(m, c, mean * one))
+    for mass, said in ((m, "of its mass"), (1.0, "of 1 kg")):
+        if mass > 0.0:
+            r = (3.0 * mass / (4.0 * math.pi * WATER)) ** (1.0 / 3.0)
+            ball = 0.4 * mass * r * r * one
+            text = f"replaced by that of a ball of water {said}"
+            yield Candidate("inertia-ball", text, Rigid(mass, c, ball))
+            yield Candidate("inertia-ball", text, Rigid(mass, zero, ball))
+    for mass, moment, said in (
+        (1.0, one, "1 kg and 1 kg m^2"),
+        (1.0, np.zeros((3, 3)), "1 kg without inertia"),
+        (m, one, "1 kg m^2 about each axis"),
+    ):
+        for com in (c, zero):
+            yield Candidate("inertial-default", f"replaced by a default: {said}", Rigid(mass, com, moment))
+
+
+def merged(body: SideBody, joint: SideJoint, parent_in_child: Placement) -> Iterator[Candidate]:
+    """What goes wrong when a link behind a fixed joint is merged into its parent.
+
+    Args:
+        body: the link.
+        joint: the fixed joint.
+        parent_in_child: pose of the parent link in the link's frame.
+    """
+    assert joint.written is not None
+    own, origin = Rigid(body.mass, body.com, body.inertia), joint.written.origin
+    P = origin.placement()
+    line = f" of line {origin.line}" if origin.line else ""
+    fixed = f"fixed joint {joint.name!r}"
+    turned, moved = bool(origin.rotated), any(origin.xyz)
+    wrong = []
+    if turned and moved:
+        wrong.append((f"merged without the rotation{line} of {fixed}", Placement(np.eye(3), P.position)))
+        wrong.append((f"merged without the position{line} of {fixed}", Placement(P.rotation, np.zeros(3))))
+    if turned:
+        back = Placement(P.rotation.T, P.position)
+        wrong.append((f"merged with the rotation{line} of {fixed} backwards", back))
+    if turned or moved:
+        wrong.append((f"merged as if the origin{line} of {fixed} were zero", Placement()))
+    for text, other in wrong:
+        yield Candidate("fixed-link-merged-wrongly", text, own.at(parent_in_child @ other))

@@ -1,0 +1,139 @@
+"""Numbers of a joint that differ: limits, effort, velocity, damping, friction, rotor inertia."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+
+from robokit.parity.causes.inertial_causes import ROUGH, factor, number
+from robokit.parity.sides.side import SideJoint
+
+DEGREES = 180.0 / math.pi
+
+FAR = 1e6
+"""A limit from which on a joint is unlimited [rad | m]."""
+
+Found = tuple[str, str]
+
+
+def near(x: float, y: float, tolerance: float) -> bool:
+    """Whether two numbers agree, infinities with themselves."""
+    return x == y or abs(x - y) <= tolerance * max(abs(x), abs(y))
+
+
+def limit_causes(a: SideJoint, b: SideJoint, format: str, tolerance: float) -> Iterator[Found]:
+    """The cause of different position limits."""
+    if a.lower is None or a.upper is None or b.lower is None or b.upper is None:
+        return
+    if format != "URDF":  # others write very large numbers for no limit
+        a, b = (dataclasses.replace(x, lower=_far(x.lower), upper=_far(x.upper)) for x in (a, b))
+    assert a.lower is not None and a.upper is not None and b.lower is not None and b.upper is not None
+    ours, theirs = (a.lower, a.upper), (b.lower, b.upper)
+    reach = max(abs(x) for x in (*ours, *theirs) if math.isfinite(x)) if _any_finite(ours, theirs) else 1.0
+
+    def same(x: tuple[float, float], y: tuple[float, float], allowed: float = tolerance) -> bool:
+        return all(p == q or abs(p - q) <= allowed * reach for p, q in zip(x, y, strict=True))
+
+    if same(ours, theirs):
+        return
+    if a.lower == a.upper and not math.isfinite(b.lower) and format != "URDF":
+        return  # MuJoCo takes no range of one position
+    unit = "rad" if a.kind == "revolute" else "m"
+    said = f"{number(b.lower)} .. {number(b.upper)} for {number(a.lower)} .. {number(a.upper)} {unit}"
+    finite = all(map(math.isfinite, (*ours, *theirs)))
+    if not any(map(math.isfinite, theirs)):
+        yield "limits-lost", f"B has no limits; A's are {number(a.lower)} .. {number(a.upper)} {unit}"
+    elif not any(map(math.isfinite, ours)):
+        yield "limits-added", f"B has limits, {number(b.lower)} .. {number(b.upper)} {unit}; A has none"
+    elif a.kind == "revolute" and same((a.lower * DEGREES, a.upper * DEGREES), theirs):
+        yield "limits-degrees", f"B's limits are A's in degrees, read as radians: {said}"
+    elif a.kind == "revolute" and same((a.lower / DEGREES, a.upper / DEGREES), theirs, tolerance / DEGREES):
+        yield "limits-degrees", f"B's limits are A's radians, read as degrees: {said}"
+    elif same((a.upper, a.lower), theirs):
+        yield "limits-swapped", f"B's lower and upper limit are exchanged: {said}"
+    elif same((-a.upper, -a.lower), theirs):
+        yield "limits-negated", f"B's limits are A's negated, but not its axis: {said}"
+    elif same((-a.lower, -a.upper), theirs):
+        yield "limits-swapped", f"B's limits are A's with the signs exchanged: {said}"
+    elif same(ours, theirs, ROUGH):
+        yield "rounded", f"B's limits are A's rounded: {said}"
+    elif finite and abs((b.lower - a.lower) - (b.upper - a.upper)) <= tolerance * reach:
+        yield "limits-shifted", f"B's limits are A's plus {number(b.lower - a.lower)} {unit}: {said}"
+    elif finite and a.upper and a.lower and near(b.upper / a.upper, b.lower / a.lower, 10 * tolerance):
+        yield "limits-scaled", f"B's limits are A's times {factor(b.upper / a.upper)}: {said}"
+    else:
+        which = [
+            w
+            for w, x, y in (("lower", *_pair(ours, theirs, 0)), ("upper", *_pair(ours, theirs, 1)))
+            if not (x == y or abs(x - y) <= tolerance * reach)
+        ]
+        yield "limits-differ", f"B's {' and '.join(which)} limit differ{'s' * (len(which) == 1)}: {said}"
+
+
+def _far(x: float | None) -> float | None:
+    return math.copysign(math.inf, x) if x is not None and abs(x) >= FAR else x
+
+
+def _pair(ours: tuple[float, float], theirs: tuple[float, float], k: int) -> tuple[float, float]:
+    return ours[k], theirs[k]
+
+
+def _any_finite(*pairs: tuple[float, float]) -> bool:
+    return any(math.isfinite(x) for pair in pairs for x in pair)
+
+
+def value_causes(a: SideJoint, b: SideJoint, tolerance: float) -> Iterator[Found]:
+    """The causes of different effort, velocity, damping, friction and armature."""
+    turns = a.kind == "revolute"
+    effort, velocity = _limit(a.effort), _limit(a.velocity)
+    their_effort, their_velocity = _limit(b.effort), _limit(b.velocity)
+    if (
+        None not in (effort, velocity, their_effort, their_velocity)
+        and not near(effort, velocity, tolerance)  # type: ignore[arg-type]
+        and near(effort, their_velocity, tolerance)  # type: ignore[arg-type]
+        and near(velocity, their_effort, tolerance)  # type: ignore[arg-type]
+    ):
+        yield "effort-velocity-swapped", "B's limits of effort and velocity are exchanged"
+    else:
+        yield from _value("effort", effort, their_effort, math.inf, False, tolerance)
+        yield from _value("velocity", velocity, their_velocity, math.inf, turns, tolerance)
+    pairs = (a.damping, b.damping), (a.friction, b.friction)
+    if (
+        None not in (*pairs[0], *pairs[1])
+        and not near(a.damping, a.friction, tolerance)  # type: ignore[arg-type]
+        and near(a.damping, b.friction, tolerance)  # type: ignore[arg-type]
+        and near(a.friction, b.damping, tolerance)  # type: ignore[arg-type]
+    ):
+        yield "damping-friction-swapped", "B's damping and friction are exchanged"
+    else:
+        yield from _value("damping", *pairs[0], 0.0, turns, tolerance)
+        yield from _value("friction", *pairs[1], 0.0, False, tolerance)
+    yield from _value("armature", a.armature, b.armature, 0.0, False, tolerance)
+
+
+def _limit(x: float | None) -> float | None:
+    """Exporters write 0 for an effort or velocity limit that they do not know."""
+    return math.inf if x == 0.0 else x
+
+
+def _value(
+    what: str, a: float | None, b: float | None, none: float, angular: bool, tolerance: float
+) -> Iterator[Found]:
+    if a is None or b is None or near(a, b, tolerance):
+        return
+    name = {"effort": "limit of effort", "velocity": "limit of velocity", "armature": "rotor inertia"}.get(
+        what, what
+    )
+    said = f"{number(b)} for {number(a)}"
+    if b == none:
+        yield f"{what}-lost", f"B has no {name}; A's is {number(a)}"
+    elif a == none:
+        yield f"{what}-added", f"B has a {name} of {number(b)}; A has none"
+    elif angular and any(near(b, a * k, 10 * tolerance) for k in (DEGREES, 1.0 / DEGREES)):
+        way = "in degrees, read as radians" if abs(b) > abs(a) else "in radians, read as degrees"
+        yield f"{what}-degrees", f"B's {name} is A's {way}: {said}"
+    elif near(a, b, ROUGH):
+        yield "rounded", f"B's {name} is A's rounded: {said}"
+    else:
+        yield f"{what}-scaled", f"B's {name} is A's times {factor(b / a)}: {said}"

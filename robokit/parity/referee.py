@@ -1,0 +1,122 @@
+"""The referee: two descriptions of one robot, what differs, and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from robokit.arguments import one_of
+from robokit.errors import RobokitError
+from robokit.parity.causes.alignment import Aligner
+from robokit.parity.causes.bodies_compared import Bodies
+from robokit.parity.causes.finding import Finding, Verdict
+from robokit.parity.causes.joints_compared import joint_findings
+from robokit.parity.causes.mimics_compared import mimic_findings
+from robokit.parity.causes.pairing import paired
+from robokit.parity.causes.shapes_compared import Shapes
+from robokit.parity.causes.whole_compared import shared_factor, whole_findings
+from robokit.parity.sides.open_side import open_side
+from robokit.parity.sides.side import Side
+from robokit.urdf.read.mesh_files import Resolver, folders
+
+EXACT = 1e-6
+"""Largest relative difference that counts as none, unless the caller says otherwise."""
+
+PathLike = str | os.PathLike[str]
+
+
+def referee(
+    a: PathLike,
+    b: PathLike,
+    base: str | None = None,
+    tolerance: float = EXACT,
+    through: str = "robokit",
+    package_dirs: Sequence[PathLike] = (),
+) -> Verdict:
+    """Compare two descriptions of one robot, and find the cause of each difference.
+
+    Bodies are matched by name, and by their place in the tree, geometry and mass where names differ; joints
+    by the bodies that they carry, axis and anchor. Everything is compared in one world with all joints at
+    zero. Links that fixed joints hold together may be merged in either description.
+
+    Args:
+        a: a URDF or xacro, which counts as right. Verdicts name its elements and lines.
+        b: another description: URDF, xacro, MJCF (read by MuJoCo), SDF (read by Drake) or USD (read by
+            usd-core).
+        base: what A's base is to be, "fixed" or "floating"; by default what A says, if anything.
+        tolerance: largest relative difference that counts as none.
+        through: the program that reads b if it is a URDF: "robokit", "mujoco", "drake" or "pinocchio".
+        package_dirs: folders searched first for ``package://`` files.
+
+    Returns:
+        the verdict: ``.same``, ``.findings``, ``.notes``.
+
+    Raises:
+        UrdfError: a file that is no tree of links and joints.
+        RobokitError: a file that cannot be read.
+        MissingDependency: MuJoCo, Drake, Pinocchio or usd-core is needed and not installed.
+    """
+    if base is not None:
+        one_of("base", base, ("fixed", "floating"))
+    if not 0.0 < tolerance < 0.1:
+        raise RobokitError(f"tolerance is {tolerance!r}; it is a relative difference above 0 and below 0.1")
+    first = open_side(a, "robokit", package_dirs)
+    if first.format != "URDF":
+        raise RobokitError(
+            f"{os.fspath(a)} is {first.format}; the first file is the URDF or xacro that the other is "
+            "compared with"
+        )
+    second = open_side(b, through, package_dirs)
+    return compare_sides(first, second, base, tolerance, package_dirs)
+
+
+def compare_sides(
+    a: Side,
+    b: Side,
+    base: str | None = None,
+    tolerance: float = EXACT,
+    package_dirs: Sequence[PathLike] = (),
+) -> Verdict:
+    """The verdict over two descriptions that have been read; arguments as for :func:`referee`."""
+    pairing = paired(a, b)
+    aligner = Aligner(pairing, tolerance)
+    alignment = aligner.align()
+    resolver = Resolver(Path(a.file).absolute().parent, folders(package_dirs))
+
+    def find(name: str) -> Path | None:
+        return resolver(name).path
+
+    bodies = Bodies(pairing, alignment, tolerance, find)
+    shapes = Shapes(pairing, alignment.maps, tolerance, find)
+    verdict = Verdict(a.file, b.file, a.format, b.format, tolerance=tolerance)
+    verdict.bodies = sum(not a.bodies[name].static for name in pairing.home)
+    verdict.joints = len(pairing.joints)
+    found = [*alignment.findings, *bodies.findings()]
+    for name in bodies.extra():
+        text = f"only B has it: {b.bodies[name].mass:.4g} kg"
+        found.append(Finding("link-added", "link", name, 0, text))
+    found += joint_findings(pairing, alignment.maps, tolerance)
+    found += mimic_findings(pairing, tolerance)
+    found += shapes.findings()
+    found.sort(key=lambda f: (f.line == 0, f.line))
+    massive = sum(body.mass > 0.0 for body in a.bodies.values())
+    found = shared_factor(found, massive)
+    whole = list(whole_findings(pairing, base, tolerance, verdict.notes))
+    rounded = [f for f in found if f.cause == "rounded"]
+    verdict.findings = [*whole, *(f for f in found if f.cause != "rounded")]
+    verdict.notes += [*b.notes, *bodies.notes, *shapes.notes]
+    if rounded:
+        names = list(dict.fromkeys(f.name for f in rounded))
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        verdict.notes.append(f"B's numbers are rounded: {', '.join(names[:3])}{more}")
+    if pairing.unnamed:
+        pairs = [f"{x} is {y}" for x, y in pairing.unnamed.items() if not a.bodies[x].static]
+        more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
+        if pairs:
+            verdict.notes.append(f"matched by geometry: {', '.join(pairs[:3])}{more}")
+    if alignment.reframed:
+        verdict.notes.append(
+            f"B places {len(alignment.reframed)} link frames elsewhere; the bodies are where A's are"
+        )
+    return verdict

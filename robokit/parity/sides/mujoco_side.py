@@ -1,0 +1,261 @@
+"""A model of MuJoCo for the referee: MJCF, or a URDF as MuJoCo reads it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import MissingDependency, RobokitError
+from robokit.model.geometry import Placement
+from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape
+from robokit.parity.state import one_line
+
+KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}
+"""MuJoCo's types of joints: free, ball, slide, hinge."""
+
+SEVERAL = {
+    ("prismatic", "prismatic", "prismatic", "spherical"): "floating",
+    ("prismatic", "prismatic", "revolute"): "planar",
+}
+"""Types of all joints of one body -> the joint that they are together."""
+
+GEOMS = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
+
+JOINT_TRANSMISSIONS = (0, 1)
+
+
+def mujoco_side(path: str | os.PathLike[str]) -> Side:
+    """Read a file through MuJoCo, with MuJoCo's own defaults.
+
+    Mesh files that are missing or that MuJoCo cannot read are left out; a note says so.
+
+    Raises:
+        RobokitError: MuJoCo refuses the file.
+        MissingDependency: MuJoCo is not installed.
+    """
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingDependency(f"{path}: MuJoCo is needed to read it; pip install mujoco") from None
+    notes: list[str] = []
+    model, spec = _compiled(mujoco, Path(path), notes)
+    urdf = Path(path).suffix.lower() in (".urdf", ".xacro")
+    side = model_side(model, "URDF through MuJoCo" if urdf else "MJCF", os.fspath(path))
+    side.name = spec.modelname or side.name
+    side.notes = notes
+    if notes:
+        side.shapes = "primitives"
+    if urdf:
+        side.base, side.gravity = None, None  # MuJoCo's own: a URDF says neither
+    return side
+
+
+def _compiled(mujoco: Any, path: Path, notes: list[str]) -> tuple[Any, Any]:
+    def parsed() -> Any:
+        return mujoco.MjSpec.from_file(str(path))
+
+    try:
+        spec = parsed()
+        return spec.compile(), spec
+    except Exception as refusal:  # of any type: it is another program's
+        first = one_line(refusal)
+    try:
+        spec = parsed()
+        for geom in list(spec.geoms):
+            if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+                spec.delete(geom)
+        for asset in (*spec.meshes, *spec.materials, *spec.textures):
+            with contextlib.suppress(Exception):
+                spec.delete(asset)
+        model = spec.compile()
+    except Exception as refusal:
+        raise RobokitError(f"{path}: MuJoCo cannot load it: {one_line(refusal)}") from None
+    notes.append(f"read without meshes ({first})")
+    return model, spec
+
+
+def model_side(model: Any, format: str, file: str = "") -> Side:
+    """The side of a compiled model (``mujoco.MjModel``)."""
+    import mujoco
+
+    data = mujoco.MjData(model)
+    data.qpos[:] = model.qpos0
+    for j in range(model.njnt):  # the coordinates at zero; a free body and balls stay where they are
+        if KINDS[int(model.jnt_type[j])] in ("prismatic", "revolute"):
+            data.qpos[model.jnt_qposadr[j]] = 0.0
+    mujoco.mj_kinematics(model, data)
+    bodies, joints = {}, []
+    for b in range(model.nbody):
+        body = _body(model, data, b)
+        bodies[body.name] = body
+        if b:
+            joints.append(_joint(model, data, b))
+    for k in range(model.nsite):
+        body = bodies[_name(model, "body", int(model.site_bodyid[k]))]
+        body.frames[model.site(k).name] = _pose(model.site_quat[k], model.site_pos[k])
+    for k in range(model.ngeom):
+        shape = _shape(model, k)
+        body = bodies[_name(model, "body", int(model.geom_bodyid[k]))]
+        if shape is not None and (model.geom_contype[k] or model.geom_conaffinity[k]):
+            body.collisions = (*body.collisions, shape)
+    roots = [j for j in joints if j.parent == WORLD]
+    side = Side(format, file, "", bodies, joints, gravity=np.array(model.opt.gravity))
+    side.base = "floating" if any(j.kind == "floating" for j in roots) else "fixed"
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
+        side.gravity = np.zeros(3)
+    return side
+
+
+def _name(model: Any, kind: str, k: int) -> str:
+    return str(getattr(model, kind)(k).name) or f"{kind} {k}"
+
+
+def _body(model: Any, data: Any, b: int) -> SideBody:
+    name = _name(model, "body", b)
+    axes = _pose(model.body_iquat[b], model.body_ipos[b])
+    R = axes.rotation
+    return SideBody(
+        name,
+        Placement(data.xmat[b].reshape(3, 3).copy(), data.xpos[b].copy()),
+        float(model.body_mass[b]),
+        axes.position,
+        R @ np.diag(model.body_inertia[b]) @ R.T,
+        gravity=model.body_gravcomp[b] != 1.0,
+        static=b == 0,
+    )
+
+
+def _joint(model: Any, data: Any, b: int) -> SideJoint:
+    """The joint that carries a body; the several that MuJoCo may have there are one."""
+    name, parent = _name(model, "body", b), _name(model, "body", int(model.body_parentid[b]))
+    those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
+    if not len(those):
+        return SideJoint("", "fixed", parent, name)
+    j, kinds = those[0], tuple(KINDS[int(model.jnt_type[j])] for j in those)
+    own = _name(model, "joint", j)
+    axis, anchor = data.xaxis[j].copy(), data.xanchor[j].copy()
+    if len(kinds) > 1:
+        kind = SEVERAL.get(kinds, "other")
+        last = those[-1]
+        return SideJoint(
+            _shared([_name(model, "joint", k) for k in those]),
+            kind,
+            parent,
+            name,
+            data.xaxis[last].copy(),
+            data.xanchor[last].copy(),
+            None,
+            None,
+            laws=None,
+        )
+    if kinds[0] in ("floating", "spherical"):
+        return SideJoint(own, kinds[0], parent, name, axis, anchor, None, None, laws=None)
+    v = int(model.jnt_dofadr[j])
+    lower, upper = map(float, model.jnt_range[j]) if model.jnt_limited[j] else (-math.inf, math.inf)
+    return SideJoint(
+        own,
+        kinds[0],
+        parent,
+        name,
+        axis,
+        anchor,
+        lower,
+        upper,
+        _effort(model, j),
+        None,
+        _first(model.dof_damping[v]),
+        float(model.dof_frictionloss[v]),
+        float(model.dof_armature[v]),
+        _first(model.jnt_stiffness[j]),
+        _laws(model, j),
+        sum(
+            int(model.actuator_trnid[k, 0]) == j and int(model.actuator_trntype[k]) in JOINT_TRANSMISSIONS
+            for k in range(model.nu)
+        ),
+    )
+
+
+def _shared(names: list[str]) -> str:
+    """What names such as NAME_TX, NAME_TY and NAME_RZ begin with."""
+    k = 0
+    while k < min(map(len, names)) and len({name[k] for name in names}) == 1:
+        k += 1
+    return names[0][:k].removesuffix("_T").rstrip("_")
+
+
+def _first(value: Any) -> float:
+    """The linear coefficient: newer versions of MuJoCo keep a polynomial."""
+    return float(np.ravel(value)[0])
+
+
+def _effort(model: Any, j: int) -> float:
+    """The largest force of a joint: its own limit, or that of its only actuator."""
+    if model.jnt_actfrclimited[j]:
+        return float(model.jnt_actfrcrange[j, 1])
+    own = [
+        k
+        for k in range(model.nu)
+        if int(model.actuator_trnid[k, 0]) == j and int(model.actuator_trntype[k]) in JOINT_TRANSMISSIONS
+    ]
+    if len(own) == 1:
+        k, gear = own[0], abs(float(model.actuator_gear[own[0], 0])) or 1.0
+        if model.actuator_forcelimited[k]:
+            return float(model.actuator_forcerange[k, 1]) * gear
+    return math.inf
+
+
+def _laws(model: Any, j: int) -> tuple[Law, ...]:
+    """Mimic laws: equality constraints between two joints, about their reference positions."""
+    import mujoco
+
+    laws = []
+    for k in range(model.neq):
+        if int(model.eq_type[k]) != mujoco.mjtEq.mjEQ_JOINT or int(model.eq_obj1id[k]) != j:
+            continue
+        other, data = int(model.eq_obj2id[k]), model.eq_data[k]
+        if not model.eq_active0[k]:
+            continue
+        own = float(model.qpos0[model.jnt_qposadr[j]])
+        if other < 0:
+            laws.append(Law("", 0.0, own + float(data[0])))
+            continue
+        theirs = float(model.qpos0[model.jnt_qposadr[other]])
+        offset = own + float(data[0]) - float(data[1]) * theirs
+        laws.append(Law(_name(model, "joint", other), float(data[1]), offset))
+    return tuple(laws)
+
+
+def _shape(model: Any, k: int) -> SideShape | None:
+    kind = GEOMS.get(int(model.geom_type[k]), "other")
+    pose, size = _pose(model.geom_quat[k], model.geom_pos[k]), tuple(map(float, model.geom_size[k]))
+    if kind == "mesh":
+        m = int(model.geom_dataid[k])
+        # MuJoCo moves a mesh to its centre and principal axes; mesh_pos and mesh_quat undo that.
+        pose = pose @ _pose(model.mesh_quat[m], model.mesh_pos[m]).inverse()
+        at = int(model.mesh_pathadr[m])
+        file = bytes(model.paths[at:]).split(b"\0", 1)[0].decode(errors="replace") if at >= 0 else ""
+        return SideShape(kind, tuple(map(float, model.mesh_scale[m])), pose, file or model.mesh(m).name)
+    sizes = {
+        "box": tuple(2.0 * x for x in size),
+        "sphere": size[:1],
+        "cylinder": (size[0], 2.0 * size[1]),
+        "capsule": (size[0], 2.0 * size[1]),
+    }
+    return SideShape(kind, sizes.get(kind, size), pose)
+
+
+def _pose(quat_wxyz: Any, position: Any) -> Placement:
+    w, x, y, z = (float(c) for c in quat_wxyz)
+    R = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    return Placement(R, np.array([float(c) for c in position]))

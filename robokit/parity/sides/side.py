@@ -1,0 +1,169 @@
+"""One description of a robot as the referee compares it, whatever the format it came from.
+
+Poses and vectors "in the world" are those with every joint coordinate at zero. The world of a description is
+its own: the referee lays the two worlds on each other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robokit.model.geometry import Placement
+from robokit.urdf.description import JointDescription, LinkDescription
+
+WORLD = "world"
+"""Name of the fixed frame in the formats that have one."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A mimic law: position = multiplier * position of ``leader`` + offset [rad | m]."""
+
+    leader: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class SideShape:
+    """A collision or visual shape of a body.
+
+    Attributes:
+        kind: "box", "sphere", "cylinder", "capsule", "mesh" or "other".
+        size: full edges; radius; radius and length (without caps); scale of a mesh [m | 1].
+        pose: in the body's frame.
+        file: name of the mesh file as written, "" for the other kinds.
+        line: in the file, 0 if it is not known.
+    """
+
+    kind: str
+    size: tuple[float, ...]
+    pose: Placement
+    file: str = ""
+    line: int = 0
+
+
+@dataclass
+class SideBody:
+    """A rigid body; links that a format has merged are one body.
+
+    Attributes:
+        name: of the body.
+        pose: of its frame in the world.
+        mass: [kg].
+        com: centre of mass in its frame, (3,) [m].
+        inertia: about the centre of mass, in the axes of its frame, (3, 3) [kg m^2].
+        collisions, visuals: its shapes.
+        frames: names of other frames fixed to it -> pose in its frame.
+        gravity: whether gravity acts on it.
+        written: the link as a URDF writes it; None for other formats.
+        static: the fixed frame itself, or a body whose mass its format does not keep.
+    """
+
+    name: str
+    pose: Placement
+    mass: float = 0.0
+    com: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    collisions: tuple[SideShape, ...] = ()
+    visuals: tuple[SideShape, ...] = ()
+    frames: dict[str, Placement] = field(default_factory=dict)
+    gravity: bool = True
+    written: LinkDescription | None = None
+    static: bool = False
+
+    @property
+    def line(self) -> int:
+        """Line of the inertial, or of the link where there is none; 0 if it is not known."""
+        if self.written is None:
+            return 0
+        return self.written.inertial.line if self.written.inertial else self.written.line
+
+
+@dataclass
+class SideJoint:
+    """A joint. A number is None where the format, or what read it, cannot say it.
+
+    Attributes:
+        name: "" where the format has a body fixed to another without a name for that.
+        kind: "revolute", "prismatic", "fixed", "floating", "planar", "spherical" or "other".
+        parent, child: names of bodies.
+        axis: unit vector in the world, (3,).
+        anchor: a point on the axis in the world, (3,) [m].
+        lower, upper: [rad | m], infinite if unlimited.
+        effort, velocity: [N m | N], [rad/s | m/s], infinite if unlimited.
+        damping, friction: [N m s/rad | N s/m], [N m | N].
+        armature: [kg m^2 | kg].
+        stiffness: of a spring in the joint [N m/rad | N/m].
+        laws: mimic laws that drive it; more than one if it is driven more than once.
+        drives: number of actuators on it, None if the format has none.
+        written: the joint as a URDF writes it; None for other formats.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    axis: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    anchor: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    lower: float | None = -math.inf
+    upper: float | None = math.inf
+    effort: float | None = None
+    velocity: float | None = None
+    damping: float | None = None
+    friction: float | None = None
+    armature: float | None = None
+    stiffness: float | None = None
+    laws: tuple[Law, ...] | None = ()
+    drives: int | None = None
+    written: JointDescription | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether it has coordinates."""
+        return self.kind != "fixed"
+
+
+@dataclass
+class Side:
+    """One of the two descriptions.
+
+    Attributes:
+        format: "URDF", "MJCF", "SDF", "USD", with the program that read it if that is not robokit.
+        file: path.
+        name: of the robot.
+        bodies: by name, parents first.
+        joints: in the order of the format's coordinates; fixed joints are among them.
+        base: "fixed" or "floating"; None if the format leaves it to the program that loads it.
+        gravity: (3,) [m/s^2], None where nothing is said.
+        notes: what was left out or changed to read it.
+        shapes: "all", "primitives" (meshes are not known) or "none": which collision shapes are known.
+        frames_are_links: whether the frame of a body is the frame of the link it is called after.
+        keeps: names of what this format says of every joint, such as "velocity".
+    """
+
+    format: str
+    file: str
+    name: str
+    bodies: dict[str, SideBody]
+    joints: list[SideJoint]
+    base: str | None = None
+    gravity: np.ndarray | None = None
+    notes: list[str] = field(default_factory=list)
+    shapes: str = "all"
+
+    @property
+    def movable(self) -> list[SideJoint]:
+        """The joints with coordinates, without the one that frees the base."""
+        return [j for j in self.joints if j.moves and not (j.kind == "floating" and self.is_base(j))]
+
+    def is_base(self, joint: SideJoint) -> bool:
+        """Whether a joint connects the robot's first body to the fixed frame."""
+        return joint.parent == WORLD and self.bodies[WORLD].static if WORLD in self.bodies else False
+
+    def into(self) -> dict[str, SideJoint]:
+        """Name of a body -> the joint that carries it."""
+        return {joint.child: joint for joint in self.joints}

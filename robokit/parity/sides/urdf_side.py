@@ -1,0 +1,171 @@
+"""A URDF, as robokit reads it, for the referee: every link is a body, with the line it stands on."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from robokit.errors import Diagnostic
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
+from robokit.parity.reading import robot_text
+from robokit.parity.sides.side import Law, Side, SideBody, SideJoint, SideShape
+from robokit.urdf import check_urdf
+from robokit.urdf.description import JointDescription, LinkDescription, RobotDescription, ShapeDescription
+from robokit.urdf.findings import refusal
+
+JUDGED = {
+    "axis-zero",
+    "limit-inverted",
+    "mass-negative",
+    "mimic-cycle",
+    "mimic-self",
+    "mimic-unknown",
+}
+"""Errors of the importer over numbers, which a comparison can take as they are written."""
+
+KINDS = {"continuous": "revolute"}
+
+
+def urdf_side(path: str | os.PathLike[str], package_dirs: Sequence[str | os.PathLike[str]] = ()) -> Side:
+    """Read a URDF, or a xacro file.
+
+    Raises:
+        UrdfError: there is no tree of links and joints in it.
+    """
+    description, found = check_urdf(path, "either", package_dirs)
+    _refuse_if_broken(str(path), found)
+    assert description is not None
+    return described_side(description, _extensions(path))
+
+
+def described_side(robot: RobotDescription, extensions: bytes = b"") -> Side:
+    """The side of a description whose links and joints form a tree.
+
+    Args:
+        robot: the description.
+        extensions: the XML, in which <gazebo> and <mujoco> elements may speak of gravity and actuators.
+    """
+    bodies = {link.name: _body(link) for link in robot.links}
+    children: dict[str, list[JointDescription]] = {}
+    for joint in robot.joints:
+        assert joint.parent is not None and joint.child is not None
+        children.setdefault(joint.parent, []).append(joint)
+    carried = {joint.child for joint in robot.joints}
+    todo = [name for name in bodies if name not in carried]
+    order = []
+    while todo:
+        name = todo.pop()
+        order.append(name)
+        for joint in reversed(children.get(name, [])):
+            bodies[joint.child].pose = bodies[name].pose @ joint.origin.placement()  # type: ignore[index]
+            todo.append(joint.child)  # type: ignore[arg-type]
+    joints = [_joint(joint, bodies) for joint in robot.joints]
+    side = Side("URDF", robot.file, robot.name, {name: bodies[name] for name in order}, joints)
+    first = bodies[order[0]]
+    if first.name == "world" and first.mass == 0.0:
+        first.static = True
+        base = next((joint for joint in joints if joint.parent == first.name), None)
+        side.base = None if base is None else "floating" if base.kind == "floating" else "fixed"
+    _extend(side, extensions)
+    return side
+
+
+def _refuse_if_broken(file: str, found: Sequence[Diagnostic]) -> None:
+    broken = [d for d in found if d.severity == "error" and d.code not in JUDGED]
+    refused = refusal(file, broken)
+    if refused is not None:
+        raise refused
+
+
+def _body(link: LinkDescription) -> SideBody:
+    body = SideBody(link.name, Placement(), written=link)
+    if link.inertial is not None:
+        body.mass = link.inertial.mass
+        body.com = np.array(link.inertial.origin.xyz)
+        body.inertia = link.inertial.matrix()
+    body.collisions = tuple(map(_shape, link.collisions))
+    body.visuals = tuple(map(_shape, link.visuals))
+    return body
+
+
+def _shape(shape: ShapeDescription) -> SideShape:
+    geometry, place = shape.geometry, shape.origin.placement()
+    if isinstance(geometry, Mesh):
+        return SideShape("mesh", tuple(geometry.scale), place, geometry.filename, shape.line)
+    if isinstance(geometry, Box):
+        return SideShape("box", tuple(geometry.size), place, "", shape.line)
+    if isinstance(geometry, Sphere):
+        return SideShape("sphere", (geometry.radius,), place, "", shape.line)
+    assert isinstance(geometry, Cylinder | Capsule)
+    kind = "capsule" if isinstance(geometry, Capsule) else "cylinder"
+    return SideShape(kind, (geometry.radius, geometry.length), place, "", shape.line)
+
+
+def _joint(joint: JointDescription, bodies: dict[str, SideBody]) -> SideJoint:
+    assert joint.parent is not None and joint.child is not None
+    pose = bodies[joint.child].pose
+    length = math.hypot(*joint.axis)
+    axis = pose.rotation @ (np.array(joint.axis) / (length or 1.0))
+    limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
+    ranged = limit.range if limit and joint.type in ("revolute", "prismatic") else None
+    lower, upper = ranged or (-math.inf, math.inf)
+    return SideJoint(
+        joint.name,
+        KINDS.get(joint.type, joint.type),
+        joint.parent,
+        joint.child,
+        axis,
+        pose.position,
+        lower,
+        upper,
+        math.inf if limit is None or limit.effort is None else limit.effort,
+        math.inf if limit is None or limit.velocity is None else limit.velocity,
+        dynamics.damping if dynamics else 0.0,
+        dynamics.friction if dynamics else 0.0,
+        dynamics.armature if dynamics else 0.0,
+        0.0,
+        (Law(mimic.joint, mimic.multiplier, mimic.offset),) if mimic else (),
+        0,
+        joint,
+    )
+
+
+def _extensions(path: str | os.PathLike[str]) -> bytes:
+    """The XML, if it has elements outside URDF that matter here."""
+    text = robot_text(path) if Path(path).is_file() else b""
+    return text if re.search(rb"<\s*(gazebo|mujoco|transmission|ros2_control)\b", text) else b""
+
+
+def _extend(side: Side, text: bytes) -> None:
+    """Take gravity and actuators from the elements of Gazebo, MuJoCo and ROS."""
+    if not text:
+        return
+    from lxml import etree
+
+    parser = etree.XMLParser(remove_comments=True, resolve_entities=False, no_network=True, huge_tree=True)
+    try:
+        root = etree.fromstring(text, parser)
+    except etree.XMLSyntaxError:  # in an encoding that only robokit's reader takes
+        return
+    joints = {joint.name: joint for joint in side.joints}
+    for element in root.iter("gazebo"):
+        body = side.bodies.get(element.get("reference", ""))
+        for tag, off in (("gravity", ("0", "false")), ("turnGravityOff", ("1", "true"))):
+            if body is not None and (element.findtext(tag) or "").strip().lower() in off:
+                body.gravity = False
+    option = root.find("mujoco/option")
+    if option is not None and option.get("gravity"):
+        numbers = option.get("gravity", "").split()
+        if len(numbers) == 3:
+            side.gravity = np.array([float(x) for x in numbers])
+    named = [joint.get("name", "") for joint in root.iterfind("transmission/joint")]
+    for control in root.iter("ros2_control"):
+        named += [j.get("name", "") for j in control.iter("joint") if j.find("command_interface") is not None]
+    for name in named:
+        if name in joints:
+            joints[name].drives = (joints[name].drives or 0) + 1

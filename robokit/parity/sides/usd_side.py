@@ -1,0 +1,262 @@
+"""USD with the UsdPhysics schema, and the attributes that PhysX, Newton and converters add."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit.errors import MissingDependency, RobokitError
+from robokit.model.geometry import Placement
+from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape
+from robokit.parity.sides.usd_shapes import collision_shapes, rigid_pose
+from robokit.parity.state import one_line
+
+KINDS = {
+    "PhysicsRevoluteJoint": "revolute",
+    "PhysicsPrismaticJoint": "prismatic",
+    "PhysicsFixedJoint": "fixed",
+    "PhysicsSphericalJoint": "spherical",
+}
+
+DEGREE = math.pi / 180.0
+
+AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+
+UP = {
+    "Z": Placement(),
+    "Y": Placement(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])),
+}
+"""Axis of a stage that points up -> rotation into a world with z up."""
+
+Edge = tuple[Any, str, str, Placement, Placement]
+"""Joint, names of its two bodies, and its frame in either."""
+
+
+def usd_side(path: str | os.PathLike[str]) -> Side:
+    """Read a USD stage.
+
+    Raises:
+        RobokitError: no stage, or no rigid bodies in it.
+        MissingDependency: usd-core is not installed.
+    """
+    try:
+        from pxr import Usd, UsdGeom, UsdPhysics
+    except ImportError:
+        raise MissingDependency(f"{path}: usd-core is needed to read it; pip install usd-core") from None
+    try:
+        stage = Usd.Stage.Open(os.fspath(path))
+    except Exception as refusal:  # of any type: it is another program's
+        raise RobokitError(f"{path}: USD cannot open it: {one_line(refusal)}") from None
+    metres = float(UsdGeom.GetStageMetersPerUnit(stage))
+    kilograms = float(UsdPhysics.GetStageKilogramsPerUnit(stage))
+    up = UP.get(str(UsdGeom.GetStageUpAxis(stage)), UP["Z"])
+    bodies = {WORLD: SideBody(WORLD, Placement(), static=True)}
+    names: dict[str, str] = {}
+    prims = list(stage.Traverse(Usd.TraverseInstanceProxies()))
+    for prim in prims:
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI):
+            body = _body(prim, metres, kilograms, up)
+            if body.name in bodies:
+                body.name = str(prim.GetPath())
+            names[str(prim.GetPath())] = body.name
+            bodies[body.name] = body
+    if not names:
+        raise RobokitError(f"{path}: no prim with PhysicsRigidBodyAPI: there is no robot in it")
+    edges = []
+    for prim in prims:
+        if prim.IsA(UsdPhysics.Joint):
+            edge = _edge(UsdPhysics.Joint(prim), names, bodies, metres)
+            edges += [] if edge is None else [edge]
+    joints = _tree(edges, bodies, metres)
+    side = Side("USD", os.fspath(path), Path(path).stem, bodies, joints, shapes="primitives")
+    side.bodies = _sorted(bodies, joints)
+    loose = [j for j in joints if j.kind == "floating"]
+    side.base = "floating" if loose else "fixed"
+    for prim in prims:
+        if prim.IsA(UsdPhysics.Scene):
+            side.gravity = _gravity(UsdPhysics.Scene(prim), metres, up)
+    return side
+
+
+def _get(attribute: Any, absent: Any) -> Any:
+    value = attribute.Get() if attribute and attribute.HasAuthoredValue() else None
+    return absent if value is None else value
+
+
+def _named(prim: Any, *names: str) -> float | None:
+    """The first of several attributes that is written."""
+    for name in names:
+        value = _get(prim.GetAttribute(name), None)
+        if value is not None:
+            return float(value)
+    return None
+
+
+def quaternion(q: Any) -> np.ndarray:
+    """Rotation matrix of a Gf quaternion."""
+    w, (x, y, z) = float(q.GetReal()), (float(c) for c in q.GetImaginary())
+    n = math.sqrt(w * w + x * x + y * y + z * z)
+    if n == 0.0:
+        return np.eye(3)
+    w, x, y, z = w / n, x / n, y / n, z / n
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> SideBody:
+    from pxr import UsdPhysics
+
+    pose, scale = rigid_pose(prim, metres)
+    body = SideBody(prim.GetName(), up @ pose)
+    mass = UsdPhysics.MassAPI(prim)
+    body.mass = float(_get(mass.GetMassAttr(), 0.0)) * kilograms
+    com = np.array(_get(mass.GetCenterOfMassAttr(), (0.0, 0.0, 0.0)), dtype=float)
+    if np.isfinite(com).all():  # minus infinity stands for "not said"
+        body.com = com * scale * metres
+    moments = np.array(_get(mass.GetDiagonalInertiaAttr(), (0.0, 0.0, 0.0)), dtype=float)
+    axes = _get(mass.GetPrincipalAxesAttr(), None)
+    R = np.eye(3) if axes is None else quaternion(axes)
+    body.inertia = R @ np.diag(moments * kilograms * metres**2) @ R.T
+    shapes, density = collision_shapes(prim, metres)
+    body.collisions = tuple(SideShape(*shape) for shape in shapes)
+    if body.mass == 0.0 and density is not None:
+        body.mass = density * kilograms / metres**3
+    body.gravity = not bool(_get(prim.GetAttribute("physxRigidBody:disableGravity"), False))
+    return body
+
+
+def _edge(joint: Any, names: dict[str, str], bodies: dict[str, SideBody], metres: float) -> Edge | None:
+    ends = []
+    for relation in (joint.GetBody0Rel(), joint.GetBody1Rel()):
+        targets = [str(t) for t in relation.GetTargets()]
+        body = names.get(targets[0]) if targets else WORLD
+        ends.append(WORLD if body is None else body)
+    if ends[0] == ends[1] or bool(_get(joint.GetExcludeFromArticulationAttr(), False)):
+        return None
+    frames = []
+    for position, turn in (
+        (joint.GetLocalPos0Attr(), joint.GetLocalRot0Attr()),
+        (joint.GetLocalPos1Attr(), joint.GetLocalRot1Attr()),
+    ):
+        p = np.array(_get(position, (0.0, 0.0, 0.0)), dtype=float) * metres
+        q = _get(turn, None)
+        frames.append(Placement(np.eye(3) if q is None else quaternion(q), p))
+    return joint, ends[0], ends[1], frames[0], frames[1]
+
+
+def _tree(edges: list[Edge], bodies: dict[str, SideBody], metres: float) -> list[SideJoint]:
+    """The joints from the base outwards; poses of the bodies become those at zero."""
+    done, left = {WORLD}, list(enumerate(edges))
+    joints: dict[int, SideJoint] = {}
+    while left:
+        step = next(((k, e) for k, e in left if (e[1] in done) != (e[2] in done)), None)
+        if step is None:
+            loose = [e for _, e in left if e[1] not in done]
+            if not loose:
+                break  # what is left closes loops
+            children = {e[2] for _, e in left}
+            root = next((e[1] for e in loose if e[1] not in children), loose[0][1])
+            joints[-len(joints) - 1] = SideJoint("", "floating", WORLD, root)
+            done.add(root)
+            continue
+        k, edge = step
+        left.remove(step)
+        joint, first, second, in_first, in_second = edge
+        if first in done:
+            parent, child, at, back, sign = first, second, in_first, in_second, 1.0
+        else:
+            parent, child, at, back, sign = second, first, in_second, in_first, -1.0
+        frame = bodies[parent].pose @ at
+        if parent != WORLD:  # a body on the world stays where the stage has it
+            bodies[child].pose = frame @ back.inverse()
+        joints[k] = _joint(joint, parent, child, frame, sign, metres)
+        done.add(child)
+    for name in bodies:
+        if name not in done:
+            joints[-len(joints) - 1] = SideJoint("", "floating", WORLD, name)
+    return [joints[k] for k in sorted(joints)]
+
+
+def _joint(joint: Any, parent: str, child: str, frame: Placement, sign: float, metres: float) -> SideJoint:
+    from pxr import UsdPhysics
+
+    prim = joint.GetPrim()
+    kind = KINDS.get(prim.GetTypeName(), "other")
+    out = SideJoint(prim.GetName(), kind, parent, child, np.zeros(3), frame.position)
+    if kind not in ("revolute", "prismatic"):
+        out.lower = out.upper = None
+        return out
+    typed = (UsdPhysics.RevoluteJoint if kind == "revolute" else UsdPhysics.PrismaticJoint)(prim)
+    out.axis = sign * frame.rotation @ np.array(AXES[str(_get(typed.GetAxisAttr(), "X"))])
+    unit, gain = (DEGREE, 1.0 / DEGREE) if kind == "revolute" else (metres, 1.0)
+    out.lower = float(_get(typed.GetLowerLimitAttr(), -math.inf)) * unit
+    out.upper = float(_get(typed.GetUpperLimitAttr(), math.inf)) * unit
+    which = "angular" if kind == "revolute" else "linear"
+    drive = UsdPhysics.DriveAPI.Get(prim, which)
+    force = float(_get(drive.GetMaxForceAttr(), math.inf)) if drive else math.inf
+    said = _named(prim, "urdf:limit:effort", "newton:effortLimit")
+    out.effort = said if said is not None and not math.isfinite(force) else force
+    velocity = _named(prim, "newton:velocityLimit", "physxJoint:maxJointVelocity")
+    plain = _named(prim, "urdf:limit:velocity")
+    out.velocity = velocity * unit if velocity is not None else math.inf if plain is None else plain
+    damping = _named(prim, "newton:damping")
+    out.damping = damping * gain if damping is not None else _named(prim, "urdf:dynamics:damping") or 0.0
+    out.friction = (
+        _named(prim, "newton:friction", "physxJoint:jointFriction", "urdf:dynamics:friction") or 0.0
+    )
+    out.armature = _named(prim, "newton:armature", "physxJoint:armature") or 0.0
+    out.stiffness = 0.0
+    gains = [float(_get(a, 0.0)) for a in (drive.GetStiffnessAttr(), drive.GetDampingAttr())] if drive else []
+    out.drives = int(any(gains))
+    out.laws = tuple(_laws(prim, unit if kind == "revolute" else 1.0))
+    return out
+
+
+def _laws(prim: Any, unit: float) -> list[Law]:
+    """Mimic laws: PhysX has joint + gearing * leader + offset = 0, Newton joint = coef0 + coef1 * leader."""
+    laws = []
+    leader = prim.GetRelationship("newton:mimicJoint")
+    if leader and leader.GetTargets():
+        k, o = _named(prim, "newton:mimicCoef1"), _named(prim, "newton:mimicCoef0")
+        laws.append(Law(leader.GetTargets()[0].name, 1.0 if k is None else k, (o or 0.0) * unit))
+    for which in ("rotX", "rotY", "rotZ", "transX", "transY", "transZ"):
+        leader = prim.GetRelationship(f"physxMimicJoint:{which}:referenceJoint")
+        if leader and leader.GetTargets():
+            gearing = _named(prim, f"physxMimicJoint:{which}:gearing")
+            offset = _named(prim, f"physxMimicJoint:{which}:offset") or 0.0
+            laws.append(
+                Law(leader.GetTargets()[0].name, -(1.0 if gearing is None else gearing), -offset * unit)
+            )
+    return laws
+
+
+def _gravity(scene: Any, metres: float, up: Placement) -> np.ndarray:
+    direction = np.array(_get(scene.GetGravityDirectionAttr(), (0.0, 0.0, 0.0)), dtype=float)
+    strength = float(_get(scene.GetGravityMagnitudeAttr(), -math.inf))
+    g = strength * metres if math.isfinite(strength) and strength >= 0.0 else 9.81
+    length = float(np.linalg.norm(direction))
+    if length == 0.0:
+        return np.array([0.0, 0.0, -g])
+    return np.asarray(up.rotation @ direction * (g / length))
+
+
+def _sorted(bodies: dict[str, SideBody], joints: list[SideJoint]) -> dict[str, SideBody]:
+    """Parents first."""
+    children: dict[str, list[str]] = {}
+    for joint in joints:
+        children.setdefault(joint.parent, []).append(joint.child)
+    order, todo = [], [WORLD]
+    while todo:
+        name = todo.pop()
+        order.append(name)
+        todo += reversed(children.get(name, []))
+    return {name: bodies[name] for name in order}

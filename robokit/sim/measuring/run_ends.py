@@ -1,0 +1,57 @@
+"""Energy, momentum and heights of the rows of a rollout where it begins and where it ends, by a kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robokit.algorithms.center_of_mass import center_of_mass
+from robokit.algorithms.centroidal import centroidal_momentum
+from robokit.algorithms.energy import kinetic_energy, potential_energy
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.model.tree import Tree
+from robokit.sim.measuring.state_kernels import of_states
+from robokit.sim.step.momentum_projection import hangs_on_nothing
+from robokit.sim.step.step_kernel import Program
+
+SIZE = 10
+"""Figures of a state: kinetic and potential energy [J], height of the centre of mass and of the base [m],
+centroidal momentum, angular and linear, world axes [N m s; N s]."""
+
+
+def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The figures of states (B, ...), one a row of the rollout: (B, SIZE); NaN of those that are not finite.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        q, v: the states.
+    """
+    return of_states(program, "figures", _text, SIZE, q, v, np.zeros((1, program.robot.nv)), dt)
+
+
+def _text(program: Program) -> Any:
+    robot = program.robot
+
+    def text(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
+        tree = program.problem(parameters, more).tree
+        rows, speeds = robot.split_q(q), robot.split_v(v)
+        energy = [kinetic_energy(tree, rows, speeds), potential_energy(tree, rows)]
+        base = forward_kinematics(tree, rows)[root(tree)].r.z if root(tree) else 0.0
+        if not has_mass(program):
+            return [[*energy, 0.0, base, *[0.0] * 6]]
+        height, momentum = center_of_mass(tree, rows).z, centroidal_momentum(tree, rows, speeds)
+        return [[*energy, height, base, *momentum]]
+
+    return text
+
+
+def has_mass(program: Program) -> bool:
+    """Whether the robot has a centre of mass."""
+    return program.open or bool(np.all(program.robot.total_mass))
+
+
+def root(tree: Tree) -> int:
+    """The body that is the base of the (first) robot that floats; 0 where none does."""
+    return tree.children[0][0] if hangs_on_nothing(tree) else 0

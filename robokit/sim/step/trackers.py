@@ -1,0 +1,276 @@
+"""Trackers: what is measured of the ground's forces, joint limits and velocities, step by step.
+
+They find what robokit.sim.events finds in every step of a single run: the same conditions, the same times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from robokit.sim.step.acting import Acting
+from robokit.sim.step.joint_law import pressing
+from robokit.sim.step.measured import NEVER, Happened, later
+from robokit.spatial import Vector3
+from robokit.spatial.scalars import Scalar, floor, guard, maximum, where
+
+SHORTEST = 5e-3
+"""Shortest interruption, slip, stop or saturation that counts [s]."""
+
+IMPACT = 0.1
+"""Speed of approach of an impact [m/s]; of one at a joint limit [rad/s | m/s]."""
+
+REST = 1e-3
+"""Speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]."""
+
+
+@dataclass(frozen=True)
+class LinkForces:
+    """Of each link that can touch the ground.
+
+    Numbers: square of the largest force [N^2] and its step, where ``peaks``; first step with a force that
+    presses, where ``touches``.
+
+    Attributes:
+        links: number of the link of each contact point, in the step's order of points.
+        count: of links.
+        peaks, touches: which.
+    """
+
+    links: tuple[int, ...]
+    count: int
+    peaks: bool
+    touches: bool
+
+    @property
+    def each(self) -> int:
+        """Numbers of a link."""
+        return 2 * self.peaks + self.touches
+
+    @property
+    def start(self) -> Sequence[float]:
+        """See Tracker."""
+        return ([0.0, NEVER] * self.peaks + [NEVER] * self.touches) * self.count
+
+    def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
+        """See Tracker."""
+        out = list(numbers)
+        if happened.done is None:
+            return out
+        links = iter(self.links)
+        for acting in happened.done.contacts:
+            own = [next(links) for _ in acting.forces]
+            names = list(dict.fromkeys(own))
+            places = [self.each * k + j for k in names for j in range(self.each)]
+            before = [numbers[place] for place in places]
+            text = _Links(self, acting, own, names, before, happened.step)
+            for place, x in zip(places, guard(acting.body.near, text, *before), strict=True):
+                out[place] = x
+        return out
+
+
+@dataclass
+class _Links:
+    """The text of the links of one body, called where that body is near the ground."""
+
+    tracker: LinkForces
+    acting: Acting
+    own: Sequence[int]
+    names: Sequence[int]
+    before: Sequence[Scalar]
+    step: Scalar
+
+    def __call__(self) -> list[Scalar]:
+        out: list[Scalar] = []
+        rest, forces = iter(self.before), self.acting.point_forces()
+        for name in self.names:
+            mine = [m for m, k in enumerate(self.own) if k == name]
+            if self.tracker.peaks:
+                f = sum((forces[m] for m in mine), Vector3.zero())
+                square, most = f.dot(f), [next(rest), next(rest)]
+                out += later(square > most[0], square, self.step, most)
+            if self.tracker.touches:
+                normal: Scalar = 0.0
+                for m in mine:
+                    normal = maximum(normal, self.acting.forces[m][0])
+                out.append(_first(normal > 0.0, self.step, next(rest)))
+        return out
+
+
+@dataclass(frozen=True)
+class PeakLoad:
+    """Square of the largest force of the ground on the whole robot [N^2], and its step."""
+
+    @property
+    def start(self) -> Sequence[float]:
+        """See Tracker."""
+        return [0.0, NEVER]
+
+    def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
+        """See Tracker."""
+        f = happened.ground_force
+        square = f.dot(f)
+        return later(square > numbers[0], square, happened.step, numbers)
+
+
+@dataclass(frozen=True)
+class Deepest:
+    """The deepest point in the ground [m] and its step."""
+
+    @property
+    def start(self) -> Sequence[float]:
+        """See Tracker."""
+        return [0.0, NEVER]
+
+    def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
+        """See Tracker."""
+        depth: Scalar = 0.0
+        done = happened.done
+        for acting in () if done is None else done.contacts:
+            depth = maximum(depth, acting.depth)
+        return later(depth > numbers[0], depth, happened.step, numbers)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Joints that reach their limits.
+
+    Numbers: how often any does; of each joint, first step of the stop that presses now (NEVER if it has
+    counted already), the step after the last in which a stop pressed (negative for the upper one; 0 for
+    none), and the first step of the first stop that counts.
+
+    A stop counts once it has lasted SHORTEST or was reached faster than IMPACT; interruptions up to SHORTEST
+    do not end it.
+
+    Attributes:
+        bodies: of the joints.
+    """
+
+    bodies: tuple[int, ...]
+
+    @property
+    def start(self) -> Sequence[float]:
+        """See Tracker."""
+        return [0.0, *[NEVER, 0.0, NEVER] * len(self.bodies)]
+
+    def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
+        """See Tracker."""
+        done = happened.done
+        if done is None:
+            return list(numbers)
+        few = maximum(1.0, -floor(0.5 - SHORTEST / happened.dt))
+        hits, out = numbers[0], []
+        for k, i in enumerate(self.bodies):
+            rate, old, stop = happened.v[i][0], numbers[3 * k + 1 : 3 * k + 4], happened.p.joints.stop[i]
+            assert stop is not None
+            force = pressing(stop, happened.q[i][0], done.joint_force[i][1][0])
+            text = _Stop(force, rate, few, happened.step, old)
+            more, *new = guard((force > 0.0) | (force < 0.0), text, 0.0, *old)
+            hits = hits + more
+            out += new
+        return [hits, *out]
+
+
+@dataclass
+class _Stop:
+    """The text of one joint, called where its stop presses."""
+
+    force: Scalar
+    rate: Scalar
+    few: Scalar
+    step: Scalar
+    before: Sequence[Scalar]
+
+    def __call__(self) -> list[Scalar]:
+        begun, last, first = self.before
+        step, side = self.step, where(self.force > 0.0, 1.0, -1.0)
+        goes_on = (last * side > 0.0) & (step - last * side < self.few + 0.5)
+        fast = where(goes_on, 0.0, abs(self.rate)) >= IMPACT
+        begun = where(goes_on, begun, step)
+        long = step + 1.5 - begun > self.few
+        counts = (begun >= 0.0) & (long | fast)
+        first = where(counts & (first < 0.0), begun, first)
+        return [where(counts, 1.0, 0.0), where(counts, NEVER, begun), side * (step + 1.0), first]
+
+
+@dataclass(frozen=True)
+class PastLimits:
+    """How far a joint is past a limit at most [rad | m], in which step, and number of the joint.
+
+    Attributes:
+        bodies: of the joints.
+    """
+
+    bodies: tuple[int, ...]
+
+    @property
+    def start(self) -> Sequence[float]:
+        """See Tracker."""
+        return [0.0, NEVER, NEVER]
+
+    def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
+        """See Tracker."""
+        far, which = numbers[0], numbers[2]
+        for k, i in enumerate(self.bodies):
+            stop, q = happened.p.joints.stop[i], happened.q[i][0]
+            assert stop is not None
+            past = maximum(q - stop.upper, stop.lower - q)
+            farther = past > far
+            far, which = where(farther, past, far), where(farther, float(k), which)
+        return [far, where(far > numbers[0], happened.step, numbers[1]), which]
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Square of the robot's largest speed [m^2/s^2], its step, and the last step in which it is not at rest.
+
+    The speed is the root of twice the kinetic energy over the mass.
+    """
+
+    @property
+    def start(self) -> Sequence[float]:
+        """See Tracker."""
+        return [0.0, NEVER, NEVER]
+
+    def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
+        """See Tracker."""
+        tree, V = happened.p.tree, happened.V
+        mass = sum((tree.I[i].m for i in tree.outward()), 0.0)
+        square = sum((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0) / mass
+        return [
+            *later(square > numbers[0], square, happened.step, numbers),
+            where(square < REST * REST, numbers[2], happened.step),
+        ]
+
+
+@dataclass(frozen=True)
+class FastestBody:
+    """Square of the largest speed of a body's centre of mass [m^2/s^2], its step, and number of the body.
+
+    Attributes:
+        bodies: that have mass.
+    """
+
+    bodies: tuple[int, ...]
+
+    @property
+    def start(self) -> Sequence[float]:
+        """See Tracker."""
+        return [0.0, NEVER, NEVER]
+
+    def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
+        """See Tracker."""
+        tree, V = happened.p.tree, happened.V
+        most, which = numbers[0], numbers[2]
+        for i in self.bodies:
+            u = (tree.I[i] @ V[i]).lin * (1.0 / tree.I[i].m)
+            square = u.dot(u)
+            faster = square > most
+            most, which = where(faster, square, most), where(faster, float(i), which)
+        return [most, where(most > numbers[0], happened.step, numbers[1]), which]
+
+
+def _first(now: Any, step: Scalar, before: Scalar) -> Scalar:
+    """The first step in which something holds."""
+    return where(now & (before < 0.0), step, before)

@@ -1,0 +1,115 @@
+"""A chunk's rows as a Parquet file, and the hash that its content decides.
+
+The hash is that of the values: column names, types, which values are missing, and the bytes of the others.
+It does not depend on how a version of Parquet's library packs them, so the same rows have the same name on
+every machine. The bytes of the file are the same wherever the version of pyarrow is: nothing of when or where
+it was written is in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robokit.errors import MissingDependency
+
+if TYPE_CHECKING:
+    import pyarrow
+
+HASH_LETTERS = 20
+"""Hexadecimal digits of a chunk's hash in its name: 80 bits."""
+
+RECIPE_KEY = b"robokit.recipe"
+"""Key of the recipe's text in the metadata of a chunk's schema."""
+
+_OPTIONS: dict[str, Any] = {
+    "version": "2.6",
+    "data_page_version": "1.0",
+    "compression": "zstd",
+    "compression_level": 1,
+    "use_dictionary": False,
+    "write_statistics": True,
+    "store_schema": False,
+}
+
+
+def arrow() -> Any:
+    """The module pyarrow.
+
+    Raises:
+        MissingDependency: it is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependency("a sweep is kept as Parquet: pip install 'robokit[sweep]'") from error
+    return pyarrow
+
+
+def parquet_bytes(table: pyarrow.Table, recipe: str) -> bytes:
+    """A chunk's file.
+
+    Args:
+        table: the rows.
+        recipe: the recipe's text (JSON), for the metadata of the schema.
+    """
+    pa = arrow()
+    table = table.replace_schema_metadata(None)
+    sink = pa.BufferOutputStream()
+    with pa.parquet.ParquetWriter(sink, table.schema, **_OPTIONS) as writer:
+        writer.add_key_value_metadata({RECIPE_KEY.decode(): recipe})
+        writer.write_table(table.combine_chunks(), row_group_size=max(1, table.num_rows))
+    return bytes(sink.getvalue())
+
+
+def content_hash(table: pyarrow.Table, recipe_hash: str) -> str:
+    """Hash of a chunk's values and of the recipe that they come from.
+
+    Args:
+        table: the rows.
+        recipe_hash: that of the recipe.
+
+    Raises:
+        TypeError: a column of a type that is not known here.
+    """
+    total = hashlib.sha256()
+    _add(total, recipe_hash.encode())
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        _add(total, name.encode())
+        _add_values(total, column.combine_chunks())
+    return total.hexdigest()[:HASH_LETTERS]
+
+
+def _add(total: Any, content: bytes) -> None:
+    total.update(len(content).to_bytes(8, "little"))
+    total.update(content)
+
+
+def _add_values(total: Any, array: Any) -> None:
+    """The type, which values are missing, and the others; lists by their lengths and values."""
+    types = arrow().types
+    missing = np.asarray(array.is_null())
+    array = array.drop_null()
+    if types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind = array.type
+    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    texts = types.is_string(kind) or types.is_large_string(kind)
+    # Parquet keeps no other difference: a list of fixed size is read as one of any size.
+    _add(total, b"list" if lists else b"text" if texts else str(kind).encode())
+    _add(total, np.packbits(missing).tobytes())
+    if texts:
+        encoded = [text.encode() for text in array.to_pylist()]
+        _add(total, np.asarray([len(text) for text in encoded], "<i8").tobytes())
+        _add(total, b"".join(encoded))
+    elif lists:
+        _add(total, np.asarray([len(each) for each in array], "<i8").tobytes())
+        _add_values(total, array.flatten())
+    elif types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
+        values = np.ascontiguousarray(array.to_numpy(zero_copy_only=False))
+        _add(total, values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes())
+    elif not types.is_null(kind):
+        raise TypeError(f"a chunk cannot hold a column of type {kind}")

@@ -1,0 +1,184 @@
+"""The chunks that are still to be computed: given to Dask a few at a time, and none of them lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from robokit.errors import RobokitError, one_line
+from robokit.sweeps.chunk_task import Done, Place, compute_chunk
+from robokit.sweeps.clusters import Cluster, ClusterEnded, quiet
+
+IN_FLIGHT = 3
+"""Chunks for each thread of a worker that Dask holds at a time: one computed, the next one at hand."""
+
+LOOK_SECONDS = 0.5
+"""Time between two looks at the cluster [s]."""
+
+FETCH_SECONDS = 120.0
+"""How long a result may take from a worker before its chunk is computed again [s]."""
+
+MOST_ATTEMPTS = 2
+"""How often a chunk is tried that raises an error or ends its worker; then the sweep goes on without it."""
+
+MOST_FAILED = 8
+"""Chunks that may fail, or lose their workers, before the sweep gives up: it is not the rows then."""
+
+
+class ChunksFailed(Exception):
+    """Too many chunks could not be computed."""
+
+
+class ChunkQueue:
+    """Chunks that are to be computed.
+
+    Args:
+        chunks: of each the first row and the row after its last.
+        recipe: its text.
+        reader: makes the recipe of the text.
+        place: where the chunks belong.
+        keep: is given each chunk that was computed.
+        wait: is told what is waited for; "" for nothing.
+
+    Attributes:
+        failed: chunks that could not be computed, and why.
+    """
+
+    def __init__(
+        self,
+        chunks: Iterable[tuple[int, int]],
+        recipe: str,
+        reader: Callable[[str], Any],
+        place: Place,
+        keep: Callable[[Done], None],
+        wait: Callable[[str], None],
+    ) -> None:
+        self.failed: dict[tuple[int, int], str] = {}
+        self._recipe, self._reader, self._place, self._keep, self._wait = recipe, reader, place, keep, wait
+        self._waiting = deque(chunks)
+        self._suspects: deque[tuple[int, int]] = deque()  # these failed: each is tried again alone
+        self._sent: dict[int, int] = {}  # how often a chunk was given to Dask
+        self._tried: dict[int, int] = {}  # and how often it failed
+        self._token = os.urandom(8).hex()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def compute_here(self) -> None:
+        """Compute the chunks in this process.
+
+        Raises:
+            ChunksFailed: too many could not be computed.
+        """
+        while self._waiting:
+            chunk = self._waiting.popleft()
+            try:
+                done = compute_chunk(self._recipe, self._reader, *chunk, self._place)
+            except Exception as error:
+                self._set_aside(chunk, _words(error), again=False)
+            else:
+                self._keep(done)
+
+    def compute_on(self, cluster: Cluster) -> None:
+        """Have the chunks computed by a cluster.
+
+        Raises:
+            ChunksFailed: too many could not be computed.
+            ClusterEnded: the cluster has come to an end.
+        """
+        with quiet():
+            while not self._feed(cluster):
+                self._wait("the scheduler has gone: trying to reach it again")
+                if not cluster.again():
+                    raise ClusterEnded("the scheduler has gone")
+
+    def _feed(self, cluster: Cluster) -> bool:
+        """Give Dask as many chunks as its workers need, take their results, look after the cluster.
+
+        Returns:
+            whether all is done; False if the scheduler was lost.
+        """
+        client = cluster.client
+        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        flight: dict[Any, tuple[int, int]] = {}
+        room, looked = 1, -LOOK_SECONDS
+        try:
+            text = client.submit(_same, self._recipe, key=f"recipe-{self._token}", pure=False)
+            while self._waiting or self._suspects or flight:
+                if time.monotonic() - looked > LOOK_SECONDS:
+                    threads = sum(client.nthreads().values())
+                    self._wait(cluster.check(threads))
+                    room, looked = max(1, IN_FLIGHT * threads), time.monotonic()
+                if not (self._waiting or flight):
+                    # Alone: Dask suspects all chunks that a worker held when it died.
+                    self._waiting.append(self._suspects.popleft())
+                while self._waiting and len(flight) < room:
+                    chunk = self._waiting.popleft()
+                    future = self._send(client, text, chunk)
+                    flight[future.key] = chunk
+                    future.add_done_callback(ended.put)
+                with contextlib.suppress(queue.Empty):
+                    future = ended.get(timeout=LOOK_SECONDS)
+                    self._take(future, flight.pop(future.key))
+                if client.status != "running":
+                    return False
+        except (RobokitError, ClusterEnded, ChunksFailed):
+            raise
+        except Exception:
+            if client.status == "running":
+                raise
+            return False
+        finally:
+            self._waiting.extendleft(flight.values())
+        return True
+
+    def _send(self, client: Any, text: Any, chunk: tuple[int, int]) -> Any:
+        """The future of a chunk; each time it is sent it has a key of its own."""
+        sent = self._sent[chunk[0]] = self._sent.get(chunk[0], 0) + 1
+        key = f"chunk-{self._token}", *chunk, sent
+        return client.submit(compute_chunk, text, self._reader, *chunk, self._place, key=key, pure=False)
+
+    def _take(self, future: Any, chunk: tuple[int, int]) -> None:
+        """A chunk has ended, one way or another."""
+        from distributed import CancelledError, KilledWorker
+
+        try:
+            done = future.result(timeout=FETCH_SECONDS)
+        except (CancelledError, TimeoutError):
+            self._waiting.append(chunk)  # lost on the way, no fault of the rows
+        except KilledWorker:
+            self._set_aside(
+                chunk, "their worker is killed again and again; is its memory too small?", again=True
+            )
+        except Exception as error:
+            self._set_aside(chunk, _words(error), again=not isinstance(error, RobokitError))
+        else:
+            self._keep(done)
+        finally:
+            future.release()
+
+    def _set_aside(self, chunk: tuple[int, int], why: str, again: bool) -> None:
+        """A chunk failed: try it again at the end, alone, if that may help; then go on without it."""
+        tried = self._tried[chunk[0]] = self._tried.get(chunk[0], 0) + 1
+        if again and tried < MOST_ATTEMPTS:
+            self._suspects.append(chunk)
+        else:
+            self.failed[chunk] = why
+        if len(self.failed) + len(self._suspects) > MOST_FAILED:
+            self.failed |= dict.fromkeys(self._suspects, why)
+            raise ChunksFailed
+
+
+def _words(error: Exception) -> str:
+    said = one_line(str(error), 300)
+    return said if isinstance(error, RobokitError) else f"{type(error).__name__}: {said}"
+
+
+def _same(text: str) -> str:
+    """The recipe's text, as a task of its own: Dask sends it once to each worker, not with each chunk."""
+    return text

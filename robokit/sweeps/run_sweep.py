@@ -1,0 +1,234 @@
+"""Runs a sweep: finds the chunks that are missing, has them computed, and keeps them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from robokit.disk_cache import source_digest
+from robokit.errors import RobokitError
+from robokit.sweeps.chunk_files import (
+    CHUNKS,
+    ChunkFile,
+    chunk_files,
+    damage,
+    disk_problem,
+    probe_name,
+    read_chunks,
+    remove_temporary,
+    write_whole,
+)
+from robokit.sweeps.chunk_queue import ChunkQueue, ChunksFailed
+from robokit.sweeps.chunk_task import Done, Place
+from robokit.sweeps.clusters import Cluster, ClusterEnded, LocalProcesses, RunningScheduler, processors
+from robokit.sweeps.sweep_json import SweepJson, another_sweep, begin, canonical, held, read_sweep_json
+from robokit.sweeps.sweep_progress import SweepProgress
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What a run of a sweep did.
+
+    Attributes:
+        rows: of the sweep.
+        computed: those of them that were computed by this run.
+        failures: rows that failed, of all.
+        seconds: of this run [s].
+        memory: largest memory of a worker [bytes], 0 where none says.
+        redone: chunks that were there and damaged, as lines of text.
+    """
+
+    rows: int
+    computed: int
+    failures: int
+    seconds: float
+    memory: int
+    redone: tuple[str, ...]
+
+
+def default_chunk(count: int, steps: int) -> int:
+    """Rows of a chunk: some seconds of work, and not more than 10,000 chunks.
+
+    It follows from the sweep, not from the machine: the folder's files are the same everywhere.
+
+    Args:
+        count: rows of the sweep.
+        steps: time steps of a row.
+    """
+    rows = 1 << max(4, (2_000_000 // max(steps, 1)).bit_length() - 1)
+    while rows * 10_000 < count:
+        rows *= 2
+    return min(rows, max(count, 1))
+
+
+def run_sweep(
+    recipe: Any,
+    folder: str | os.PathLike[str],
+    *,
+    chunk: int,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+    progress: bool = False,
+) -> RunSummary:
+    """Compute all rows of a sweep that are not there yet.
+
+    Args:
+        recipe: of its rows (:class:`robokit.sweeps.recipe.Recipe`): with ``count``, ``hash``, ``to_json()``,
+            ``from_json(text)`` and ``compute(first, last)``.
+        folder: new, or with ``resume`` that of the same sweep.
+        chunk: rows of a chunk; that of the folder is kept with ``resume``.
+        scheduler: address of a Dask scheduler, or the file that it wrote; None for processes of this machine.
+        workers: number of these processes; None for one a processor, 0 to compute in this process. One
+            chunk alone is always computed in this process.
+        resume: go on with the sweep in the folder.
+        progress: show rows, rows a second, failures, time left.
+
+    Raises:
+        RobokitError: the folder holds another sweep or takes no files, the cluster has come to an end, or
+            chunks could not be computed. What was computed until then is kept.
+        KeyboardInterrupt: Ctrl-C; its text says how to go on.
+    """
+    where = Path(folder)
+    given = SweepJson(canonical(recipe.to_json()), chunk, recipe.count)
+    if resume:
+        found = read_sweep_json(where)
+        if type(recipe).from_json(found.recipe).hash != recipe.hash:
+            raise another_sweep(where, found, given)
+        given = found
+    else:
+        begin(where, given)
+    with held(where):
+        return _Run(recipe, where, given).go(scheduler, workers, progress)
+
+
+class _Run:
+    """One run of a sweep.
+
+    Args:
+        recipe: of the sweep.
+        folder: of the sweep, as the user gave it.
+        given: what its sweep.json says.
+    """
+
+    def __init__(self, recipe: Any, folder: Path, given: SweepJson) -> None:
+        self.recipe, self.folder, self.given = recipe, folder, given
+        self.place = Place(str(folder.absolute()), probe_name(), given.count, source_digest())
+        self.memory = 0
+        self.progress: SweepProgress
+
+    def go(self, scheduler: str | None, workers: int | None, progress: bool) -> RunSummary:
+        """Compute what is missing."""
+        missing, redone, there, failures = self._look_through()
+        self.progress = seen = SweepProgress(self.given.count, there, failures, progress)
+        for line in redone:
+            seen.say(f"robokit: {line}")
+        reader = type(self.recipe).from_json
+        chunks = ChunkQueue(missing, self.given.recipe, reader, self.place, self._keep, seen.wait)
+        try:
+            if missing:
+                self._compute(chunks, scheduler, workers)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._how_to_go_on("interrupted")) from None
+        except ClusterEnded as error:
+            raise RobokitError(self._how_to_go_on(str(error))) from error
+        except ChunksFailed:
+            pass  # said below
+        finally:
+            seen.close()
+            with contextlib.suppress(OSError):
+                remove_temporary(self.folder)
+        if chunks.failed:
+            raise RobokitError(self._how_to_go_on(_failures(chunks.failed)))
+        return RunSummary(
+            self.given.count, seen.rows - there, seen.failures, seen.seconds, self.memory, tuple(redone)
+        )
+
+    def _look_through(self) -> tuple[list[tuple[int, int]], list[str], int, int]:
+        """The chunks that are missing, what was wrong with others, the rows and failures that are there."""
+        wrong: list[str] = []
+        kept: list[ChunkFile] = []
+        ends = dict(self.given.chunks())
+        files: dict[int, list[ChunkFile]] = {}
+        try:
+            remove_temporary(self.folder)
+            for file in chunk_files(self.folder):
+                files.setdefault(file.first, []).append(file)
+            for first, same in files.items():
+                problem = "is there more than once, with other content" if len(same) > 1 else None
+                n = ends.get(first, first) - first
+                problem = problem or damage(same[0], n, self.given.recipe, self.recipe.hash)
+                if problem is None:
+                    kept.append(same[0])
+                    continue
+                wrong.append(f"{same[0].path.name} {problem}: its rows are computed again")
+                for file in same:
+                    file.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise RobokitError(disk_problem(self.folder, error)) from error
+        there = {file.first for file in kept}
+        missing = [each for each in self.given.chunks() if each[0] not in there]
+        return missing, wrong, sum(ends[first] - first for first in there), _failed_rows(self.folder, kept)
+
+    def _compute(self, chunks: ChunkQueue, scheduler: str | None, workers: int | None) -> None:
+        if scheduler is None and (workers == 0 or (workers is None and len(chunks) == 1)):
+            chunks.compute_here()
+            return
+        with self._writing():
+            (self.folder / self.place.probe).touch()
+        self.progress.wait("starting")
+        cluster: Cluster
+        if scheduler is None:
+            cluster = LocalProcesses(min(workers or processors(), len(chunks)))
+        else:
+            cluster = RunningScheduler(scheduler)
+        try:
+            if cluster.dashboard:
+                self.progress.say(f"robokit: dashboard {cluster.dashboard}")
+            chunks.compute_on(cluster)
+        finally:
+            cluster.close()
+
+    def _keep(self, done: Done) -> None:
+        """A chunk is done: write it, if its worker could not."""
+        path = self.folder / CHUNKS / done.name
+        with self._writing():
+            if done.content is not None:
+                write_whole(path, done.content)
+            elif not path.exists():
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        self.memory = max(self.memory, done.memory)
+        self.progress.add(done.rows, done.failures)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise RobokitError(self._how_to_go_on(disk_problem(self.folder, error))) from error
+
+    def _how_to_go_on(self, what: str) -> str:
+        there, total = self.progress.rows, self.given.count
+        return (
+            f"{what}; {there:,} of {total:,} rows are kept; go on with: robokit sweep --resume {self.folder}"
+        )
+
+
+def _failures(failed: dict[tuple[int, int], str]) -> str:
+    (first, last), why = min(failed.items())
+    more = f" (and those of {len(failed) - 1} more chunks)" if len(failed) > 1 else ""
+    return f"rows {first} to {last - 1} could not be computed{more}: {why}"
+
+
+def _failed_rows(folder: Path, files: Iterable[ChunkFile]) -> int:
+    """Rows that failed, of chunks that are there."""
+    found = 0
+    for table in read_chunks(folder, only=list(files)):
+        if "failure" in table.schema.names:
+            found += table.num_rows - table["failure"].null_count
+    return found

@@ -1,0 +1,81 @@
+"""What the events, forces and summary of a single run say, as the columns of the measures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import robokit as rk
+
+
+def columns_of(run: rk.sim.Trajectory) -> dict:
+    """The columns that a run's own events and figures give: NaN and None where there is none."""
+    by = {}
+    for event in run.events:
+        by.setdefault(event.kind, []).append(event)
+    found = {}
+
+    def first(kind, time, subject=None):
+        events = by.get(kind, [])
+        found[time] = min((e.time for e in events), default=np.nan)
+        if subject:
+            found[subject] = min(events, key=lambda e: e.time).subject if events else None
+
+    def largest(kind, name, subject=None):
+        events = by.get(kind, [])
+        most = max(events, key=lambda e: e.size) if events else None
+        found[name] = most.size if most else 0.0
+        found[f"{name}_time"] = most.time if most else np.nan
+        if subject:
+            found[subject] = most.subject if most else None
+
+    first("first contact", "first_contact_time", "first_contact_link")
+    first("limit", "limit_time", "limit_joint")
+    first("rest", "rest_time")
+    largest("peak force", "peak_force", "peak_force_link")
+    largest("peak load", "peak_load")
+    largest("past limit", "past_limit", "past_limit_joint")
+    found["limit_hits"] = len(by.get("limit", []))
+    for link in dict.fromkeys(run.program.points.link if run.program.points else ()):
+        own = {
+            e.kind: e for e in run.events if e.subject == link and e.kind in ("first contact", "peak force")
+        }
+        contact, peak = own.get("first contact"), own.get("peak force")
+        found[f"first_contact_time/{link}"] = contact.time if contact else np.nan
+        found[f"peak_force/{link}"] = peak.size if peak else 0.0
+        found[f"peak_force_time/{link}"] = peak.time if peak else np.nan
+    for joint in run.robot.body_joints:
+        hits = [e.time for e in by.get("limit", []) if e.subject == joint.name]
+        found[f"limit_time/{joint.name}"] = min(hits, default=np.nan)
+    found["dissipated"] = run.energy.dissipated[-1]
+    found["work"] = run.energy.work[-1]
+    found["energy_balance"] = run.energy.total[-1] - run.energy.total[0]
+    found["final_height"] = float(rk.center_of_mass(run.robot, run.q[-1])[2])
+    found["final_base_height"] = run.q[-1][6] if run.robot.base == "floating" else np.nan
+    for name in ("resting_height", "resting_base_height"):
+        final = found[name.replace("resting", "final")]
+        found[name] = final if np.isfinite(found["rest_time"]) else np.nan
+    for name in run.losses:
+        found[f"dissipated_by_{name}"] = run.losses[name][-1]
+    if run.program.points is not None:
+        found["deepest_penetration"] = run.summary["deepest_penetration"]
+    return found
+
+
+def differences(
+    measures: dict, row: int, run: rk.sim.Trajectory, rel: float = 1e-6, abs_: float = 1e-7
+) -> list[str]:
+    """Columns of a row that are not what the run says."""
+    wrong = []
+    for name, said in columns_of(run).items():
+        if name not in measures:
+            if "/" not in name:
+                wrong.append(f"{name}: not measured")
+            continue
+        got = measures[name][row]
+        if isinstance(said, str) or said is None:
+            good = got == said
+        else:
+            good = bool(np.isclose(got, said, rtol=rel, atol=abs_, equal_nan=True))
+        if not good:
+            wrong.append(f"{name}: {got!r}, the run says {said!r}")
+    return wrong

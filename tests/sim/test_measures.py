@@ -1,0 +1,141 @@
+"""What rollouts measure in every step is what the events and figures of the same single run say."""
+
+import numpy as np
+import pytest
+import sim_models as m
+from measured_runs import differences
+
+import robokit as rk
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.spatial.scalars import sqrt
+
+ALL = tuple(rk.measures)
+
+
+@rk.function(inputs={"q": "q", "v": "v", "t": (), "contact_force": (3,)}, outputs={"up": (), "push": ()})
+def base_motion(tree, q, v, t, contact_force):
+    """Height of the base a little later, and the sideways force of the ground."""
+    x, y, _ = contact_force
+    return {"up": forward_kinematics(tree, q)[1].r.z + 0.1 * v[1][5] * t, "push": sqrt(x * x + y * y)}
+
+
+def fallen(robot, rows=3, speed=1.0, height=0.1, **arguments):
+    q0 = rk.standing_configuration(robot, height=height, tilt=0.3)
+    v0 = speed * np.random.default_rng(1).standard_normal((rows, robot.nv))
+    return rk.rollout(robot, q0, v0, ground=arguments.pop("ground", True), measures=ALL, **arguments)
+
+
+@pytest.fixture(scope="module")
+def boxes():
+    return fallen(m.box(), steps=700, dt=1e-3)
+
+
+def test_a_box_that_comes_to_rest(boxes):
+    for k in range(2):
+        assert differences(boxes.measures, k, boxes.trajectory(k)) == []
+    rests = np.isfinite(boxes.measures["rest_time"])
+    assert rests.any() and boxes.measures["resting_height"][rests] == pytest.approx(0.1, abs=1e-3)
+    assert (boxes.measures["peak_force_link"] == "box").all()
+    assert not boxes.measures["failure"].any()
+
+
+def test_records_and_rows_change_nothing(boxes):
+    v0 = boxes.v[0]
+    other = rk.rollout(
+        m.box(), boxes.q[0, 0], v0[1:2], steps=700, dt=1e-3, ground=True, measures=ALL, record_every=700
+    )
+    for name, column in boxes.measures.items():
+        assert other.measures[name][0] == column[1] or np.isnan(column[1]), name
+
+
+def test_columns_are_those_of_the_table(boxes):
+    columns = {column.name for row in rk.measures.values() for column in row.columns}
+    named = {name.split("/")[0] + "/" + ("LINK" if "/box" in name else "JOINT") if "/" in name else name
+             for name in boxes.measures}  # fmt: skip
+    assert named == columns - {"limit_time/JOINT"}  # a box has no joints
+    for name in rk.measures:
+        assert f"{name}: " in str(rk.measures)
+
+
+def test_measures_of_the_users_own_are_those_of_all_states():
+    robot = m.box()
+    q0 = rk.standing_configuration(robot, height=0.01, tilt=0.2)
+    wanted = [rk.Measure(base_motion, how, name=how) for how in ("max", "min", "mean", "final")]
+    wanted.append(rk.Measure(base_motion, "first_below", name="low", threshold=0.1))
+    v0 = np.random.default_rng(0).standard_normal((2, robot.nv))
+    run = rk.rollout(robot, q0, v0, steps=60, dt=1e-3, ground=True, record_every=1, measures=wanted)
+    for k in range(2):
+        every = [
+            base_motion(robot, q, v, np.array([t]), f)
+            for q, v, t, f in zip(run.q[:, k], run.v[:, k], run.t, run.contact_force[:, k], strict=True)
+        ]
+        for output in ("up", "push"):
+            x = np.array([getattr(each, output) for each in every])
+            said = {"max": x.max(), "min": x.min(), "mean": x.mean(), "final": x[-1]}
+            for how, value in said.items():
+                assert run.measures[f"{how}_{output}"][k] == pytest.approx(value, rel=1e-9, abs=1e-9), how
+            assert run.measures[f"max_{output}_time"][k] == pytest.approx(run.t[x.argmax()])
+            below = np.flatnonzero(x < 0.1)
+            at = run.t[below[0]] if len(below) else np.nan
+            assert run.measures[f"low_{output}"][k] == pytest.approx(at, nan_ok=True)
+    assert run.measures["max_push"].max() > 0.0
+
+
+def test_rows_that_fail_say_why_and_when():
+    v0 = np.zeros((3, 6))
+    v0[1] = np.nan
+    with pytest.warns(UserWarning, match="1 of 3 rows"):
+        run = rk.rollout(m.box(), None, v0, steps=10, ground=rk.Ground(height=-5.0), measures=True)
+    assert list(run.measures["failure"]) == [None, "the state is no longer finite", None]
+    assert run.measures["failure_time"][1] == 0.0 and np.isnan(run.measures["failure_time"][[0, 2]]).all()
+    for name, column in run.measures.items():
+        if not name.startswith("failure"):
+            assert column[1] is None or np.isnan(column[1]), name
+    assert run.measures["peak_force"][0] == 0.0 and run.measures["peak_force_link"][0] is None
+
+
+@pytest.mark.parametrize(
+    "given, error, message",
+    [
+        (["peak_forse"], rk.UnknownName, "no measure named 'peak_forse'; did you mean 'peak_force'"),
+        (7, rk.WrongType, "measures: expected True, or names"),
+        ([base_motion], rk.WrongType, "say how to reduce it"),
+        ([rk.Measure(base_motion), rk.Measure(base_motion, "min")], rk.ShapeError, "several are named"),
+        ([rk.Measure(base_motion, link="foot")], rk.UnknownName, "no link that can touch the ground named"),
+    ],
+)
+def test_wrong_measures(given, error, message):
+    with pytest.raises(error, match=message):
+        rk.rollout(m.box(), steps=1, ground=True, measures=given)
+
+
+def test_wrong_reductions():
+    with pytest.raises(rk.UnknownName, match="no reduce named 'most'"):
+        rk.Measure(base_motion, "most")
+    with pytest.raises(rk.ShapeError, match="threshold: reduce='first_above' needs one"):
+        rk.Measure(base_motion, "first_above")
+    with pytest.raises(rk.UnknownName, match="no input of measure 'rnea' named 'a'"):
+        rk.Measure(rk.functions["rnea"])
+
+
+def test_without_measures_nothing_is_measured():
+    run = rk.rollout(m.box(), rk.standing_configuration(m.box()), steps=1, ground=True)
+    assert run.measures == {} and run.program.entries == run.program.sums
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [
+    {"self_collision": True},
+    {"ground": None, "integrator": "rkmk4"},
+    {"ground": None, "integrator": "euler", "gravity": (0, 0, 0)},
+    {"dtype": "float32"},
+    {"ground": rk.Ground(accuracy=1e-6)},
+], ids=str)  # fmt: skip
+def test_quadrupeds_in_every_kind_of_run(arguments):
+    run = fallen(m.quadruped(), steps=300, dt=1e-3, speed=1.5, height=0.02, **arguments)
+    single = "dtype" in arguments
+    for k in range(2):
+        wrong = differences(run.measures, k, run.trajectory(k), *((1e-3, 1e-3) if single else ()))
+        assert wrong == []
+    if "ground" not in arguments:
+        assert run.measures["limit_hits"].sum() > 0 and run.measures["peak_force"].max() > 100.0
