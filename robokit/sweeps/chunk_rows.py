@@ -107,6 +107,7 @@ def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
             ground=runs.ground,
             pushes=runs.pushes or None,
             threads=1,
+            reproducible=True,
             **recipe.options,
             **options,
         )
@@ -139,11 +140,12 @@ def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
         mine = {key: x[places] for key, x in values.items()}
         runs = prepared(recipe, name, places.astype(np.uint64) + np.uint64(first), mine)
         steps = max(1, round(recipe.duration / recipe.dt[name]))
-        found = run(recipe, name, runs, record_every=steps, measures=recipe.measures)
+        found = run(recipe, name, runs, record_every=steps, measures=[*recipe.measures, FAILURE])
         hashes[places] = state_hash(found.q[-1], found.v[-1])
-        for row, at in zip(found.failed.tolist(), found.failed_time.tolist(), strict=True):
-            hashes[places[row]] = 0
-            why[places[row]] = runs.broken.get(row, _words(found, row, at))
+        hashes[places[found.failed]] = 0
+        why[places] = found.measures.pop(FAILURE)
+        for row, reason in runs.broken.items():
+            why[places[row]] = reason
         for key, column in found.measures.items():
             if key not in measured:
                 blank: Any = None if column.dtype == object else np.nan
@@ -167,11 +169,6 @@ def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
         fields.append(pa.field(key, kind, metadata={UNITS: unit_of(recipe, key).encode()}))
         arrays.append(pa.array(column, type=kind))
     return pa.table(arrays, schema=pa.schema(fields))
-
-
-def _words(found: Rollout, row: int, at: float) -> str:
-    """Why a row failed."""
-    return f"not finite, or of energy without a cause, from {at:.6g} s on"
 
 
 def unit_of(recipe: RecipeFields, column: str) -> str:

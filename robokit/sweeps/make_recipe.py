@@ -26,6 +26,7 @@ from robokit.sweeps.robot_record import RobotRecord
 from robokit.sweeps.row_parameters import combinations
 
 MOST_ROWS = 2**32
+
 STATES = ("q", "v")
 
 
@@ -36,7 +37,7 @@ def make_recipe(
     parameters: Mapping[str, Any] | None = None,
     duration: float = 1.0,
     ground: Ground | bool | None = True,
-    measures: Sequence[Any] | None = None,
+    measures: Any = None,
     count: int | None = None,
     seed: int = 0,
     dt: float | None = None,
