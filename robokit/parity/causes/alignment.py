@@ -143,7 +143,10 @@ class Aligner:
             yield self._joint_fits(joint, theirs, option)
         for child in self._children.get(name, []):
             if child.moves and child.name in self.pairing.joints:
-                yield self._joint_fits(child, self.pairing.joints[child.name], option)
+                other = self.pairing.joints[child.name]
+                yield self._joint_fits(child, other, option)
+                if child.kind in ("revolute", "prismatic"):
+                    yield float(option.rotation @ other.axis @ child.axis) > 0.0
         if home is None or self._heads[home] != [name] or not body.mass:
             return
         there = self.b.bodies[home]

@@ -65,7 +65,7 @@ def causes_of(
         for candidate in (*more, *candidates(own)):
             if slack.same(candidate.body, b) and not slack.same(candidate.body, a):
                 found.append((candidate.cause, f"B's inertia is A's with {candidate.text}"))
-        found += _scaled(a, b, slack)
+        found += scaled(a, b, slack)
         found += _clamped(a, b, slack)
     if not found or not _exact(found):
         for shape in shapes():
@@ -94,8 +94,11 @@ def _invented(b: Rigid, slack: Slack) -> list[Found]:
     return []
 
 
-def _scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+def scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+    """Mass, inertia or both times a factor; empty if that is not the difference."""
     found: list[Found] = []
+    if Slack(ROUGH, slack.mass, slack.length, slack.inertia).same(a, b):
+        return found
     trace_a, trace_b = float(np.trace(a.inertia)), float(np.trace(b.inertia))
     if not slack.com_same(a, b) or a.mass <= 0.0 or b.mass <= 0.0:
         return found

@@ -57,13 +57,13 @@ class Shapes:
                 if (meshes or shape.kind != "mesh") and min(map(abs, shape.size), default=1.0) > 0.0
             ]
             yield from self._body(ours, theirs)
-        if not meshes:
+        if not meshes and any(s.kind == "mesh" for body in self.a.bodies.values() for s in body.collisions):
             self.notes.append("collision shapes that are meshes are not compared")
-        elif self._left_out:
+        if self._left_out:
             self.notes.append(f"B leaves out {self._left_out} collision meshes that MuJoCo cannot read")
 
     def _body(self, ours: list[Placed], theirs: list[Placed]) -> Iterator[Finding]:
-        if not ours and not theirs:
+        if len(ours) == len(theirs) and all(map(self._same, ours, theirs)):
             return
         pairs, rest, extra = self._pairs(ours, theirs)
         for (link, shape, pose), (_, other, there) in pairs:
@@ -99,6 +99,12 @@ class Shapes:
         pairs = [(ours[i], theirs[j]) for i, j in zip(rows, columns, strict=True)]
         rest = [x for i, x in enumerate(ours) if i not in rows]
         return pairs, rest, [y for j, y in enumerate(theirs) if j not in columns]
+
+    def _same(self, x: Placed, y: Placed) -> bool:
+        """Whether two shapes agree as they are, which most do."""
+        a, b = x[1], y[1]
+        alike = a.kind == b.kind and _sizes_near(a, b, self.tolerance)
+        return alike and close(x[2], y[2], self.tolerance, 0.1)
 
     def _one(
         self, link: str, a: SideShape, here: Placement, b: SideShape, there: Placement
