@@ -64,6 +64,18 @@ if TYPE_CHECKING:
         standing_height,
         step_derivatives,
     )
+    from robokit.sweeps import (
+        Choice,
+        Grid,
+        Normal,
+        Recipe,
+        Sobol,
+        Sweep,
+        Uniform,
+        open_sweep,
+        sweep,
+        sweep_parameters,
+    )
 
 __version__ = "0.2.0"
 
@@ -91,6 +103,19 @@ _SIM = (
     "step_derivatives",
 )
 
+_SWEEPS = (
+    "Choice",
+    "Grid",
+    "Normal",
+    "Recipe",
+    "Sobol",
+    "Sweep",
+    "Uniform",
+    "open_sweep",
+    "sweep",
+    "sweep_parameters",
+)
+
 _IDENTIFICATION = (
     "BaseParameters",
     "Excitation",
@@ -103,11 +128,13 @@ _IDENTIFICATION = (
 __all__ = [
     "PD",
     "BaseParameters",
+    "Choice",
     "CollisionPairs",
     "Contact",
     "Diagnostic",
     "Excitation",
     "FunctionError",
+    "Grid",
     "Ground",
     "HeightField",
     "Identification",
@@ -120,19 +147,24 @@ __all__ = [
     "MissingDependency",
     "ModelBuilder",
     "ModelError",
+    "Normal",
     "Placement",
     "Push",
+    "Recipe",
     "RobokitError",
     "Robot",
     "Rollout",
     "ShapeError",
     "SimulationError",
     "SingularInertia",
+    "Sobol",
     "Solid",
     "StepDerivatives",
+    "Sweep",
     "Torque",
     "Trajectory",
     "Tree",
+    "Uniform",
     "UnknownName",
     "UrdfError",
     "Velocity",
@@ -151,26 +183,31 @@ __all__ = [
     "load_urdf",
     "loads_urdf",
     "measures",
+    "open_sweep",
     "rollout",
     "simulate",
     "standing_configuration",
     "standing_height",
     "step_derivatives",
+    "sweep",
+    "sweep_parameters",
     "together",
 ]
 __all__ += dynamics.__all__
 
 
 def __getattr__(name: str) -> Any:
-    """The simulator and identification, imported at their first use: a sixth of the package's import."""
+    """The simulator, identification and sweeps, imported at their first use: a sixth of the import."""
     source: Any
     if name in _SIM:
         from robokit import sim as source
     elif name in _IDENTIFICATION:
         from robokit import identification as source
+    elif name in _SWEEPS:
+        from robokit import sweeps as source
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    names = _SIM if name in _SIM else _IDENTIFICATION
+    names = next(names for names in (_SIM, _IDENTIFICATION, _SWEEPS) if name in names)
     globals().update({public: getattr(source, public) for public in names})
     return globals()[name]
 

@@ -2,8 +2,9 @@
 
 A file is named by the hash of everything that its content depends on, so it is never out of date, only
 unused. It carries the hash of its own bytes: a torn or foreign file is ignored and written anew. Files
-appear by an atomic rename, so any number of processes may race; the losers overwrite with the same. A
-folder that is missing, full or read-only costs compile time and nothing else.
+appear by an atomic rename, so any number of processes may race; the losers overwrite with the same. Of
+several that need the same code at once one compiles it, and the others wait. A folder that is missing, full
+or read-only costs compile time and nothing else.
 
 The folder is $ROBOKIT_CACHE_DIR, else robokit under the platform's folder for caches of the user. It
 holds machine code that will be run. A folder that somebody else may write to, or could put in its place, is
@@ -31,14 +32,14 @@ from typing import Any
 
 import numpy as np
 
-from robokit import ownership
+from robokit import file_locks, ownership
 from robokit.ownership import NotTrusted
 
 _MAGIC = b"robokit1"
 _START = len(_MAGIC) + 32
 _LIMIT_BYTES = 1 << 29
 _LARGEST_BYTES = 1 << 28  # of one file
-_NAME = re.compile(r"[0-9a-f]{64}\.(bin|\d+\.[0-9a-f]{12}\.tmp)")
+_NAME = re.compile(r"[0-9a-f]{64}\.(bin|lock|\d+\.[0-9a-f]{12}\.tmp)")
 _ABANDONED_SECONDS = 3600.0
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would write line ends otherwise
 _LOADED = time.time() - 1.0  # a second for coarse clocks, and for what was imported before this file
@@ -173,6 +174,14 @@ def store(name: str, meta: dict[str, Any], code: bytes) -> None:
                 temporary.unlink()
 
 
+def making(name: str) -> contextlib.AbstractContextManager[bool]:
+    """Hold the making of a file; yields whether another process held it meanwhile: it may be there now."""
+    with contextlib.suppress(OSError, RuntimeError):
+        if (where := _usable(folder(), make=True)) is not None:
+            return file_locks.alone(where / f"{name}.lock")
+    return contextlib.nullcontext(False)
+
+
 def arrays(label: str, key: Sequence[Any], make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarray]:
     """Arrays that take long to compute, from the folder or made now and kept there.
 
@@ -285,7 +294,7 @@ def _prune(where: Path) -> None:
     files = sorted(((s.st_mtime, s.st_size, path) for path, s in _files(where)), key=lambda each: each[0])
     total = sum(size for _, size, _ in files)
     for used, size, path in files:
-        if total >= _LIMIT_BYTES or (path.suffix == ".tmp" and used < time.time() - _ABANDONED_SECONDS):
+        if total >= _LIMIT_BYTES or (path.suffix != ".bin" and used < time.time() - _ABANDONED_SECONDS):
             with contextlib.suppress(OSError):
                 path.unlink()
             total -= size

@@ -12,7 +12,7 @@ PACKAGE = "robokit"
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     # Each part imports from the floors before its own; neighbours on one floor never import each other.
     "": [
-        ("errors", "conventions", "derived", "forks", "spatial", "ownership", "hooks"),
+        ("errors", "conventions", "derived", "forks", "spatial", "ownership", "file_locks", "hooks"),
         ("arguments", "disk_cache", "robot_names"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop"),

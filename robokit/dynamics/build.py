@@ -18,6 +18,7 @@ from robokit.dynamics.regrouped_trees import parameters_for, tree_for, tree_of_p
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
+from robokit.engine.reproducible import wanted
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
@@ -26,14 +27,24 @@ Key = str | Algorithm | tuple[Any, ...]
 """Name of a kernel, or its row; with choices, if it has any: ("link_jacobian", "hand", "world")."""
 
 
-def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
+def kernel(
+    robot: Robot, key: Key, dtype: str = "float64", reproducible: bool | None = None
+) -> Kernel | Bound:
     """The robot's kernel of that name, built at the first call.
+
+    Args:
+        robot: the robot.
+        key: of the kernel.
+        dtype: of its numbers.
+        reproducible: as of :meth:`Kernel.build`.
 
     Raises:
         SingularInertia: there is no answer for this robot whatever its configuration.
         UnknownName: no such link or axes among the choices.
     """
-    place = key if dtype == "float64" else (key, dtype)
+    place: Any = key if dtype == "float64" else (key, dtype)
+    if reproducible is not None:
+        place = place, wanted(reproducible)
     found = robot.kernels.get(place)
     if found is None:
         row = row_of(key)
@@ -42,9 +53,9 @@ def kernel(robot: Robot, key: Key, dtype: str = "float64") -> Kernel | Bound:
         if row.massive:
             check_mass(robot)
         if robot.parameters is None:
-            found = _build(key, row, robot, flat(row, robot, key), robot.fingerprint, dtype)
+            found = _build(key, row, robot, flat(row, robot, key), robot.fingerprint, dtype, reproducible)
         else:
-            found = _shared(key, row, robot, dtype)
+            found = _shared(key, row, robot, dtype, reproducible)
             if row.inertial:
                 found = Bound(found, parameters_for(row, robot))
         found = robot.kernels.setdefault(place, found)  # another thread may have come first
@@ -171,14 +182,14 @@ def angle_bounds(robot: Robot) -> list[tuple[int, float]]:
     return sorted(most.items())
 
 
-def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str) -> Kernel:
+def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str, reproducible: bool | None) -> Kernel:
     """The kernel that serves all robots of this tree, whatever their inertias."""
-    shared, place = robot.kernels_of_all_inertias(), (key, dtype)
+    shared, place = robot.kernels_of_all_inertias(), (key, dtype, reproducible)
     found = shared.get(place)
     if found is None:
         bare = without_inertias(robot)
         code_key = robot.fingerprint_without_inertias + b"inertial parameters"
-        found = _build(key, row, bare, flat(row, bare, key, row.inertial), code_key, dtype)
+        found = _build(key, row, bare, flat(row, bare, key, row.inertial), code_key, dtype, reproducible)
         found = shared.setdefault(place, found)
     return found
 
@@ -190,7 +201,13 @@ def without_inertias(robot: Robot) -> Robot:
 
 
 def _build(
-    key: Key, row: Algorithm, robot: Robot, made: Flat, code_key: bytes | None, dtype: str = "float64"
+    key: Key,
+    row: Algorithm,
+    robot: Robot,
+    made: Flat,
+    code_key: bytes | None,
+    dtype: str = "float64",
+    reproducible: bool | None = None,
 ) -> Kernel:
     if code_key is not None and row.source is not None:
         given = key[1:] if isinstance(key, tuple) else ()
@@ -209,4 +226,5 @@ def _build(
         finite=row.result.finite,
         dtype=dtype,
         bounds=[(i, k, most) for i in manifolds for k, most in angle_bounds(robot)],
+        reproducible=reproducible,
     )

@@ -52,6 +52,7 @@ def operational_space_inertia(
     out: Any = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> OperationalSpaceInertia:
     """The inertia that links show to forces from outside, all frames together.
 
@@ -67,7 +68,7 @@ def operational_space_inertia(
 
     Args:
         robot: the robot.
-        q, engine, dtype: as in :func:`rnea`.
+        q, engine, dtype, reproducible: as in :func:`rnea`.
         frames: names of links (their pose), :class:`Contact` objects or (link, at, "position" | "pose").
             Every list of frames has machine code of its own.
         damping: share of the typical mobility, () or (B, 1); 1e-6 is a small one.
@@ -92,7 +93,9 @@ def operational_space_inertia(
     names = _known(robot, "frames", frames, _as_frames)
     e = _share("damping", damping)
     key = ("operational_space_inertia", names)
-    return OperationalSpaceInertia(*accelerations(robot, key, out, engine, dtype, q, e, refusal=SINGULAR))
+    return OperationalSpaceInertia(
+        *accelerations(robot, key, out, engine, dtype, reproducible, q, e, refusal=SINGULAR)
+    )
 
 
 def constrained_dynamics(
@@ -107,6 +110,7 @@ def constrained_dynamics(
     out: Any = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Forward dynamics with contacts and loop joints that hold.
 
@@ -120,7 +124,7 @@ def constrained_dynamics(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype: as in :func:`rnea`.
+        q, v, engine, dtype, reproducible: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         constraints: :class:`Contact` objects, or (link, at, "position" | "pose"), and names of loop joints;
             None for all loop joints of the robot. Every list of them has machine code of its own.
@@ -149,7 +153,9 @@ def constrained_dynamics(
     check_robot(robot)
     key = ("constrained_dynamics", _constraints(robot, constraints))
     gains = _NO_GAINS if stabilisation is NO_GAINS else stabilisation
-    return accelerations(robot, key, out, engine, dtype, q, v, tau, gains, _proximal(proximal, dtype))
+    return accelerations(
+        robot, key, out, engine, dtype, reproducible, q, v, tau, gains, _proximal(proximal, dtype)
+    )
 
 
 def impact(
@@ -163,6 +169,7 @@ def impact(
     out: Any = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Velocities after an impact that stops the constraints: J v+ = -restitution J v-.
 
@@ -173,7 +180,7 @@ def impact(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype: as in :func:`rnea`; v before the impact.
+        q, v, engine, dtype, reproducible: as in :func:`rnea`; v before the impact.
         constraints, proximal: as in :func:`constrained_dynamics`.
         restitution: 0 (all sticks) to 1 (all rebounds), () or (B, 1), of all rows.
         out: two arrays to write to.
@@ -197,7 +204,7 @@ def impact(
     check_robot(robot)
     key = ("impact", _constraints(robot, constraints))
     e = _share("restitution", restitution, most=1.0)
-    return accelerations(robot, key, out, engine, dtype, q, v, e, _proximal(proximal, dtype))
+    return accelerations(robot, key, out, engine, dtype, reproducible, q, v, e, _proximal(proximal, dtype))
 
 
 def _constraints(robot: Robot, given: Sequence[Any] | None) -> tuple[Any, ...]:

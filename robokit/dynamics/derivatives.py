@@ -35,6 +35,7 @@ def rnea_derivatives(
     out: Out = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """dtau/dq and dtau/dv of inverse dynamics tau = ID(q, v, a); dtau/da is H, ``rk.crba(robot, q)``.
 
@@ -44,7 +45,7 @@ def rnea_derivatives(
 
     Args:
         robot: the robot.
-        q, v, a, engine, dtype: as in :func:`rnea`.
+        q, v, a, engine, dtype, reproducible: as in :func:`rnea`.
         f_ext: as in :func:`rnea`. What is given is held fixed: the wrench in the world for {link: wrench},
             the numbers in body coordinates for an array.
         out: two arrays to write to.
@@ -60,9 +61,9 @@ def rnea_derivatives(
                [ 3.076,  3.076]])
     """
     if f_ext is None:
-        return run(robot, "rnea_derivatives", out, engine, dtype, q, v, a)
-    forces = body_forces(robot, q, f_ext, engine)
-    return run(robot, "rnea_derivatives" + _ending(f_ext), out, engine, dtype, q, v, a, forces)
+        return run(robot, "rnea_derivatives", out, engine, dtype, reproducible, q, v, a)
+    forces = body_forces(robot, q, f_ext, engine, reproducible)
+    return run(robot, "rnea_derivatives" + _ending(f_ext), out, engine, dtype, reproducible, q, v, a, forces)
 
 
 def aba_derivatives(
@@ -75,6 +76,7 @@ def aba_derivatives(
     out: Out = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """da/dq, da/dv and da/dtau = H^-1 of forward dynamics a = FD(q, v, tau).
 
@@ -84,7 +86,8 @@ def aba_derivatives(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype: as in :func:`rnea`. In float32 errors are some 1e-4 of the largest entry.
+        q, v, engine, dtype, reproducible: as in :func:`rnea`. In float32 errors are some 1e-4 of the
+            largest entry.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         f_ext: as in :func:`rnea`; what is held fixed as in :func:`rnea_derivatives`.
         out: three arrays to write to.
@@ -105,9 +108,11 @@ def aba_derivatives(
         True
     """
     if f_ext is None:
-        return accelerations(robot, "aba_derivatives", out, engine, dtype, q, v, tau)
-    forces = body_forces(robot, q, f_ext, engine)
-    return accelerations(robot, "aba_derivatives" + _ending(f_ext), out, engine, dtype, q, v, tau, forces)
+        return accelerations(robot, "aba_derivatives", out, engine, dtype, reproducible, q, v, tau)
+    forces = body_forces(robot, q, f_ext, engine, reproducible)
+    return accelerations(
+        robot, "aba_derivatives" + _ending(f_ext), out, engine, dtype, reproducible, q, v, tau, forces
+    )
 
 
 class CentroidalDerivatives(NamedTuple):
@@ -137,6 +142,7 @@ def centroidal_momentum_derivatives(
     out: Out = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> CentroidalDerivatives:
     """Derivatives of the centroidal momentum and of its rate; rows [angular; linear] in world axes about G.
 
@@ -147,7 +153,7 @@ def centroidal_momentum_derivatives(
 
     Args:
         robot: the robot.
-        q, v, a, engine, dtype: as in :func:`rnea`.
+        q, v, a, engine, dtype, reproducible: as in :func:`rnea`.
         out: four arrays to write to.
 
     Returns:
@@ -159,7 +165,9 @@ def centroidal_momentum_derivatives(
         >>> found.dh_dq.shape
         (6, 2)
     """
-    return CentroidalDerivatives(*run(robot, "centroidal_momentum_derivatives", out, engine, dtype, q, v, a))
+    return CentroidalDerivatives(
+        *run(robot, "centroidal_momentum_derivatives", out, engine, dtype, reproducible, q, v, a)
+    )
 
 
 def _ending(f_ext: Any) -> str:

@@ -24,6 +24,7 @@ def aba(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm.
 
@@ -31,7 +32,7 @@ def aba(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out, engine, dtype: as in :func:`rnea`.
+        q, v, f_ext, out, engine, dtype, reproducible: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
 
     Returns:
@@ -46,9 +47,18 @@ def aba(
         array([-7.203,  1.344])
     """
     if f_ext is None:
-        return accelerations(robot, "aba", out, engine, dtype, q, v, tau)
+        return accelerations(robot, "aba", out, engine, dtype, reproducible, q, v, tau)
     return accelerations(
-        robot, "aba_f_ext", out, engine, dtype, q, v, tau, body_forces(robot, q, f_ext, engine)
+        robot,
+        "aba_f_ext",
+        out,
+        engine,
+        dtype,
+        reproducible,
+        q,
+        v,
+        tau,
+        body_forces(robot, q, f_ext, engine, reproducible),
     )
 
 
@@ -63,6 +73,7 @@ def forward_dynamics(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """Forward dynamics by the articulated-body algorithm or by RNEA, CRBA and a sparse solve.
 
@@ -70,7 +81,7 @@ def forward_dynamics(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out, engine, dtype: as in :func:`rnea`.
+        q, v, f_ext, out, engine, dtype, reproducible: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         method: "aba", O(n), or "crba", O(n d^2).
 
@@ -86,14 +97,23 @@ def forward_dynamics(
         array([-7.203,  1.344])
     """
     if one_of("method", method, ("aba", "crba")) == "aba":
-        return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype)
+        return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype, reproducible=reproducible)
     if dtype is not None and dtype_name(dtype) == "float32":
         warnings.warn(
             'forward_dynamics: method "crba" in float32 loses some 1e-3 of the accelerations; "aba" does not',
             stacklevel=2,
         )
     if f_ext is None:
-        return accelerations(robot, "forward_dynamics", out, engine, dtype, q, v, tau)
+        return accelerations(robot, "forward_dynamics", out, engine, dtype, reproducible, q, v, tau)
     return accelerations(
-        robot, "forward_dynamics_f_ext", out, engine, dtype, q, v, tau, body_forces(robot, q, f_ext, engine)
+        robot,
+        "forward_dynamics_f_ext",
+        out,
+        engine,
+        dtype,
+        reproducible,
+        q,
+        v,
+        tau,
+        body_forces(robot, q, f_ext, engine, reproducible),
     )

@@ -31,8 +31,9 @@ __all__ = ["Function"]
 class Function(Exports):
     """A function of a robot's state, run as machine code: ``f(robot, q, v)``.
 
-    One state or a batch, with ``out=``, ``engine=`` and ``dtype=``, as :func:`rnea` takes them. It is
-    compiled for a robot at the first call. Made by :func:`function`; robokit's are in :data:`functions`.
+    One state or a batch, with ``out=``, ``engine=``, ``dtype=`` and ``reproducible=``, as :func:`rnea` takes
+    them. It is compiled for a robot at the first call. Made by :func:`function`; robokit's are in
+    :data:`functions`.
 
     Attributes:
         name: of the function.
@@ -75,6 +76,7 @@ class Function(Exports):
         out: Any = None,
         engine: str | None = None,
         dtype: Any = None,
+        reproducible: bool | None = None,
         **named: Any,
     ) -> Any:
         """The outputs for one state or a batch.
@@ -83,7 +85,7 @@ class Function(Exports):
             robot: the robot.
             arguments: the inputs, in order, or by name: of one state, or with a leading B for a batch.
             out: an array, or one for each of several outputs, to write to.
-            engine, dtype: as in :func:`rnea`.
+            engine, dtype, reproducible: as in :func:`rnea`.
             named: inputs and choices by name.
 
         Returns:
@@ -97,18 +99,23 @@ class Function(Exports):
         key = self._key
         if named or self.choices or self._special or len(arguments) != len(self.inputs):
             check_robot(robot)
-            key, arguments = self._bound(robot, arguments, named, engine)
+            key, arguments = self._bound(robot, arguments, named, engine, reproducible)
         try:
             if self.row.result.finite:
-                result = accelerations(robot, key, out, engine, dtype, *arguments)
+                result = accelerations(robot, key, out, engine, dtype, reproducible, *arguments)
             else:
-                result = run(robot, key, out, engine, dtype, *arguments)
+                result = run(robot, key, out, engine, dtype, reproducible, *arguments)
         except FunctionError as error:
             raise error.with_traceback(None) from error.__cause__  # without a page of the engine's frames
         return self._named(robot, key, result) if type(result) is tuple else result
 
     def _bound(
-        self, robot: Robot, given: Sequence[Any], named: dict[str, Any], engine: str | None
+        self,
+        robot: Robot,
+        given: Sequence[Any],
+        named: dict[str, Any],
+        engine: str | None,
+        reproducible: bool | None,
     ) -> tuple[Key, tuple[Any, ...]]:
         """The kernel's key and its arguments, flat."""
         wrong = [name for name in named if name not in self.inputs and name not in self.choices]
@@ -131,7 +138,7 @@ class Function(Exports):
             if isinstance(space, tuple):
                 arguments.append(_row(name, values[name], sized(space, robot)))
             elif space == "f_ext":
-                arguments.append(body_forces(robot, values["q"], values[name], engine))
+                arguments.append(body_forces(robot, values["q"], values[name], engine, reproducible))
             else:
                 arguments.append(values[name])
         return key, tuple(arguments)

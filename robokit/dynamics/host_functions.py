@@ -73,7 +73,7 @@ class HostFunction:
         if lead and all(x.ndim == 1 for x in flat) and flat:
             flat[0] = flat[0][None]
         way = accelerations if row_of(self.key).result.finite else run
-        result = way(self.robot, self.key, None, None, None, *flat)
+        result = way(self.robot, self.key, None, None, None, None, *flat)
         results = result if isinstance(result, tuple) else (result,)
         return tuple(
             np.asarray(x).reshape((*lead, *shape))

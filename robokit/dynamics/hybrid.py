@@ -30,6 +30,7 @@ def hybrid_dynamics(
     out: Any = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Joint forces and accelerations where some joints have the one given and some the other.
 
@@ -40,7 +41,7 @@ def hybrid_dynamics(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype: as in :func:`rnea`.
+        q, v, engine, dtype, reproducible: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv); those of prescribed joints do not matter.
         a: accelerations [rad/s^2 | m/s^2], (nv,) or (B, nv); those of the other joints do not matter.
         prescribed: names of the joints whose accelerations are given.
@@ -70,7 +71,7 @@ def hybrid_dynamics(
         names = robot.derived.get(("prescribed", given), lambda: _prescribed(robot, given))
     except TypeError:  # something among them that is no name
         names = _prescribed(robot, given)
-    return accelerations(robot, ("hybrid_dynamics", names), out, engine, dtype, q, v, tau, a)
+    return accelerations(robot, ("hybrid_dynamics", names), out, engine, dtype, reproducible, q, v, tau, a)
 
 
 def floating_base_inverse_dynamics(
@@ -82,6 +83,7 @@ def floating_base_inverse_dynamics(
     out: Any = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """How a floating base answers to given joint accelerations, and the joint forces that they need.
 
@@ -91,7 +93,7 @@ def floating_base_inverse_dynamics(
 
     Args:
         robot: a robot on a floating base.
-        q, v, engine, dtype: as in :func:`rnea`.
+        q, v, engine, dtype, reproducible: as in :func:`rnea`.
         a_joints: accelerations of all joints but the base [rad/s^2 | m/s^2], (nv - 6,) or (B, nv - 6).
         out: two arrays to write to.
 
@@ -113,7 +115,9 @@ def floating_base_inverse_dynamics(
         True
     """
     _check_floating(robot, "floating_base_inverse_dynamics")
-    return accelerations(robot, "floating_base_inverse_dynamics", out, engine, dtype, q, v, a_joints)
+    return accelerations(
+        robot, "floating_base_inverse_dynamics", out, engine, dtype, reproducible, q, v, a_joints
+    )
 
 
 def floating_base_forces(
@@ -125,6 +129,7 @@ def floating_base_forces(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """The force that a motion needs on a floating base from outside: ground, tether or thrusters.
 
@@ -135,7 +140,7 @@ def floating_base_forces(
 
     Args:
         robot: a robot on a floating base.
-        q, v, a, out, engine, dtype: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         [n; f] on the base about its origin, in base axes [N m; N], (6,) or (B, 6).
@@ -150,7 +155,7 @@ def floating_base_forces(
         (41.202, 41.202)
     """
     _check_floating(robot, "floating_base_forces")
-    return run(robot, "floating_base_forces", out, engine, dtype, q, v, a)
+    return run(robot, "floating_base_forces", out, engine, dtype, reproducible, q, v, a)
 
 
 def _prescribed(robot: Robot, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ def rnea(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """Inverse dynamics by the recursive Newton-Euler algorithm: tau = H(q) a + C(q, v, f_ext).
 
@@ -39,6 +40,8 @@ def rnea(
             algorithm as plain Python, for single calls and for debuggers.
         dtype: "float64" (None) or "float32": of the result and of the computation. Batches then take about
             half the time and memory; errors are some 1e-6 of the largest terms. Arguments are converted.
+        reproducible: whether the result is the same bits on every processor, for one state and in a batch
+            (:doc:`reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
@@ -51,8 +54,19 @@ def rnea(
         array([7.257, 0.397])
     """
     if f_ext is None:
-        return run(robot, "rnea", out, engine, dtype, q, v, a)
-    return run(robot, "rnea_f_ext", out, engine, dtype, q, v, a, body_forces(robot, q, f_ext, engine))
+        return run(robot, "rnea", out, engine, dtype, reproducible, q, v, a)
+    return run(
+        robot,
+        "rnea_f_ext",
+        out,
+        engine,
+        dtype,
+        reproducible,
+        q,
+        v,
+        a,
+        body_forces(robot, q, f_ext, engine, reproducible),
+    )
 
 
 def bias_forces(
@@ -64,6 +78,7 @@ def bias_forces(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """C(q, v, f_ext): the joint forces that give zero acceleration, gravity included.
 
@@ -71,7 +86,7 @@ def bias_forces(
 
     Args:
         robot: the robot.
-        q, v, f_ext, out, engine, dtype: as in :func:`rnea`.
+        q, v, f_ext, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
@@ -82,12 +97,28 @@ def bias_forces(
         array([7.257, 2.632])
     """
     if f_ext is None:
-        return run(robot, "bias_forces", out, engine, dtype, q, v)
-    return run(robot, "bias_forces_f_ext", out, engine, dtype, q, v, body_forces(robot, q, f_ext, engine))
+        return run(robot, "bias_forces", out, engine, dtype, reproducible, q, v)
+    return run(
+        robot,
+        "bias_forces_f_ext",
+        out,
+        engine,
+        dtype,
+        reproducible,
+        q,
+        v,
+        body_forces(robot, q, f_ext, engine, reproducible),
+    )
 
 
 def gravity_forces(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
+    robot: Robot,
+    q: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """G(q): the joint forces that hold the robot still against gravity.
 
@@ -95,7 +126,7 @@ def gravity_forces(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).
@@ -107,4 +138,4 @@ def gravity_forces(
         >>> rk.gravity_forces(robot, [[0.5, 0.2], [0.0, 0.0]]).shape  # a batch of two states
         (2, 2)
     """
-    return run(robot, "gravity_forces", out, engine, dtype, q)
+    return run(robot, "gravity_forces", out, engine, dtype, reproducible, q)

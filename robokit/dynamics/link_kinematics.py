@@ -34,12 +34,13 @@ def _run(
     out: np.ndarray | None,
     engine: str | None,
     dtype: Any,
+    reproducible: bool | None,
     *arguments: Any,
 ) -> np.ndarray:
     """Run a kernel about a link; its choices are checked where there is no kernel for them yet."""
     if out is None and engine is None and dtype is None:
         try:
-            result = robot.kernels[key].fast(*arguments)
+            result = robot.kernels[key if reproducible is None else (key, reproducible)].fast(*arguments)
         except (AttributeError, KeyError, TypeError):  # no robot, no kernel yet, a link that is a list
             result = None
         if result is not None:
@@ -50,7 +51,7 @@ def _run(
     for classical in key[3:]:
         if not isinstance(classical, bool):
             raise WrongType("classical", classical, "True or False")
-    return run(robot, key, out, engine, dtype, *arguments)
+    return run(robot, key, out, engine, dtype, reproducible, *arguments)
 
 
 class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
@@ -104,6 +105,7 @@ def forward_kinematics(
     out: LinkPoses | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> LinkPoses:
     """World poses of all links.
 
@@ -111,7 +113,7 @@ def forward_kinematics(
 
     Args:
         robot: the robot.
-        q, engine, dtype: as in :func:`rnea`.
+        q, engine, dtype, reproducible: as in :func:`rnea`.
         out: poses of an earlier call with as many states, to write to; of this robot, or of one whose
             links have the same names.
 
@@ -125,7 +127,8 @@ def forward_kinematics(
         >>> p.round(3)
         array([-0.24 ,  0.   , -0.439])
     """
-    if out is None and engine is None and dtype is None:  # the short way: machine code makes the object too
+    usual = engine is None and dtype is None and reproducible is None
+    if out is None and usual:  # the short way: machine code makes the object too
         try:
             short = robot.kernels["link poses"]
             poses = short(q)
@@ -134,8 +137,8 @@ def forward_kinematics(
         if poses is not None:
             return poses
     if out is None:
-        matrices = run(robot, "forward_kinematics", None, engine, dtype, q)
-        if matrices.ndim == 3 and engine is None and dtype is None and "link poses" not in robot.kernels:
+        matrices = run(robot, "forward_kinematics", None, engine, dtype, reproducible, q)
+        if matrices.ndim == 3 and usual and "link poses" not in robot.kernels:
             ready = kernel(robot, "forward_kinematics")
             robot.kernels["link poses"] = ready.held(LinkPoses, robot.link_index)
         return LinkPoses(robot.link_index, matrices)
@@ -147,7 +150,7 @@ def forward_kinematics(
             f"out: expected poses of the {len(robot.links)} links of robot {robot.name!r}, got poses of "
             f"{', '.join(out.link_names[:3])}, ...; take those that an earlier call with this robot returned"
         )
-    run(robot, "forward_kinematics", out.matrices, engine, dtype, q)
+    run(robot, "forward_kinematics", out.matrices, engine, dtype, reproducible, q)
     return out
 
 
@@ -161,6 +164,7 @@ def link_jacobian(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """J(q) of a point fixed in a link: J v = [omega; velocity of the point].
 
@@ -168,7 +172,7 @@ def link_jacobian(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible: as in :func:`rnea`.
         link: name of the link.
         axes: "world", or "body" for the link's own.
         at: the point in the link's frame [m], (3,) or (B, 3).
@@ -189,7 +193,7 @@ def link_jacobian(
                [ 0.   ,  0.   ],
                [ 0.562,  0.322]])
     """
-    return _run(robot, ("link_jacobian", link, axes), out, engine, dtype, q, _point(at))
+    return _run(robot, ("link_jacobian", link, axes), out, engine, dtype, reproducible, q, _point(at))
 
 
 def link_velocity(
@@ -203,6 +207,7 @@ def link_velocity(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """Velocity of a point fixed in a link: [omega; velocity of the point], which is link_jacobian @ v.
 
@@ -210,7 +215,7 @@ def link_velocity(
 
     Args:
         robot: the robot.
-        q, v, out, engine, dtype: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
         link: name of the link.
         axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
         at: the point in the link's frame [m], (3,) or (B, 3).
@@ -226,7 +231,7 @@ def link_velocity(
         >>> rk.link_velocity(robot, [0.5, 0.2], [1.0, -2.0], "lower", at=(0, 0, -0.5)).round(3)
         array([ 0.   , -1.   ,  0.   , -0.056,  0.   , -0.082])
     """
-    return _run(robot, ("link_velocity", link, axes), out, engine, dtype, q, v, _point(at))
+    return _run(robot, ("link_velocity", link, axes), out, engine, dtype, reproducible, q, v, _point(at))
 
 
 def link_acceleration(
@@ -242,6 +247,7 @@ def link_acceleration(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """Acceleration of a point fixed in a link; gravity does not enter.
 
@@ -253,7 +259,7 @@ def link_acceleration(
 
     Args:
         robot: the robot.
-        q, v, a, out, engine, dtype: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
         link: name of the link.
         axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
         at: the point in the link's frame [m], (3,) or (B, 3).
@@ -273,4 +279,4 @@ def link_acceleration(
         array([0., 0., 0., 0., 0., 2.])
     """
     key = ("link_acceleration", link, axes, classical)
-    return _run(robot, key, out, engine, dtype, q, v, a, _point(at))
+    return _run(robot, key, out, engine, dtype, reproducible, q, v, a, _point(at))

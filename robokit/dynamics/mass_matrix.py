@@ -36,6 +36,7 @@ def crba(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray | scipy.sparse.csr_array:
     """Joint-space inertia matrix H(q) by the composite-rigid-body algorithm.
 
@@ -43,7 +44,7 @@ def crba(
 
     Args:
         robot: the robot.
-        q, engine, dtype: as in :func:`rnea`.
+        q, engine, dtype, reproducible: as in :func:`rnea`.
         sparse: a scipy.sparse array of the entries that the tree leaves nonzero; one state only.
         out: array to write to, (nv, nv) or (B, nv, nv); with sparse=False only.
 
@@ -57,8 +58,8 @@ def crba(
                [0.3962, 0.1952]])
     """
     if not sparse:
-        return run(robot, "crba", out, engine, dtype, q)
-    values = crba_nonzeros(robot, q, engine=engine, dtype=dtype)
+        return run(robot, "crba", out, engine, dtype, reproducible, q)
+    values = crba_nonzeros(robot, q, engine=engine, dtype=dtype, reproducible=reproducible)
     if out is not None or values.ndim != 1:
         raise ShapeError(
             "crba(sparse=True): takes one state, (nq,), and no out; use sparse=False for a batch"
@@ -77,7 +78,13 @@ def crba(
 
 
 def crba_nonzeros(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
+    robot: Robot,
+    q: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """The entries of H that the tree leaves nonzero, of the lower triangle, row by row.
 
@@ -89,7 +96,7 @@ def crba_nonzeros(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         (entries,) or (B, entries).
@@ -99,7 +106,7 @@ def crba_nonzeros(
         >>> rk.crba_nonzeros(robot, [0.5, 0.2]).round(4)
         array([1.0814, 0.3962, 0.1952])
     """
-    return run(robot, "crba_nonzeros", out, engine, dtype, q)
+    return run(robot, "crba_nonzeros", out, engine, dtype, reproducible, q)
 
 
 def inertia_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
@@ -143,10 +150,18 @@ class LTDLFactor:
         D: diagonal, (nv,) or (B, nv).
     """
 
-    __slots__ = ("D", "L", "_engine", "_robot")
+    __slots__ = ("D", "L", "_engine", "_reproducible", "_robot")
 
-    def __init__(self, robot: Robot, L: np.ndarray, D: np.ndarray, engine: str | None = None) -> None:
-        self._robot, self.L, self.D, self._engine = robot, L, D, engine
+    def __init__(
+        self,
+        robot: Robot,
+        L: np.ndarray,
+        D: np.ndarray,
+        engine: str | None = None,
+        reproducible: bool | None = None,
+    ) -> None:
+        self._robot, self.L, self.D = robot, L, D
+        self._engine, self._reproducible = engine, reproducible
 
     def solve(self, b: Any) -> np.ndarray:
         """Solve H x = b for b of (nv,) or (B, nv); one factor serves a batch of right-hand sides.
@@ -155,10 +170,17 @@ class LTDLFactor:
         """
         n = self._robot.nv
         L = self.L.reshape(*self.L.shape[:-2], n * n)
-        return run(self._robot, "ltdl_solve", None, self._engine, None, L, self.D, b)
+        how = self._engine, None, self._reproducible
+        return run(self._robot, "ltdl_solve", None, *how, L, self.D, b)
 
 
-def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
+def ltdl(
+    robot: Robot,
+    H: Any,
+    *,
+    engine: str | None = None,
+    reproducible: bool | None = None,
+) -> LTDLFactor:
     """Factorise H = L^T D L in the sparsity that the robot's branches induce.
 
     Source: seeds 000, function LTDL; RBDA table 6.3.  Cost: O(n d^2).
@@ -167,7 +189,7 @@ def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
         robot: the robot whose tree gives the sparsity.
         H: symmetric positive definite in that sparsity, (nv, nv) or (B, nv, nv), as :func:`crba` returns it;
             one scipy.sparse matrix too.
-        engine: as in :func:`rnea`; the factor's solve takes it too.
+        engine, reproducible: as in :func:`rnea`; the factor's solve takes them too.
 
     Returns:
         the factor, with .L, .D and .solve(b).
@@ -192,17 +214,23 @@ def ltdl(robot: Robot, H: Any, *, engine: str | None = None) -> LTDLFactor:
     if H.ndim not in (2, 3) or H.shape[-2:] != (n, n):
         raise ShapeError(f"H: expected shape ({n}, {n}) or (B, {n}, {n}), got {H.shape}")
     check_mass_matrix(robot, H)
-    L, D = run(robot, "ltdl", None, engine, None, H.reshape(*H.shape[:-2], n * n))
+    L, D = run(robot, "ltdl", None, engine, None, reproducible, H.reshape(*H.shape[:-2], n * n))
     bad = ~(D > 0.0)
     if np.any(bad):
         dof = int(np.argwhere(bad)[-1][-1])
         joint = next(j for j in robot.joints if j.v_slice.start <= dof < j.v_slice.stop)
         refuse(robot, joint, "H is not positive definite")
-    return LTDLFactor(robot, L, D, engine)
+    return LTDLFactor(robot, L, D, engine, reproducible)
 
 
 def inverse_mass_matrix(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
+    robot: Robot,
+    q: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """H(q)^-1, without a dense factorisation; entries of joints that share no path to the reference are 0.
 
@@ -212,7 +240,8 @@ def inverse_mass_matrix(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype: as in :func:`rnea`. In float32 errors are some 1e-5 of the largest entry.
+        q, out, engine, dtype, reproducible: as in :func:`rnea`. In float32 errors are some 1e-5 of the
+            largest entry.
 
     Returns:
         H^-1, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [1/(kg m^2) | 1/(kg m) | 1/kg].
@@ -226,7 +255,7 @@ def inverse_mass_matrix(
         array([[ 3.604, -7.313],
                [-7.313, 19.962]])
     """
-    return accelerations(robot, "inverse_mass_matrix", out, engine, dtype, q)
+    return accelerations(robot, "inverse_mass_matrix", out, engine, dtype, reproducible, q)
 
 
 def coriolis_matrix(
@@ -237,6 +266,7 @@ def coriolis_matrix(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """C(q, v): C v is the bias force without gravity, and dH/dt - 2 C is skew-symmetric.
 
@@ -247,7 +277,7 @@ def coriolis_matrix(
 
     Args:
         robot: the robot.
-        q, v, out, engine, dtype: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         C, (nv, nv) or (B, nv, nv) [kg m^2/s | kg m/s | kg/s].
@@ -259,4 +289,4 @@ def coriolis_matrix(
         >>> np.allclose(C @ v, rk.bias_forces(robot, q, v) - rk.gravity_forces(robot, q))
         True
     """
-    return run(robot, "coriolis_matrix", out, engine, dtype, q, v)
+    return run(robot, "coriolis_matrix", out, engine, dtype, reproducible, q, v)

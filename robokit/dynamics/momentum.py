@@ -22,14 +22,21 @@ __all__ = [
 ]
 
 
-def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None, dtype: Any = None) -> np.ndarray:
+def center_of_mass(
+    robot: Robot,
+    q: Any,
+    *,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+) -> np.ndarray:
     """Centre of mass of the moving bodies in the world.
 
     Source: dynamics notes eq. 20.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, engine, dtype: as in :func:`rnea`.
+        q, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         p_G [m], (3,) or (B, 3).
@@ -39,11 +46,17 @@ def center_of_mass(robot: Robot, q: Any, *, engine: str | None = None, dtype: An
         >>> rk.center_of_mass(robot, [0.5, 0.2]).round(3)
         array([-0.336,  0.016, -0.538])
     """
-    return run(robot, "center_of_mass", None, engine, dtype, q)
+    return run(robot, "center_of_mass", None, engine, dtype, reproducible, q)
 
 
 def center_of_mass_jacobian(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
+    robot: Robot,
+    q: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """J_G(q) of the centre of mass of the moving bodies: J_G v is its velocity in the world.
 
@@ -51,7 +64,7 @@ def center_of_mass_jacobian(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         J_G, (3, nv) or (B, 3, nv), in world axes.
@@ -63,11 +76,17 @@ def center_of_mass_jacobian(
                [ 0.   ,  0.   ],
                [ 0.336,  0.12 ]])
     """
-    return run(robot, "center_of_mass_jacobian", out, engine, dtype, q)
+    return run(robot, "center_of_mass_jacobian", out, engine, dtype, reproducible, q)
 
 
 def center_of_mass_velocity(
-    robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """Velocity of the centre of mass of the moving bodies in the world: l_G / M.
 
@@ -75,7 +94,7 @@ def center_of_mass_velocity(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype: as in :func:`rnea`.
+        q, v, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         [m/s], (3,) or (B, 3), in world axes.
@@ -85,11 +104,18 @@ def center_of_mass_velocity(
         >>> rk.center_of_mass_velocity(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
         array([-0.253,  0.   ,  0.096])
     """
-    return run(robot, "center_of_mass_velocity", None, engine, dtype, q, v)
+    return run(robot, "center_of_mass_velocity", None, engine, dtype, reproducible, q, v)
 
 
 def center_of_mass_acceleration(
-    robot: Robot, q: Any, v: Any, a: Any, *, engine: str | None = None, dtype: Any = None
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    *,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """Acceleration of the centre of mass of the moving bodies in the world; gravity does not enter.
 
@@ -99,7 +125,7 @@ def center_of_mass_acceleration(
 
     Args:
         robot: the robot.
-        q, v, a, engine, dtype: as in :func:`rnea`.
+        q, v, a, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         [m/s^2], (3,) or (B, 3), in world axes.
@@ -109,17 +135,25 @@ def center_of_mass_acceleration(
         >>> rk.center_of_mass_acceleration(robot, [0.5, 0.2], [0, 0], [1.0, 1.0]).round(3)
         array([-0.681,  0.   ,  0.456])
     """
-    return run(robot, "center_of_mass_acceleration", None, engine, dtype, q, v, a)
+    return run(robot, "center_of_mass_acceleration", None, engine, dtype, reproducible, q, v, a)
 
 
-def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None) -> Any:
+def kinetic_energy(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+) -> Any:
     """Kinetic energy of the moving bodies.
 
     Source: seeds 000, T = 1/2 sum v_i^T I_i v_i.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, v, engine, dtype: as in :func:`rnea`.
+        q, v, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         T [J], a float or (B,).
@@ -129,17 +163,24 @@ def kinetic_energy(robot: Robot, q: Any, v: Any, *, engine: str | None = None, d
         >>> round(rk.kinetic_energy(robot, [0.5, 0.2], [1.0, -2.0]), 4)
         0.1388
     """
-    return run(robot, "kinetic_energy", None, engine, dtype, q, v)
+    return run(robot, "kinetic_energy", None, engine, dtype, reproducible, q, v)
 
 
-def potential_energy(robot: Robot, q: Any, *, engine: str | None = None, dtype: Any = None) -> Any:
+def potential_energy(
+    robot: Robot,
+    q: Any,
+    *,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+) -> Any:
     """Potential energy in uniform gravity, zero where the centre of mass is at the origin's height.
 
     Source: V = -a_g . M p_G.  Cost: O(n).
 
     Args:
         robot: the robot.
-        q, engine, dtype: as in :func:`rnea`.
+        q, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         V [J], a float or (B,).
@@ -149,11 +190,17 @@ def potential_energy(robot: Robot, q: Any, *, engine: str | None = None, dtype: 
         >>> round(rk.potential_energy(robot, [0.5, 0.2]), 4)
         -11.617
     """
-    return run(robot, "potential_energy", None, engine, dtype, q)
+    return run(robot, "potential_energy", None, engine, dtype, reproducible, q)
 
 
 def centroidal_momentum_matrix(
-    robot: Robot, q: Any, *, out: np.ndarray | None = None, engine: str | None = None, dtype: Any = None
+    robot: Robot,
+    q: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """A_G(q) with h_G = A_G v: rows [angular; linear] in world axes about the centre of mass.
 
@@ -161,7 +208,7 @@ def centroidal_momentum_matrix(
 
     Args:
         robot: the robot.
-        q, out, engine, dtype: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         A_G, (6, nv) or (B, 6, nv).
@@ -172,11 +219,17 @@ def centroidal_momentum_matrix(
         >>> np.allclose(A_G @ [1.0, -2.0], rk.centroidal_momentum(robot, [0.5, 0.2], [1.0, -2.0]))
         True
     """
-    return run(robot, "centroidal_momentum_matrix", out, engine, dtype, q)
+    return run(robot, "centroidal_momentum_matrix", out, engine, dtype, reproducible, q)
 
 
 def centroidal_momentum(
-    robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """h_G = [k_G; l_G] in world axes about the centre of mass.
 
@@ -184,7 +237,7 @@ def centroidal_momentum(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype: as in :func:`rnea`.
+        q, v, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         h_G [N m s; N s], (6,) or (B, 6).
@@ -194,11 +247,17 @@ def centroidal_momentum(
         >>> rk.centroidal_momentum(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
         array([-0.004, -0.082, -0.004, -0.557,  0.   ,  0.211])
     """
-    return run(robot, "centroidal_momentum", None, engine, dtype, q, v)
+    return run(robot, "centroidal_momentum", None, engine, dtype, reproducible, q, v)
 
 
 def centroidal_momentum_bias(
-    robot: Robot, q: Any, v: Any, *, engine: str | None = None, dtype: Any = None
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """Rate of h_G at zero acceleration, without gravity: (d/dt A_G) v.
 
@@ -206,7 +265,7 @@ def centroidal_momentum_bias(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype: as in :func:`rnea`.
+        q, v, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         [N m; N], (6,) or (B, 6).
@@ -218,4 +277,4 @@ def centroidal_momentum_bias(
         >>> np.allclose(rate[3:], (1.2 + 1.0) * rk.center_of_mass_acceleration(robot, q, v, a))
         True
     """
-    return run(robot, "centroidal_momentum_bias", None, engine, dtype, q, v)
+    return run(robot, "centroidal_momentum_bias", None, engine, dtype, reproducible, q, v)

@@ -28,6 +28,7 @@ def regressor(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """Y of inverse dynamics: tau = Y(q, v, a) pi for all inertial parameters pi.
 
@@ -39,7 +40,7 @@ def regressor(
 
     Args:
         robot: the robot; its own inertias do not matter.
-        q, v, a, out, engine, dtype: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         Y, (nv, 10 N) or (B, nv, 10 N), in [N m | N] a unit of the parameter.
@@ -51,7 +52,7 @@ def regressor(
         >>> np.allclose(rk.regressor(robot, q, v, a) @ pi, rk.rnea(robot, q, v, a))
         True
     """
-    return run(robot, "regressor", out, engine, dtype, q, v, a)
+    return run(robot, "regressor", out, engine, dtype, reproducible, q, v, a)
 
 
 def regressor_nonzeros(
@@ -63,6 +64,7 @@ def regressor_nonzeros(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """The entries of Y that the tree leaves nonzero, row by row.
 
@@ -74,7 +76,7 @@ def regressor_nonzeros(
 
     Args:
         robot: the robot; its own inertias do not matter.
-        q, v, a, out, engine, dtype: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         (entries,) or (B, entries).
@@ -84,7 +86,7 @@ def regressor_nonzeros(
         >>> rk.regressor_nonzeros(robot, [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]).shape  # of 40 entries
         (30,)
     """
-    return run(robot, "regressor_nonzeros", out, engine, dtype, q, v, a)
+    return run(robot, "regressor_nonzeros", out, engine, dtype, reproducible, q, v, a)
 
 
 def regressor_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
@@ -111,6 +113,7 @@ def energy_regressor(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """E of the energies: [T, V] = E(q, v) pi for all inertial parameters pi.
 
@@ -121,7 +124,7 @@ def energy_regressor(
 
     Args:
         robot: the robot; its own inertias do not matter.
-        q, v, out, engine, dtype: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         E, (2, 10 N) or (B, 2, 10 N), in [J] a unit of the parameter, columns as in :func:`regressor`.
@@ -132,7 +135,7 @@ def energy_regressor(
         >>> (rk.energy_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(4)  # kinetic, potential
         array([  0.1388, -11.617 ])
     """
-    return run(robot, "energy_regressor", out, engine, dtype, q, v)
+    return run(robot, "energy_regressor", out, engine, dtype, reproducible, q, v)
 
 
 def momentum_regressor(
@@ -143,6 +146,7 @@ def momentum_regressor(
     out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """M of the momentum about the world origin: h_O = [k_O; l] = M(q, v) pi for all inertial parameters pi.
 
@@ -153,7 +157,7 @@ def momentum_regressor(
 
     Args:
         robot: the robot; its own inertias do not matter.
-        q, v, out, engine, dtype: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         M, (6, 10 N) or (B, 6, 10 N), rows [angular; linear] in world axes, in [N m s; N s] a unit of the
@@ -165,4 +169,4 @@ def momentum_regressor(
         >>> (rk.momentum_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(3)
         array([-0.001,  0.289,  0.004, -0.557,  0.   ,  0.211])
     """
-    return run(robot, "momentum_regressor", out, engine, dtype, q, v)
+    return run(robot, "momentum_regressor", out, engine, dtype, reproducible, q, v)

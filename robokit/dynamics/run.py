@@ -12,6 +12,7 @@ from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.long_derivatives import long_way
 from robokit.dynamics.singular import refuse, singular_joint
 from robokit.engine import ENGINES
+from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, SingularInertia
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot, check_robot
@@ -25,14 +26,24 @@ LOOKS = 32
 DTYPES = ("float64", "float32")
 
 
-def run(robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, *arguments: Any) -> Any:
+def run(
+    robot: Robot,
+    key: Key,
+    out: Any,
+    engine: str | None,
+    dtype: Any,
+    reproducible: bool | None,
+    *arguments: Any,
+) -> Any:
     """Run a kernel; single states go straight to its machine code if they can."""
     if out is None and engine is None and dtype is None:
         try:
-            fast = robot.kernels[key].fast  # a name of its own: twice as quick to call as an attribute
+            # A name of its own: twice as quick to call as an attribute.
+            fast = robot.kernels[key if reproducible is None else (key, reproducible)].fast
         except KeyError:
             pass
         except (AttributeError, TypeError):
+            wanted(reproducible)
             raise not_a_robot(robot) from None
         else:
             result = fast(*arguments)
@@ -41,8 +52,9 @@ def run(robot: Robot, key: Key, out: Any, engine: str | None, dtype: Any, *argum
     check_robot(robot)
     dtype = "float64" if dtype is None else dtype_name(dtype)
     if engine is not None and one_of("engine", engine, ENGINES) == "python":
-        return kernel(robot, key, dtype).python(*arguments, out=out)
-    slow = long_way(robot, key, dtype) or kernel(robot, key, dtype)
+        return kernel(robot, key, dtype, reproducible).python(*arguments, out=out)
+    way = None if wanted(reproducible) else long_way(robot, key, dtype)
+    slow = way or kernel(robot, key, dtype, reproducible)
     return slow(*arguments, out=out)
 
 
@@ -60,7 +72,11 @@ def dtype_name(given: Any) -> str:
 
 
 def body_forces(
-    robot: Robot, q: Any, f_ext: Mapping[str, Any] | np.ndarray, engine: str | None
+    robot: Robot,
+    q: Any,
+    f_ext: Mapping[str, Any] | np.ndarray,
+    engine: str | None,
+    reproducible: bool | None = None,
 ) -> np.ndarray:
     """f_ext as the kernels take it: 6 (N + 1) numbers in body coordinates, single or batch."""
     check_robot(robot)
@@ -89,7 +105,8 @@ def body_forces(
     world = np.zeros((*batch, rows, 6))
     for body, value in wrenches.values():
         world[..., body, :] += value
-    local = run(robot, "wrenches_in_bodies", None, engine, None, q, world.reshape(*batch, rows * 6))
+    flat = world.reshape(*batch, rows * 6)
+    local = run(robot, "wrenches_in_bodies", None, engine, None, reproducible, q, flat)
     return local.reshape(*local.shape[:-2], rows * 6)
 
 
@@ -99,6 +116,7 @@ def accelerations(
     out: Any,
     engine: str | None,
     dtype: Any,
+    reproducible: bool | None,
     q: Any,
     *others: Any,
     refusal: tuple[str, str] = ("accelerations", "v, tau or f_ext are too large"),
@@ -109,7 +127,7 @@ def accelerations(
     configuration may be: its accelerations are not finite. The error names the joint.
     """
     try:
-        return run(robot, key, out, engine, dtype, q, *others)
+        return run(robot, key, out, engine, dtype, reproducible, q, *others)
     except ArithmeticError as error:
         if isinstance(error, SingularInertia):
             raise

@@ -2,10 +2,13 @@
 
 A run is its recipe: row k of a sweep follows from the recipe and k alone, to the last bit.
 
+    sweep_function    rk.sweep
+    sweep_folder      a sweep that was computed: its table, and each of its motions again
     recipe            all that the rows of a sweep follow from, and what a row comes to
     recipe_fields     what a recipe holds; JSON both ways
     make_recipe       from the arguments of a sweep to its recipe
     distributions     what a parameter may be: Uniform, Normal, Choice, Grid, Sobol
+    distribution_text  distributions as text, for the command line
     parameter_table   the parameters: names, units, what they mean
     row_parameters    what each row draws, or what its number decides
     random_streams    random numbers by row: the same in every chunk
@@ -27,8 +30,29 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     command_watch     ends these processes when the command has ended
     sweep_progress    rows, rows a second, failures, time left
     report_page       the report of a sweep: one HTML file that runs each row again
+    report            the report of a sweep, from its table and its recipe
+    recipe_words      the recipe in words
     held_rows         which rows it holds
     column_data       parameters and measures as it gets them
     row_inputs        what rows hand to the step, packed
     rerun_data        what the page needs to run the rows of a robot again
 """
+
+from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.parameter_table import sweep_parameters
+from robokit.sweeps.recipe import Recipe
+from robokit.sweeps.sweep_folder import Sweep, open_sweep
+from robokit.sweeps.sweep_function import sweep
+
+__all__ = [
+    "Choice",
+    "Grid",
+    "Normal",
+    "Recipe",
+    "Sobol",
+    "Sweep",
+    "Uniform",
+    "open_sweep",
+    "sweep",
+    "sweep_parameters",
+]

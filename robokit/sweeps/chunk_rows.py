@@ -12,6 +12,7 @@ import numpy as np
 from robokit.errors import MissingDependency, SimulationError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
+from robokit.sim.measuring import column_of
 from robokit.sim.pushes import Push
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.trajectory import Trajectory
@@ -106,6 +107,7 @@ def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
             ground=runs.ground,
             pushes=runs.pushes or None,
             threads=1,
+            reproducible=True,
             **recipe.options,
             **options,
         )
@@ -138,12 +140,13 @@ def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
         mine = {key: x[places] for key, x in values.items()}
         runs = prepared(recipe, name, places.astype(np.uint64) + np.uint64(first), mine)
         steps = max(1, round(recipe.duration / recipe.dt[name]))
-        found = run(recipe, name, runs, record_every=steps)
+        found = run(recipe, name, runs, record_every=steps, measures=[*recipe.measures, FAILURE])
         hashes[places] = state_hash(found.q[-1], found.v[-1])
-        for row, at in zip(found.failed.tolist(), found.failed_time.tolist(), strict=True):
-            hashes[places[row]] = 0
-            why[places[row]] = runs.broken.get(row, _words(found, row, at))
-        for key, column in measures_of(found).items():
+        hashes[places[found.failed]] = 0
+        why[places] = found.measures.pop(FAILURE)
+        for row, reason in runs.broken.items():
+            why[places[row]] = reason
+        for key, column in found.measures.items():
             if key not in measured:
                 blank: Any = None if column.dtype == object else np.nan
                 measured[key] = np.full(B, blank, object if column.dtype == object else float)
@@ -168,21 +171,12 @@ def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
     return pa.table(arrays, schema=pa.schema(fields))
 
 
-def measures_of(found: Rollout) -> dict[str, np.ndarray]:
-    """The measures of a rollout, (B,) each."""
-    return dict(getattr(found, "measures", None) or {})
-
-
-def _words(found: Rollout, row: int, at: float) -> str:
-    """Why a row failed."""
-    return f"not finite, or of energy without a cause, from {at:.6g} s on"
-
-
 def unit_of(recipe: RecipeFields, column: str) -> str:
     """The unit of a column; "" for a plain number or a word."""
     if column in recipe.parameters:
         return parameter(column).unit
-    return ""
+    measured = column_of(column)
+    return measured.unit if measured else ""
 
 
 def row_trajectory(recipe: RecipeFields, row: int, record_every: int | None) -> Trajectory:

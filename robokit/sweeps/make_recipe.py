@@ -13,6 +13,8 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
+from robokit.sim.measuring import DEFAULT
+from robokit.sim.measuring.chosen import wanted_measures
 from robokit.sim.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
 from robokit.sim.standing import standing_configuration
 from robokit.sweeps.distributions import Distribution, Sobol, Uniform
@@ -24,6 +26,7 @@ from robokit.sweeps.robot_record import RobotRecord
 from robokit.sweeps.row_parameters import combinations
 
 MOST_ROWS = 2**32
+
 STATES = ("q", "v")
 
 
@@ -34,7 +37,7 @@ def make_recipe(
     parameters: Mapping[str, Any] | None = None,
     duration: float = 1.0,
     ground: Ground | bool | None = True,
-    measures: Sequence[Any] | None = None,
+    measures: Any = None,
     count: int | None = None,
     seed: int = 0,
     dt: float | None = None,
@@ -87,7 +90,7 @@ def make_recipe(
         duration,
         steps,
         surface,
-        tuple(measures if measures is not None else ()),
+        DEFAULT if measures is None else wanted_measures(measures),
         {name: standing for name, (_, _, standing) in begun.items()},
         {name: x for name, x in options.items() if x not in (None, False)},
         rows,

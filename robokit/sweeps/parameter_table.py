@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +98,37 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("push_link", "", "the link that is pushed; the base by default", words=True),
 )  # fmt: skip
 
+
+class ParameterTable(Mapping[str, Parameter]):
+    """``rk.sweep_parameters``: the parameters by name; printed, a list of them."""
+
+    def __getitem__(self, name: str) -> Parameter:
+        return BY_NAME[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(BY_NAME)
+
+    def __len__(self) -> int:
+        return len(BY_NAME)
+
+    def __repr__(self) -> str:
+        return f"<ParameterTable: {', '.join(self)}>"
+
+    def __str__(self) -> str:
+        """A line or two for each, of 80 characters."""
+        lines = []
+        for row in self.values():
+            link = f":{row.of.upper()}" if row.needs else f"[:{row.of.upper()}]" if row.of else ""
+            unit = f" [{row.unit}]" if row.unit else ""
+            lines += textwrap.wrap(f"{row.name}{link}{unit}: {row.about}", 78, subsequent_indent="    ")
+        return "\n".join(lines)
+
+
 BY_NAME: dict[str, Parameter] = {row.name: row for row in PARAMETERS}
+
+
+sweep_parameters = ParameterTable()
+"""The parameters of a sweep by name."""
 
 
 def parameter(name: str) -> Parameter:

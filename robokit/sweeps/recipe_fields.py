@@ -123,7 +123,7 @@ class RecipeFields:
         try:
             given = json.loads(text)
             number = given["format"]
-        except (LookupError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise ModelError(f"this is no recipe of a sweep: {error}") from error
         if number != FORMAT:
             made = given.get("versions", {}).get("robokit", "another version")
@@ -133,7 +133,7 @@ class RecipeFields:
             )
         try:
             return cls(**_read(given))
-        except (LookupError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise ModelError(f"this is no whole recipe of a sweep: {error}") from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy as np
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
 from robokit.sim.recorded import first_carried
-from robokit.sim.step.step_kernel import Program
-from robokit.sweeps.row_inputs import in_planes, packed_input
+from robokit.sim.rollouts import Rollout
+from robokit.sweeps.row_inputs import PackedInput, factors_of, in_planes
 from robokit.viewer.data.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html
 from robokit.viewer.payload import motionless_payload
@@ -21,6 +21,9 @@ from robokit.viewer.payload_keys import RerunData
 
 WORKER = ("live/physics.js", "live/rerun.js", "live/worker.js")
 """The page's Worker, which also takes whole runs."""
+
+BLOCK = 4096
+"""Rows whose inputs are made at once."""
 
 INSTEAD = "the command below makes the page of this row"
 
@@ -30,29 +33,26 @@ MOST_BYTES = 40_000_000
 
 @dataclass(frozen=True)
 class RobotRows:
-    """Rows of one robot, ready to be run.
+    """Rows of one robot, to be run again.
 
     Attributes:
         name: of the robot in the table.
         robot: with the shapes that are drawn, without samples.
-        program: the step of these rows.
         dt: time step [s].
         steps: of a row.
         places: of the rows among those of the page, ascending, (n,).
-        q, v: their starts, (n, nq) and (n, nv).
-        factors: parameters that inputs may be proportional to, (n,) each.
+        started: the rollout of some of these rows, of which only the start and the program are used.
+        parameters: of the rows, (n,) each.
         hashes: of their last states, uint64 (n,); or None.
     """
 
     name: str
     robot: Robot
-    program: Program
     dt: float
     steps: int
     places: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    factors: Sequence[np.ndarray]
+    started: Callable[[slice], Rollout]
+    parameters: Mapping[str, np.ndarray]
     hashes: np.ndarray | None
 
 
@@ -63,43 +63,60 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> RerunData:
         rows: of a robot.
         max_triangles: as of :func:`robokit.viewer.write_page`.
     """
-    n, program = len(rows.places), rows.program
+    first = rows.started(slice(0, 1))
+    program = first.program
+    assert program is not None
     none = RerunData(rows.name, "", rows.steps, "", [], [], None, False, "")
     if program.given.inputs:
-        return replace(
-            none,
-            problem=f"pushes and actuators do not act in the page; {INSTEAD}",
-        )
-    parameters = program.parameters(rows.dt)
-    inputs = {
-        "q": rows.q,
-        "v": rows.v,
-        "carried": first_carried(program, rows.q, rows.v),
-        "parameters": np.broadcast_to(parameters, (n, parameters.shape[-1])),
-    }
+        return replace(none, problem=f"pushes and actuators do not act in the page; {INSTEAD}")
+    start = _inputs(first, rows.dt)
     try:
-        own = inputs["parameters"][0]
-        live = live_data_of(program, rows.dt, rows.q[0], rows.v[0], joined(WORKER), True, own)
+        q, v, own = start["q"][0], start["v"][0], start["parameters"][0]
+        live = live_data_of(program, rows.dt, q, v, joined(WORKER), True, own)
     except RobokitError as error:
         return replace(none, problem=f"{str(error).partition('; write')[0]}; {INSTEAD}")
-    payload = replace(motionless_payload(rows.robot, program.ground, rows.q[0], max_triangles), live=live)
-    factors = list(rows.factors)
+    pose = q if np.isfinite(q).all() else rows.robot.neutral()
+    payload = replace(motionless_payload(rows.robot, program.ground, pose, max_triangles), live=live)
+    factors = factors_of(rows.parameters)
+    n = fitting(rows, factors)
+    packed = {name: PackedInput(name, x.shape[1], [f[:n] for f in factors], n) for name, x in start.items()}
+    for at in range(0, n, BLOCK):
+        for name, values in _inputs(rows.started(slice(at, min(at + BLOCK, n))), rows.dt).items():
+            packed[name].add(values)
     return RerunData(
         robot=rows.name,
         payload=_text(json_for_html(payload)),
         steps=rows.steps,
-        places=_whole(rows.places),
-        factors=[in_planes(factor) for factor in factors],
-        inputs=[packed_input(name, values, factors) for name, values in inputs.items()],
-        hashes=None if rows.hashes is None else in_planes(rows.hashes.astype(np.uint64)),
+        places=_whole(rows.places[:n]),
+        factors=[in_planes(factor[:n]) for factor in factors],
+        inputs=[one.packed() for one in packed.values()],
+        hashes=None if rows.hashes is None else in_planes(rows.hashes[:n].astype(np.uint64)),
         inertial=program.open,
         problem="",
     )
 
 
-def fitting(width: int, rows: int) -> int:
-    """How many of the rows fit into a page whose rows hand so many different numbers to the step."""
-    return min(rows, max(1000, MOST_BYTES // (8 * max(1, width))))
+def _inputs(found: Rollout, dt: float) -> dict[str, np.ndarray]:
+    """What the first step of each row is given, (n, width) each."""
+    program, q, v = found.program, found.q[0], found.v[0]
+    assert program is not None
+    parameters = program.parameters(dt)
+    with np.errstate(all="ignore"):
+        carried = first_carried(program, q, v)
+    wide = np.broadcast_to(parameters, (len(q), parameters.shape[-1]))
+    return {"q": q, "v": v, "carried": carried, "parameters": wide}
+
+
+def fitting(rows: RobotRows, factors: Sequence[np.ndarray]) -> int:
+    """How many of the rows fit into a page: as many as their own numbers leave room for."""
+    n = len(rows.places)
+    few = _inputs(rows.started(slice(0, min(n, 64))), rows.dt)
+    width = 0
+    for name, values in few.items():
+        one = PackedInput(name, values.shape[1], [factor[:64] for factor in factors], len(values))
+        one.add(values)
+        width += sum(entry.kept.dtype.itemsize for entry in one.entries.values() if entry.factor < 0)
+    return min(n, max(1000, MOST_BYTES // max(1, width)))
 
 
 def _text(text: str) -> str:

@@ -135,8 +135,12 @@ def test_a_text_too_long_is_remembered(folder, monkeypatch):
 
 
 RACE = """
+import sys
 import numpy as np
 from robokit.engine.kernel import Kernel
+from robokit.engine.target import llvm
+real = llvm.assemble
+llvm.assemble = lambda text: print("compiled", file=sys.stderr) or real(text)
 def text(x):
     y = list(x)
     for k in range(60):
@@ -156,14 +160,14 @@ def test_processes_that_race_all_get_it_right(folder, tmp_path):
     root = str(Path(disk_cache.__file__).resolve().parents[1])
     env = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(folder)}
     runs = [
-        subprocess.Popen([sys.executable, script], env=env, stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
+        subprocess.Popen([sys.executable, script], env=env, stdout=-1, stderr=-1, text=True) for _ in range(3)
     ]
-    answers = [run.communicate(timeout=60)[0] for run in runs]
+    answers, compiled = zip(*(run.communicate(timeout=60) for run in runs), strict=True)
     assert all(run.returncode == 0 for run in runs)
     assert len(set(answers)) == 1
     assert len(files(folder)) == 3  # single, batch, and the call from Python
-    assert not list(folder.glob("*.tmp"))
+    assert "".join(compiled).count("compiled") == 2  # single and batch, each by one while the others waited
+    assert len(list(folder.iterdir())) == 3
 
 
 def name(k: int) -> str:

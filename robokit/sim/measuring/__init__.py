@@ -9,7 +9,7 @@ chosen         the measures of a rollout: what its steps must keep, and its colu
 """
 
 from robokit.sim.measuring.chosen import ChosenMeasures
-from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
+from robokit.sim.measuring.measure_table import DEFAULT, BuiltIn, Column, column_of, measures
 from robokit.sim.measuring.own_measure import Measure
 
-__all__ = ["BuiltIn", "ChosenMeasures", "Column", "Measure", "measures"]
+__all__ = ["DEFAULT", "BuiltIn", "ChosenMeasures", "Column", "Measure", "column_of", "measures"]

@@ -210,3 +210,15 @@ class _Table(Mapping[str, BuiltIn]):
 
 measures: Mapping[str, BuiltIn] = _Table(_ROWS)
 """The measures that ``rk.rollout(..., measures=[...])`` knows, by name: ``print(rk.measures)``."""
+
+DEFAULT = tuple(name for name in measures if name not in ("first_contact_by_link", "limits_by_joint"))
+"""What a sweep measures where nothing is asked for."""
+
+_COLUMNS = {column.name: column for row in _ROWS for column in row.columns}
+
+
+def column_of(name: str) -> Column | None:
+    """What a column of measures says, such as "peak_force/torso"; None of a measure of the user's."""
+    of, _, subject = name.partition("/")
+    kinds = ("/LINK", "/JOINT") if subject else ("",)
+    return next((_COLUMNS[of + kind] for kind in kinds if of + kind in _COLUMNS), None)

@@ -43,7 +43,7 @@ class Fall {
     this.title.textContent = `Row ${grouped(number)}`;
     const told = rows.columns.filter((column) => column.role === "parameter" && !(column.labels && column.labels.length < 2));
     this.facts.textContent = told.map((column) => `${column.title} ${column.text(column.values[place], true)}`).join("  ·  ");
-    this.command.textContent = `${report.command} ${number}`;
+    this.command.textContent = report.command.replace("ROW", String(number));
     this.command.hidden = false;
     this.tell("Running …");
     try {
@@ -53,7 +53,7 @@ class Fall {
       runner.engine.send("rerun", { number: asked, inputs, steps: runner.steps });
       const { run, seconds } = await heard;
       if (asked !== this.asked) return;
-      this.result = { run, inputs, hash: stateHash(run.q, run.v), known: runner.inputs.hashes?.[runner.inputs.find(place)] ?? null };
+      this.result = { run, inputs, hash: stateHash(run.q, run.v), known: runner.inputs.hashes?.[runner.inputs.find(place)] || null };
       this.tell(this.verdict(seconds));
       await this.draw(runner, number, place);
     } catch (error) {
@@ -64,7 +64,8 @@ class Fall {
   verdict(seconds) {
     const { run, hash, known } = this.result, took = `${run.done} steps in ${figure(1000 * seconds)} ms`;
     if (!run.finite) return [`Stopped at ${figure(run.done * run.dt)} s: not finite`, "bad", took];
-    if (known === null) return ["No hash was recorded to compare with", "", took];
+    const failed = this.rows.column("failure"), reason = failed ? failed.labels[failed.values[this.place]] : undefined;
+    if (known === null) return [reason ? `Failed in the sweep: ${reason}` : "No hash was recorded to compare with", reason ? "bad" : "", took];
     if (hash === known) return ["Same bits as the sweep recorded", "good", took];
     return ["Not the bits that the sweep recorded", "bad", took];
   }

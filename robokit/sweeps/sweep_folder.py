@@ -1,0 +1,228 @@
+"""A sweep that was computed: its table, its worst rows, and each of its motions again."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robokit.arguments import path_argument, whole_number
+from robokit.errors import ShapeError, SimulationError, UnknownName
+from robokit.sim.trajectory import Trajectory
+from robokit.sweeps.chunk_content import arrow
+from robokit.sweeps.chunk_files import read_chunks
+from robokit.sweeps.chunk_rows import FAILURE, HASH
+from robokit.sweeps.recipe import Recipe
+from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps.state_hash import state_hash
+from robokit.sweeps.sweep_json import read_sweep_json
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Sweep:
+    """The rows of a sweep, as far as they are computed.
+
+    Attributes:
+        recipe: all that the rows follow from.
+        folder: where they are kept; None where they are in memory.
+        summary: what the run did that computed them: rows, computed, failures, seconds, memory, redone; None
+            of a sweep that was opened.
+    """
+
+    def __init__(
+        self, recipe: Recipe, folder: Path | None, tables: Sequence[Any] = (), summary: Any = None
+    ) -> None:
+        """A sweep of a folder, or of tables in memory."""
+        self.recipe, self.folder, self.summary = recipe, folder, summary
+        self._tables = list(tables)
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.folder is None else f"in {self.folder}"
+        done, count = len(self), self.recipe.count
+        rows = f"{count:,} rows" if done == count else f"{done:,} of {count:,} rows"
+        return f"<Sweep of {', '.join(self.recipe.robots)}: {rows} {where}>"
+
+    def __len__(self) -> int:
+        """How many rows are computed."""
+        return int(self._rows.num_rows)
+
+    def table(self, columns: Sequence[str] | None = None) -> pyarrow.Table:
+        """The rows that are computed, ascending: parameters, measures, final_hash, failure.
+
+        ``.to_pandas()`` of it is a DataFrame.
+
+        Args:
+            columns: names of those that are wanted; None for all.
+
+        Raises:
+            UnknownName: there is no such column.
+            RobokitError: a file of the folder is damaged.
+        """
+        if columns is not None:
+            for name in columns:
+                if name not in self.columns:
+                    raise UnknownName("column", name, self.columns, "in this sweep")
+        return self._read(None if columns is None else list(columns))
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._first_chunk.column_names)
+
+    @property
+    def failures(self) -> pyarrow.Table:
+        """The rows that failed, with the reason in the column ``failure``."""
+        pa, table = arrow(), self.table()
+        return table.filter(pa.compute.is_valid(table[FAILURE]))
+
+    def worst(self, measure: str, n: int = 10, smallest: bool = False) -> pyarrow.Table:
+        """The rows with the largest values of a measure, the largest first; rows that failed are left out.
+
+        Args:
+            measure: name of a column of numbers.
+            n: how many rows.
+            smallest: those with the smallest values instead.
+
+        Raises:
+            UnknownName: there is no such column.
+            ShapeError: it holds no numbers.
+        """
+        n = whole_number("n", n, 0)
+        column = self.table([measure])[measure]
+        if not arrow().types.is_floating(column.type) and not arrow().types.is_integer(column.type):
+            raise ShapeError(f"measure: the column {measure!r} holds words, no numbers")
+        values = column.to_numpy().astype(float)
+        good = np.flatnonzero(np.isfinite(values))
+        order = good[np.argsort(values[good] if smallest else -values[good], kind="stable")]
+        return self.table().take(order[:n])
+
+    def row(self, row: int) -> dict[str, Any]:
+        """Parameters and measures of a row.
+
+        Raises:
+            ShapeError: there is no such row, or it is not computed yet.
+        """
+        row = whole_number("row", row, 0, self.recipe.count - 1)
+        rows = self._rows["row"].to_numpy()
+        place = int(np.searchsorted(rows, row))
+        if place >= len(rows) or rows[place] != row:
+            raise ShapeError(f"row {row} is not computed yet; go on with the sweep: .resume()")
+        return dict(self.table().slice(place, 1).to_pylist()[0])
+
+    def replay(self, row: int, record_every: int | None = None) -> Trajectory:
+        """The motion of a row once more, to the last bit, with energies, contacts and events.
+
+        ``.to_html(path)`` of it is its page.
+
+        Args:
+            row: its number.
+            record_every: steps between two recorded states; None for about 5 ms.
+
+        Raises:
+            ShapeError: there is no such row.
+            SimulationError: the row failed before its first step.
+
+        Warns:
+            UserWarning: the motion is not that of the sweep, to the bit.
+        """
+        found = self.recipe.trajectory(row, record_every)
+        name = self.recipe.robot_of(row)
+        if found.robot is not None:
+            found.robot = _with_shapes(found.robot, self.recipe.robots[name].shown())
+        recorded = None
+        if row in self._rows["row"].to_numpy():
+            recorded = self.row(row)
+        if recorded is not None and recorded[FAILURE] is None:
+            again = int(state_hash(found.q[-1], found.v[-1]))
+            found.summary["same_bits"] = again == recorded[HASH]
+            if not found.summary["same_bits"]:
+                warnings.warn(
+                    f"row {row} does not repeat to the bit: the sweep was computed by robokit "
+                    f"{self.recipe.versions.get('robokit')} of another source, or its files were changed",
+                    stacklevel=2,
+                )
+        return found
+
+    def resume(
+        self, scheduler: str | None = None, workers: int | None = None, progress: bool = False
+    ) -> Sweep:
+        """Compute the rows that are missing; arguments and errors as those of :func:`robokit.sweep`."""
+        if self.folder is None:
+            raise ShapeError("resume: this sweep is in memory; give rk.sweep(..., out=folder)")
+        kept = read_sweep_json(self.folder)
+        summary = run_sweep(
+            self.recipe, self.folder, chunk=kept.chunk, scheduler=scheduler, workers=workers, resume=True,
+            progress=progress,
+        )  # fmt: skip
+        found = Sweep(self.recipe, self.folder, summary=summary)
+        save_trajectories(found)
+        return found
+
+    @cached_property
+    def _rows(self) -> Any:
+        return self._read(["row"])
+
+    @cached_property
+    def _first_chunk(self) -> Any:
+        if self.folder is None:
+            return self._tables[0] if self._tables else self.recipe.compute(0, 0)
+        return next(iter(read_chunks(self.folder)), None) or self.recipe.compute(0, 0)
+
+    def _read(self, columns: list[str] | None) -> Any:
+        tables: Any = self._tables
+        if self.folder is not None:
+            tables = list(read_chunks(self.folder, columns))
+        elif columns is not None:
+            tables = [table.select(columns) for table in tables]
+        if not tables:
+            empty = self.recipe.compute(0, 0)
+            return empty if columns is None else empty.select(columns)
+        found = arrow().concat_tables(tables)
+        return found if columns is None else found.select(columns)
+
+
+def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
+    """A sweep that was computed, or begun, in a folder.
+
+    Args:
+        folder: of :func:`robokit.sweep`, or of ``robokit sweep ... -o folder``.
+
+    Raises:
+        RobokitError: it is no folder of a sweep, or of one that this version cannot read; says which can.
+    """
+    where = path_argument("folder", folder)
+    return Sweep(Recipe.from_json(read_sweep_json(where).recipe), where)
+
+
+def save_trajectories(sweep: Sweep) -> None:
+    """Write the motions that the recipe asks for to the sweep's folder, as far as they are not there."""
+    if sweep.folder is None:
+        return
+    for row in sweep.recipe.trajectories:
+        path = sweep.folder / "trajectories" / f"{row}.npz"
+        if path.exists():
+            continue
+        path.parent.mkdir(exist_ok=True)
+        try:
+            beside = path.with_name(f".{row}.tmp.npz")
+            sweep.recipe.trajectory(row).save(beside)
+            os.replace(beside, path)
+        except SimulationError:  # its reason is in the table
+            continue
+
+
+def _with_shapes(robot: Any, shown: Any) -> Any:
+    """A robot with the visual shapes of another of the same links."""
+    links = tuple(
+        replace(mine, visuals=theirs.visuals, collisions=theirs.collisions)
+        for mine, theirs in zip(robot.links, shown.links, strict=True)
+    )
+    return replace(robot, links=links)
