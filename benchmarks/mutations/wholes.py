@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -35,8 +36,18 @@ def _shapes(wrong: Callable, mesh: bool = False) -> Callable[..., Iterator[Mutan
 
 def _scale(shape):
     g = shape.geometry
+    if not readable(shape):
+        return None
     k = 1000.0 if abs(g.scale[0]) < 0.1 else 0.001
     return [shape._replace(geometry=Mesh(g.filename, tuple(k * x for x in g.scale), g.path))]
+
+
+def readable(shape: ShapeDescription) -> bool:
+    """Whether MuJoCo can read the mesh of a shape."""
+    path = Path(shape.geometry.filename)
+    if path.suffix.lower() not in (".stl", ".obj") or not path.is_file():
+        return False
+    return path.suffix.lower() == ".obj" or path.read_bytes()[:5] != b"solid"
 
 
 def _half(shape):

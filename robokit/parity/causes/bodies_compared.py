@@ -174,20 +174,25 @@ class Bodies:
             what = f"{number(a.mass)} kg" if a.mass else "inertia without mass"
             if found and found[0][0] == "inertial-lost":
                 found = [("fixed-link-dropped", f"{dropped}: {what}"), *(found if a.mass else [])]
-            if body.mass > 0.0 and self._without_steiner(a.at(place), rest, theirs, total):
+            if body.mass > 0.0 and self._without_steiner(link, joint.parent, links, theirs, total):
                 line = joint.written.line if joint.written else 0
                 text = f"B merges it into {joint.parent!r} without its parallel-axis term (line {line})"
                 found.append(("fixed-link-merged-wrongly", text))
         return found
 
-    def _without_steiner(self, own: Rigid, rest: Rigid, theirs: Rigid, total: Rigid) -> bool:
-        plain = Rigid(total.mass, total.com, rest.inertia + own.inertia)
-        half = Rigid(
-            total.mass, total.com, rest.inertia + own.inertia + steiner(rest.mass, rest.com - total.com)
-        )
-        kept = Rigid(total.mass, rest.com, rest.inertia + own.inertia)
-        slack = Slack(self.tolerance, EPS * total.mass, EPS * total.size, EPS * total.mass * total.size**2)
-        return any(slack.same(each, theirs) and not slack.same(each, total) for each in (plain, half, kept))
+    def _without_steiner(self, link: str, parent: str, links: list[str], theirs: Rigid, total: Rigid) -> bool:
+        """Whether B adds the inertias of a link and of its parent as if they were about the same point."""
+        a, b = self._of(link), self._of(parent)
+        pair, rest = a + b, NOTHING
+        for other in links:
+            if other not in (link, parent):
+                rest = rest + self._of(other)
+        plain = Rigid(pair.mass, pair.com, a.inertia + b.inertia)
+        half = Rigid(pair.mass, pair.com, plain.inertia + steiner(b.mass, b.com - pair.com))
+        kept = Rigid(pair.mass, b.com, plain.inertia)
+        slack = self._slack(total, len(links))
+        wrong = (rest + each for each in (plain, half, kept))
+        return any(slack.same(each, theirs) and not slack.same(each, total) for each in wrong)
 
     def _together(self, links: list[str], theirs: Rigid) -> tuple[str, list[Found]] | None:
         """One cause at work on every link of a merged body."""

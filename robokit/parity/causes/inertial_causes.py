@@ -72,7 +72,10 @@ def causes_of(
             if slack.same(shape.body, b):
                 found.append((shape.cause, shape.text))
     unique = list({cause: (cause, _english(text)) for cause, text in reversed(found)}.values())[::-1]
-    return sorted(unique, key=lambda f: f[0] in ("mass-scaled", "inertia-scaled"))
+    # A round mass may be a bound, a round factor is a factor.
+    plain = a.mass > 0.0 and _round(b.mass / a.mass)
+    late = {"mass-scaled": 1, "inertia-scaled": 1, "mass-clamped": 2 if plain else 0}
+    return sorted(unique, key=lambda f: late.get(f[0], 0))
 
 
 def _exact(found: list[Found]) -> bool:
@@ -143,7 +146,7 @@ def _clamped(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
         if not slack.mass_same(a, b):
             text += f", its mass from {number(a.mass)} to {number(b.mass)} kg"
         return [("inertia-clamped", text)]
-    if b.mass > a.mass > 0.0 and kept.all() and _round(b.mass) and not _round(b.mass / a.mass):
+    if b.mass > a.mass > 0.0 and kept.all() and _round(b.mass):
         text = f"B's mass is A's raised to {number(b.mass)} kg; the inertia is A's"
         return [("mass-clamped", text)]
     return []
