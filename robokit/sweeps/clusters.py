@@ -166,6 +166,9 @@ class LocalProcesses:
         if self._process is not None:
             _kill(self._process)
         _close(self.client, self._scheduler)
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(CLOSE_SECONDS)
         self._log.close()
 
     def _start(self) -> None:
@@ -284,8 +287,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(1.0)
 
 
 def _close(client: Any, scheduler: Any) -> None:
