@@ -32,7 +32,7 @@ def started(folder, recipe, **options):
 def main(given):
     recipe = FakeRecipe(**given.pop("recipe"))
     try:
-        run_sweep(recipe, given.pop("folder"), chunk=10, progress=True, **given)
+        run_sweep(recipe, given.pop("folder"), chunk=10, **given)
     except RobokitError as error:
         print(error, file=sys.stderr)
         return 1
