@@ -33,11 +33,15 @@ class Sweep:
     Attributes:
         recipe: all that the rows follow from.
         folder: where they are kept; None where they are in memory.
+        summary: what the run did that computed them: rows, computed, failures, seconds, memory, redone; None
+            of a sweep that was opened.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path | None, tables: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, recipe: Recipe, folder: Path | None, tables: Sequence[Any] = (), summary: Any = None
+    ) -> None:
         """A sweep of a folder, or of tables in memory."""
-        self.recipe, self.folder = recipe, folder
+        self.recipe, self.folder, self.summary = recipe, folder, summary
         self._tables = list(tables)
 
     def __repr__(self) -> str:
@@ -154,13 +158,30 @@ class Sweep:
         if self.folder is None:
             raise ShapeError("resume: this sweep is in memory; give rk.sweep(..., out=folder)")
         kept = read_sweep_json(self.folder)
-        run_sweep(
+        summary = run_sweep(
             self.recipe, self.folder, chunk=kept.chunk, scheduler=scheduler, workers=workers, resume=True,
             progress=progress,
         )  # fmt: skip
-        found = open_sweep(self.folder)
+        found = Sweep(self.recipe, self.folder, summary=summary)
         save_trajectories(found)
         return found
+
+    def report(self, path: str | os.PathLike[str], rows: int | None = None, replay: bool = True) -> Path:
+        """Write the sweep's page: distributions, scatter plots, the worst rows, each to be run again there.
+
+        Args:
+            path: where to; ".html" is appended where there is no suffix.
+            rows: how many rows the page holds; of more, it holds so many at equal distances, all that failed,
+                and the most extreme ones. The distributions count all. None for 100,000, or fewer where there
+                are many columns.
+            replay: whether rows run again in the page.
+
+        Returns:
+            The path of the file.
+        """
+        from robokit.sweeps.report import write_report
+
+        return write_report(self, Path(path), rows, replay)
 
     @cached_property
     def _rows(self) -> Any:
@@ -193,6 +214,14 @@ def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
     Raises:
         RobokitError: it is no folder of a sweep, or of one that this version cannot read; says which can.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> turned = {"joint:upper_joint": rk.Uniform(-1.0, 1.0)}
+        >>> run = {"ground": None, "duration": 0.01}
+        >>> swings = rk.sweep(robot, starts=turned, count=4, **run, out="swings", workers=0)
+        >>> rk.open_sweep("swings").replay(2)
+        <Trajectory of 'double_pendulum': 3 states, 0 to 0.01 s>
     """
     where = path_argument("folder", folder)
     return Sweep(Recipe.from_json(read_sweep_json(where).recipe), where)

@@ -12,7 +12,7 @@ from robokit.sim.ground import Ground
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe
 from robokit.sweeps.run_sweep import default_chunk, run_sweep
-from robokit.sweeps.sweep_folder import Sweep, open_sweep, save_trajectories
+from robokit.sweeps.sweep_folder import Sweep, save_trajectories
 
 
 def sweep(
@@ -82,6 +82,15 @@ def sweep(
         MissingDependency: pyarrow or Dask is not installed.
         RobokitError: the folder holds something else, takes no files, or the cluster has come to an end.
         KeyboardInterrupt: Ctrl-C; what was computed is kept, and the text says how to go on.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> turned = {"joint:upper_joint": rk.Grid(0.0, 1.0, 3)}
+        >>> swings = rk.sweep(robot, starts=turned, ground=None, duration=0.01)
+        >>> swings
+        <Sweep of double_pendulum: 3 rows in memory>
+        >>> swings.table(["row", "joint:upper_joint", "failure"]).to_pylist()[1]
+        {'row': 1, 'joint:upper_joint': 0.5, 'failure': None}
     """
     recipe = make_recipe(
         robots,
@@ -104,10 +113,10 @@ def sweep(
     if out is None:
         return _in_memory(recipe, rows, progress)
     folder = path_argument("out", out)
-    run_sweep(
+    summary = run_sweep(
         recipe, folder, chunk=rows, scheduler=scheduler, workers=workers, resume=resume, progress=progress
     )
-    found = open_sweep(folder)
+    found = Sweep(recipe, folder, summary=summary)
     save_trajectories(found)
     return found
 
