@@ -54,6 +54,10 @@ def effective_inertias(robot: Robot, dofs: Sequence[tuple[int, int]]) -> list[An
 
 
 def _factor(robot: Robot) -> ImplicitSweep:
+    return robot.derived.get("neutral factor", lambda: _factored(robot))
+
+
+def _factored(robot: Robot) -> ImplicitSweep:
     tree = robot.tree
     X = tree.transforms(robot.split_q(robot.neutral().tolist()))
     return ImplicitSweep(tree, X, [None] * (tree.n + 1), _nothing(robot), 1.0)
