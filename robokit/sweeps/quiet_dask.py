@@ -47,6 +47,7 @@ def environment() -> dict[str, str]:
 
 
 def has_bokeh() -> bool:
+    """Whether the library of Dask's dashboard is installed."""
     from importlib.util import find_spec
 
     return find_spec("bokeh") is not None
