@@ -2,6 +2,8 @@
 
     robokit fall [ROBOT]       a robot falls; the page opens in the browser
     robokit simulate ROBOT     passive motion
+    robokit sweep ROBOT ...    many falls, each with its own parameters
+    robokit replay FOLDER ROW  one of them again
     robokit view ROBOT         the robot in the browser
     robokit info ROBOT         tree, masses, joints
     robokit check FILE ...     what the importer finds
@@ -19,6 +21,7 @@ The files of this folder:
     parser         the commands' arguments and what they accept
     commands       one function a command, but for those below
     simulations    the commands fall and simulate
+    sweep_commands the commands sweep and replay
     exports        the command codegen
     comparisons    a second run with one thing changed
     refereeing     two descriptions of one robot compared

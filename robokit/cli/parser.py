@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from robokit.cli import commands, exports, simulations
+from robokit.cli import commands, exports, simulations, sweep_commands
 from robokit.cli.comparisons import changed_option
 from robokit.cli.films import add_films
 from robokit.cli.refereeing import add_referee
@@ -280,6 +280,14 @@ def make_parser() -> argparse.ArgumentParser:
     add_base(sub, "fixed")
     add_mimic(sub)
     exports.add_codegen(sub)
+
+    sub = add("sweep", sweep_commands.sweep, "robokit sweep humanoid --count 1000 --tilt 0:20 -o falls")
+    add_base(sub, "floating")
+    add_mimic(sub)
+    sweep_commands.add_sweep(sub, _positive, _count, _seed)
+
+    sub = add("replay", sweep_commands.replay, "robokit replay falls worst:peak_force -o worst.html")
+    sweep_commands.add_replay(sub)
 
     sub = add("cache", commands.cache, "robokit cache --clear")
     sub.add_argument("--clear", action="store_true", help="remove the files; they are made again when needed")

@@ -27,7 +27,7 @@ from robokit.engine.run.plain_text import Text
 from robokit.engine.signature import Signature
 from robokit.engine.target.llvm import CompilerMissing
 from robokit.engine.target.target import Planned, Target
-from robokit.engine.trace.graph import TraceTooLarge
+from robokit.engine.trace.graph import Shares, TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
 from robokit.forks import at_fork
@@ -119,7 +119,7 @@ class Maker:
                 self._program = self._record()
             return self._program
 
-    def _record(self, signed: bool = False, shares: bool = False) -> Program:
+    def _record(self, signed: bool = False, shares: Shares = False) -> Program:
         from robokit.engine.trace.record import trace
 
         shape = self._signature
@@ -139,6 +139,10 @@ class Maker:
         if target is not None and target.shares:
             return self._described(self._ready(self._record(shares=True)), None)
         if self._plan is None:
+            calls = self._with_calls()
+            if calls is not None:
+                self._plan = calls, None
+                return self._described(*self._plan)
             program = self.program()
             if self._signature.reproducible:
                 program = plain_zeros(program)
@@ -157,6 +161,17 @@ class Maker:
                 program = fused(program)
             self._plan = program, shared
         return self._described(*self._plan)
+
+    def _with_calls(self) -> Program | None:
+        """The kernel with its large shared texts called, where there are any and iterations share nothing."""
+        program = self._record(shares="large")
+        if not program.blocks:
+            self._program = program
+        if not program.blocks or (program.marks and alike_but_for_signs(program)):
+            return None
+        if len(program.order) > CODE_BUDGET:
+            raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
+        return self._ready(program)
 
     def _ready(self, program: Program) -> Program:
         """A program in the order in which it is written."""

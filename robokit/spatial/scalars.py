@@ -248,14 +248,18 @@ def guard(condition: Scalar, text: Block, *fallbacks: Scalar) -> list[Scalar]:
     return [where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
 
 
-def sharing(x: Scalar) -> bool:
-    """Whether texts that are :func:`shared` are recorded once."""
+def sharing(x: Scalar, large: bool = False) -> bool:
+    """Whether texts that are :func:`shared` are recorded once; if `large`, whether large ones are."""
     tell = getattr(_choose(x), "sharing", None)
-    return tell is not None and tell(x)
+    return tell is not None and tell(x, large)
 
 
 def shared(
-    key: object, text: Callable[..., Sequence[Scalar]], arguments: Sequence[Scalar], matter: Sequence[Scalar]
+    key: object,
+    text: Callable[..., Sequence[Scalar]],
+    arguments: Sequence[Scalar],
+    matter: Sequence[Scalar],
+    large: bool = False,
 ) -> list[Scalar]:
     """The values of a text that is taken several times: a target that counts bytes writes its code once.
 
@@ -267,10 +271,11 @@ def shared(
         text: called with the arguments.
         arguments: what changes from time to time.
         matter: a condition for each argument: where it does not hold, its value makes no difference.
+        large: whether the text is so long, thousands of operations, that every target writes it once.
     """
     functions = _choose(*arguments)
     if hasattr(functions, "shared"):
-        return functions.shared(key, text, arguments, matter)
+        return functions.shared(key, text, arguments, matter, large)
     return list(text(*arguments))
 
 

@@ -52,7 +52,7 @@ def column_data(name: str, values: np.ndarray, about: About, held: np.ndarray) -
         about: role, unit, and what it is.
         held: places of the rows that the page holds.
     """
-    title = name.replace("_", " ").replace(":", ": ")
+    title = name.replace("_", " ").replace(":", ": ").replace("/", ": ")
     if values.dtype.kind not in "fiub":
         return _labels(name, title, values, about, held)
     whole = values.dtype.kind != "f"

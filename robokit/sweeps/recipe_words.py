@@ -26,7 +26,7 @@ def recipe_words(recipe: RecipeFields) -> list[tuple[str, str]]:
     found.append(("start", "standing" if standing else "the configurations that were given"))
     for name, given in recipe.parameters.items():
         found.append((name.replace("_", " "), distribution_words(given, parameter(name).unit)))
-    found.append(("ground", ground_words(recipe.ground)))
+    found.append(("ground", ground_words(recipe.ground, "friction" in recipe.parameters)))
     options = {key: value for key, value in recipe.options.items() if value not in (None, False)}
     found += [
         (key.replace("_", " "), "yes" if value is True else str(value)) for key, value in options.items()
@@ -42,7 +42,7 @@ def distribution_words(given: Distribution, unit: str) -> str:
     scale, unit = (180.0 / math.pi, unit.replace("rad", "°")) if unit in ("rad", "rad/s") else (1.0, unit)
 
     def number(x: Any) -> str:
-        return str(x) if isinstance(x, str) else f"{scale * float(x):.4g}"
+        return str(x) if isinstance(x, str) else f"{scale * float(x):.4g}".replace("-", "−")
 
     tail = f" {unit}" if unit and not unit.startswith("°") else unit
     if isinstance(given, Sobol | Uniform):
@@ -66,8 +66,8 @@ def distribution_words(given: Distribution, unit: str) -> str:
     return f"one of {', '.join(several)}{tail}"
 
 
-def ground_words(ground: Ground | None) -> str:
-    """What the robots fall on, in words."""
+def ground_words(ground: Ground | None, drawn: bool = False) -> str:
+    """What the robots fall on, in words; without its friction where rows have their own."""
     if ground is None:
         return "none: free flight"
     parts = []
@@ -79,5 +79,5 @@ def ground_words(ground: Ground | None) -> str:
     if ground.solids:
         parts.append(f"{len(ground.solids)} solids")
     mu = ground.friction
-    friction = f", friction {float(mu):.3g}" if isinstance(mu, int | float) else ""
+    friction = f", friction {float(mu):.3g}" if isinstance(mu, int | float) and not drawn else ""
     return " and ".join(parts) + friction

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ import numpy as np
 
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError
+from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
 from robokit.sweeps.chunk_rows import FAILURE, HASH, by_robot, prepared, run
 from robokit.sweeps.column_data import About, numbers_of
 from robokit.sweeps.held_rows import MOST_ROWS
@@ -17,6 +20,9 @@ from robokit.sweeps.parameter_table import parameter
 from robokit.sweeps.recipe_words import recipe_words
 from robokit.sweeps.report_page import Report, held_of, write_html
 from robokit.sweeps.rerun_data import RobotRows
+
+MOST_NUMBERS = 4_000_000
+"""Values that a page holds: rows times columns."""
 
 if TYPE_CHECKING:
     from robokit.sim.rollouts import Rollout
@@ -48,7 +54,7 @@ def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bo
         raise RobokitError("the sweep has no rows yet; go on with it: robokit sweep --resume FOLDER")
     columns = {name: numbers_of(table, name) for name in table.column_names}
     about = {field.name: _about(sweep.recipe, field) for field in table.schema}
-    held = held_of(columns, about, most)
+    held = held_of(columns, about, min(most, max(1000, MOST_NUMBERS // len(columns))))
     report = Report(
         title=_title(sweep),
         robots=list(sweep.recipe.robots),
@@ -59,7 +65,7 @@ def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bo
         figures=_figures(sweep, columns),
         recipe=recipe_words(sweep.recipe),
         openings=_openings(sweep),
-        command=f"robokit replay {_shell(sweep)}",
+        command=_command(sweep),
         held=held,
     )
     return write_html(report, path)
@@ -69,8 +75,11 @@ def _title(sweep: Any) -> str:
     return "Sweep" if sweep.folder is None else Path(sweep.folder).resolve().name
 
 
-def _shell(sweep: Any) -> str:
-    return "FOLDER" if sweep.folder is None else f"{sweep.folder}"
+def _command(sweep: Any) -> str:
+    """What makes the page of a row outside of the report; ROW stands for its number."""
+    if sweep.folder is None:
+        return 'sweep.replay(ROW).to_html("row.html")'
+    return f"robokit replay {shlex.quote(str(sweep.folder))} ROW"
 
 
 def _about(recipe: Any, field: Any) -> About:
@@ -78,9 +87,27 @@ def _about(recipe: Any, field: Any) -> About:
     if field.name in recipe.parameters:
         row = parameter(field.name)
         return About("parameter", row.unit, row.about)
-    given = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
-    text = "why the row failed" if field.name == FAILURE else given.get("about", "")
-    return About("measure", given.get("unit", ""), text)
+    if field.name == FAILURE:
+        return About("measure", "", "why the row failed")
+    name, slash, of = field.name.partition("/")
+    measure, column = _known().get(name + slash, (None, None))
+    if measure is None or column is None:
+        given = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+        return About("measure", given.get("unit", ""))
+    text = f"{measure.text}: {column.text}" if not of else f"{of}: {column.text}"
+    unit = "" if " or " in column.unit else column.unit
+    return About("measure", unit, text)
+
+
+@functools.cache
+def _known() -> dict[str, tuple[BuiltIn, Column]]:
+    """Measures and their columns by the column's name, up to the link or joint that it is about."""
+    found = {}
+    for measure in measures.values():
+        for column in measure.columns:
+            head, slash, _ = column.name.partition("/")
+            found[head + slash] = measure, column
+    return found
 
 
 def _figures(sweep: Any, columns: Mapping[str, np.ndarray]) -> list[tuple[str, str]]:

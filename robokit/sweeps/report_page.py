@@ -81,7 +81,7 @@ class Report:
         figures: label and text for the header.
         recipe: label and text, in words.
         openings: name of a program and the line that opens the table in it.
-        command: what writes the page of a row from a shell, without the row's number.
+        command: what writes the page of a row without this page; ROW stands for the row's number.
     """
 
     title: str

@@ -33,11 +33,15 @@ class Sweep:
     Attributes:
         recipe: all that the rows follow from.
         folder: where they are kept; None where they are in memory.
+        summary: what the run did that computed them: rows, computed, failures, seconds, memory, redone; None
+            of a sweep that was opened.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path | None, tables: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, recipe: Recipe, folder: Path | None, tables: Sequence[Any] = (), summary: Any = None
+    ) -> None:
         """A sweep of a folder, or of tables in memory."""
-        self.recipe, self.folder = recipe, folder
+        self.recipe, self.folder, self.summary = recipe, folder, summary
         self._tables = list(tables)
 
     def __repr__(self) -> str:
@@ -154,11 +158,11 @@ class Sweep:
         if self.folder is None:
             raise ShapeError("resume: this sweep is in memory; give rk.sweep(..., out=folder)")
         kept = read_sweep_json(self.folder)
-        run_sweep(
+        summary = run_sweep(
             self.recipe, self.folder, chunk=kept.chunk, scheduler=scheduler, workers=workers, resume=True,
             progress=progress,
         )  # fmt: skip
-        found = open_sweep(self.folder)
+        found = Sweep(self.recipe, self.folder, summary=summary)
         save_trajectories(found)
         return found
 

@@ -12,7 +12,7 @@ from robokit.sim.ground import Ground
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import Recipe
 from robokit.sweeps.run_sweep import default_chunk, run_sweep
-from robokit.sweeps.sweep_folder import Sweep, open_sweep, save_trajectories
+from robokit.sweeps.sweep_folder import Sweep, save_trajectories
 
 
 def sweep(
@@ -104,10 +104,10 @@ def sweep(
     if out is None:
         return _in_memory(recipe, rows, progress)
     folder = path_argument("out", out)
-    run_sweep(
+    summary = run_sweep(
         recipe, folder, chunk=rows, scheduler=scheduler, workers=workers, resume=resume, progress=progress
     )
-    found = open_sweep(folder)
+    found = Sweep(recipe, folder, summary=summary)
     save_trajectories(found)
     return found
 

@@ -7,11 +7,13 @@ import json
 import math
 import shutil
 import subprocess
+from functools import partial
 
 import numpy as np
 import pytest
 
 from robokit.engine import Kernel
+from robokit.engine.emit import ir
 from robokit.engine.passes.guards import opened
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.target import llvm, wasm
@@ -29,7 +31,7 @@ def long(a, b, steps=12):
     return s
 
 
-def thrice(x):
+def thrice(x, large=False):
     """A text taken three times, the last time in a guard; its guarded part reads what is computed outside."""
     near = x[0] > 0.0
     outside = x[1] * x[2] + x[3]
@@ -42,10 +44,10 @@ def thrice(x):
     a, b = x[1], x[2]
     total = 0.0
     for _ in range(2):
-        a, b, more, two = shared(KEY, text, [a, b, x[3], a + b], [True, True, True, near])
+        a, b, more, two = shared(KEY, text, [a, b, x[3], a + b], [True, True, True, near], large)
         total = total + more * two
     needed = total > 0.2
-    last = shared(KEY, text, [b, a, total, a - b], [True, True, True, near])
+    last = shared(KEY, text, [b, a, total, a - b], [True, True, True, near], large)
     a, b, total = guard(needed, lambda: [last[0], last[1] + last[2], last[2]], a, b, total)
     return [[a, b, total, costly]]
 
@@ -111,6 +113,26 @@ def test_kernels_of_this_process_do_not_share():
     np.testing.assert_allclose(kernel(STATES[0]), thrice(STATES[0].tolist())[0], rtol=1e-13)
     kernel.compiled(wasm.WASM)
     assert seen == [False, True]
+
+
+@pytest.mark.parametrize("reproducible", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(ir, "CHUNK", 30)  # many chunks, inside the calls too
+    text, feedback = partial(thrice, large=True), {"y": "x"}
+    kernel = Kernel.build("calls", *ONE, text, feedback=feedback, dtype=dtype, reproducible=reproducible)
+    plain = Kernel.build("plain", *ONE, thrice, dtype=dtype, reproducible=reproducible)
+    states = np.random.default_rng(4).uniform(-1.0, 1.0, (67, 4)).astype(dtype)
+    states[:20, 0] = -abs(states[:20, 0])  # whole tiles that skip a call
+    expected = plain(states)
+    if reproducible:
+        np.testing.assert_array_equal(kernel(states), expected)
+    np.testing.assert_allclose(kernel(states), expected, rtol=1e-12 if dtype == "float64" else 2e-5)
+    for x, y in zip(states, expected, strict=True):
+        np.testing.assert_allclose(kernel(x), y, rtol=1e-12 if dtype == "float64" else 2e-5)
+    assert kernel._maker.planned().program.blocks and not plain._maker.planned().program.blocks
+    assert kernel.flops == plain.flops
 
 
 # ---- WebAssembly -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 ir              vocabulary that all emitters share, and their settings
 straight_line   chunks: straight lines of operations
+call_code       the same with calls of shared texts
 repeat_code     repeated iterations and their table
 sincos          sine and cosine
 single_module   the module of one state

@@ -20,13 +20,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from robokit.engine.emit import ir, rollout_driver, sincos
+from robokit.engine.emit.call_code import chunk_code
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.emit.read_rows import RowReader
 from robokit.engine.emit.repeat_code import StepWriter
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.emit.tile import STAGE
 from robokit.engine.emit.write_rows import RowWriter
-from robokit.engine.passes.chunks import schedule
+from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.repeats import Stepped
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import Program
@@ -59,21 +60,21 @@ def batch_module(
     Returns:
         the module's text and the size of its workspace [doubles].
     """
+    plan: Schedule
     if shared:
-        shared = replace(shared, lanes=lanes)
-    plan = shared or schedule(program, lanes=lanes, bundled=True, size=ir.CHUNK, shortest_run=1)
-    chunks = ChunkWriter(program, plan, direct=False, real=real).functions()
+        plan = shared = replace(shared, lanes=lanes)
+        chunks, stages = ChunkWriter(program, plan, direct=False, real=real).functions(), list[str]()
+    else:
+        plan, chunks, stages = chunk_code(program, lanes, True, ir.CHUNK, 1, STAGE, real)
     reader = RowReader(program, plan, quaternions, real, bounds)
     writer = RowWriter(program, plan, finite, real)
     group = 1 if len(program.order) <= ir.FITS else ir.GROUP
     # One state's angles lie side by side and can be taken several at a time.
     together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
     parts = [sincos.function(lanes, real), sincos.run_function(together, real), *chunks]
-    stages = [f"chunk{k}" for k in range(len(chunks))]
     if shared:
         group = 1  # their code is short, and their values are many
         parts += StepWriter(program, shared, real).functions()
-        stages = []
         for item in shared.sequence:
             stages.append(f"run{item.start}" if isinstance(item, range) else f"chunk{item}")
             if isinstance(item, range):

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.batch_module import batch_module
+from robokit.engine.emit.call_code import chunk_code
 from robokit.engine.emit.ir import (
     NOT_FINITE,
     NOT_FINITE_OUTPUT,
@@ -25,8 +26,6 @@ from robokit.engine.emit.ir import (
     number,
     vector,
 )
-from robokit.engine.emit.straight_line import ChunkWriter
-from robokit.engine.passes.chunks import schedule
 from robokit.engine.passes.repeats import Stepped
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.program import Program
@@ -93,14 +92,15 @@ def single_module(
 
 def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[str, int, str]:
     """Call the chunks, which read and write the caller's arrays; their module, workspace and status."""
-    plan = schedule(program, lanes=1, bundled=False, size=ir.CHUNK, shortest_run=width)
-    functions = ChunkWriter(program, plan, direct=True).functions()
+    plan, functions, stages = chunk_code(
+        program, 1, False, ir.CHUNK, width, "ptr noalias %ws, ptr noalias %args"
+    )
     for run in plan.angles:
         source = out.pointer(out.argument(run.input), run.offset)
         sins, coss = (out.pointer("%ws", slot) for slot in (run.sin_slot, run.cos_slot))
         out.do(f"call void @sincos_run(ptr {source}, ptr {sins}, ptr {coss}, i64 {run.count})")
-    for k in range(len(functions)):
-        out.do(f"call void @chunk{k}(ptr %ws, ptr %args)")
+    for stage in stages:
+        out.do(f"call void @{stage}(ptr %ws, ptr %args)")
     result = "0"
     if finite:
         first = program.first_output

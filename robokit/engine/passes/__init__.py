@@ -3,7 +3,8 @@
 multiply_add  sums of products in the order that makes fused multiply-adds
 guards        blocks that run only where a lane needs them
 chunks        the line of operations cut into functions, and places in memory
-regions       places in memory for a program with shared texts
+regions       places in memory for a program with shared texts, as WebAssembly
+called_lines  the same for this process, where calls are chunks
 repeats       iterations that do the same, found and planned
 played_back   a program over other scalars
 forward_mode  derivatives along directions

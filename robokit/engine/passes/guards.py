@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Any
 
 from robokit.engine.trace.blocks import called, position
-from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, OPERATIONS, RESULT, SELECT, counted
+from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, OPERATIONS, RESULT, SELECT
 from robokit.engine.trace.program import Program
 
 Path = tuple[int, ...]
@@ -118,12 +118,14 @@ def opened(program: Program) -> Program:
         replace(block, results=[same.get(r, r) if type(r) is int else r for r in block.results])
         for block in program.blocks
     ]
-    return replace(program, nodes=nodes, order=order, counts=counted(nodes[n] for n in order), blocks=blocks)
+    made = replace(program, nodes=nodes, order=order, blocks=blocks)
+    made.counts = made.counted(order)
+    return made
 
 
 def guarded(program: Program) -> dict[str, int]:
     """Operations that are inside guards, by what they count as."""
-    return counted(program.nodes[n] for n in paths(program))
+    return program.counted(paths(program))
 
 
 def blocks(

@@ -87,7 +87,7 @@ def regions(program: Program, size: int) -> Regions:
     line, insides = program.lines()
     own = [line, *insides]
     path = paths(program)
-    borrowed = _borrowed(program, own, body, path)
+    borrowed = borrowed_by(program, own, body, path)
     orders, inside = [], dict[int, Path]()
     for order in own:
         line, within = blocks(program, order, borrowed, path)
@@ -103,7 +103,7 @@ def regions(program: Program, size: int) -> Regions:
     return Regions(inputs, tables, outputs, constants, arguments, results, lines, memory.size)
 
 
-def _borrowed(
+def borrowed_by(
     program: Program, orders: list[list[int]], body: dict[int, int], inside: dict[int, Path]
 ) -> list[set[int]]:
     """What each body reads from the program around it, conditions included."""

@@ -1,4 +1,6 @@
-"""Texts that are taken several times, recorded once (``scalars.shared``): for targets where code is dear.
+"""Texts that are taken several times, recorded once (``scalars.shared``).
+
+Where code is dear all such texts are, elsewhere the large ones, whose code takes long to compile.
 
 The text is recorded on nodes that stand for its arguments, the *parameters*. What depends on them is the
 *body* of the block. All else that it computes is the same each time and belongs to the program around it. A
@@ -20,11 +22,15 @@ from robokit.engine.trace.scalar import Scalar, where
 
 
 def shared(
-    key: object, text: Callable[..., Sequence[Any]], arguments: Sequence[Any], matter: Sequence[Any]
+    key: object,
+    text: Callable[..., Sequence[Any]],
+    arguments: Sequence[Any],
+    matter: Sequence[Any],
+    large: bool = False,
 ) -> list[Any]:
     """As :func:`robokit.spatial.scalars.shared`: a call, where the graph shares texts."""
     graph = next(x.graph for x in arguments if type(x) is Scalar)
-    if graph.shared is None or graph.within:
+    if graph.shared is None or graph.within or (graph.large and not large):
         return list(text(*arguments))
     given = [
         where(needed, x, 0.0, GUARD) if type(x) is Scalar else x
@@ -52,9 +58,9 @@ def shared(
     ]
 
 
-def sharing(x: Scalar) -> bool:
-    """Whether the graph of a scalar shares texts."""
-    return x.graph.shared is not None
+def sharing(x: Scalar, large: bool = False) -> bool:
+    """Whether the graph of a scalar shares texts, or large ones."""
+    return x.graph.shared is not None and (large or not x.graph.large)
 
 
 def called(program: Program, call: int) -> int:

@@ -14,11 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Literal
 
 from robokit.engine.trace.ops import CONST, NEG, OPERATIONS, SUB
 
 Node = tuple
 """(opcode, operands...), see ops.py; (INPUT, input, offset); (CONST, value)."""
+
+
+Shares = bool | Literal["large"]
+"""Which texts that are taken several times are recorded once: none, all, or the large ones."""
 
 
 class TraceTooLarge(Exception):
@@ -46,13 +51,14 @@ class Graph:
             of their constants, at a few more operations.
         blocks: shared texts in the order of recording.
         shared: the same by key; None where all texts are written out.
+        large: whether only large texts are shared.
         within: whether a shared text is being recorded: what it shares in turn is written out.
     """
 
-    __slots__ = ("blocks", "budget", "index", "marks", "nodes", "shared", "signed", "within")
+    __slots__ = ("blocks", "budget", "index", "large", "marks", "nodes", "shared", "signed", "within")
 
-    def __init__(self, budget: int = 400_000, signed: bool = False, shares: bool = False) -> None:
-        self.signed = signed
+    def __init__(self, budget: int = 400_000, signed: bool = False, shares: Shares = False) -> None:
+        self.signed, self.large = signed, shares == "large"
         self.shared: dict[Hashable, Block] | None = {} if shares else None
         self.blocks: list[Block] = []
         self.within = False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,10 +80,24 @@ class Program:
                         block = blocks[int(nodes[nodes[node[1]][1]][1])]
                         needed[int(block.results[int(nodes[node[2]][1])])] = 1
         order.reverse()
-        counts = counted(nodes[number] for number in order)
-        return cls(
-            list(inputs), list(outputs), nodes, order, plain, graph.marks, counts, list(tables), blocks
-        )
+        found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, list(tables), blocks)
+        found.counts = found.counted(order)
+        return found
+
+    def counted(self, numbers: Collection[int]) -> dict[str, int]:
+        """Operations among these nodes, those of a shared text as often as it is called."""
+        nodes, body = self.nodes, self.bodies()
+        if not body:
+            return counted(nodes[n] for n in numbers)
+        times = Counter(int(nodes[nodes[n][1]][1]) for n in self.order if nodes[n][0] == CALL)
+        lines = defaultdict[int, list[Node]](list)
+        for n in numbers:
+            lines[body.get(n, -1)].append(nodes[n])
+        counts = counted(lines.pop(-1, ()))
+        for block, line in lines.items():
+            inside = counted(line)
+            counts = {name: count + times[block] * inside[name] for name, count in counts.items()}
+        return counts
 
     def bodies(self) -> dict[int, int]:
         """The number of the block of each node that depends on its parameters."""

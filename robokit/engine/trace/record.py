@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from robokit.engine.trace import blocks
-from robokit.engine.trace.graph import Graph
+from robokit.engine.trace.graph import Graph, Shares
 from robokit.engine.trace.ops import INPUT, TABLE
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.scalar import FUNCTIONS, Scalar, Table
@@ -24,7 +24,7 @@ def trace(
     budget: int = 400_000,
     signed: bool = False,
     tables: Sequence[tuple[str, int]] = (),
-    shares: bool = False,
+    shares: Shares = False,
 ) -> Program:
     """Record what a text computes.
 
@@ -36,7 +36,7 @@ def trace(
         budget: most nodes to record.
         signed: whether constants keep their sign (see :class:`Graph`).
         tables: (name, number of entries) of each table.
-        shares: whether texts that are taken several times are recorded once (trace/blocks.py).
+        shares: which texts that are taken several times are recorded once (trace/blocks.py).
 
     Raises:
         TraceTooLarge: the text records more than budget nodes.

@@ -155,7 +155,7 @@ class Sweeps:
             the next iterate, by joint and by body.
         """
         tree, dt = self.p.tree, self.dt
-        alike = self.alike and sharing(dt)
+        alike = self.alike and sharing(dt, large=True)
         T = [] if alike else momenta_after(tree, self.X, self.P, w, W, dt)
         K: list[Any] = [None] * (tree.n + 1)
         for body in self.contacts:
@@ -167,7 +167,7 @@ class Sweeps:
         for i, f in enumerate(() if alike else self.outside):
             if f is not None:
                 T[i] = T[i] + f * dt
-        if self.pairs is not None:
+        if self.pairs is not None and not alike:
             for i, f in self.pairs.given.items():
                 T[i] = T[i] + f
         b, rest = self.state.linearise(y, last=last, converge=rule == "converge")
@@ -181,9 +181,9 @@ class Sweeps:
 
     @property
     def alike(self) -> bool:
-        """Whether all sweeps do the same once their points are chosen: on one plane, nothing else met."""
+        """Whether all sweeps do the same once their points are chosen: on one plane, no loops."""
         ground = self.p.ground
-        return self.pairs is None and self.loops is None and not (ground is not None and ground.surfaces)
+        return self.loops is None and not (ground is not None and ground.surfaces)
 
     @property
     def may_go_on(self) -> bool:

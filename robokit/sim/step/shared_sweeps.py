@@ -31,6 +31,7 @@ class Kick(Protocol):
     dt: Scalar
     contacts: list[BodyContact]
     outside: Any
+    pairs: Any
 
 
 def shared_solve(
@@ -59,11 +60,15 @@ def shared_solve(
         for i, f in enumerate(sweeps.outside):
             if f is not None:
                 T[i] = T[i] + f * dt
+        if sweeps.pairs is not None:
+            for i, f in sweeps.pairs.given.items():
+                T[i] = T[i] + f
         y, V = ImplicitSweep(tree, sweeps.X, K, b1, dt).solve(T, forces1)
         return [*flat(y), *flat(V)]
 
     given = [*flat(w), *flat(W), *flat(b), *flat(forces)]
-    found = iter(shared((sweeps, "solve"), text, [*given, *flat(choices)], [*[True] * len(given), *near]))
+    matter = [*[True] * len(given), *near]
+    found = iter(shared((sweeps, "solve"), text, [*given, *flat(choices)], matter, large=True))
     return _like(w, found), _motions(len(W), found)
 
 

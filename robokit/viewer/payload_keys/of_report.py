@@ -127,7 +127,7 @@ class ReportData:
         sorted_by, across, up, tinted: places of the columns that the table and the scatter show first.
         reasons: why rows failed, the most frequent first.
         page: text of the page that shows a row, with the mark for its data.
-        command: what writes the page of a row from a shell, without the row's number.
+        command: what writes the page of a row without this page; ROW stands for the row's number.
         reruns: for each robot.
     """
 

@@ -1,12 +1,13 @@
 // Marks of an axis, and colours of points.
 
-// Round numbers along an axis, about so many pixels apart; the places of labels.
+// Round numbers along an axis, about so many pixels apart, with their texts; the places of labels.
 function marks(column, axis, apart) {
-  if (column.labels) return [...column.labels.keys()];
+  if (column.labels) return [...column.labels.keys()].map((k) => [k, column.labels[k]]);
   const count = Math.max(1, Math.abs(axis.to - axis.from) / apart), rough = (axis.high - axis.low) / count;
   const ten = 10 ** Math.floor(Math.log10(rough)), step = ten * [1, 2, 5, 10].find((one) => one * ten >= rough * 0.999);
-  const found = [];
-  for (let k = Math.ceil(axis.low / step); k * step <= axis.high; k++) found.push(Number((k * step).toPrecision(12)));
+  const found = [], places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const text = (x) => (Math.abs(x) >= 1e7 || places > 4 ? figure(x) : x.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }).replace(/,/g, " ").replace("-", "−"));
+  for (let k = Math.ceil(axis.low / step); k * step <= axis.high; k++) found.push([k * step, text(k * step || 0)]);
   return found;
 }
 

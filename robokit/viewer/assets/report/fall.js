@@ -43,7 +43,7 @@ class Fall {
     this.title.textContent = `Row ${grouped(number)}`;
     const told = rows.columns.filter((column) => column.role === "parameter" && !(column.labels && column.labels.length < 2));
     this.facts.textContent = told.map((column) => `${column.title} ${column.text(column.values[place], true)}`).join("  ·  ");
-    this.command.textContent = `${report.command} ${number}`;
+    this.command.textContent = report.command.replace("ROW", String(number));
     this.command.hidden = false;
     this.tell("Running …");
     try {

@@ -8,11 +8,11 @@ class Histogram {
     this.rows = rows;
     this.column = column;
     this.canvas = element("canvas", { "aria-hidden": "true" });
-    this.said = element("p", { class: "range-text" });
+    this.said = [element("span"), element("span")];
     this.area = element("div", { class: "bars" }, this.canvas);
     this.sliders = ["from", "to"].map((end, k) => this.slider(end, k));
     const title = element("h3", { title: column.about || column.title }, column.title, element("span", { class: "unit" }, column.unit ? ` ${column.unit}` : ""));
-    this.card = element("article", { class: "histogram" }, element("header", {}, title, this.said), this.area, ...this.sliders);
+    this.card = element("article", { class: "histogram" }, element("header", {}, title), this.area, ...this.sliders, element("p", { class: "range-text" }, ...this.said));
     this.canvas.addEventListener("pointerdown", (event) => this.drag(event));
     rows.onFilter(() => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.area);
@@ -90,7 +90,15 @@ class Histogram {
       slider.value = String(Math.round(ends[k] * STEPS));
       slider.setAttribute("aria-valuetext", column.text(this.valueAt(ends[k]), true));
     });
-    this.said.textContent = wanted ? `${column.text(wanted.low)} – ${column.text(wanted.high)}` : `${column.text(column.low)} – ${column.text(column.high)}`;
+    this.said.forEach((label, k) => { label.textContent = column.text(wanted ? [wanted.low, wanted.high][k] : [column.low, column.high][k]); });
+  }
+}
+
+// A column that is the same in all rows.
+class SameEverywhere {
+  constructor(rows, column) {
+    const title = element("h3", { title: column.about || column.title }, column.title);
+    this.card = element("article", { class: "histogram" }, element("header", {}, title), element("p", { class: "same" }, `${column.text(column.low, true)} in all rows`));
   }
 }
 
@@ -131,8 +139,11 @@ function drawDistributions(host, rows) {
   const part = (role, title) => {
     const columns = rows.columns.filter((column) => column.role === role && (column.labels ? column.labels.length : column.high >= column.low));
     if (!columns.length) return [];
-    const cards = columns.map((column) => new (column.labels ? LabelBars : Histogram)(rows, column));
-    return [element("h2", {}, title), element("div", { class: "histograms" }, ...cards.map(({ card }) => card))];
+    const cards = (some) => element("div", { class: "histograms" }, ...some.map((column) => new (column.labels ? LabelBars : column.high > column.low ? Histogram : SameEverywhere)(rows, column).card));
+    const of = columns.filter((column) => column.name.includes("/")), others = columns.filter((column) => !column.name.includes("/"));
+    const found = [element("h2", {}, title), cards(others)];
+    if (of.length) found.push(element("details", {}, element("summary", {}, `${title} by link and joint (${of.length})`), cards(of)));
+    return found;
   };
   host.append(...part("parameter", "Parameters"), ...part("measure", "Measures"));
 }

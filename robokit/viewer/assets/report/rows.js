@@ -34,8 +34,8 @@ class Column {
   text(value, unit = false) {
     if (!Number.isFinite(value)) return "–";
     if (this.labels) return this.labels[value] ?? "–";
-    const number = this.whole ? grouped(value).replace("-", "−") : figure(value);
-    return unit && this.unit ? `${number} ${this.unit}` : number;
+    const number = this.whole && Math.abs(value) < 1e7 ? grouped(value).replace("-", "−") : figure(value);
+    return unit && this.unit ? `${number}${this.unit.startsWith("°") ? "" : " "}${this.unit}` : number;
   }
 }
 

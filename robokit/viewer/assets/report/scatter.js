@@ -63,7 +63,7 @@ class Scatter {
     const ratio = devicePixelRatio || 1;
     Object.assign(this.canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
     this.canvas.setAttribute("aria-label", `Scatter of ${this.axes.up.heading} over ${this.axes.across.heading}: ${countOf(this.rows.left, "row")}`);
-    const pen = this.canvas.getContext("2d");
+    const pen = this.canvas.getContext("2d", { willReadFrequently: true });
     pen.scale(ratio, ratio);
     this.drawAxes(pen);
     this.drawPoints(pen, ratio);
@@ -95,17 +95,17 @@ class Scatter {
     pen.strokeStyle = colour("grid");
     pen.fillStyle = colour("soft");
     const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-    for (const value of marks(across, x, 84)) {
+    for (const [value, text] of marks(across, x, 84)) {
       const at = Math.round(x.at(value)) + 0.5;
       line(pen, at, GAP.top, at, height - GAP.bottom);
       pen.textAlign = "center";
-      pen.fillText(cut(across.text(value), 14), at, height - GAP.bottom + 15);
+      pen.fillText(cut(text, 14), at, height - GAP.bottom + 15);
     }
-    for (const value of marks(up, y, 44)) {
+    for (const [value, text] of marks(up, y, 44)) {
       const at = Math.round(y.at(value)) + 0.5;
       line(pen, GAP.left, at, width - GAP.right, at);
       pen.textAlign = "right";
-      pen.fillText(cut(up.text(value), 9), GAP.left - 6, at + 4);
+      pen.fillText(cut(text, 9), GAP.left - 6, at + 4);
     }
     pen.fillStyle = colour("text");
     pen.textAlign = "center";

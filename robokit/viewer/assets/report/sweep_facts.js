@@ -26,7 +26,7 @@ function drawRecipe(host, report) {
   const list = (pairs) => element("dl", { class: "recipe" }, ...pairs.flatMap(([label, text]) => [element("dt", {}, label), element("dd", {}, text)]));
   host.append(element("section", { class: "card" }, element("h2", {}, "What was run"), list(report.recipe)));
   if (report.sample) host.append(element("section", { class: "card" }, element("h2", {}, "What this page holds"), element("p", {}, report.sample)));
-  host.append(element("section", { class: "card" }, element("h2", {}, "The whole table"), ...report.openings.flatMap(([label, code]) => [element("h3", {}, label), element("pre", { tabindex: "0" }, code)])));
+  if (report.openings.length) host.append(element("section", { class: "card" }, element("h2", {}, "The whole table"), ...report.openings.flatMap(([label, code]) => [element("h3", {}, label), element("pre", { tabindex: "0" }, code)])));
 }
 
 function drawReportHeader(report) {

@@ -1,0 +1,290 @@
+"""The commands about many runs: sweep and replay."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from robokit.cli.output_files import replacing, writable
+from robokit.cli.plumbing import INTERRUPTED, counted, file_stem, load, open_page, say, tell
+from robokit.errors import RobokitError
+
+DEGREE = math.pi / 180.0
+
+OPTIONS: tuple[tuple[str, str, str, float, str], ...] = (
+    ("--tilt", "tilt", "DEG", DEGREE, "angle by which the robot leans at the start"),
+    ("--direction", "direction", "DEG", DEGREE, "where it leans and moves to: 0 for +x, counterclockwise"),
+    ("--yaw", "yaw", "DEG", DEGREE, "angle by which it is turned about the vertical"),
+    ("--drop-height", "height", "M", 1.0, "gap under its lowest point; default: 0.02"),
+    ("--speed", "speed", "M/S", 1.0, "horizontal speed at the start, along the direction"),
+    ("--spin", "spin", "DEG/S", DEGREE, "angular velocity about the vertical at the start"),
+    ("--joint-noise", "joint_noise", "RAD|M", 1.0, "standard deviation of each joint at the start"),
+    ("--mass", "mass", "FACTOR", 1.0, "factor of mass and inertia"),
+    ("--friction", "friction", "MU", 1.0, "friction coefficient of the ground"),
+    ("--push", "push", "N*S", 1.0, "size of an impulse on the base"),
+    ("--push-direction", "push_direction", "DEG", DEGREE, "its horizontal direction"),
+    ("--push-time", "push_time", "S", 1.0, "when it comes"),
+)
+"""(option, parameter, unit, radians or metres of that unit, help) of the commonest parameters."""
+
+
+def add_sweep(
+    sub: argparse.ArgumentParser, positive: Callable[[str], float], count: Callable[[str], int],
+    seed: Callable[[str], int],
+) -> None:  # fmt: skip
+    """The arguments of the command sweep."""
+    # Values such as -90:90 are no options.
+    sub._negative_number_matcher = re.compile(r"-[\d.]")  # type: ignore[attr-defined]
+    sub.formatter_class = argparse.RawDescriptionHelpFormatter
+    sub.description = """Many falls, each with its own start, masses, friction and pushes.
+
+VALUES are those of all rows:
+  0.5                in every row
+  0:20               any number between the two
+  normal:1:0.1       mean and standard deviation; normal:1:0.1:0.8:1.2 is cut off
+  choice:a,b,c       one of these
+  grid:0:20:11       eleven numbers, one after the other; also grid:1,2,5
+  sobol:0:20         as 0:20, spread evenly"""
+    sub.add_argument(
+        "robots", metavar="ROBOT", nargs="*", help="robots, as of the other commands; several take turns"
+    )
+    sub.add_argument(
+        "-o", "--output", metavar="FOLDER", help="new folder for the results; default: NAME_sweep"
+    )
+    sub.add_argument(
+        "--count", type=count, metavar="N", help="number of rows; default: one of each of a grid"
+    )
+    for option, name, unit, _, text in OPTIONS:
+        sub.add_argument(option, dest=f"sweep_{name}", metavar="VALUES", help=f"[{unit}] {text}")
+    sub.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUES", dest="others",
+        help="any parameter of --list, in its unit: mass:torso=0.5:2, joint:left_knee=0:1",
+    )  # fmt: skip
+    sub.add_argument("--grid", type=count, metavar="N", help="take N evenly spaced numbers of each range A:B")
+    sub.add_argument("--sobol", action="store_true", help="spread all ranges A:B evenly (Sobol sequence)")
+    sub.add_argument("--seed", type=seed, default=0, metavar="N", help="of all random numbers; default: 0")
+    sub.add_argument("--duration", type=positive, default=2.0, metavar="S", help="of a row; default: 2 s")
+    sub.add_argument("--dt", type=positive, metavar="S", help="time step; default: chosen for the robot")
+    sub.add_argument("--no-ground", action="store_true", help="without a ground")
+    sub.add_argument("--self-collision", action="store_true", help="keep a robot's bodies apart")
+    sub.add_argument(
+        "--measure",
+        action="append",
+        metavar="NAME",
+        help="measure this; several times for more; default: most",
+    )
+    sub.add_argument(
+        "--trajectory",
+        action="append",
+        default=[],
+        type=seed,
+        metavar="ROW",
+        help="keep this row's motion, too",
+    )
+    sub.add_argument("--chunk", type=count, metavar="N", help="rows that are written together")
+    sub.add_argument("--workers", type=seed, metavar="N", help="processes; default: one a processor")
+    sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
+    sub.add_argument("--resume", metavar="FOLDER", help="go on with the sweep in this folder")
+    sub.add_argument(
+        "--report", nargs="?", const="", metavar="FOLDER",
+        help="write the page of the sweep in this folder; without a folder, of this sweep when it is done",
+    )  # fmt: skip
+    sub.add_argument("--no-open", action="store_true", help="do not open the page")
+    sub.add_argument("--list", action="store_true", help="print all parameters and measures")
+
+
+def add_replay(sub: argparse.ArgumentParser) -> None:
+    """The arguments of the command replay."""
+    sub.add_argument("folder", metavar="FOLDER", help="of robokit sweep")
+    sub.add_argument("row", metavar="ROW", help="its number, or worst:MEASURE")
+    sub.add_argument("-o", "--output", metavar="FILE", help="page; default: row_ROW.html")
+    sub.add_argument("--save", metavar="FILE", help="write the trajectory, too (.npz)")
+    sub.add_argument("--no-open", action="store_true", help="only write the page")
+
+
+def sweep(arguments: argparse.Namespace) -> int:
+    """Many falls with other starts, masses, friction and robots, on all processors."""
+    import robokit as rk
+
+    if arguments.list:
+        tell(f"Parameters (--set NAME=VALUES):\n{rk.sweep_parameters}")
+        tell(f"\nMeasures (--measure NAME):\n{rk.measures}")
+        return 0
+    if arguments.report and not arguments.robots and not arguments.resume:
+        return _write_report(arguments, rk.open_sweep(arguments.report))
+    if bool(arguments.robots) == bool(arguments.resume):
+        raise RobokitError(
+            "sweep: give a robot, as in robokit sweep humanoid --count 1000 --tilt 0:20; or --resume FOLDER, "
+            "or --report FOLDER, of a sweep that was begun"
+        )
+    shown = sys.stderr is not None
+    try:
+        found = _resumed(arguments, shown) if arguments.resume else _new(arguments, shown)
+    except KeyboardInterrupt as stopped:
+        say(str(stopped) or "interrupted")
+        return INTERRUPTED
+    tell("\n".join(_summary(found)))
+    if arguments.report is not None:
+        return _write_report(arguments, found)
+    return 0
+
+
+def _resumed(arguments: argparse.Namespace, shown: bool) -> Any:
+    import robokit as rk
+
+    return rk.open_sweep(arguments.resume).resume(
+        scheduler=arguments.scheduler, workers=arguments.workers, progress=shown
+    )
+
+
+def _new(arguments: argparse.Namespace, shown: bool) -> Any:
+    import robokit as rk
+
+    robots = _robots(arguments)
+    output = arguments.output or f"{file_stem(next(iter(robots.values())))}_sweep"
+    return rk.sweep(
+        robots,
+        parameters=_parameters(arguments),
+        duration=arguments.duration,
+        ground=not arguments.no_ground,
+        measures=arguments.measure,
+        out=output,
+        count=arguments.count,
+        seed=arguments.seed,
+        dt=arguments.dt,
+        sobol=arguments.sobol,
+        trajectories=arguments.trajectory,
+        chunk=arguments.chunk,
+        scheduler=arguments.scheduler,
+        workers=arguments.workers,
+        progress=shown,
+        self_collision=arguments.self_collision,
+    )
+
+
+def _robots(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The robots by their names, or by what was typed where two have one name."""
+    robots = [load(name, arguments.base, arguments.mimic) for name in arguments.robots]
+    own = [robot.name for robot in robots]
+    if len(set(own)) < len(own):
+        own = list(arguments.robots)
+    if len(set(own)) < len(own):
+        raise RobokitError("sweep: a robot is given twice")
+    return dict(zip(own, robots, strict=True))
+
+
+def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters by name, as distributions."""
+    from robokit.sweeps.distribution_text import read_distribution
+    from robokit.sweeps.distributions import Grid, Uniform
+
+    given: dict[str, tuple[str, str, float]] = {}
+    for option, name, _, scale, _ in OPTIONS:
+        text = getattr(arguments, f"sweep_{name}")
+        if text is not None:
+            given[name] = (option, text, scale)
+    for text in arguments.others:
+        name, equals, values = text.partition("=")
+        if not equals:
+            raise RobokitError(f"--set {text}: expected NAME=VALUES, such as mass:torso=0.5:2")
+        if name in given:
+            raise RobokitError(f"--set {text}: {name} is given by {given[name][0]} already")
+        given[name] = (f"--set {name}", values, 1.0)
+    found = {}
+    for name, (option, text, scale) in given.items():
+        try:
+            found[name] = read_distribution(text, scale)
+        except RobokitError as error:
+            raise RobokitError(f"{option}: {error}") from None
+        if arguments.grid and type(found[name]) is Uniform:
+            found[name] = Grid(found[name].low, found[name].high, arguments.grid)  # type: ignore[attr-defined]
+    return found
+
+
+def _summary(found: Any) -> list[str]:
+    """What a sweep came to, in lines of 80 characters."""
+    from robokit.sweeps.distribution_text import spelled
+
+    recipe, failed = found.recipe, found.failures.num_rows
+    names = ", ".join(recipe.robots)
+    lines = [f"sweep of {names}: {recipe.count:,} rows of {recipe.duration:g} s in {found.folder}"]
+    scales = {name: (scale, unit) for _, name, unit, scale, _ in OPTIONS}
+    for name, given in recipe.parameters.items():
+        scale, unit = scales.get(name, (1.0, ""))
+        lines.append(f"  {name:<13} {spelled(given, scale)}" + (f" {unit.lower()}" if scale != 1.0 else ""))
+    run = found.summary
+    if run is not None and run.seconds > 0.0:
+        speed = f", {run.computed / run.seconds:,.0f} a second" if run.computed else ""
+        lines.append(f"  computed      {counted(run.computed, 'row')} in {run.seconds:.1f} s{speed}")
+    if failed:
+        why = found.failures["failure"][0].as_py()
+        lines.append(f"  failed        {counted(failed, 'row')}, the first: {why}")
+    row = 0 if not failed else int(found.failures["row"][0].as_py())
+    if "peak_force" in found.columns:
+        worst = found.worst("peak_force", 1)
+        for each in worst.select(["row", "peak_force", "peak_force_link"]).to_pylist():
+            row = each["row"]
+            force = f"{each['peak_force']:,.0f} N on {each['peak_force_link']}"
+            lines.append(f"  hardest       {force}, in row {row}")
+    lines.append(f"  see a row     robokit replay {found.folder} {row}")
+    return lines
+
+
+def _write_report(arguments: argparse.Namespace, found: Any) -> int:
+    """Write the page of a sweep."""
+    inside = arguments.report and not arguments.robots and arguments.output
+    page = writable(arguments.output, ".html") if inside else Path(found.folder) / "report.html"
+    with replacing(page) as beside:
+        found.report(beside)
+    tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB)")
+    open_page(page, arguments.no_open)
+    return 0
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    """One row of a sweep again, to the last bit, as a page."""
+    import robokit as rk
+
+    found = rk.open_sweep(arguments.folder)
+    row = _row(found, arguments.row)
+    page = writable(arguments.output or f"row_{row}.html", ".html")
+    data = None if arguments.save is None else writable(arguments.save, ".npz")
+    trajectory = found.replay(row)
+    if data is not None:
+        with replacing(data) as beside:
+            trajectory.save(beside)
+    with replacing(page) as beside:
+        trajectory.to_html(beside)
+    first, *lines = trajectory.report()
+    tell(first)
+    for name, value in found.recipe.rows(row, row + 1).items():
+        scale, unit = next(((s, u.lower()) for _, n, u, s, _ in OPTIONS if n == name), (1.0, ""))
+        shown = value[0] if isinstance(value[0], str) else f"{value[0] / scale:.6g}"
+        tell(f"  {name:<13} {shown}" + (f" {unit}" if scale != 1.0 else ""))
+    tell("\n".join(lines))
+    same = trajectory.summary.get("same_bits")
+    if same is not None:
+        tell(f"  row           {row}: " + ("the bits of the sweep" if same else "other bits than the sweep"))
+    tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB)")
+    if data is not None:
+        tell(f"  trajectory    {data}")
+    open_page(page, arguments.no_open)
+    return 0
+
+
+def _row(found: Any, text: str) -> int:
+    """The number of a row, as typed."""
+    if text.isdecimal():
+        return int(text)
+    kind, _, measure = text.partition(":")
+    if kind != "worst" or not measure:
+        raise RobokitError(f"ROW: expected the number of a row, or worst:MEASURE, got {text!r}")
+    worst = found.worst(measure, 1)
+    if not worst.num_rows:
+        raise RobokitError(f"ROW: no row has a finite {measure}")
+    return int(worst["row"][0].as_py())

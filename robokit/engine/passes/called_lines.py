@@ -1,0 +1,136 @@
+"""Plans a program with shared texts for this process: chunks of its own line and of each body, one memory.
+
+A call ends a chunk, which writes the arguments. The chunks of the body come next, then the chunk that reads
+the results where the body has left them. So a group of tiles goes through the chunks of a body as through
+any others. A call inside a guard is left out, in a tile, where the condition holds in no lane.
+
+The plan for WebAssembly, which calls from anywhere, is in regions.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from robokit.engine.passes.chunks import STORE, Places, Schedule, cut, fixed_places
+from robokit.engine.passes.guards import Path, blocks, paths
+from robokit.engine.passes.regions import borrowed_by
+from robokit.engine.trace.blocks import called
+from robokit.engine.trace.ops import CALL
+from robokit.engine.trace.program import Program
+
+
+@dataclass
+class CalledLines(Schedule):
+    """A schedule whose chunks are those of the program's own line, then those of each body.
+
+    Attributes:
+        sequence: what runs: the number of a chunk, or chunks and the conditions under which they run.
+    """
+
+    sequence: list[int | tuple[range, Path]] = field(default_factory=list)
+
+
+def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> CalledLines:
+    """Plan a program; arguments as of :func:`robokit.engine.passes.chunks.schedule`."""
+    places = fixed_places(program, bundled, shortest_run)
+    body, path = program.bodies(), paths(program)
+    line, insides = program.lines()
+    borrowed = borrowed_by(program, [line, *insides], body, path)
+    inside: dict[int, Path] = {}
+    orders = []
+    for order in (line, *insides):
+        order, within = blocks(program, order, borrowed, path)
+        orders.append([n for n in order if n not in places.slot])
+        inside |= within
+    results = Counter(r for row in program.results for r in row if type(r) is int)
+    plan = CalledLines(
+        lanes, [], dict(places.slot), set(), places.angles, places.constants, places.inputs(program),
+        places.slots, inside,
+    )  # fmt: skip
+    for block in program.blocks:
+        for parameter in block.parameters:
+            plan.slot[parameter] = plan.slots
+            plan.slots += 1
+
+    calls: list[int] = []
+    for piece in _pieces(program, orders[0]):
+        plan.chunks += cut(program, piece, [1 + STORE * (0 if bundled else results[n]) for n in piece], size)
+        calls += [0] * (len(plan.chunks) - len(calls))
+        if program.nodes[piece[-1]][0] == CALL:
+            calls[-1] = piece[-1]
+    own = len(plan.chunks)
+    bodies = []
+    for order in orders[1:]:
+        first = len(plan.chunks)
+        plan.chunks += cut(program, order, [1] * len(order), size)
+        bodies.append(range(first, len(plan.chunks)))
+    for k, call in enumerate(calls):
+        plan.sequence.append(k)
+        if call:
+            plan.sequence.append((bodies[called(program, call)], inside.get(call, ())))
+
+    kept = {n for read in borrowed for n in read}
+    kept.update(n for call in calls for n in inside.get(call, ()))
+    _remember(program, plan, range(own), kept, places.kept, places, borrowed)
+    for block, chunks in zip(program.blocks, bodies, strict=True):
+        ends = {r for r in block.results if type(r) is int}
+        _remember(program, plan, chunks, ends, ends, places, borrowed)
+    return plan
+
+
+def _pieces(program: Program, order: list[int]) -> list[list[int]]:
+    """A line cut after each call."""
+    pieces: list[list[int]] = [[]]
+    for n in order:
+        pieces[-1].append(n)
+        if program.nodes[n][0] == CALL:
+            pieces.append([])
+    return [piece for piece in pieces if piece]
+
+
+def _remember(
+    program: Program,
+    plan: CalledLines,
+    chunks: range,
+    kept: set[int],
+    forever: set[int],
+    places: Places,
+    borrowed: list[set[int]],
+) -> None:
+    """Give places to what must outlive one of these chunks: places of no other line.
+
+    Args:
+        program: the graph.
+        plan: to add them to.
+        chunks: of one line.
+        kept: what others read.
+        forever: nodes whose place nothing else may have later.
+        places: what has its place already.
+        borrowed: what each body reads of the program around it.
+    """
+    nodes = program.nodes
+    home = {n: k for k in chunks for n in plan.chunks[k]}
+    last = dict(home)
+    for n, k in home.items():
+        reads = [*nodes[n][1:], *plan.inside.get(n, ())]
+        if nodes[n][0] == CALL:
+            reads += borrowed[called(program, n)]
+        for operand in reads:
+            if operand in home:
+                last[operand] = k
+    stored = {n for n in home if last[n] > home[n] or n in kept or n in forever}
+    stored -= {n for n in home if nodes[n][0] == CALL}  # has no value of its own
+    free: list[int] = []
+    ending: dict[int, list[int]] = {k: [] for k in chunks}
+    for k in chunks:
+        free += ending.get(k - 1, ())
+        for n in plan.chunks[k]:
+            if n in stored:
+                if not free:
+                    free.append(plan.slots)
+                    plan.slots += 1
+                plan.slot[n] = free.pop()
+                if n not in forever:
+                    ending[last[n]].append(plan.slot[n])
+    plan.stored |= stored
