@@ -147,17 +147,24 @@ def states(
         records=records,
     )  # fmt: skip
     assembly, object_file = llvm.cross(code.decode() + main, TRIPLE)
-    assert not any(f"\t{word}\t" in assembly for word in ("fmadd", "fmsub", "fnmsub", "fnmadd", "fmla", "fmls"))
+    assert not any(
+        f"\t{word}\t" in assembly for word in ("fmadd", "fmsub", "fnmsub", "fnmadd", "fmla", "fmls")
+    )
     with tempfile.TemporaryDirectory() as folder:
         program, given, out = (Path(folder) / name for name in ("program", "given", "out"))
         program.write_bytes(linked(object_file))
         program.chmod(0o755)
         given.write_bytes(content)
         with given.open("rb") as stdin, out.open("wb") as stdout:
-            subprocess.run(["qemu-aarch64", str(program)], stdin=stdin, stdout=stdout, check=True, timeout=600)
+            subprocess.run(
+                ["qemu-aarch64", str(program)], stdin=stdin, stdout=stdout, check=True, timeout=600
+            )
         found = np.frombuffer(out.read_bytes(), "<f8").reshape(records, -1)
     split = sizes[0] // 8
-    return [found[:, :split].reshape(records, *outs[0].shape), found[:, split:].reshape(records, *outs[1].shape)]
+    return [
+        found[:, :split].reshape(records, *outs[0].shape),
+        found[:, split:].reshape(records, *outs[1].shape),
+    ]
 
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -219,7 +226,14 @@ def _connect(image: bytearray, at: int, kind: int, target: int) -> None:
     if kind == 275:  # ADR_PREL_PG_HI21
         pages = (target >> 12) - (here >> 12)
         word |= (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5
-    elif kind in (277, 278, 284, 285, 286, 299):  # the low twelve bits, of an addition, or of a load of 2^n bytes
+    elif kind in (
+        277,
+        278,
+        284,
+        285,
+        286,
+        299,
+    ):  # the low twelve bits, of an addition, or of a load of 2^n bytes
         word |= ((target & 0xFFF) >> {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}[kind]) << 10
     elif kind in (282, 283):  # JUMP26, CALL26
         word |= (target - here) >> 2 & 0x3FFFFFF
