@@ -166,6 +166,23 @@ class Sweep:
         save_trajectories(found)
         return found
 
+    def report(self, path: str | os.PathLike[str], rows: int | None = None, replay: bool = True) -> Path:
+        """Write the sweep's page: distributions, scatter plots, the worst rows, each to be run again there.
+
+        Args:
+            path: where to; ".html" is appended where there is no suffix.
+            rows: how many rows the page holds; of more, it holds so many at equal distances, all that failed,
+                and the most extreme ones. The distributions count all. None for 100,000, or fewer where there
+                are many columns.
+            replay: whether rows run again in the page.
+
+        Returns:
+            The path of the file.
+        """
+        from robokit.sweeps.report import write_report
+
+        return write_report(self, Path(path), rows, replay)
+
     @cached_property
     def _rows(self) -> Any:
         return self._read(["row"])
@@ -197,6 +214,14 @@ def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
     Raises:
         RobokitError: it is no folder of a sweep, or of one that this version cannot read; says which can.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> turned = {"joint:upper_joint": rk.Uniform(-1.0, 1.0)}
+        >>> run = {"ground": None, "duration": 0.01}
+        >>> swings = rk.sweep(robot, starts=turned, count=4, **run, out="swings", workers=0)
+        >>> rk.open_sweep("swings").replay(2)
+        <Trajectory of 'double_pendulum': 3 states, 0 to 0.01 s>
     """
     where = path_argument("folder", folder)
     return Sweep(Recipe.from_json(read_sweep_json(where).recipe), where)
