@@ -1,7 +1,7 @@
 """A kernel as a program for Linux on ARM64, which runs under qemu-aarch64: no compiler, linker or library.
 
-LLVM makes one object file of the kernel and of a start function, which reads the arguments from its input, takes
-the steps and writes the states. The few relocations of such a file are filled in here.
+LLVM makes one object file of the kernel and of a start function, which reads the arguments from its input,
+takes the steps and writes the states. The few relocations of such a file are filled in here.
 """
 
 from __future__ import annotations

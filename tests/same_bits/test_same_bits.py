@@ -1,7 +1,7 @@
 """reproducible=True: one frozen hash, whatever takes the steps.
 
-A toy's fall is checked in every way that needs no other program than Node; humanoids, G1, Chromium and ARM64 are
-further down, behind their markers. ``every_target.py`` runs everything for one robot and prints it.
+A toy's fall is checked in every way that needs no other program than Node. The humanoid, G1, Chromium and
+ARM64 are further down, behind their markers. ``every_target.py`` runs everything for one robot and prints it.
 """
 
 from __future__ import annotations
@@ -109,9 +109,11 @@ q = rk.standing_configuration(robot, tilt=0.3)
 from robokit.sim.run_arguments import set_up
 program = set_up(robot, 1.0, None, True, None, None, None, reproducible=True).program
 from robokit.sim.saved_robot import joint_numbers
-parts = [q, joint_numbers(robot), robot.inertial_parameters, program.parameters(1e-3), program.points.position]
-print(falls.fingerprint(np.concatenate([np.ravel(x) for x in parts]) + 0.0, falls.first_carried(
-    program, np.tile(q, (9, 1)), np.ones((9, robot.nv)))), hash((repr(program.joints), repr(program.by_body))))
+parts = [q, joint_numbers(robot), robot.inertial_parameters, program.parameters(1e-3)]
+parts += [program.points.position]
+kept = falls.first_carried(program, np.tile(q, (9, 1)), np.ones((9, robot.nv)))
+print(falls.fingerprint(np.concatenate([np.ravel(x) for x in parts]) + 0.0, kept))
+print(hash((repr(program.joints), repr(program.by_body))))
 """
 
 
