@@ -20,6 +20,7 @@ extensions = [
     "generated",
     "from_the_package",
     "machine_code",
+    "made",
     "measured",
     "fidelity_tables",
 ]

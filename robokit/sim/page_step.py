@@ -3,8 +3,8 @@
     step    the next state, ledger and carried numbers, and the force of the ground at each contact point
     look    what a state looks like: poses, energies, momentum, and what the first step is handed
 
-Gravity and a wrench on every body are inputs of both; actuators, controllers and pushes of the run are left
-out. Everything else is as in :func:`robokit.simulate`: the same text.
+Gravity and a wrench on every body are inputs of both; actuators and controllers of the run are left out, and
+its pushes unless they are asked for. Everything else is as in :func:`robokit.simulate`: the same text.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class PageStep:
         return self.program.parameters(dt)
 
 
-def page_step(program: Program, reproducible: bool | None = None) -> PageStep:
+def page_step(program: Program, reproducible: bool | None = None, pushes: bool = False) -> PageStep:
     """The kernels of a run's program.
 
     With ``reproducible=True``, or of a program that is so, the states of the page are those of
@@ -98,16 +98,21 @@ def page_step(program: Program, reproducible: bool | None = None) -> PageStep:
     other masses or frictions of one robot are other parameters.
 
     Args:
-        program: of the run; actuators, pushes and the accuracy of the ground are left out.
+        program: of the run; actuators and the accuracy of the ground are left out, and pushes unless asked
+            for.
         reproducible: None for what the program, or else the environment, says.
+        pushes: keep the pushes of the run: both kernels have an input more, "pushes", with the wrench of each
+            place as ``robokit.sim.pushes.OutsideForces`` gives it for the step.
     """
     ground = program.ground and replace(program.ground, accuracy=None)
+    places = program.given.places if pushes else ()
+    points = 3 * sum(not world for _, world in places)
     bare = replace(
         program,
         ground=ground,
         dtype="float64",
-        given=GivenLayout(bodies=program.robot.nbodies),
-        given_numbers=(),
+        given=GivenLayout(places=places, bodies=program.robot.nbodies),
+        given_numbers=tuple(program.given_numbers)[len(program.given_numbers) - points :],
         reproducible=program.reproducible or wanted(reproducible),
     )
     bodies = [i for i in bare.touching for _ in bare.by_body[i]]

@@ -5,30 +5,29 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError
 from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
+from robokit.sim.pushes import OutsideForces
 from robokit.sweeps.chunk_rows import FAILURE, HASH, by_robot, prepared, run
 from robokit.sweeps.column_data import About, numbers_of
 from robokit.sweeps.held_rows import MOST_ROWS
 from robokit.sweeps.parameter_table import parameter
 from robokit.sweeps.recipe_words import recipe_words
 from robokit.sweeps.report_page import Report, held_of, write_html
-from robokit.sweeps.rerun_data import RobotRows
+from robokit.sweeps.rerun_data import RobotRows, Started
 
 MOST_NUMBERS = 4_000_000
 """Values that a page holds: rows times columns."""
 
-if TYPE_CHECKING:
-    from robokit.sim.rollouts import Rollout
 
-
-def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bool = True) -> Path:
+def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: bool = True) -> Path:
     """Write the report of a sweep as one HTML file.
 
     It shows the distributions of all parameters and measures, a scatter of any two, the rows by any measure
@@ -39,6 +38,7 @@ def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bo
         path: where to; ".html" is appended where there is no suffix.
         rows: how many rows the page holds; of more, it holds so many at equal distances, all that failed, and
             those with the largest and smallest values of each measure. The distributions count all rows.
+            None for 100,000, or fewer where there are many columns.
         replay: whether rows run again in the page. Compiling their step for it takes some seconds the first
             time, for each robot.
 
@@ -48,13 +48,13 @@ def write_report(sweep: Any, path: str | Path, rows: int = MOST_ROWS, replay: bo
     Raises:
         RobokitError: no row is computed yet.
     """
-    most = whole_number("rows", rows, 1)
     table = sweep.table()
     if not table.num_rows:
         raise RobokitError("the sweep has no rows yet; go on with it: robokit sweep --resume FOLDER")
     columns = {name: numbers_of(table, name) for name in table.column_names}
     about = {field.name: _about(sweep.recipe, field) for field in table.schema}
-    held = held_of(columns, about, min(most, max(1000, MOST_NUMBERS // len(columns))))
+    most = min(MOST_ROWS, max(1000, MOST_NUMBERS // len(columns)))
+    held = held_of(columns, about, most if rows is None else whole_number("rows", rows, 1))
     report = Report(
         title=_title(sweep),
         robots=list(sweep.recipe.robots),
@@ -148,15 +148,21 @@ def _robots(recipe: Any, columns: Mapping[str, np.ndarray], places: np.ndarray) 
     for name, mine in by_robot(recipe, values, len(places)).items():
         own = {key: x[mine] for key, x in values.items()}
 
-        def started(part: slice, name: str = name, own: Any = own, mine: Any = mine) -> Rollout:
+        steps = max(1, round(recipe.duration / recipe.dt[name]))
+
+        def started(
+            part: slice, name: str = name, own: Any = own, mine: Any = mine, steps: int = steps
+        ) -> Started:
             some = {key: x[part] for key, x in own.items()}
-            return run(recipe, name, prepared(recipe, name, numbers[mine][part], some), steps=0)
+            runs = prepared(recipe, name, numbers[mine][part], some)
+            outside = OutsideForces(runs.robot, runs.pushes, recipe.dt[name], steps) if runs.pushes else None
+            return Started(run(recipe, name, replace(runs, pushes=[]), steps=0), outside)
 
         yield RobotRows(
             name=name,
             robot=recipe.robots[name].shown(),
             dt=recipe.dt[name],
-            steps=max(1, round(recipe.duration / recipe.dt[name])),
+            steps=steps,
             places=mine,
             started=started,
             parameters=own,

@@ -6,13 +6,17 @@ import base64
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
+from robokit.sim.pushes import OutsideForces
 from robokit.sim.recorded import first_carried
 from robokit.sim.rollouts import Rollout
+from robokit.sim.step.given import GivenLayout
+from robokit.sim.step.step_kernel import Program
 from robokit.sweeps.row_inputs import PackedInput, factors_of, in_planes
 from robokit.viewer.data.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html
@@ -32,6 +36,50 @@ MOST_BYTES = 40_000_000
 
 
 @dataclass(frozen=True)
+class Started:
+    """Rows before their first step.
+
+    Attributes:
+        rollout: of them, without pushes and without a step.
+        pushes: that act on them, or None.
+    """
+
+    rollout: Rollout
+    pushes: OutsideForces | None
+
+    @property
+    def program(self) -> Program:
+        """Their step, with places for the pushes."""
+        program = self.rollout.program
+        assert program is not None
+        if self.pushes is None:
+            return program
+        places = self.pushes.places
+        layout = GivenLayout(places=tuple((body, point is None) for body, point in places))
+        points = [x for _, point in places if point is not None for x in point]
+        return replace(program, given=layout, given_numbers=tuple(points))
+
+    def inputs(self, dt: float) -> dict[str, np.ndarray]:
+        """What the first step of each row is given, and its pushes, (n, width) each.
+
+        A push is nine numbers: its place, its first step, the one after its last, and the wrench.
+        """
+        program, q, v = self.program, self.rollout.q[0], self.rollout.v[0]
+        n, parameters = len(q), program.parameters(dt)
+        with np.errstate(all="ignore"):
+            carried = first_carried(program, q, v)
+        wide = np.broadcast_to(parameters, (n, parameters.shape[-1]))
+        found = {"q": q, "v": v, "carried": carried, "parameters": wide}
+        if self.pushes is not None:
+            spans: list[Any] = [*self.pushes.spans]
+            spans += [(place, when, when + 1, wrench) for place, when, wrench in self.pushes.by_row]
+            columns = [[place, first, last, *np.moveaxis(w, -1, 0)] for place, first, last, w in spans]
+            one = [np.broadcast_to(x, n).astype(float) for column in columns for x in column]
+            found["push_spans"] = np.stack(one, axis=1)
+        return found
+
+
+@dataclass(frozen=True)
 class RobotRows:
     """Rows of one robot, to be run again.
 
@@ -41,7 +89,7 @@ class RobotRows:
         dt: time step [s].
         steps: of a row.
         places: of the rows among those of the page, ascending, (n,).
-        started: the rollout of some of these rows, of which only the start and the program are used.
+        started: the start of some of these rows.
         parameters: of the rows, (n,) each.
         hashes: of their last states, uint64 (n,); or None.
     """
@@ -51,7 +99,7 @@ class RobotRows:
     dt: float
     steps: int
     places: np.ndarray
-    started: Callable[[slice], Rollout]
+    started: Callable[[slice], Started]
     parameters: Mapping[str, np.ndarray]
     hashes: np.ndarray | None
 
@@ -64,15 +112,11 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> RerunData:
         max_triangles: as of :func:`robokit.viewer.write_page`.
     """
     first = rows.started(slice(0, 1))
-    program = first.program
-    assert program is not None
+    program, start = first.program, first.inputs(rows.dt)
     none = RerunData(rows.name, "", rows.steps, "", [], [], None, False, "")
-    if program.given.inputs:
-        return replace(none, problem=f"pushes and actuators do not act in the page; {INSTEAD}")
-    start = _inputs(first, rows.dt)
     try:
         q, v, own = start["q"][0], start["v"][0], start["parameters"][0]
-        live = live_data_of(program, rows.dt, q, v, joined(WORKER), True, own)
+        live = live_data_of(program, rows.dt, q, v, joined(WORKER), True, own, True)
     except RobokitError as error:
         return replace(none, problem=f"{str(error).partition('; write')[0]}; {INSTEAD}")
     pose = q if np.isfinite(q).all() else rows.robot.neutral()
@@ -81,7 +125,7 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> RerunData:
     n = fitting(rows, factors)
     packed = {name: PackedInput(name, x.shape[1], [f[:n] for f in factors], n) for name, x in start.items()}
     for at in range(0, n, BLOCK):
-        for name, values in _inputs(rows.started(slice(at, min(at + BLOCK, n))), rows.dt).items():
+        for name, values in rows.started(slice(at, min(at + BLOCK, n))).inputs(rows.dt).items():
             packed[name].add(values)
     return RerunData(
         robot=rows.name,
@@ -96,21 +140,10 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> RerunData:
     )
 
 
-def _inputs(found: Rollout, dt: float) -> dict[str, np.ndarray]:
-    """What the first step of each row is given, (n, width) each."""
-    program, q, v = found.program, found.q[0], found.v[0]
-    assert program is not None
-    parameters = program.parameters(dt)
-    with np.errstate(all="ignore"):
-        carried = first_carried(program, q, v)
-    wide = np.broadcast_to(parameters, (len(q), parameters.shape[-1]))
-    return {"q": q, "v": v, "carried": carried, "parameters": wide}
-
-
 def fitting(rows: RobotRows, factors: Sequence[np.ndarray]) -> int:
     """How many of the rows fit into a page: as many as their own numbers leave room for."""
     n = len(rows.places)
-    few = _inputs(rows.started(slice(0, min(n, 64))), rows.dt)
+    few = rows.started(slice(0, min(n, 64))).inputs(rows.dt)
     width = 0
     for name, values in few.items():
         one = PackedInput(name, values.shape[1], [factor[:64] for factor in factors], len(values))

@@ -166,6 +166,23 @@ class Sweep:
         save_trajectories(found)
         return found
 
+    def report(self, path: str | os.PathLike[str], rows: int | None = None, replay: bool = True) -> Path:
+        """Write the sweep's page: distributions, scatter plots, the worst rows, each to be run again there.
+
+        Args:
+            path: where to; ".html" is appended where there is no suffix.
+            rows: how many rows the page holds; of more, it holds so many at equal distances, all that failed,
+                and the most extreme ones. The distributions count all. None for 100,000, or fewer where there
+                are many columns.
+            replay: whether rows run again in the page.
+
+        Returns:
+            The path of the file.
+        """
+        from robokit.sweeps.report import write_report
+
+        return write_report(self, Path(path), rows, replay)
+
     @cached_property
     def _rows(self) -> Any:
         return self._read(["row"])

@@ -49,6 +49,7 @@ def live_data_of(
     worker: str,
     reproducible: bool | None = None,
     parameters: np.ndarray | None = None,
+    pushes: bool = False,
 ) -> LiveData:
     """What a page needs to take the step of a program.
 
@@ -59,11 +60,12 @@ def live_data_of(
         worker: the text of the page's Worker.
         reproducible: as of :func:`robokit.sim.page_step.page_step`.
         parameters: of the step, (P,), where those of the program are of several rows.
+        pushes: as of :func:`robokit.sim.page_step.page_step`.
 
     Raises:
         RobokitError: the step cannot become WebAssembly.
     """
-    steps = page_step(program, reproducible)
+    steps = page_step(program, reproducible, pushes)
     robot = steps.program.robot
     given = steps.program.parameters(dt) if parameters is None else parameters
     masses = [float(m) for m in robot.inertial_parameters[..., 1:, 0].reshape(-1, robot.nbodies)[0]]

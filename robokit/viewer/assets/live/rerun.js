@@ -24,7 +24,16 @@ class Grown {
   }
 }
 
-// inputs: q, v, carried, parameters as the row has them. Frames are states of 60 a second, samples those of the curves.
+// The pushes of a step: nine numbers each, its place, its first step, the one after its last, and the wrench.
+function setPushes(step, spans, k) {
+  step.pushes.fill(0);
+  for (let at = 0; at < spans.length; at += 9) {
+    if (k < spans[at + 1] || k >= spans[at + 2]) continue;
+    for (let j = 0; j < 6; j++) step.pushes[6 * spans[at] + j] += spans[at + 3 + j];
+  }
+}
+
+// inputs: q, v, carried, parameters, push_spans as the row has them. Frames are states of 60 a second, samples those of the curves.
 function rerun(physics, { inputs, steps }) {
   const { live, at } = physics, bodies = live.masses.length;
   physics.parameters = inputs.parameters;
@@ -64,6 +73,7 @@ function rerun(physics, { inputs, steps }) {
   let done = 0, finite = true;
   const impulse = at.impulse_fx, before = new Float64Array(3), good = { q: physics.step.q.slice(), v: physics.step.v.slice() };
   while (done < steps) {
+    if (inputs.push_spans) setPushes(physics.step, inputs.push_spans, done);
     before.set(physics.step.ledger.subarray(impulse, impulse + 3));
     if (!physics.take() || !physics.finite) {
       finite = false;

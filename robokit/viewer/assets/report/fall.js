@@ -118,7 +118,9 @@ class Fall {
     this.tools.hidden = false;
     this.frame.hidden = false;
     this.frame.title = `The fall of row ${number}`;
+    const there = new Promise((resolve) => this.frame.addEventListener("load", resolve, { once: true }));
     this.frame.srcdoc = this.text;
+    await there;
   }
 
   // The page in the frame, once it is there.

@@ -1,0 +1,84 @@
+"""Where neither our loader of images nor our entry from Python can be used, LLVM's loader and ctypes do all.
+
+Images are for Linux on x86-64, the entry is for 64-bit CPython with the GIL. As a script this file switches
+both off and writes its answers.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def switch_both_off() -> None:
+    """As on another platform."""
+    from robokit.engine.run import numpy_layout
+    from robokit.engine.target import elf
+
+    elf.possible = lambda: False
+    numpy_layout.layout_is_known = lambda: False
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("an image on a platform that has none")
+
+    elf.Image = elf.image = refuse
+
+
+def answers() -> dict[str, np.ndarray]:
+    """Single states, batches, objects of poses, ``out=``, simulations and rollouts, by name."""
+    import robokit as rk
+
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    q, v, a = np.array([0.5, 0.2]), np.array([1.0, -2.0]), np.array([0.3, 0.4])
+    many = [np.tile(x, (9, 1)) * np.linspace(0.5, 1.0, 9)[:, None] for x in (q, v, a)]
+    found = {
+        "rnea": rk.rnea(robot, q, v, a),
+        "rnea, batch": rk.rnea(robot, *many),
+        "rnea, out": rk.rnea(robot, *many, out=np.empty((9, 2))),
+        "aba": rk.aba(robot, q, v, a),
+        "aba, batch": rk.aba(robot, *many),
+        "poses": rk.forward_kinematics(robot, q).matrices,
+        "single precision": rk.crba(robot, many[0], dtype="float32"),
+    }
+    run = rk.simulate(robot, q, v, duration=0.02)
+    runs = rk.rollout(robot, many[0], many[1], duration=0.02)
+    return found | {
+        "simulate": np.hstack([run.q, run.v]),
+        "rollout": np.concatenate([runs.q, runs.v], axis=2),
+    }
+
+
+def test_without_images_and_entry_everything_works(tmp_path):
+    root = Path(__file__).resolve().parents[2]
+    env = {**os.environ, "PYTHONPATH": str(root), "ROBOKIT_CACHE_DIR": str(tmp_path / "cache")}
+    env.pop("ROBOKIT_ENGINE", None)
+    for process in ("first", "again"):  # the second finds LLVM's objects in the cache
+        done = subprocess.run(
+            [sys.executable, "-W", "error", __file__, str(tmp_path / process)],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+    found = [np.load(tmp_path / f"{process}.npz") for process in ("first", "again")]
+    for name, expected in answers().items():
+        for each in found:
+            assert np.allclose(each[name], expected, rtol=1e-13, atol=1e-13), name
+
+
+if __name__ == "__main__":
+    switch_both_off()
+    np.savez(sys.argv[1], **answers())
+    from robokit.engine.run import single_calls
+
+    assert single_calls._shim() is None and "llvmlite" in sys.modules
