@@ -178,6 +178,21 @@ def plain(text: str) -> str:
     return CODE.sub(lambda found: f"``{found[0]}``", text)
 
 
+class SweepParameters(Generated):
+    """The parameters of a sweep."""
+
+    def rest(self) -> list[str]:
+        """A table."""
+        from robokit.sweeps import sweep_parameters
+
+        self.reads(ROOT / "robokit" / "sweeps" / "parameter_table.py")
+        rows = []
+        for name, row in sweep_parameters.items():
+            of = f":{row.of.upper()}" if row.needs else f"[:{row.of.upper()}]" if row.of else ""
+            rows.append([f"``{name}{of}``", row.unit.replace("|", "or") or "1", row.about])
+        return table(("name", "unit", "what it is"), rows, "28 14 58")
+
+
 class JointTable(Generated):
     """The joint table, from the table itself."""
 
@@ -395,6 +410,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", after_napoleon, priority=600)
     app.add_directive("diagnostics", Diagnostics)
     app.add_directive("joint-table", JointTable)
+    app.add_directive("sweep-parameters", SweepParameters)
     app.add_directive("example", Example)
     app.add_directive("command", Command)
     app.add_directive("checked-examples", CheckedExamples)

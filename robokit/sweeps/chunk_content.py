@@ -9,6 +9,7 @@ it was written is in it.
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,9 @@ HASH_LETTERS = 20
 RECIPE_KEY = b"robokit.recipe"
 """Key of the recipe's text in the metadata of a chunk's schema."""
 
+FIELDS_KEY = b"robokit.fields"
+"""Key of what the columns' own metadata says (units), as JSON: Parquet itself keeps none of a column."""
+
 _OPTIONS: dict[str, Any] = {
     "version": "2.6",
     "data_page_version": "1.0",
@@ -31,7 +35,7 @@ _OPTIONS: dict[str, Any] = {
     "compression_level": 1,
     "use_dictionary": False,
     "write_statistics": True,
-    "store_schema": False,
+    "store_schema": False,  # it would hold the recipe once more
 }
 
 
@@ -57,12 +61,25 @@ def parquet_bytes(table: pyarrow.Table, recipe: str) -> bytes:
         recipe: the recipe's text (JSON), for the metadata of the schema.
     """
     pa = arrow()
+    about = {
+        field.name: {key.decode(): value.decode() for key, value in field.metadata.items()}
+        for field in table.schema
+        if field.metadata
+    }
     table = table.replace_schema_metadata(None)
     sink = pa.BufferOutputStream()
     with pa.parquet.ParquetWriter(sink, table.schema, **_OPTIONS) as writer:
-        writer.add_key_value_metadata({RECIPE_KEY.decode(): recipe})
+        writer.add_key_value_metadata({RECIPE_KEY.decode(): recipe, FIELDS_KEY.decode(): json.dumps(about)})
         writer.write_table(table.combine_chunks(), row_group_size=max(1, table.num_rows))
     return bytes(sink.getvalue())
+
+
+def as_computed(table: pyarrow.Table) -> pyarrow.Table:
+    """The table of a chunk's file with what its columns' metadata said, and without that of the schema."""
+    pa = arrow()
+    about = json.loads((table.schema.metadata or {}).get(FIELDS_KEY, b"{}"))
+    fields = [field.with_metadata(about.get(field.name)) for field in table.schema]
+    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
 
 
 def content_hash(table: pyarrow.Table, recipe_hash: str) -> str:
@@ -89,25 +106,20 @@ def _add(total: Any, content: bytes) -> None:
 
 
 def _add_values(total: Any, array: Any) -> None:
-    """The type, which values are missing, and the others; lists by their lengths and values."""
+    """The type, which values are missing, and the others."""
     types = arrow().types
     missing = np.asarray(array.is_null())
     array = array.drop_null()
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type
-    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     texts = types.is_string(kind) or types.is_large_string(kind)
-    # Parquet keeps no other difference: a list of fixed size is read as one of any size.
-    _add(total, b"list" if lists else b"text" if texts else str(kind).encode())
+    _add(total, b"text" if texts else str(kind).encode())
     _add(total, np.packbits(missing).tobytes())
     if texts:
         encoded = [text.encode() for text in array.to_pylist()]
         _add(total, np.asarray([len(text) for text in encoded], "<i8").tobytes())
         _add(total, b"".join(encoded))
-    elif lists:
-        _add(total, np.asarray([len(each) for each in array], "<i8").tobytes())
-        _add_values(total, array.flatten())
     elif types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
         values = np.ascontiguousarray(array.to_numpy(zero_copy_only=False))
         _add(total, values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes())

@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from robokit.errors import RobokitError
-from robokit.sweeps.chunk_content import HASH_LETTERS, RECIPE_KEY, arrow, content_hash, parquet_bytes
+from robokit.sweeps.chunk_content import (
+    HASH_LETTERS,
+    RECIPE_KEY,
+    arrow,
+    as_computed,
+    content_hash,
+    parquet_bytes,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -137,12 +144,13 @@ def damage(file: ChunkFile, rows: int, recipe: str, recipe_hash: str) -> str | N
     try:
         content = file.path.read_bytes()
         opened = pa.parquet.ParquetFile(pa.BufferReader(content))
-        table, writer = opened.read(), opened.metadata.created_by
+        table, writer = as_computed(opened.read()), opened.metadata.created_by
+        about = opened.metadata.metadata or {}
     except (OSError, pa.ArrowException) as error:
         return f"cannot be read ({str(error).splitlines()[0]:.60})"
     if table.num_rows != rows:
         return f"has {table.num_rows} rows in place of {rows}"
-    if (table.schema.metadata or {}).get(RECIPE_KEY) != recipe.encode():
+    if about.get(RECIPE_KEY) != recipe.encode():
         return "is of another recipe"
     if content_hash(table, recipe_hash) != file.hash:
         return "does not have the content that its name says"
@@ -167,14 +175,13 @@ def read_chunks(
     pa = arrow()
     for file in chunk_files(folder) if only is None else only:
         try:
-            yield pa.parquet.read_table(
-                file.path, columns=columns, partitioning=None
-            ).replace_schema_metadata(None)
+            found = pa.parquet.ParquetFile(file.path).read(columns=columns)
         except (OSError, pa.ArrowException) as error:
             raise RobokitError(
                 f"{file.path} is damaged ({str(error).splitlines()[0]:.100}); "
                 f"robokit sweep --resume {folder} computes its rows again"
             ) from error
+        yield as_computed(found)
 
 
 def disk_problem(folder: Path, error: OSError) -> str:

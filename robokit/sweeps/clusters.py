@@ -111,10 +111,11 @@ class LocalProcesses:
 
     Args:
         workers: number of processes.
+        dashboard: whether Dask's dashboard is wanted; it takes a second to start.
     """
 
-    def __init__(self, workers: int) -> None:
-        module = distributed()
+    def __init__(self, workers: int, dashboard: bool = False) -> None:
+        module, dashboard = distributed(), dashboard and _has_bokeh()
         self.workers, self.dashboard = workers, ""
         self.client: Any = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -126,12 +127,12 @@ class LocalProcesses:
                 self._scheduler = module.LocalCluster(
                     n_workers=0,
                     host="127.0.0.1",
-                    dashboard_address="127.0.0.1:8787" if _has_bokeh() else None,
+                    dashboard_address="127.0.0.1:8787" if dashboard else None,
                     silence_logs=logging.CRITICAL,
                 )
                 self._start()
                 self.client = module.Client(self._scheduler, set_as_default=False)
-                self.dashboard = str(self._scheduler.dashboard_link or "") if _has_bokeh() else ""
+                self.dashboard = str(self._scheduler.dashboard_link or "") if dashboard else ""
         except OSError as error:
             self.close()
             raise RobokitError(f"cannot start processes to compute: {error}") from error
@@ -166,6 +167,9 @@ class LocalProcesses:
         if self._process is not None:
             _kill(self._process)
         _close(self.client, self._scheduler)
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(CLOSE_SECONDS)
         self._log.close()
 
     def _start(self) -> None:
@@ -284,8 +288,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(1.0)
 
 
 def _close(client: Any, scheduler: Any) -> None:

@@ -184,7 +184,7 @@ class _Run:
         self.progress.wait("starting")
         cluster: Cluster
         if scheduler is None:
-            cluster = LocalProcesses(min(workers or processors(), len(chunks)))
+            cluster = LocalProcesses(min(workers or processors(), len(chunks)), self.progress.wanted)
         else:
             cluster = RunningScheduler(scheduler)
         try:

@@ -214,6 +214,14 @@ def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
     Raises:
         RobokitError: it is no folder of a sweep, or of one that this version cannot read; says which can.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> turned = {"joint:upper_joint": rk.Uniform(-1.0, 1.0)}
+        >>> run = {"ground": None, "duration": 0.01}
+        >>> swings = rk.sweep(robot, starts=turned, count=4, **run, out="swings", workers=0)
+        >>> rk.open_sweep("swings").replay(2)
+        <Trajectory of 'double_pendulum': 3 states, 0 to 0.01 s>
     """
     where = path_argument("folder", folder)
     return Sweep(Recipe.from_json(read_sweep_json(where).recipe), where)

@@ -82,6 +82,15 @@ def sweep(
         MissingDependency: pyarrow or Dask is not installed.
         RobokitError: the folder holds something else, takes no files, or the cluster has come to an end.
         KeyboardInterrupt: Ctrl-C; what was computed is kept, and the text says how to go on.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> turned = {"joint:upper_joint": rk.Grid(0.0, 1.0, 3)}
+        >>> swings = rk.sweep(robot, starts=turned, ground=None, duration=0.01)
+        >>> swings
+        <Sweep of double_pendulum: 3 rows in memory>
+        >>> swings.table(["row", "joint:upper_joint", "failure"]).to_pylist()[1]
+        {'row': 1, 'joint:upper_joint': 0.5, 'failure': None}
     """
     recipe = make_recipe(
         robots,

@@ -22,7 +22,7 @@ class SweepProgress:
     """
 
     def __init__(self, total: int, there: int, failures: int = 0, wanted: bool = True) -> None:
-        self.total, self.there, self.rows, self.failures = total, there, there, failures
+        self.total, self.there, self.rows, self.failures, self.wanted = total, there, there, failures, wanted
         self.started = time.monotonic()
         self._said, self._waits, self._bar = self.started, "", None
         self._lines = wanted and not _live()

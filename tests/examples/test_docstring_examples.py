@@ -26,7 +26,7 @@ OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 ELSEWHERE = ("casadi", "jax", "mujoco", "pinocchio", "pydrake", "torch", "xacro", "yourdfpy")
 """Packages that users install for one function; their examples run where the package is."""
 
-SLOW = re.compile(r"rk\.(simulate|rollout|excitation)\(|draw_sparsity\(|sparsity_figure\(")
+SLOW = re.compile(r"rk\.(simulate|rollout|sweep|excitation)\(|draw_sparsity\(|sparsity_figure\(")
 BROWSER = re.compile(r"write_(film|picture)\(")
 
 

@@ -44,5 +44,7 @@ class FakeRecipe:
                 Path(self.once).touch()
             os.kill(os.getpid(), signal.SIGKILL)
         failure = pa.array(["not finite" if k % 10 == 7 else None for k in row.tolist()], pa.string())
-        links = pa.array([[k, -k] for k in row.tolist()], pa.list_(pa.float64()))
-        return pa.table({"row": row, "height": np.sqrt(row), "links": links, "failure": failure})
+        robot = pa.array([f"robot {k % 3}" for k in row.tolist()]).dictionary_encode()
+        table = pa.table({"row": row, "height": np.sqrt(row), "robot": robot, "failure": failure})
+        fields = [field.with_metadata({b"unit": b"m"}) for field in table.schema]
+        return table.cast(pa.schema(fields))

@@ -44,7 +44,9 @@ def robot():
 
 @pytest.fixture(scope="module")
 def recipe(robot):
-    return make_recipe(robot, starts=STARTS, parameters=OTHERS, count=40, duration=DURATION, seed=5)
+    return make_recipe(
+        robot, starts=STARTS, parameters=OTHERS, count=40, duration=DURATION, seed=5, measures=["peak_force"]
+    )
 
 
 def _runs(recipe, first=0, last=16):
@@ -139,6 +141,7 @@ def test_masses_are_those_of_a_robot_built_so(recipe, robot):
     assert np.allclose(runs.ground.friction, values["friction"])
 
 
+@pytest.mark.slow
 def test_a_push_changes_the_momentum_by_its_size(robot):
     parameters = {
         "push": Uniform(0.5, 2.0),

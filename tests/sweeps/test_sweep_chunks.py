@@ -1,0 +1,236 @@
+"""The folder of a sweep: whatever becomes of its files, it comes to the bytes of an undisturbed run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+from fake_recipe import FakeRecipe  # noqa: E402
+
+from robokit.errors import RobokitError  # noqa: E402
+from robokit.sweeps import chunk_files, chunk_task  # noqa: E402
+from robokit.sweeps.chunk_content import content_hash, parquet_bytes  # noqa: E402
+from robokit.sweeps.run_sweep import default_chunk, run_sweep  # noqa: E402
+from robokit.sweeps.sweep_json import canonical, held  # noqa: E402
+
+RECIPE = FakeRecipe(95)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep") / "undisturbed"
+    run_sweep(RECIPE, folder, chunk=10, workers=0)
+    return folder
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_every_row_is_there_once(undisturbed):
+    found = pa.concat_tables(chunk_files.read_chunks(undisturbed)).to_pydict()
+    assert found["row"] == list(range(95))
+    assert found["height"] == np.sqrt(np.arange(95)).tolist()
+    assert [k for k, why in zip(found["row"], found["failure"], strict=True) if why] == list(range(7, 95, 10))
+    assert sorted(contents(undisturbed))[-1] == "sweep.json"
+    assert len(contents(undisturbed)) == 11
+
+
+def test_chunks_carry_the_recipe_and_units(undisturbed):
+    schema = parquet.read_schema(chunk_files.chunk_files(undisturbed)[0].path)
+    assert FakeRecipe.from_json(schema.metadata[b"robokit.recipe"].decode()) == RECIPE
+    read = next(chunk_files.read_chunks(undisturbed, ["height"]))
+    assert read.schema.names == ["height"]
+    assert read.schema.field("height").metadata == {b"unit": b"m"}
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+def renamed(path):
+    path.rename(path.with_name("11" + path.name[2:]))
+
+
+def doubled(path):
+    shutil.copy(path, path.with_name(path.name[:3] + "0" * 20 + ".parquet"))
+
+
+def exchanged(path):
+    shutil.copy(sorted(path.parent.iterdir())[0], path)
+
+
+DAMAGES = [truncated, empty, flipped, renamed, doubled, exchanged, Path.unlink]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_damaged_chunk_is_made_again(undisturbed, tmp_path, damage):
+    folder = shutil.copytree(undisturbed, tmp_path / "damaged")
+    damage(chunk_files.chunk_files(folder)[4].path)
+    found = run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
+    assert found.computed == 10
+    assert (found.redone == ()) == (damage is Path.unlink)
+    assert found.failures == 9
+    assert contents(folder) == contents(undisturbed)
+
+
+def test_nothing_is_computed_twice(undisturbed, tmp_path):
+    folder = shutil.copytree(undisturbed, tmp_path / "whole")
+    assert run_sweep(RECIPE, folder, chunk=77, workers=0, resume=True).computed == 0
+
+
+def test_what_killed_processes_left_is_removed(undisturbed, tmp_path):
+    folder = shutil.copytree(undisturbed, tmp_path / "left")
+    name = chunk_files.chunk_files(folder)[0].path.stem
+    for left in (f"chunks/.{name}.0123456789ab.tmp", ".sweep.0123456789ab.tmp", chunk_files.probe_name()):
+        (folder / left).write_bytes(b"half")
+    (folder / "notes.txt").write_text("the user's own")
+    run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
+    assert contents(folder) == {"notes.txt": b"the user's own", **contents(undisturbed)}
+
+
+@pytest.mark.parametrize("when", ["written", "renamed"])
+def test_a_full_disk_is_one_line_and_loses_nothing(undisturbed, tmp_path, monkeypatch, when):
+    folder, done = tmp_path / "full", []
+
+    def full(*arguments):
+        done.append(arguments)
+        if len(done) > 5:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*arguments)
+
+    name = {"written": "fsync", "renamed": "replace"}[when]
+    real = getattr(os, name)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, name, full)
+        with pytest.raises(RobokitError, match=r"No space left.*make room; [1-4]0 of 95.*--resume .*full$"):
+            run_sweep(RECIPE, folder, chunk=10, workers=0)
+    assert not list(folder.rglob(".*"))
+    run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
+    assert contents(folder) == contents(undisturbed)
+
+
+def test_a_folder_that_goes_away(tmp_path, monkeypatch):
+    real = chunk_task.compute_chunk
+
+    def compute(*arguments):
+        if arguments[2] == 30:
+            (tmp_path / "sweep").rename(tmp_path / "elsewhere")
+        return real(*arguments)
+
+    monkeypatch.setattr("robokit.sweeps.chunk_queue.compute_chunk", compute)
+    with pytest.raises(RobokitError, match=r"sweep has gone .*bring it back; 30 of 95 rows"):
+        run_sweep(RECIPE, tmp_path / "sweep", chunk=10, workers=0)
+
+
+def test_a_worker_without_the_folder_hands_its_chunk_back(undisturbed, tmp_path):
+    (tmp_path / "chunks").mkdir()
+    for probe, handed in (("absent", True), ("probe", False)):
+        (tmp_path / "probe").touch()
+        place = chunk_task.Place(str(tmp_path), probe, 95, b"")
+        text = canonical(RECIPE.to_json())
+        done = chunk_task.compute_chunk(text, FakeRecipe.from_json, 20, 30, place)
+        assert (done.content is not None) == handed
+        assert (done.first, done.rows, done.failures) == (20, 10, 1)
+        assert done.name == chunk_files.chunk_files(undisturbed)[2].path.name
+    written = (tmp_path / "chunks" / done.name).read_bytes()
+    assert written == (undisturbed / "chunks" / done.name).read_bytes()
+
+
+def test_another_robokit_is_refused(tmp_path):
+    place = chunk_task.Place(str(tmp_path), "", 95, b"another")
+    with pytest.raises(RobokitError, match=r"worker .* has another robokit, in .*; install the same one"):
+        chunk_task.compute_chunk(RECIPE.to_json(), FakeRecipe.from_json, 0, 10, place)
+
+
+def test_rows_that_cannot_be_computed_do_not_stop_the_others(tmp_path):
+    with pytest.raises(RobokitError, match=r"rows 30 to 39 could .*ValueError: row 33 cannot be; 85 of 95"):
+        run_sweep(FakeRecipe(95, raiser=33), tmp_path / "sweep", chunk=10, workers=0)
+    assert len(list((tmp_path / "sweep" / "chunks").iterdir())) == 9
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=r"0 of 95 rows are kept; go on with: robokit sweep --resume"):
+        run_sweep(RECIPE, tmp_path / "sweep", chunk=10, workers=0)
+
+
+def test_folders_that_hold_something_else(undisturbed, tmp_path):
+    def refused(folder, text, recipe=RECIPE, **options):
+        with pytest.raises(RobokitError, match=text):
+            run_sweep(recipe, folder, chunk=10, workers=0, **options)
+
+    before = contents(undisturbed)
+    refused(undisturbed, "holds a sweep already; go on with it by resume=True")
+    refused(undisturbed, "holds another sweep: its 'count' is 95, not 96", FakeRecipe(96), resume=True)
+    assert contents(undisturbed) == before
+    (tmp_path / "notes.txt").touch()
+    refused(tmp_path, r"is not empty \('?notes.txt")
+    refused(tmp_path / "notes.txt", "is a file; give a folder")
+    refused(tmp_path, "no sweep.json in .*: give the folder of a sweep", resume=True)
+    refused(tmp_path / "none", "there is no folder", resume=True)
+    (tmp_path / "sweep.json").write_text("{")
+    refused(tmp_path, "is not the file of a sweep", resume=True)
+    (tmp_path / "sweep.json").write_text('{"format": 99, "recipe": {}}')
+    refused(tmp_path, "has format 99, this robokit reads 1", resume=True)
+
+
+def test_two_commands_do_not_write_to_one_folder(undisturbed):
+    with held(undisturbed), pytest.raises(RobokitError, match="is being written by another command"):
+        run_sweep(RECIPE, undisturbed, chunk=10, workers=0, resume=True)
+
+
+def test_the_name_follows_from_every_value_and_from_nothing_else():
+    table = RECIPE.compute(0, 30)
+    name = content_hash(table, "recipe")
+    assert name == content_hash(pa.concat_tables([table.slice(0, 7), table.slice(7)]), "recipe")
+    assert name == content_hash(table.replace_schema_metadata({"made": "today"}), "recipe")
+    others = [content_hash(table, "other recipe"), content_hash(table.rename_columns(list("abcd")), "recipe")]
+    for k, column in enumerate(table.columns):
+        values = column.to_pylist()
+        for row in (0, 7, 29):
+            for value in (None, -1.0 if isinstance(values[0], float | int) else "other"):
+                changed = [*values[:row], value, *values[row + 1 :]]
+                if changed == values:
+                    continue
+                made = pa.array(changed, column.type)
+                others.append(content_hash(table.set_column(k, table.field(k), made), "recipe"))
+    assert len({name, *others}) == len(others) + 1
+    assert len(others) > 20
+
+
+def test_the_same_rows_are_the_same_bytes():
+    a, b = (parquet_bytes(table, "recipe") for table in (RECIPE.compute(0, 30), RECIPE.compute(0, 30)))
+    assert a == b
+
+
+def test_chunks_are_neither_many_nor_tiny():
+    for count in (1, 100, 10**6, 10**9):
+        for steps in (1, 500, 10**5, 10**9):
+            rows = default_chunk(count, steps)
+            assert 1 <= rows <= count
+            assert -(-count // rows) <= 10_000
+            assert rows >= min(count, 16)
+    assert default_chunk(10**6, 500) == 2048

@@ -1,0 +1,142 @@
+"""kill -9 of whatever takes part, and Ctrl-C: nothing is lost, nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("distributed")
+
+from fake_recipe import FakeRecipe
+from fake_sweep import ROOT, started
+
+from robokit.sweeps.run_sweep import run_sweep
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"),
+]
+RECIPE = {"count": 95, "pause": 0.01}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep") / "undisturbed"
+    run_sweep(FakeRecipe(**RECIPE), folder, chunk=10, workers=0)
+    return contents(folder)
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def wait_for(condition, seconds=60.0):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"not within {seconds} s")
+
+
+def chunks(folder):
+    return len(list(folder.glob("chunks/*.parquet")))
+
+
+def below(pid):
+    """Processes that descend from one."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            parents[int(stat.parent.name)] = int(fields[1])
+    found, size = {pid}, 0
+    while size < len(found):
+        size = len(found)
+        found |= {child for child, parent in parents.items() if parent in found}
+    return found - {pid}
+
+
+def alive(pids):
+    return {pid for pid in pids if Path(f"/proc/{pid}").exists()}
+
+
+def ended(command, code):
+    text = command.communicate(timeout=60)[1]
+    assert command.returncode == code, text
+    return text
+
+
+def test_a_worker_is_killed_then_the_command_interrupted_then_killed(tmp_path, undisturbed):
+    folder = tmp_path / "sweep"
+    command = started(folder, RECIPE, workers=1)
+    wait_for(lambda: chunks(folder) >= 1)
+    (worker,) = (
+        pid for pid in below(command.pid) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
+    os.kill(worker, signal.SIGKILL)
+    kept = chunks(folder)
+    wait_for(lambda: chunks(folder) >= kept + 2)  # by another worker in its place
+    family = below(command.pid)
+    assert len(family) >= 2
+    command.send_signal(signal.SIGINT)
+    said = ended(command, 130)
+    assert not alive(family)
+    assert f"of 95 rows are kept; go on with: robokit sweep --resume {folder}" in said
+    assert "Traceback" not in said
+
+    kept = chunks(folder)
+    command = started(folder, RECIPE, workers=2, resume=True)
+    wait_for(lambda: chunks(folder) > kept)
+    family = below(command.pid)
+    command.kill()
+    ended(command, -signal.SIGKILL)
+    wait_for(lambda: not alive(family), 20.0)
+
+    run_sweep(FakeRecipe(**RECIPE), folder, chunk=10, workers=0, resume=True)
+    assert contents(folder) == undisturbed
+
+
+def test_a_chunk_that_kills_its_workers_does_not_stop_the_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    said = ended(started(tmp_path / "sweep", {"count": 40, "killer": 13}, workers=2), 1)
+    assert "rows 10 to 19 could not be computed: their worker is killed again and again" in said
+    assert "30 of 40 rows are kept" in said
+
+
+def test_a_scheduler_that_is_there_and_is_killed(tmp_path, undisturbed):
+    address, env = "tcp://127.0.0.1:28786", {**os.environ, "PYTHONPATH": f"{ROOT}:{Path(__file__).parent}"}
+
+    def dask(*words):
+        given = [sys.executable, "-m", "dask", *words, "--no-dashboard"]
+        return subprocess.Popen(given, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    scheduler = dask("scheduler", "--host", "127.0.0.1", "--port", "28786")
+    workers = [dask("worker", address, "--nthreads", "1", "--no-nanny") for _ in range(2)]
+    try:
+        run_sweep(FakeRecipe(**RECIPE), tmp_path / "whole", chunk=10, scheduler=address)
+        assert contents(tmp_path / "whole") == undisturbed
+        command = started(tmp_path / "sweep", RECIPE, scheduler=address)
+        wait_for(lambda: chunks(tmp_path / "sweep") >= 2)
+        scheduler.kill()
+        said = ended(command, 1)
+        assert "the scheduler has gone;" in said
+        assert f"rows are kept; go on with: robokit sweep --resume {tmp_path / 'sweep'}" in said
+        assert "Traceback" not in said
+    finally:
+        for process in (scheduler, *workers):
+            process.kill()
+            process.wait()
+    run_sweep(FakeRecipe(**RECIPE), tmp_path / "sweep", chunk=10, workers=0, resume=True)
+    assert contents(tmp_path / "sweep") == undisturbed
