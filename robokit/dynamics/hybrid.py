@@ -72,8 +72,8 @@ def hybrid_dynamics(
         names = robot.derived.get(("prescribed", given), lambda: _prescribed(robot, given))
     except TypeError:  # something among them that is no name
         names = _prescribed(robot, given)
-    name, given = with_forces("hybrid_dynamics", robot, q, f_ext, engine, reproducible)
-    return accelerations(robot, (name, names), out, engine, dtype, reproducible, q, v, tau, a, *given)
+    name, forces = with_forces("hybrid_dynamics", robot, q, f_ext, engine, reproducible)
+    return accelerations(robot, (name, names), out, engine, dtype, reproducible, q, v, tau, a, *forces)
 
 
 def floating_base_inverse_dynamics(
