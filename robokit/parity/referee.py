@@ -100,8 +100,7 @@ def compare_sides(
     found += mimic_findings(pairing, tolerance)
     found += shapes.findings()
     found.sort(key=lambda f: (f.line == 0, f.line))
-    massive = sum(body.mass > 0.0 for body in a.bodies.values())
-    found = shared_factor(found, massive)
+    found = shared_factor(found, bodies.massive)
     whole = list(whole_findings(pairing, base, tolerance, verdict.notes))
     rounded = [f for f in found if f.cause == "rounded"]
     verdict.findings = [*whole, *(f for f in found if f.cause != "rounded")]

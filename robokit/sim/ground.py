@@ -16,6 +16,7 @@ from robokit.model.robot import Robot
 from robokit.sim.ground_values import STEEPEST, coefficients, of_row, shares, upward, vector
 from robokit.sim.height_field import HeightField
 from robokit.sim.solids import solid
+from robokit.spatial.sines import sine_and_cosine
 
 MAX_SWEEPS = 50
 
@@ -168,7 +169,8 @@ class Ground:
             length = math.hypot(x, y, z)
             return x / length, y / length, z / length
         tilt = self.tilt or 0.0
-        return math.sin(tilt), 0.0, math.cos(tilt)
+        s, c = sine_and_cosine(tilt)
+        return s, 0.0, c
 
     @property
     def moves(self) -> bool:

@@ -99,10 +99,14 @@ def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[
 
 
 def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
-    """The runs of one robot."""
+    """The runs of one robot.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, at which a rollout returns what its rows have reached until then.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a row is warned of is in its columns
-        return rollout(
+        found = rollout(
             runs.robot,
             runs.q,
             runs.v,
@@ -115,6 +119,9 @@ def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
             **recipe.options,
             **options,
         )
+    if found.summary["interrupted"]:
+        raise KeyboardInterrupt
+    return found
 
 
 def by_robot(recipe: RecipeFields, values: Mapping[str, np.ndarray], count: int) -> dict[str, np.ndarray]:

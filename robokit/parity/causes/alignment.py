@@ -14,7 +14,7 @@ from robokit.model.geometry import Placement
 from robokit.parity.causes.finding import Finding
 from robokit.parity.causes.pairing import Pairing
 from robokit.parity.causes.placement_candidates import origin_causes, placement_text
-from robokit.parity.causes.rigid import Rigid, Slack
+from robokit.parity.causes.rigid import NOTHING, Rigid, Slack
 from robokit.parity.sides.side import SideBody, SideJoint
 
 
@@ -45,6 +45,7 @@ class Aligner:
     def __init__(self, pairing: Pairing, tolerance: float) -> None:
         self.pairing, self.tolerance = pairing, tolerance
         self.a, self.b = pairing.a.side, pairing.b.side
+        self._reframing = False
         places = [body.pose.position for body in self.a.bodies.values()]
         self.size = max(float(np.ptp(np.array(places), axis=0).max()), 0.1)
         self._heads: dict[str, list[str]] = {}
@@ -56,6 +57,14 @@ class Aligner:
 
     def align(self) -> Alignment:
         """The maps of all links, and what is placed otherwise."""
+        out = self._aligned()
+        if out.reframed and out.findings:
+            # B has frames of its own: what nothing but a frame speaks for is no difference.
+            self._reframing = True
+            out = self._aligned()
+        return out
+
+    def _aligned(self) -> Alignment:
         out = Alignment()
         for name, body in self.a.bodies.items():
             joint = self.pairing.a.into.get(name)
@@ -91,7 +100,7 @@ class Aligner:
             if close(by_frame, before, self.tolerance, self.size):
                 return before  # not by_frame: rounding would add up along the tree
             kept, moved = self._fits(body.name, before), self._fits(body.name, by_frame)
-            if kept >= moved and kept > 0.0:
+            if kept > moved or (kept == moved > 0.0 and self._reframing):
                 out.reframed.append(body.name)
                 return before
             self._say(joint, before, by_frame, out)
@@ -136,25 +145,47 @@ class Aligner:
         return hits / total if total else 0.0
 
     def _content(self, name: str, option: Placement) -> Iterator[bool]:
-        body, home = self.a.bodies[name], self.pairing.home.get(name)
+        home = self.pairing.home.get(name)
         joint = self.pairing.a.into.get(name)
         if joint is not None and joint.name in self.pairing.joints and joint.moves:
             theirs = self.pairing.joints[joint.name]
             yield self._joint_fits(joint, theirs, option)
         for child in self._children.get(name, []):
             if child.moves and child.name in self.pairing.joints:
-                yield self._joint_fits(child, self.pairing.joints[child.name], option)
-        if home is None or self._heads[home] != [name] or not body.mass:
+                other = self.pairing.joints[child.name]
+                yield self._joint_fits(child, other, option)
+                if child.kind in ("revolute", "prismatic"):
+                    yield float(option.rotation @ other.axis @ child.axis) > 0.0
+            elif not child.moves and child.child in self.pairing.direct:
+                held, frame = self.pairing.direct[child.child]
+                there = option @ self.b.bodies[held].pose @ frame
+                yield close(there, self.a.bodies[child.child].pose, 10 * self.tolerance, self.size)
+        if home is None or (joint is not None and self.pairing.home.get(joint.parent) == home):
             return
+        yield from self._matter_fits(home, option)
+
+    def _matter_fits(self, home: str, option: Placement) -> Iterator[bool]:
+        """Whether mass and shapes of a body of B are where those of its links are in A."""
         there = self.b.bodies[home]
-        ours = Rigid(body.mass, body.com, body.inertia).at(body.pose)
-        theirs_ = Rigid(there.mass, there.com, there.inertia).at(option @ there.pose)
-        size = Rigid(body.mass, np.zeros(3), body.inertia).size + float(np.linalg.norm(body.com))
-        yield bool(np.abs(ours.com - theirs_.com).max() <= 10 * self.tolerance * max(size, 1e-3))
-        yield Slack(10 * self.tolerance).inertia_same(ours, theirs_)
-        for shape, other in zip(body.collisions, there.collisions, strict=False):
-            off = (body.pose @ shape.pose).position - (option @ there.pose @ other.pose).position
-            yield bool(np.abs(off).max() <= 10 * self.tolerance * self.size)
+        ours = NOTHING
+        for link in self._heads[home]:
+            own = self.a.bodies[link]
+            ours = ours + Rigid(own.mass, own.com, own.inertia).at(own.pose)
+        if ours.mass > 0.0 and not there.static:
+            theirs = Rigid(there.mass, there.com, there.inertia).at(option @ there.pose)
+            size = Rigid(ours.mass, np.zeros(3), ours.inertia).size + self._reach(home)
+            yield bool(np.abs(ours.com - theirs.com).max() <= 10 * self.tolerance * max(size, 1e-3))
+            yield Slack(10 * self.tolerance).inertia_same(ours, theirs)
+        links = self._heads[home]
+        if len(links) == 1:
+            body = self.a.bodies[links[0]]
+            for shape, other in zip(body.collisions, there.collisions, strict=False):
+                off = (body.pose @ shape.pose).position - (option @ there.pose @ other.pose).position
+                yield bool(np.abs(off).max() <= 10 * self.tolerance * self.size)
+
+    def _reach(self, home: str) -> float:
+        """Largest distance of a centre of mass from its link's frame."""
+        return max(float(np.linalg.norm(self.a.bodies[link].com)) for link in self._heads[home])
 
     def _joint_fits(self, a: SideJoint, b: SideJoint, option: Placement) -> bool:
         """Whether B's axis, as a line without direction, is A's."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from robokit.model.geometry import Placement
 from robokit.parity.causes.alignment import Alignment
 from robokit.parity.causes.finding import Finding
 from robokit.parity.causes.inertial_candidates import Candidate, candidates, merged
-from robokit.parity.causes.inertial_causes import Found, causes_of, number, undetermined
+from robokit.parity.causes.inertial_causes import Found, causes_of, number, scaled, undetermined
 from robokit.parity.causes.pairing import Pairing
 from robokit.parity.causes.rigid import NOTHING, Rigid, Slack, steiner
 from robokit.parity.causes.shape_masses import Finder, shape_candidates
@@ -16,9 +18,6 @@ from robokit.parity.sides.side import SideBody
 
 EPS = 1e-11
 """Rounding of a sum of bodies, relative to the sum."""
-
-GONE = ("inertial-lost",)
-"""Causes that mean, of a link that is merged into another, that it was dropped."""
 
 Cluster = tuple[list[str], list[str]]
 """Links of A and bodies of B that are the same matter."""
@@ -37,10 +36,13 @@ class Bodies:
         self.pairing, self.maps, self.tolerance, self.find = pairing, alignment.maps, tolerance, find
         self.a, self.b = pairing.a.side.bodies, pairing.b.side.bodies
         self.notes: list[str] = []
+        self.massive = 0
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each body, or cluster of bodies, that differs."""
         clusters = self._clusters()
+        self.massive = sum(any(self.a[link].mass > 0.0 for link in links) for links, _ in clusters)
+        told: list[tuple[Finding, list[Found]]] = []
         by_group: dict[int, list[Cluster]] = {}
         for cluster in clusters:
             by_group.setdefault(self.pairing.a.group[cluster[0][0]], []).append(cluster)
@@ -52,8 +54,8 @@ class Bodies:
                     f"mass is distributed otherwise over {names}, which are fixed to each other"
                 )
                 continue
-            for links, bodies in wrong:
-                yield self._finding(links, bodies)
+            told += [self._finding(links, bodies) for links, bodies in wrong]
+        yield from _agreed(told)
         for name, body in self.a.items():
             if name not in self.pairing.home and body.mass > 0.0:
                 text = f"B has no such link; its {number(body.mass)} kg are left out"
@@ -114,9 +116,15 @@ class Bodies:
         whole = [name for links, _ in group for name in links], [name for _, b in group for name in b]
         return self._same(whole)
 
-    def _finding(self, links: list[str], bodies: list[str]) -> Finding:
+    def _finding(self, links: list[str], bodies: list[str]) -> tuple[Finding, list[Found]]:
+        """The finding of a cluster, and every cause that explains it."""
         total, theirs = self._sum((links, bodies))
         best: tuple[str, list[Found]] | None = None
+        if len(links) > 1:
+            head, slack = links[0], self._slack(total, len(links))
+            whole = [found for found in scaled(total, theirs, slack) if "inertia are" in found[1]]
+            if whole:
+                return Finding(whole[0][0], "link", head, self.a[head].line, whole[0][1]), whole
         for link in links:
             found = self._explained(link, links, total, theirs)
             if found and (best is None or _rank(found) < _rank(best[1])):
@@ -127,16 +135,15 @@ class Bodies:
             link, found = best
             cause, text = found[0]
             also = tuple(other for other, _ in found[1:])
-            return Finding(cause, "link", link, self.a[link].line, text, also)
+            return Finding(cause, "link", link, self.a[link].line, text, also), found
         head = max(links, key=lambda name: self.a[name].mass)
         frame = self._place(head).inverse()
         ours = total.at(frame)
         cause, text = undetermined(ours, theirs.at(frame), self._slack(total, len(links)))
         if len(links) > 1:
             text += f" (with {', '.join(name for name in links if name != head)}, fixed to it)"
-        return Finding(
-            cause, "link", head, self.a[head].line, text, (), _plain(ours), _plain(theirs.at(frame))
-        )
+        values = _plain(ours), _plain(theirs.at(frame))
+        return Finding(cause, "link", head, self.a[head].line, text, (), *values), []
 
     def _slack(self, total: Rigid, links: int) -> Slack:
         if links == 1:
@@ -160,34 +167,32 @@ class Bodies:
         if behind and joint is not None and joint.written is not None and body.mass > 0.0:
             up = (body.pose.inverse()) @ self.a[joint.parent].pose
             more = tuple(merged(body, joint, up))
-            if self._without_steiner(a.at(place), rest, theirs, total):
-                line = joint.written.line
-                text = (
-                    f"B merges it into {joint.parent!r} without its parallel-axis term (joint, line {line})"
-                )
-                return [("fixed-link-merged-wrongly", text)]
         own = body.written.inertial if body.written is not None else None
         found = causes_of(own, a, b, slack, lambda: shape_candidates(body, a, self.find), more)
         if behind and joint is not None:
             dropped = f"B drops it where it merges the links behind the fixed joint {joint.name!r}"
             what = f"{number(a.mass)} kg" if a.mass else "inertia without mass"
-            found = [
-                ("fixed-link-dropped", f"{dropped}: {what}")
-                if f[0] in GONE and (a.mass or f == found[0])
-                else f
-                for f in found
-                if a.mass or f == found[0]
-            ]
+            if found and found[0][0] == "inertial-lost":
+                found = [("fixed-link-dropped", f"{dropped}: {what}"), *(found if a.mass else [])]
+            if body.mass > 0.0 and self._without_steiner(link, joint.parent, links, theirs, total):
+                line = joint.written.line if joint.written else 0
+                text = f"B merges it into {joint.parent!r} without its parallel-axis term (line {line})"
+                found.append(("fixed-link-merged-wrongly", text))
         return found
 
-    def _without_steiner(self, own: Rigid, rest: Rigid, theirs: Rigid, total: Rigid) -> bool:
-        plain = Rigid(total.mass, total.com, rest.inertia + own.inertia)
-        half = Rigid(
-            total.mass, total.com, rest.inertia + own.inertia + steiner(rest.mass, rest.com - total.com)
-        )
-        kept = Rigid(total.mass, rest.com, rest.inertia + own.inertia)
-        slack = Slack(self.tolerance, EPS * total.mass, EPS * total.size, EPS * total.mass * total.size**2)
-        return any(slack.same(each, theirs) and not slack.same(each, total) for each in (plain, half, kept))
+    def _without_steiner(self, link: str, parent: str, links: list[str], theirs: Rigid, total: Rigid) -> bool:
+        """Whether B adds the inertias of a link and of its parent as if they were about the same point."""
+        a, b = self._of(link), self._of(parent)
+        pair, rest = a + b, NOTHING
+        for other in links:
+            if other not in (link, parent):
+                rest = rest + self._of(other)
+        plain = Rigid(pair.mass, pair.com, a.inertia + b.inertia)
+        half = Rigid(pair.mass, pair.com, plain.inertia + steiner(b.mass, b.com - pair.com))
+        kept = Rigid(pair.mass, b.com, plain.inertia)
+        slack = self._slack(total, len(links))
+        wrong = (rest + each for each in (plain, half, kept))
+        return any(slack.same(each, theirs) and not slack.same(each, total) for each in wrong)
 
     def _together(self, links: list[str], theirs: Rigid) -> tuple[str, list[Found]] | None:
         """One cause at work on every link of a merged body."""
@@ -213,6 +218,18 @@ class Bodies:
                 text = f"B's inertia is A's with {by_link[first][0].text}, and so for {others}"
                 return first, [(cause, text)]
         return None
+
+
+def _agreed(told: list[tuple[Finding, list[Found]]]) -> Iterator[Finding]:
+    """The findings; where several causes explain one, that which explains most of the others comes first."""
+    support = Counter(cause for _, found in told for cause, _ in found)
+    for finding, found in told:
+        best = max(found, key=lambda each: support[each[0]], default=None)
+        if best is None or support[best[0]] < max(3, support[finding.cause] + 1):
+            yield finding
+            continue
+        also = tuple(cause for cause, _ in found if cause != best[0])
+        yield replace(finding, cause=best[0], text=best[1], also=also)
 
 
 def _rigid(body: SideBody) -> Rigid:

@@ -65,14 +65,17 @@ def causes_of(
         for candidate in (*more, *candidates(own)):
             if slack.same(candidate.body, b) and not slack.same(candidate.body, a):
                 found.append((candidate.cause, f"B's inertia is A's with {candidate.text}"))
-        found += _scaled(a, b, slack)
+        found += scaled(a, b, slack)
         found += _clamped(a, b, slack)
     if not found or not _exact(found):
         for shape in shapes():
             if slack.same(shape.body, b):
                 found.append((shape.cause, shape.text))
     unique = list({cause: (cause, _english(text)) for cause, text in reversed(found)}.values())[::-1]
-    return sorted(unique, key=lambda f: f[0] in ("mass-scaled", "inertia-scaled"))
+    # A round mass may be a bound, a round factor is a factor.
+    plain = a.mass > 0.0 and _round(b.mass / a.mass)
+    late = {"mass-scaled": 1, "inertia-scaled": 1, "mass-clamped": 2 if plain else 0}
+    return sorted(unique, key=lambda f: late.get(f[0], 0))
 
 
 def _exact(found: list[Found]) -> bool:
@@ -94,8 +97,11 @@ def _invented(b: Rigid, slack: Slack) -> list[Found]:
     return []
 
 
-def _scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+def scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+    """Mass, inertia or both times a factor; empty if that is not the difference."""
     found: list[Found] = []
+    if Slack(ROUGH, slack.mass, slack.length, slack.inertia).same(a, b):
+        return found
     trace_a, trace_b = float(np.trace(a.inertia)), float(np.trace(b.inertia))
     if not slack.com_same(a, b) or a.mass <= 0.0 or b.mass <= 0.0:
         return found
@@ -140,7 +146,7 @@ def _clamped(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
         if not slack.mass_same(a, b):
             text += f", its mass from {number(a.mass)} to {number(b.mass)} kg"
         return [("inertia-clamped", text)]
-    if b.mass > a.mass > 0.0 and kept.all() and _round(b.mass) and not _round(b.mass / a.mass):
+    if b.mass > a.mass > 0.0 and kept.all() and _round(b.mass):
         text = f"B's mass is A's raised to {number(b.mass)} kg; the inertia is A's"
         return [("mass-clamped", text)]
     return []

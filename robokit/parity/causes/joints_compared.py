@@ -29,8 +29,10 @@ def joint_findings(pairing: Pairing, maps: dict[str, Placement], tolerance: floa
             yield _absent(joint, pairing)
             continue
         R = maps[joint.child].rotation
-        for cause, text in _one(joint, other, R, pairing, tolerance):
-            yield Finding(cause, "joint", joint.name, _line(joint, cause), text)
+        axis_also: list[str] = []
+        for cause, text in _one(joint, other, R, pairing, tolerance, axis_also):
+            also = tuple(axis_also) if cause.startswith("axis-") and cause != "axis-length" else ()
+            yield Finding(cause, "joint", joint.name, _line(joint, cause), text, also)
     yield from _extra(pairing)
 
 
@@ -77,13 +79,15 @@ def _extra(pairing: Pairing) -> Iterator[Finding]:
             yield Finding("joint-added", "joint", joint.name, 0, f"only B has it; it is {joint.kind}")
 
 
-def _one(a: SideJoint, b: SideJoint, R: np.ndarray, pairing: Pairing, tolerance: float) -> Iterator[Found]:
+def _one(
+    a: SideJoint, b: SideJoint, R: np.ndarray, pairing: Pairing, tolerance: float, also: list[str]
+) -> Iterator[Found]:
     if a.kind != b.kind:
         yield "joint-type", f"{b.kind} in B, {a.kind} in A"
         return
     flipped = False
     if a.kind in ("revolute", "prismatic", "planar"):
-        for found in _axis(a, R @ b.axis, pairing, tolerance):
+        for found in _axis(a, R @ b.axis, pairing, tolerance, also):
             flipped = found[0] == "axis-flipped"
             if flipped and _negated(a, b, tolerance) and not _symmetric(a, tolerance):
                 found = (found[0], found[1] + "; its limits are negated too: q of B is -q of A")
@@ -113,16 +117,24 @@ def _symmetric(a: SideJoint, tolerance: float) -> bool:
     return a.lower is not None and a.upper is not None and abs(a.lower + a.upper) <= tolerance
 
 
-def _axis(a: SideJoint, axis: np.ndarray, pairing: Pairing, tolerance: float) -> Iterator[Found]:
-    """Why B's axis, turned into A's world, is not A's."""
+def _axis(
+    a: SideJoint, axis: np.ndarray, pairing: Pairing, tolerance: float, also: list[str]
+) -> Iterator[Found]:
+    """Why B's axis, turned into A's world, is not A's; other causes of the same go to ``also``."""
     off = float(np.linalg.norm(axis - a.axis))
     if off <= 10 * tolerance or (a.kind == "planar" and np.linalg.norm(axis + a.axis) <= 10 * tolerance):
         return
     line = a.written.axis_line if a.written else 0
-    for cause, text, candidate in _axes(a, pairing):
-        if float(np.linalg.norm(axis - candidate)) <= 10 * tolerance:
-            yield cause, f"B's axis is A's of line {line} {text}" if cause != "axis-default" else text
-            return
+    same = [
+        (cause, text)
+        for cause, text, candidate in _axes(a, pairing)
+        if float(np.linalg.norm(axis - candidate)) <= 10 * tolerance
+    ]
+    if same:
+        cause, text = same[0]
+        also += dict.fromkeys(other for other, _ in same[1:] if other != cause)
+        yield cause, f"B's axis is A's of line {line} {text}" if cause != "axis-default" else text
+        return
     if off <= ANGLE:
         yield "rounded", "B's axis is A's rounded"
         return

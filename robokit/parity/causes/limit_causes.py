@@ -19,7 +19,8 @@ Found = tuple[str, str]
 
 def near(x: float, y: float, tolerance: float) -> bool:
     """Whether two numbers agree, infinities with themselves."""
-    return x == y or abs(x - y) <= tolerance * max(abs(x), abs(y))
+    finite = math.isfinite(x) and math.isfinite(y)
+    return x == y or (finite and abs(x - y) <= tolerance * max(abs(x), abs(y)))
 
 
 def limit_causes(a: SideJoint, b: SideJoint, format: str, tolerance: float) -> Iterator[Found]:

@@ -18,6 +18,9 @@ from robokit.parity.sides.side import SideShape
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")
 
+ANOTHER_KIND, NEARBY = 4.0, 0.05
+"""Cost of pairing shapes of two kinds, and of how far away they may be for that."""
+
 Placed = tuple[str, SideShape, Placement]
 """Name of the body, its shape, and the shape's pose in A's world."""
 
@@ -57,22 +60,23 @@ class Shapes:
                 if (meshes or shape.kind != "mesh") and min(map(abs, shape.size), default=1.0) > 0.0
             ]
             yield from self._body(ours, theirs)
-        if not meshes:
+        if not meshes and any(s.kind == "mesh" for body in self.a.bodies.values() for s in body.collisions):
             self.notes.append("collision shapes that are meshes are not compared")
-        elif self._left_out:
+        if self._left_out:
             self.notes.append(f"B leaves out {self._left_out} collision meshes that MuJoCo cannot read")
 
     def _body(self, ours: list[Placed], theirs: list[Placed]) -> Iterator[Finding]:
-        if not ours and not theirs:
+        if len(ours) == len(theirs) and all(map(self._same, ours, theirs)):
             return
+        if self.b.format == "MJCF":
+            kept = [x for x in ours if x[1].kind != "mesh" or self._readable(x[1].file)]
+            self._left_out += len(ours) - len(kept)
+            ours = kept
         pairs, rest, extra = self._pairs(ours, theirs)
         for (link, shape, pose), (_, other, there) in pairs:
             for cause, text in self._one(link, shape, pose, other, there):
                 yield Finding(cause, "link", link, shape.line, text)
         for link, shape, _ in rest:
-            if shape.kind == "mesh" and self.b.format == "MJCF" and not self._readable(shape.file):
-                self._left_out += 1
-                continue
             yield Finding("shape-missing", "link", link, shape.line, f"B has no collision {_name(shape)}")
         for home, shape, _ in extra:
             link = next((n for n, body in self.pairing.home.items() if body == home), home)
@@ -96,9 +100,21 @@ class Shapes:
 
         costs = np.array([[_unlike(x, y) for y in theirs] for x in ours])
         rows, columns = linear_sum_assignment(costs)
-        pairs = [(ours[i], theirs[j]) for i, j in zip(rows, columns, strict=True)]
-        rest = [x for i, x in enumerate(ours) if i not in rows]
-        return pairs, rest, [y for j, y in enumerate(theirs) if j not in columns]
+        # Another kind is a replacement only at the same place.
+        both = [
+            (i, j)
+            for i, j in zip(rows, columns, strict=True)
+            if ours[i][1].kind == theirs[j][1].kind or costs[i, j] < ANOTHER_KIND + NEARBY
+        ]
+        rest = [x for i, x in enumerate(ours) if i not in {i for i, _ in both}]
+        extra = [y for j, y in enumerate(theirs) if j not in {j for _, j in both}]
+        return [(ours[i], theirs[j]) for i, j in both], rest, extra
+
+    def _same(self, x: Placed, y: Placed) -> bool:
+        """Whether two shapes agree as they are, which most do."""
+        a, b = x[1], y[1]
+        alike = a.kind == b.kind and _sizes_near(a, b, self.tolerance)
+        return alike and close(x[2], y[2], self.tolerance, 0.1)
 
     def _one(
         self, link: str, a: SideShape, here: Placement, b: SideShape, there: Placement
@@ -167,7 +183,7 @@ def _sizes_near(a: SideShape, b: SideShape, tolerance: float) -> bool:
 
 def _unlike(x: Placed, y: Placed) -> float:
     a, b = x[1], y[1]
-    cost = 0.0 if a.kind == b.kind else 4.0
+    cost = 0.0 if a.kind == b.kind else ANOTHER_KIND
     if a.kind == b.kind == "mesh":
         stems = (PurePosixPath(s.file.replace(chr(92), "/")).stem.lower() for s in (a, b))
         cost += 0.0 if next(stems) == next(stems) else 2.0

@@ -145,7 +145,7 @@ def _broad(side: Side, movable: list[SideJoint]) -> list[str]:
 def shared_factor(findings: list[Finding], massive: int) -> list[Finding]:
     """The findings with one of the robot in the place of a factor that every mass has."""
     scaled = [f for f in findings if f.cause == "mass-scaled"]
-    if massive < 3 or len(scaled) < 0.8 * massive:
+    if massive < 2 or len(scaled) < 0.8 * massive:
         return findings
     count = Counter(f.text.partition(":")[0] for f in scaled)
     text, most = count.most_common(1)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ GEOMS = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 
 JOINT_TRANSMISSIONS = (0, 1)
 
+NO_MESHES = "read without meshes"
+"""Beginning of the note about meshes that MuJoCo cannot have."""
+
 
 def mujoco_side(path: str | os.PathLike[str]) -> Side:
     """Read a file through MuJoCo, with MuJoCo's own defaults.
@@ -48,7 +52,7 @@ def mujoco_side(path: str | os.PathLike[str]) -> Side:
     side = model_side(model, "URDF through MuJoCo" if urdf else "MJCF", os.fspath(path))
     side.name = spec.modelname or side.name
     side.notes = notes
-    if notes:
+    if any(note.startswith(NO_MESHES) for note in notes):
         side.shapes = "primitives"
     if urdf:
         side.base, side.gravity = None, None  # MuJoCo's own: a URDF says neither
@@ -59,6 +63,15 @@ def _compiled(mujoco: Any, path: Path, notes: list[str]) -> tuple[Any, Any]:
     def parsed() -> Any:
         return mujoco.MjSpec.from_file(str(path))
 
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = _with_meshes_or_without(mujoco, parsed, path, notes)
+    for message in dict.fromkeys(" ".join(str(each.message).split()) for each in said):
+        notes.append(f"MuJoCo: {message[:160]}")
+    return found
+
+
+def _with_meshes_or_without(mujoco: Any, parsed: Any, path: Path, notes: list[str]) -> tuple[Any, Any]:
     try:
         spec = parsed()
         return spec.compile(), spec
@@ -75,7 +88,7 @@ def _compiled(mujoco: Any, path: Path, notes: list[str]) -> tuple[Any, Any]:
         model = spec.compile()
     except Exception as refusal:
         raise RobokitError(f"{path}: MuJoCo cannot load it: {one_line(refusal)}") from None
-    notes.append(f"read without meshes ({first})")
+    notes.append(f"{NO_MESHES} ({first})")
     return model, spec
 
 

@@ -71,7 +71,7 @@ def usd_side(path: str | os.PathLike[str]) -> Side:
         if prim.IsA(UsdPhysics.Joint):
             edge = _edge(UsdPhysics.Joint(prim), names, bodies, metres)
             edges += [] if edge is None else [edge]
-    joints = _tree(edges, bodies, metres)
+    joints = _tree(edges, bodies, metres, kilograms)
     side = Side("USD", os.fspath(path), Path(path).stem, bodies, joints, shapes="primitives")
     side.bodies = _sorted(bodies, joints)
     loose = [j for j in joints if j.kind == "floating"]
@@ -153,7 +153,7 @@ def _edge(joint: Any, names: dict[str, str], bodies: dict[str, SideBody], metres
     return joint, ends[0], ends[1], frames[0], frames[1]
 
 
-def _tree(edges: list[Edge], bodies: dict[str, SideBody], metres: float) -> list[SideJoint]:
+def _tree(edges: list[Edge], bodies: dict[str, SideBody], metres: float, kilograms: float) -> list[SideJoint]:
     """The joints from the base outwards; poses of the bodies become those at zero."""
     done, left = {WORLD}, list(enumerate(edges))
     joints: dict[int, SideJoint] = {}
@@ -178,7 +178,7 @@ def _tree(edges: list[Edge], bodies: dict[str, SideBody], metres: float) -> list
         frame = bodies[parent].pose @ at
         if parent != WORLD:  # a body on the world stays where the stage has it
             bodies[child].pose = frame @ back.inverse()
-        joints[k] = _joint(joint, parent, child, frame, sign, metres)
+        joints[k] = _joint(joint, parent, child, frame, sign, metres, kilograms)
         done.add(child)
     for name in bodies:
         if name not in done:
@@ -186,7 +186,9 @@ def _tree(edges: list[Edge], bodies: dict[str, SideBody], metres: float) -> list
     return [joints[k] for k in sorted(joints)]
 
 
-def _joint(joint: Any, parent: str, child: str, frame: Placement, sign: float, metres: float) -> SideJoint:
+def _joint(
+    joint: Any, parent: str, child: str, frame: Placement, sign: float, metres: float, kilograms: float
+) -> SideJoint:
     from pxr import UsdPhysics
 
     prim = joint.GetPrim()
@@ -197,19 +199,25 @@ def _joint(joint: Any, parent: str, child: str, frame: Placement, sign: float, m
         return out
     typed = (UsdPhysics.RevoluteJoint if kind == "revolute" else UsdPhysics.PrismaticJoint)(prim)
     out.axis = sign * frame.rotation @ np.array(AXES[str(_get(typed.GetAxisAttr(), "X"))])
-    unit, gain = (DEGREE, 1.0 / DEGREE) if kind == "revolute" else (metres, 1.0)
+    unit, gain = (DEGREE, 1.0 / DEGREE) if kind == "revolute" else (metres, 1.0 / metres)
+    force_unit = kilograms * metres * (metres if kind == "revolute" else 1.0)  # forces; torques
     out.lower = float(_get(typed.GetLowerLimitAttr(), -math.inf)) * unit
     out.upper = float(_get(typed.GetUpperLimitAttr(), math.inf)) * unit
     which = "angular" if kind == "revolute" else "linear"
     drive = UsdPhysics.DriveAPI.Get(prim, which)
-    force = float(_get(drive.GetMaxForceAttr(), math.inf)) if drive else math.inf
-    said = _named(prim, "urdf:limit:effort", "newton:effortLimit")
-    out.effort = said if said is not None and not math.isfinite(force) else force
+    force = float(_get(drive.GetMaxForceAttr(), math.inf)) * force_unit if drive else math.inf
+    said = _named(prim, "newton:effortLimit")
+    plain = _named(prim, "urdf:limit:effort")
+    out.effort = said * force_unit if said is not None else force
+    if plain is not None and not math.isfinite(out.effort):
+        out.effort = plain
     velocity = _named(prim, "newton:velocityLimit", "physxJoint:maxJointVelocity")
     plain = _named(prim, "urdf:limit:velocity")
     out.velocity = velocity * unit if velocity is not None else math.inf if plain is None else plain
     damping = _named(prim, "newton:damping")
-    out.damping = damping * gain if damping is not None else _named(prim, "urdf:dynamics:damping") or 0.0
+    out.damping = (
+        damping * gain * force_unit if damping is not None else _named(prim, "urdf:dynamics:damping") or 0.0
+    )
     out.friction = (
         _named(prim, "newton:friction", "physxJoint:jointFriction", "urdf:dynamics:friction") or 0.0
     )

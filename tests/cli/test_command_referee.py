@@ -1,0 +1,173 @@
+"""robokit parity A B: verdicts in lines and JSON, exit status, errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import robokit as rk
+from robokit.cli import main
+from robokit.parity import CAUSES, referee
+
+BALL = '<inertia ixx="0.4" ixy="0" ixz="0" iyy="0.5" iyz="0" izz="0.6"/>'
+
+ARM = f"""<robot name="two">
+<link name="base"><inertial><mass value="3"/>{BALL}</inertial></link>
+<link name="upper"><inertial>
+  <origin xyz="0.1 0 0.2" rpy="0.3 0 0"/>
+  <mass value="2"/>{BALL}</inertial>
+  <collision><origin xyz="0 0 0.1"/><geometry>
+  <mesh filename="a.stl" scale="0.001 0.001 0.001"/></geometry></collision>
+</link>
+<link name="lower"><inertial><origin xyz="0 0.1 0"/><mass value="1"/>{BALL}</inertial></link>
+<link name="tool"><inertial><mass value="0.5"/>{BALL}</inertial></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+  <origin xyz="0 0 0.3" rpy="0 0.2 0"/>
+  <axis xyz="0 1 0"/>
+  <limit lower="-1" upper="2" effort="10" velocity="3"/><dynamics damping="0.5"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0 0 0.4"/>
+  <axis xyz="0 1 0"/><limit lower="-2" upper="1.5" effort="10" velocity="3"/></joint>
+<joint name="flange" type="fixed"><parent link="lower"/><child link="tool"/>
+  <origin xyz="0 0 0.2" rpy="1 0 0"/></joint>
+</robot>
+"""
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Writes the arm, and the arm with one piece of its text replaced."""
+
+    def written(old="", new="", name="b.urdf"):
+        a, b = tmp_path / "a.urdf", tmp_path / name
+        a.write_text(ARM)
+        assert old in ARM
+        b.write_text(ARM.replace(old, new, 1) if old else ARM)
+        return str(a), str(b)
+
+    return written
+
+
+def test_the_same_robot(pair, capsys):
+    assert main(["parity", *pair()]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].strip() == "4 links and 2 joints matched"
+    assert lines[-1] == "same: no difference above 1e-06"
+
+
+# What is replaced, by what; cause, element, line of A and words of the verdict.
+CASES = {
+    "rotation": (' rpy="0.3 0 0"', "", "inertial-rotation-lost", "upper", 3, "rotation of line 4 left out"),
+    "twice": ('xyz="0.1 0 0.2"', 'xyz="0.2 0 0.4"', "inertial-origin-twice", "upper", 3, "applied twice"),
+    "axis": ('xyz="0 1 0"/>\n', 'xyz="0 -1 0"/>\n', "axis-flipped", "shoulder", 13, "line 13 negated"),
+    "length": ('xyz="0 1 0"/>\n', 'xyz="0 3 0"/>\n', "axis-length", "shoulder", 13, "length 3"),
+    "origin": (' rpy="0 0.2 0"', "", "origin-rotation-lost", "shoulder", 12, "of line 12 left out"),
+    "degrees": (
+        'lower="-1" upper="2"',
+        'lower="-57.29577951308232" upper="114.59155902616465"',
+        "limits-degrees",
+        "shoulder",
+        14,
+        "in degrees, read as radians",
+    ),
+    "exchanged": (
+        'lower="-1" upper="2"',
+        'lower="2" upper="-1"',
+        "limits-swapped",
+        "shoulder",
+        14,
+        "exchanged",
+    ),
+    "damping": ('<dynamics damping="0.5"/>', "", "damping-lost", "shoulder", 14, "no damping"),
+    "welded": (
+        '"elbow" type="revolute"',
+        '"elbow" type="fixed"',
+        "joint-welded",
+        "elbow",
+        15,
+        "B has it fixed",
+    ),
+    "mass": ('<mass value="2"/>', '<mass value="2000"/>', "mass-scaled", "upper", 3, "times 1000 (kilograms"),
+    "mesh": ('scale="0.001 0.001 0.001"', "", "mesh-scale", "upper", 6, "leaves the mesh's scale out"),
+    "tool": ('xyz="0 0 0.2" rpy="1 0 0"', 'xyz="0 0 0.2"', "origin-rotation-lost", "flange", 18, "left out"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_mistake_is_named_with_its_element_and_line(pair, capsys, name):
+    old, new, cause, element, line, words = CASES[name]
+    files = pair(old, new)
+    (finding,) = referee(*files).findings
+    assert (finding.cause, finding.name, finding.line) == (cause, element, line)
+    assert words in finding.text
+    assert main(["parity", *files]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3].startswith(f"{element}: ") and f"[{cause}" in lines[3]
+    assert lines[-1].startswith(f"different: 1 finding ({cause})")
+
+
+def test_json(pair, capsys):
+    assert main(["parity", *pair(*CASES["rotation"][:2]), "--json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)
+    assert verdict["same"] is False and (verdict["bodies"], verdict["joints"]) == (4, 2)
+    (finding,) = verdict["findings"]
+    assert finding["cause"] == "inertial-rotation-lost" and finding["line"] == 3
+    assert finding["meaning"] == CAUSES["inertial-rotation-lost"].meaning and finding["fix"]
+    assert main(["parity", *pair(), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["same"] is True
+
+
+def test_names_that_differ_are_matched_by_geometry(pair):
+    a, b = pair()
+    other = ARM
+    for k, name in enumerate(("base", "upper", "lower", "tool", "shoulder", "elbow", "flange")):
+        other = other.replace(f'"{name}"', f'"part{k}"')
+    with open(b, "w") as file:
+        file.write(other)
+    verdict = referee(a, b)
+    assert verdict.same and any("matched by geometry" in note for note in verdict.notes)
+    with open(b, "w") as file:
+        file.write(other.replace('<mass value="1"/>', '<mass value="1.5"/>'))
+    (finding,) = referee(a, b).findings
+    assert (finding.cause, finding.name) == ("mass-scaled", "lower")
+
+
+def test_errors_have_their_own_status(pair, capsys, tmp_path):
+    a, b = pair()
+    assert main(["parity", a, str(tmp_path / "none.xml")]) == 2
+    assert "no file" in capsys.readouterr().err
+    broken = tmp_path / "broken.urdf"
+    broken.write_text("<robot name='r'/>")
+    assert main(["parity", a, str(broken)]) == 2
+    assert "no-links" in capsys.readouterr().err
+    assert main(["parity", a, b, "--base", "both"]) == 2
+    with pytest.raises(SystemExit):
+        main(["parity", a, b, "--tolerance", "2"])
+    with pytest.raises(rk.RobokitError, match="tolerance"):
+        referee(a, b, tolerance=0.5)
+    with pytest.raises(rk.UnknownName, match="pinocchio"):
+        referee(a, b, through="pinochio")
+    with pytest.raises(rk.RobokitError, match="no file"):
+        referee(a, tmp_path / "c.urdf")
+
+
+def test_rounding_is_a_note_and_the_tolerance_is_the_callers(pair):
+    files = pair('<mass value="2"/>', '<mass value="2.00005"/>')
+    verdict = referee(*files)
+    assert verdict.same and any("rounded: upper" in note for note in verdict.notes)
+    files = pair('<mass value="2"/>', '<mass value="2.01"/>')
+    assert not referee(*files).same and referee(*files, tolerance=0.01).same
+
+
+def test_a_base_that_is_said_is_compared(pair):
+    world = '<link name="world"/><joint name="w" type="{}"><parent link="world"/><child link="base"/></joint>'
+    a, welded = pair('<link name="base">', world.format("fixed") + '<link name="base">')
+    assert [f.cause for f in referee(a, welded).findings] == ["base-welded"]
+    assert [f.cause for f in referee(welded, a).findings] == ["base-freed"]
+    assert referee(a, welded, base="fixed").same
+
+
+def test_every_cause_says_what_it_is():
+    for code, cause in CAUSES.items():
+        assert cause.code == code and cause.meaning and cause.fix
+        assert all("/" in where and "#" in where for where in cause.evidence)
