@@ -88,10 +88,6 @@ def _center(robot: Robot, i: int) -> Vector3:
 
 
 def _factor(robot: Robot) -> ImplicitSweep:
-    return robot.derived.get("neutral factor", lambda: _factored(robot))
-
-
-def _factored(robot: Robot) -> ImplicitSweep:
     tree = robot.tree
     X = tree.transforms(robot.split_q(robot.neutral().tolist()))
     return ImplicitSweep(tree, X, [None] * (tree.n + 1), _nothing(robot), 1.0)
