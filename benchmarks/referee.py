@@ -82,7 +82,8 @@ def judged(mutation: Mutation, mutant: Mutant, a: Path, b: Path, format: str, na
     row = Row(name, mutation.cause, format, mutant.element)
     verdict = compare_sides(_read(a), open_side(b), mutant.base)
     for finding in verdict.findings:
-        here = finding.kind == "robot" if not mutant.element else finding.name == mutant.element
+        named = (finding.name, *finding.instead)
+        here = finding.kind == "robot" if not mutant.element else mutant.element in named
         if here and mutation.cause in (finding.cause, *finding.also):
             row.right = True
             row.first = row.first or finding.cause == mutation.cause
