@@ -3,7 +3,7 @@
 python benchmarks/referee.py                        all robots, as URDF and as MJCF
 python benchmarks/referee.py --robot panda --urdf   one robot, as URDF only
 python benchmarks/referee.py --cause mass-density -v
-python benchmarks/referee.py --manual               writes the table of the manual, docs/referee_table.rst
+python benchmarks/referee.py --manual               writes the tables of the manual, docs/referee_table.inc
 
 A mutant is right if the referee names its cause and its element. "or" means that another cause makes the same
 file: the referee names both. The unchanged robots must have no finding.
@@ -274,7 +274,7 @@ def main() -> None:
     if options.json:
         Path(options.json).write_text(json.dumps([vars(row) for row in rows], indent=0), encoding="utf-8")
     if options.manual:
-        (ROOT / "docs" / "referee_table.rst").write_text(manual(rows), encoding="utf-8")
+        (ROOT / "docs" / "referee_table.inc").write_text(manual(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

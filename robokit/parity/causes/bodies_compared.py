@@ -220,7 +220,7 @@ class Bodies:
             if slack.same(sum_, theirs):
                 first = next(iter(by_link))
                 others = ", ".join(name for name in by_link if name != first)
-                text = f"B's inertia is A's with {by_link[first][0].text}, and so for {others}"
+                text = f"{by_link[first][0].text}, and so for {others}"
                 return first, [(cause, text)]
         return None
 
