@@ -2,8 +2,8 @@
 
 `.. house:: engine` draws the floors of a folder, or without a name those of the package; `.. chapter::
 inverse` documents the public names of a module of robokit.dynamics; `.. algorithm-index::` has a row for each
-file of robokit/algorithms; `.. causes::` lists the referee's causes, and `.. other-algorithms::` has a section
-for those algorithms that have none written by hand.
+file of robokit/algorithms; `.. causes::` lists the referee's causes, and `.. other-algorithms::` has a
+section for those algorithms that have none written by hand.
 """
 
 from __future__ import annotations
