@@ -81,6 +81,7 @@ RECIPES = {
     "path/your_robot.png": page("your_robot", "arm.html", panels=True),
     "path/the_page.png": page("the_page", "drop.html", at=0.3, panels=True),
     "path/batches.png": page("batches", "pendulums.png"),
+    "path/sweep.png": page("sweep", "sweep.png"),
     "path/controller.mp4": page("controller", "stand.html", speed=0.5),
 }
 

@@ -17,6 +17,9 @@ STATIC = Path(__file__).parent / "_static"
 
 SIZE = (1280, 800)
 
+WALK = {"x": 886, "y": 128, "width": 394, "height": 308}
+"""Of the page at SIZE: the upper part of the tab "Algorithms"."""
+
 PULL = """() => { const { stage, data } = robokit, body = data.bodies.name.indexOf("left_hand");
   stage.world.updateMatrixWorld(true);
   const at = stage.bodies[body].getWorldPosition(new MeshCat.THREE.Vector3()).project(stage.viewer.camera);
@@ -56,6 +59,7 @@ def main() -> None:
             for _ in range(4):
                 page.evaluate(NEXT_ENTRY)
             take(page, "page_algorithms")
+            page.screenshot(path=STATIC / "page_walk.png", clip=WALK)
             page.evaluate("robokit.openTab('curves')")
             take(page, "page_curves")
             page.evaluate("robokit.selection.select(null)")

@@ -41,7 +41,7 @@ def rnea(
         dtype: "float64" (None) or "float32": of the result and of the computation. Batches then take about
             half the time and memory; errors are some 1e-6 of the largest terms. Arguments are converted.
         reproducible: whether the result is the same bits on every processor, for one state and in a batch
-            (:doc:`reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
+            (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
 
     Returns:
         joint forces [N m | N], (nv,) or (B, nv).

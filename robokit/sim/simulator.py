@@ -92,7 +92,7 @@ def simulate(
             :meth:`Trajectory.report` what that changes: see robokit.sim.half_step. Controllers and targets
             that are functions are called again, from the start and twice as often.
         reproducible: whether the states are the same bits on every processor, as a row of a rollout and in
-            the page (:doc:`reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
+            the page (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
 
     Returns:
         the trajectory.

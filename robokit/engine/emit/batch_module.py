@@ -22,6 +22,7 @@ from dataclasses import replace
 from robokit.engine.emit import ir, rollout_driver, sincos
 from robokit.engine.emit.call_code import chunk_code
 from robokit.engine.emit.ir import FLOAT64, Real
+from robokit.engine.emit.next_pass import PassWriter
 from robokit.engine.emit.read_rows import RowReader
 from robokit.engine.emit.repeat_code import StepWriter
 from robokit.engine.emit.straight_line import ChunkWriter
@@ -43,6 +44,7 @@ def batch_module(
     shared: Stepped | None = None,
     width: int = 0,
     bounds: Bounds = (),
+    feedback: Pairs = (),
 ) -> tuple[str, int]:
     """Module with the batch driver.
 
@@ -56,6 +58,7 @@ def batch_module(
         shared: the plan of a large program.
         width: numbers per machine vector, where lanes are fewer.
         bounds: (input, offset, largest magnitude) of each scalar to check.
+        feedback: (output, input) of what a pass hands to the next one in a rollout.
 
     Returns:
         the module's text and the size of its workspace [doubles].
@@ -83,7 +86,12 @@ def batch_module(
                     f"define internal void @run{item.start}({STAGE}) #0 {{\n  {call}\n  ret void\n}}\n"
                 )
     parts += [reader.function(), writer.function(), *reader.tables, *writer.tables]
-    parts.append(_driver(writer, name, group, ["read", *stages, "write"]))
+    between = ["write", "read"]
+    if len(feedback) == len(program.results):
+        after = PassWriter(program, plan, feedback, real, bounds)
+        parts += [after.function(), *after.tables]
+        between = ["next"]
+    parts.append(_driver(writer, name, group, stages, between))
     return ir.module(parts, {lanes, together}), -(-writer.stride * lanes * group * real.bytes // 8)
 
 
@@ -132,7 +140,9 @@ group:
   %need = sdiv i64 %up, {lanes}
   %few = icmp slt i64 %need, {group}
   %tiles = select i1 %few, i64 %need, i64 {group}
-{calls}
+{read}
+{stages}
+{write}
   %next = add i64 %t, {rows}
   %more = icmp slt i64 %next, %stop
   br i1 %more, label %group, label %check
@@ -152,9 +162,21 @@ done:
 """
 
 
-def _driver(tile: RowWriter, name: str, group: int, stages: Sequence[str]) -> str:
-    """The functions that callers see."""
+def _driver(tile: RowWriter, name: str, group: int, stages: Sequence[str], between: Sequence[str]) -> str:
+    """The functions that callers see.
+
+    Args:
+        tile: to be driven.
+        name: prefix of the symbols.
+        group: tiles that go together.
+        stages: between reading and writing.
+        between: stages between two passes of a rollout.
+    """
     call = "  call void @each(ptr @{}, ptr %ws, ptr %args, ptr %strides, i64 %t, i64 %stop, i64 %tiles)"
+
+    def calls(*names: str) -> str:
+        return "\n".join(map(call.format, names))
+
     numbers: dict[str, str | int] = {
         "name": name,
         "size": tile.stride * tile.align,
@@ -164,7 +186,10 @@ def _driver(tile: RowWriter, name: str, group: int, stages: Sequence[str]) -> st
         "pad": PAD,
         "rows": group * tile.w,
         "prepare": tile.prepared(),
-        "calls": "\n".join(map(call.format, stages)),
+        "read": calls("read"),
+        "stages": calls(*stages),
+        "between": calls(*between),
+        "write": calls("write"),
         "check": tile.checked(),
         # What went past the caches is there before another thread is told that it is.
         "fence": "fence seq_cst" if tile.past_caches else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from robokit.engine.emit.ir import Real, number, vector
+from robokit.engine.emit.ir import Lines, Real, number, vector
 from robokit.engine.emit.tile import Tile
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.signature import Bounds, Pairs
@@ -14,6 +14,7 @@ class RowReader(Tile):
 
     Attributes:
         tables: constants that the stage needs; complete after :meth:`function`.
+        prefix: of their names.
     """
 
     def __init__(
@@ -22,6 +23,7 @@ class RowReader(Tile):
         super().__init__(program, plan, real)
         self.quaternions = quaternions
         self.tables: list[str] = []
+        self.prefix = ""
         self.scales = {(k, offset): real.scale(most) for k, offset, most in bounds}
 
     def function(self) -> str:
@@ -43,12 +45,16 @@ class RowReader(Tile):
                 more = out(f"fcmp ogt {t} {error}, {worst}")
                 worst = out(f"select {vector(w, 'i1')} {more}, {t} {error}, {t} {worst}")
             self._store(self.norm_error, worst)
+        self._angles(out)
+        return self._end("read")
+
+    def _angles(self, out: Lines) -> None:
+        """Sines and cosines of the inputs that are angles."""
         for run in self.plan.angles:
             first = self.plan.slot_of_input[run.input, run.offset]
-            places = (out.pointer("%ws", s * w) for s in (first, run.sin_slot, run.cos_slot))
+            places = (out.pointer("%ws", s * self.w) for s in (first, run.sin_slot, run.cos_slot))
             pointers = ", ".join(f"ptr {p}" for p in places)
-            out.do(f"call void @sincos_run({pointers}, i64 {run.count * w})")
-        return self._end("read")
+            out.do(f"call void @sincos_run({pointers}, i64 {run.count * self.w})")
 
     def _read(self, k: int, size: int, rows: list[str], slot: int, mark: str) -> str:
         """Read an input of that size to slots from the given one on; the mark afterwards."""
@@ -83,6 +89,7 @@ class RowReader(Tile):
             return values
         out, t = self.out, self.t
         words = ", ".join(f"{self.kind} {number(scale, self.real)}" for scale in scales)
-        self.tables.append(f"@scales{k} = internal constant [{size} x {self.kind}] [{words}]\n")
-        factors = out(f"load {t}, ptr {out.pointer(f'@scales{k}', j)}, align {self.real.bytes}")
+        name = f"@{self.prefix}scales{k}"
+        self.tables.append(f"{name} = internal constant [{size} x {self.kind}] [{words}]\n")
+        factors = out(f"load {t}, ptr {out.pointer(name, j)}, align {self.real.bytes}")
         return [out(f"fmul {t} {value}, {factors}") for value in values]

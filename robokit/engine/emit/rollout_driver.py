@@ -3,9 +3,10 @@
     i64 passes(ptr args, ptr strides, ptr ws, i64 start, i64 stop, i64 passes, ptr moves)
 
 A pass is one run of the kernel. As the batch driver (batch_module.py) it works on rows start..stop, but a
-group of tiles makes all its passes before the next group begins, so that its rows stay in the cache. An
-output is fed back by giving it the address of its input: a tile's rows are read before they are written.
-moves holds the bytes by which the pointer of each argument moves from one pass to the next, 0 where it stays.
+group of tiles makes all its passes before the next group begins, so that its numbers stay in the cache. Rows
+are read before the first pass and written after the last: between two passes what is fed back stays in the
+workspace (next_pass.py). An output is written to the address of its input. moves holds the bytes by which the
+pointer of each argument moves from one pass to the next, 0 where it stays.
 The status is always 0: a row that becomes NaN spoils no other, and the caller looks for it.
 """
 
@@ -34,10 +35,13 @@ copy:
   store ptr %first, ptr %to, align 8
   %c1 = add i64 %c, 1
   %copying = icmp ult i64 %c1, {count}
-  br i1 %copying, label %copy, label %pass
+  br i1 %copying, label %copy, label %begin
+begin:
+{read}
+  br label %pass
 pass:
-  %p = phi i64 [0, %copy], [%p1, %moved]
-{calls}
+  %p = phi i64 [0, %begin], [%p1, %again]
+{stages}
   br label %move
 move:
   %k = phi i64 [0, %pass], [%k1, %move]
@@ -52,9 +56,13 @@ move:
   br i1 %more, label %move, label %moved
 moved:
   %p1 = add i64 %p, 1
-  %again = icmp slt i64 %p1, %passes
-  br i1 %again, label %pass, label %after
+  %goes_on = icmp slt i64 %p1, %passes
+  br i1 %goes_on, label %again, label %after
+again:
+{between}
+  br label %pass
 after:
+{write}
   %next = add i64 %t, {rows}
   %rest = icmp slt i64 %next, %stop
   br i1 %rest, label %group, label %done

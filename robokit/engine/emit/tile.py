@@ -19,9 +19,9 @@ STAGE = "ptr noalias %ws, ptr noalias %args, ptr noalias %strides, i64 %t, i64 %
 class Tile:
     """Writes instructions on a tile's workspace, and the checks of a batch.
 
-    Beside the plan's slots, a tile has three slots of its own: a mark for the inputs and one for the outputs,
-    which become NaN in the lanes where a value is NaN or infinite, and the largest error of a quaternion's
-    squared norm.
+    Beside the plan's slots, a tile has four slots of its own: a mark for the inputs and one for the outputs,
+    which become NaN in the lanes where a value is NaN or infinite, the largest error of a quaternion's
+    squared norm, and a spare one.
 
     Attributes:
         w: lanes.
@@ -36,8 +36,9 @@ class Tile:
         self.real, self.kind = real, real.kind
         self.w, self.align = plan.lanes, real.bytes * plan.lanes
         self.t = vector(plan.lanes, real.kind)
-        self.input_mark, self.output_mark, self.norm_error = range(plan.slots, plan.slots + 3)
-        self.stride = plan.slots + 3
+        first = plan.slots
+        self.input_mark, self.output_mark, self.norm_error, self.spare = range(first, first + 4)
+        self.stride = plan.slots + 4
         self.count = program.first_output + len(program.results)
 
     def prepared(self) -> str:

@@ -84,4 +84,5 @@ class ManyStates(Host):
             self.real,
             kernel.shared,
             bounds=kernel.bounds,
+            feedback=kernel.feedback,
         )
