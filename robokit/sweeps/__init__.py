@@ -8,6 +8,7 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     recipe_fields     what a recipe holds; JSON both ways
     make_recipe       from the arguments of a sweep to its recipe
     distributions     what a parameter may be: Uniform, Normal, Choice, Grid, Sobol
+    distribution_base  what these share
     distribution_text  distributions as text, for the command line
     parameter_table   the parameters: names, units, what they mean
     row_parameters    what each row draws, or what its number decides
