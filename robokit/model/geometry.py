@@ -10,6 +10,9 @@ import numpy as np
 RGBA = tuple[float, float, float, float]
 
 
+_UPRIGHT = np.eye(3)
+
+
 @dataclass(frozen=True)
 class Placement:
     """Pose of a frame B in a frame A: x_A = rotation @ x_B + position.
@@ -19,7 +22,7 @@ class Placement:
         position: (3,), B's origin in A [m].
     """
 
-    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    rotation: np.ndarray = field(default_factory=_UPRIGHT.copy)
     position: np.ndarray = field(default_factory=lambda: np.zeros(3))
 
     def __matmul__(self, other: Placement) -> Placement:
