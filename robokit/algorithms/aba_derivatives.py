@@ -25,7 +25,10 @@ from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
 from robokit.model.tree import Tree
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.scalars import is_zero
+from robokit.spatial.scalars import is_zero, shared
+
+LARGE = 200
+"""Multiplications of a column from which on its code is written once for all columns like it."""
 
 Matrices = tuple[list[list], list[list], list[list]]
 
@@ -60,7 +63,8 @@ def _derivatives(tree: Tree, q, qd, tau, f_ext, inverse: Callable, turns: bool) 
             for row in dq:
                 row[k] = 0.0
     M, dinv = inverse_factor(parent, L), [1.0 / d for d in D]
-    dq, dv = (_minus_product(parent, M, dinv, B) for B in (dq, dv))
+    once = object()
+    dq, dv = (_minus_product(parent, M, dinv, B, once) for B in (dq, dv))
     for k, column in turned.items():
         for i, x in column:
             dq[i][k] = x
@@ -80,20 +84,34 @@ def _turned_bases(tree: Tree, q) -> dict[int, list]:
     return columns
 
 
-def _minus_product(parent: Sequence[int], M, dinv, B) -> list[list]:
-    """-M D^-1 M^T B, column by column, where B is not zero."""
+def _minus_product(parent: Sequence[int], M, dinv, B, once: object) -> list[list]:
+    """-M D^-1 M^T B, column by column, where B is not zero.
+
+    Columns with the same pattern take the same operations, ``once`` for both matrices.
+    """
     n = len(parent)
     path = paths(parent)
     result = [[0.0] * n for _ in range(n)]
     for k in range(n):
-        y = [0.0] * n
-        for i in range(n):
-            if not is_zero(B[i][k]):
+        rows = [i for i in range(n) if not is_zero(B[i][k])]
+
+        def text(*column, rows=rows):
+            y = [0.0] * n
+            for i, b in zip(rows, column, strict=True):
                 for j in path[i]:
-                    y[j] = y[j] + M[i][j] * B[i][k]
-        y = [-(x * d) for x, d in zip(y, dinv, strict=True)]
-        for i in range(n):
-            for j in path[i]:
-                if not is_zero(y[j]):
-                    result[i][k] = result[i][k] + M[i][j] * y[j]
+                    y[j] = y[j] + M[i][j] * b
+            y = [-(x * d) for x, d in zip(y, dinv, strict=True)]
+            found = [0.0] * n
+            for i in range(n):
+                for j in path[i]:
+                    if not is_zero(y[j]):
+                        found[i] = found[i] + M[i][j] * y[j]
+            return found
+
+        cost = sum(len(path[i]) for i in (*rows, *range(n)))
+        column = [B[i][k] for i in rows]
+        if column:
+            found = shared((once, *rows), text, column, [True] * len(column), large=cost >= LARGE)
+            for i in range(n):
+                result[i][k] = found[i]
     return result

@@ -34,11 +34,14 @@ ITERATIONS = 6
 
 
 def constrained_dynamics(
-    tree: Tree, q, qd, tau, gains, proximal, constraints: Sequence[ConstraintModel]
+    tree: Tree, q, qd, tau, gains, proximal, constraints: Sequence[ConstraintModel], f_ext=None
 ) -> tuple[list, list]:
-    """(qdd by joint, lambda by row) [rad/s^2 | m/s^2], [N m | N]; gains = (kp, kd) [1/s^2, 1/s]."""
+    """(qdd by joint, lambda by row) [rad/s^2 | m/s^2], [N m | N]; gains = (kp, kd) [1/s^2, 1/s].
+
+    f_ext: forces on the bodies 0..N besides those of the constraints, in body coordinates.
+    """
     system = constraint_system(tree, q, constraints, proximal)
-    free = (aba if tree.coupling is None else coupled_forward_dynamics)(tree, q, qd, tau)
+    free = (aba if tree.coupling is None else coupled_forward_dynamics)(tree, q, qd, tau, f_ext)
     product = [x for held in system.loops for x in held.velocity_product(qd)]
     delta = [x for held in system.loops for x in held.delta]
     kp, kd = gains

@@ -27,8 +27,13 @@ from robokit.spatial import Motion, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 
 
-def hybrid_dynamics(tree: Tree, q, qd, tau, qdd, prescribed: Collection[int]) -> tuple[list, list]:
-    """(tau, qdd) by joint [N m | N], [rad/s^2 | m/s^2], complete; prescribed: the joints with given qdd."""
+def hybrid_dynamics(
+    tree: Tree, q, qd, tau, qdd, prescribed: Collection[int], f_ext=None
+) -> tuple[list, list]:
+    """(tau, qdd) by joint [N m | N], [rad/s^2 | m/s^2], complete; prescribed: the joints with given qdd.
+
+    f_ext: forces on the bodies 0..N from outside, in body coordinates.
+    """
     X, v, c, IA, pA, U, D, u, a = tree.lists(9)
     tau, qdd = list(tau), list(qdd)
     v[0] = Motion.zero()
@@ -44,6 +49,8 @@ def hybrid_dynamics(tree: Tree, q, qd, tau, qdd, prescribed: Collection[int]) ->
             c[i] = c[i] + S * qdd[i]
         IA[i] = I.articulated()
         pA[i] = v[i].cross_force(I @ v[i])
+        if f_ext is not None:
+            pA[i] = pA[i] - f_ext[i]
 
     for i in tree.inward():
         p, S = tree.parent[i], tree.joint[i].S
@@ -75,7 +82,9 @@ def hybrid_dynamics(tree: Tree, q, qd, tau, qdd, prescribed: Collection[int]) ->
     return tau, qdd
 
 
-def coupled_hybrid_dynamics(tree: Tree, q, qd, tau, qdd, prescribed: Collection[int]) -> tuple[list, list]:
+def coupled_hybrid_dynamics(
+    tree: Tree, q, qd, tau, qdd, prescribed: Collection[int], f_ext=None
+) -> tuple[list, list]:
     """The same for a robot with coupled joints; what it returns is by full joint and belongs together."""
     coupling = tree.coupling
     if coupling is None:
@@ -85,7 +94,7 @@ def coupled_hybrid_dynamics(tree: Tree, q, qd, tau, qdd, prescribed: Collection[
     free = [k for k in range(coupling.nv) if k not in given]
     known = [x if at in own and own[at] in given else 0.0 for at, x in enumerate(chain(*qdd))]
     y = [known[at] for at in coupling.own_v]
-    C = reduced_force(tree, chain(*rnea(tree, q, qd, tree.split_v(coupling.full_v(y)))))
+    C = reduced_force(tree, chain(*rnea(tree, q, qd, tree.split_v(coupling.full_v(y)), f_ext)))
     H = reduced_matrix(tree, crba(tree, q))
     parent = contracted(coupling.dof_parent, free)
     L, D = ltdl(parent, [[H[i][j] for j in free] for i in free])
@@ -93,7 +102,7 @@ def coupled_hybrid_dynamics(tree: Tree, q, qd, tau, qdd, prescribed: Collection[
     for k, x in zip(free, ltdl_solve(parent, L, D, [b[k] - C[k] for k in free]), strict=True):
         y[k] = x
     full = tree.split_v(coupling.full_v(y))
-    forces = reduced_force(tree, chain(*rnea(tree, q, qd, full)))
+    forces = reduced_force(tree, chain(*rnea(tree, q, qd, full, f_ext)))
     complete = [forces[k] if k in given else b[k] for k in range(coupling.nv)]
     return tree.split_v(coupling.force_at_own(complete)), full
 

@@ -129,7 +129,8 @@ def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> C
     def run(*given: Scalars) -> list[Scalars]:
         first: Any = robot.dof_parent if row.of_dofs else tree or tree_for(row, robot)
         arguments = [row.input(name).split(robot, x) for name, x in zip(names, given, strict=True)]
-        result = text(first, *arguments, *choices)
+        place = len(arguments) - (names[-1:] == ["f_ext"])  # choices come before forces from outside
+        result = text(first, *arguments[:place], *choices, *arguments[place:])
         if coupled and row.result.reduced is not None:
             result = row.result.reduced(robot.tree, result)
         return row.result.flat(robot, result)

@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.algorithms.constrained_dynamics import PROXIMAL
 from robokit.arguments import real_array
-from robokit.dynamics.run import accelerations, dtype_name
+from robokit.dynamics.run import FExt, accelerations, dtype_name, with_forces
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.contacts import Contact, as_contact
 from robokit.model.loop_models import loop_models
@@ -106,6 +106,7 @@ def constrained_dynamics(
     constraints: Sequence[Any] | None = None,
     stabilisation: Any = NO_GAINS,
     proximal: float | None = None,
+    f_ext: FExt = None,
     *,
     out: Any = None,
     engine: str | None = None,
@@ -114,17 +115,17 @@ def constrained_dynamics(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Forward dynamics with contacts and loop joints that hold.
 
-    H a + C = tau + J^T lambda and J a + J' v = -kp delta - kd J v, both ways: a contact can pull. The rows
-    of a contact are in world axes at its point, those of a loop joint in its frame on the predecessor.
-    Constraints may repeat one another, as four corners of a foot do: the forces are then those of
-    six proximal iterations, which share the load among them. Without stabilisation the acceleration errors
-    are zero and velocities drift apart slowly over many steps.
+    H a + C = tau + J^T lambda and J a + J' v = -kp delta - kd J v, both ways: a contact can pull; C has
+    the forces f_ext too. The rows of a contact are in world axes at its point, those of a loop joint in its
+    frame on the predecessor. Constraints may repeat one another, as four corners of a foot do: the forces are
+    then those of six proximal iterations, which share the load among them. Without stabilisation the
+    acceleration errors are zero and velocities drift apart slowly over many steps.
 
     Source: RBDA chapter 8.  Cost: O(n + m^2 d + m^3), m rows; O(n d^2) with coupled joints.
 
     Args:
         robot: the robot.
-        q, v, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, f_ext, engine, dtype, reproducible: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv).
         constraints: :class:`Contact` objects, or (link, at, "position" | "pose"), and names of loop joints;
             None for all loop joints of the robot. Every list of them has machine code of its own.
@@ -151,11 +152,11 @@ def constrained_dynamics(
         (41.202, 41.202)
     """
     check_robot(robot)
-    key = ("constrained_dynamics", _constraints(robot, constraints))
+    name, given = with_forces("constrained_dynamics", robot, q, f_ext, engine, reproducible)
+    key = (name, _constraints(robot, constraints))
     gains = _NO_GAINS if stabilisation is NO_GAINS else stabilisation
-    return accelerations(
-        robot, key, out, engine, dtype, reproducible, q, v, tau, gains, _proximal(proximal, dtype)
-    )
+    e = _proximal(proximal, dtype)
+    return accelerations(robot, key, out, engine, dtype, reproducible, q, v, tau, gains, e, *given)
 
 
 def impact(

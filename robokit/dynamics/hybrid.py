@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.dynamics.run import accelerations, run
+from robokit.dynamics.run import FExt, accelerations, run, with_forces
 from robokit.dynamics.singular import check_inertia
 from robokit.errors import ModelError, UnknownName, WrongType
 from robokit.model.robot import Robot, check_robot
@@ -26,6 +26,7 @@ def hybrid_dynamics(
     tau: Any,
     a: Any,
     prescribed: Sequence[str] = (),
+    f_ext: FExt = None,
     *,
     out: Any = None,
     engine: str | None = None,
@@ -41,14 +42,14 @@ def hybrid_dynamics(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, f_ext, engine, dtype, reproducible: as in :func:`rnea`.
         tau: joint forces [N m | N], (nv,) or (B, nv); those of prescribed joints do not matter.
         a: accelerations [rad/s^2 | m/s^2], (nv,) or (B, nv); those of the other joints do not matter.
         prescribed: names of the joints whose accelerations are given.
         out: two arrays to write to.
 
     Returns:
-        (tau, a), both complete, (nv,) or (B, nv) each: ``rnea(robot, q, v, a) == tau``.
+        (tau, a), both complete, (nv,) or (B, nv) each: ``rnea(robot, q, v, a, f_ext) == tau``.
 
     Raises:
         UnknownName: no such joint.
@@ -71,7 +72,8 @@ def hybrid_dynamics(
         names = robot.derived.get(("prescribed", given), lambda: _prescribed(robot, given))
     except TypeError:  # something among them that is no name
         names = _prescribed(robot, given)
-    return accelerations(robot, ("hybrid_dynamics", names), out, engine, dtype, reproducible, q, v, tau, a)
+    name, forces = with_forces("hybrid_dynamics", robot, q, f_ext, engine, reproducible)
+    return accelerations(robot, (name, names), out, engine, dtype, reproducible, q, v, tau, a, *forces)
 
 
 def floating_base_inverse_dynamics(

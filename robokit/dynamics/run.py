@@ -11,6 +11,7 @@ from robokit.arguments import batch_size, one_of, real_array
 from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.long_derivatives import long_way
 from robokit.dynamics.singular import refuse, singular_joint
+from robokit.dynamics.table import WITH_FORCES
 from robokit.engine import ENGINES
 from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, SingularInertia
@@ -108,6 +109,15 @@ def body_forces(
     flat = world.reshape(*batch, rows * 6)
     local = run(robot, "wrenches_in_bodies", None, engine, None, reproducible, q, flat)
     return local.reshape(*local.shape[:-2], rows * 6)
+
+
+def with_forces(
+    name: str, robot: Robot, q: Any, f_ext: FExt, engine: str | None, reproducible: bool | None
+) -> tuple[str, tuple[np.ndarray, ...]]:
+    """Name of the kernel with or without external forces, and what it takes for them."""
+    if f_ext is None:
+        return name, ()
+    return name + WITH_FORCES, (body_forces(robot, q, f_ext, engine, reproducible),)
 
 
 def accelerations(

@@ -217,3 +217,16 @@ def test_wrong_contacts_and_numbers_are_named():
         rk.operational_space_inertia(robot, [0.0], ["rod"], -1)
     with pytest.raises(rk.ShapeError, match=r"^stabilisation"):
         rk.constrained_dynamics(robot, [0.0], [0.0], [0.0], rod, (1.0,))
+
+
+@pytest.mark.parametrize("kind", ROBOTS)
+def test_external_forces_act_beside_those_of_the_constraints(kind):
+    robot = ROBOTS[kind]()
+    s, contacts = State(robot), held(robot)[: 1 if kind == "coupled" else 2]
+    d = dense(robot, s, contacts, **PLAIN)
+    rng = np.random.default_rng(4)
+    forces = {name: rng.standard_normal(6) for name in robot.link_names[2:5]}
+    a, force = rk.constrained_dynamics(robot, s.q, s.v, s.tau, contacts, f_ext=forces, **PLAIN)
+    C = rk.bias_forces(robot, s.q, s.v, forces, **PLAIN)
+    assert relative(d.H @ a + C, s.tau + d.J.T @ force) < 1e-9
+    assert relative(d.J @ a, -d.product) < 1e-6

@@ -115,3 +115,17 @@ def test_rotors_add_their_inertia_to_every_algorithm():
     assert relative(plain.columns(s.q), plain.crba(s.q)) < 1e-11
     more = plain.kinetic(s.q, s.v) - ladder.Plain(robot).kinetic(s.q, s.v)
     assert more == pytest.approx(0.5 * diagonal @ s.v**2)
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_external_forces_are_those_of_inverse_dynamics(coupled):
+    robot = geared(follower("floating"))
+    robot = couple(robot) if coupled else robot
+    s, names = State(robot), [robot.joint_names[0], "e"]
+    forces = {robot.link_names[-1]: np.array([0.3, -1.0, 2.0, 5.0, -4.0, 3.0])}
+    tau, a = rk.hybrid_dynamics(robot, s.q, s.v, s.tau, s.a, names, forces, **PLAIN)
+    given = own_places(robot, names)
+    assert relative(a[given], s.a[given]) == 0.0
+    assert relative(np.delete(tau, given), np.delete(s.tau, given)) == 0.0
+    assert relative(rk.rnea(robot, s.q, s.v, a, forces, **PLAIN), tau) < 1e-11
+    assert relative(rk.aba(robot, s.q, s.v, tau, forces, **PLAIN), a) < 1e-11
