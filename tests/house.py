@@ -62,6 +62,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "sim": [
         (
             "height_field",
+            "ground_values",
             "solids",
             "rollout_forces",
             "run_warnings",

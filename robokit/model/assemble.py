@@ -15,7 +15,7 @@ from robokit.conventions import FLOATING_BASE, SNAP, WORLD
 from robokit.errors import Diagnostic, ModelError, UnknownName
 from robokit.model.builder_arguments import finite
 from robokit.model.drafts import JointDraft, LinkDraft, LoopDraft, snapped
-from robokit.model.geometry import Placement
+from robokit.model.geometry import Placement, turned, turned_inertia
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot
@@ -229,7 +229,7 @@ def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:
     c, Ic = link.com, link.inertia
     if placement is not _HERE:
         R = placement.rotation
-        c, Ic = R @ c + placement.position, R @ Ic @ R.T
+        c, Ic = turned(R, np.asarray(c)) + placement.position, turned_inertia(R, Ic)
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = Ic.tolist()
     sym = Symmetric3(xx, yy, zz, xy, xz, yz)
     return RigidInertia.about_com(link.mass, Vector3(*c.tolist()), sym)

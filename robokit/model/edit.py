@@ -17,7 +17,7 @@ from robokit.conventions import FLOATING_BASE
 from robokit.errors import ModelError, WrongType, shown
 from robokit.model.builder import ModelBuilder
 from robokit.model.builder_arguments import checked_placement, finite
-from robokit.model.geometry import Placement
+from robokit.model.geometry import Placement, turned, turned_inertia
 from robokit.model.mimics import couple
 from robokit.model.parts import Link
 from robokit.model.robot import Robot, check_robot
@@ -313,7 +313,7 @@ def _sum(
     bodies = [own]
     for link, at in merged:
         R = at.rotation
-        bodies.append((link.mass, R @ link.com + at.position, R @ link.inertia @ R.T))
+        bodies.append((link.mass, turned(R, link.com) + at.position, turned_inertia(R, link.inertia)))
     heavy = [b for b in bodies if b[0] > 0.0]
     mass = sum(b[0] for b in heavy)
     com = heavy[0][1] if len(heavy) == 1 else own[1]
@@ -322,7 +322,7 @@ def _sum(
     inertia = np.zeros((3, 3))
     for m, c, I in bodies:
         d = c - com if m > 0.0 else np.zeros(3)
-        inertia = inertia + I + m * (d @ d * np.eye(3) - np.outer(d, d))
+        inertia = inertia + I + m * ((d * d).sum() * np.eye(3) - np.outer(d, d))
     return mass, com, finite("merged inertia", 0.5 * (inertia + inertia.T), (3, 3))
 
 

@@ -10,6 +10,25 @@ import numpy as np
 RGBA = tuple[float, float, float, float]
 
 
+def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A B of matrices (..., 3, 3), in one order of sums: a library's own order depends on the processor."""
+    return (
+        A[..., :, 0, None] * B[..., None, 0, :]
+        + A[..., :, 1, None] * B[..., None, 1, :]
+        + A[..., :, 2, None] * B[..., None, 2, :]
+    )
+
+
+def turned(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """R p of points (..., 3), likewise."""
+    return R[..., 0] * p[..., :1] + R[..., 1] * p[..., 1:2] + R[..., 2] * p[..., 2:]
+
+
+def turned_inertia(R: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """R I R^T of matrices (..., 3, 3), likewise."""
+    return product(product(R, inertia), np.swapaxes(R, -1, -2))
+
+
 @dataclass(frozen=True)
 class Placement:
     """Pose of a frame B in a frame A: x_A = rotation @ x_B + position.
@@ -24,11 +43,12 @@ class Placement:
 
     def __matmul__(self, other: Placement) -> Placement:
         """Pose of C in A from B in A (self) and C in B (other)."""
-        return Placement(self.rotation @ other.rotation, self.rotation @ other.position + self.position)
+        position = turned(self.rotation, other.position) + self.position
+        return Placement(product(self.rotation, other.rotation), position)
 
     def inverse(self) -> Placement:
         """Pose of A in B."""
-        return Placement(self.rotation.T, -self.rotation.T @ self.position)
+        return Placement(self.rotation.T, turned(-self.rotation.T, self.position))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 
 from robokit.arguments import real_array
 from robokit.errors import ModelError, UnknownName, shown
-from robokit.model.geometry import Placement
+from robokit.model.geometry import Placement, turned, turned_inertia
 from robokit.model.parts import Link
 from robokit.spatial import RigidInertia, Symmetric3, Vector3
 
@@ -166,8 +166,8 @@ def _by_link(bodies: Bodies, change: Mapping[str, Any]) -> tuple[np.ndarray, tup
 def _placed(link: Link, placement: Placement) -> np.ndarray:
     """Ten parameters of a link in its body's coordinates, (10,) or (B, 10)."""
     R = placement.rotation
-    c = np.asarray(link.com) @ R.T + placement.position
-    return _link_row(np.asarray(link.mass), c, R @ link.inertia @ R.T)
+    c = turned(R, np.asarray(link.com)) + placement.position
+    return _link_row(np.asarray(link.mass), c, turned_inertia(R, link.inertia))
 
 
 def _link_row(m: np.ndarray, c: np.ndarray, I: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ touching_size   how large that is, for the softness of the ground
 contact_patches which corners of a hull share a contact point
 body_surface    what of a body's shapes can touch a plane, within a stated error
 ground          Ground: what is there to fall on, and the constants of the contact law
+ground_values   what a ground is given, checked
 height_field    HeightField: ground whose height is given on a grid
 solids          Solid: boxes, balls, cylinders, capsules and hulls at rest
 ground_inputs   a ground as a kernel takes it

@@ -26,7 +26,7 @@ import numpy as np
 
 from robokit.errors import ModelError
 from robokit.meshes.hull import hull_corners
-from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere, turned
 from robokit.model.inertia_box import box_edges
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
@@ -142,7 +142,7 @@ def _contact_points(
         P = link.placement
         surface = surfaces.setdefault(link.body, BodySurface([], []))
         surface.exact += [(link, shape.moved(P)) for shape in parts[0]]
-        surface.hulls += [(link, corners @ P.rotation.T + P.position) for corners in parts[1]]
+        surface.hulls += [(link, turned(P.rotation, corners) + P.position) for corners in parts[1]]
     if unread:
         first, error = unread[0]
         others = len({link.name for link, _ in unread}) - 1
@@ -208,7 +208,7 @@ def _split(
                 unread.append((link, error))
                 missing = True
             else:
-                hulls.append(corners @ P.rotation.T + P.position)
+                hulls.append(turned(P.rotation, corners) + P.position)
         else:
             points += [point.moved(P) for point in primitive_points(shape.geometry)]
     if missing and not points and not hulls:
@@ -247,10 +247,5 @@ def _inertia_corners(link: Link) -> np.ndarray:
     """
     moments, axes = np.linalg.eigh(link.inertia)
     half = 0.5 * box_edges(link.mass, moments)[..., None, :]
-    at_com = _turned(axes[..., None, :, :], CORNERS * half) + np.asarray(link.com)[..., None, :]
-    return _turned(link.placement.rotation, at_com) + link.placement.position
-
-
-def _turned(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """R p for points (..., 3)."""
-    return R[..., 0] * p[..., :1] + R[..., 1] * p[..., 1:2] + R[..., 2] * p[..., 2:]
+    at_com = turned(axes[..., None, :, :], CORNERS * half) + np.asarray(link.com)[..., None, :]
+    return turned(link.placement.rotation, at_com) + link.placement.position

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Shape, Sphere
+from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Shape, Sphere, product, turned
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import Vector3
 
@@ -149,8 +149,8 @@ class Rim:
 
     def moved(self, place: Placement) -> Rim:
         """The same, from a frame that is at this place of the body."""
-        axis = place.rotation @ np.array(self.axis)
-        x, y, z = (axis / np.linalg.norm(axis)).tolist()
+        axis = turned(place.rotation, np.array(self.axis))
+        x, y, z = (axis / math.hypot(*axis.tolist())).tolist()
         return replace(self, center=_point(place, self.center), axis=(x, y, z))
 
     def samples(self, count: int) -> np.ndarray:
@@ -251,7 +251,7 @@ def facing_points(shape: Shape, place: Placement, solids: Sequence[tuple[int, st
         kind, size = "capsule", (radius, 0.5 * float(geometry.length) - radius)
     else:
         return []
-    rows = np.matmul(place.rotation, shape.placement.rotation).tolist()
+    rows = product(place.rotation, shape.placement.rotation).tolist()
     center = _point(place, tuple(shape.placement.position))
     part = Part(kind, center, (tuple(rows[0]), tuple(rows[1]), tuple(rows[2])), size)
     alike: dict[str, list[int]] = {}
@@ -277,7 +277,7 @@ def cylinder_points(
 
 
 def _point(place: Placement, position: Point) -> Point:
-    x, y, z = (place.rotation @ np.array(position) + place.position).tolist()
+    x, y, z = (turned(place.rotation, np.array(position)) + place.position).tolist()
     return x, y, z
 
 

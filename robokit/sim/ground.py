@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array, real_number, whole_number
+from robokit.arguments import real_number, whole_number
 from robokit.conventions import GRAVITY
 from robokit.errors import ShapeError, WrongType, shown
 from robokit.model.robot import Robot
+from robokit.sim.ground_values import STEEPEST, coefficients, of_row, shares, upward, vector
 from robokit.sim.height_field import HeightField
 from robokit.sim.solids import solid
+from robokit.spatial.sines import sine_and_cosine
 
 MAX_SWEEPS = 50
 
@@ -26,9 +28,6 @@ SHARE = 1.0 / 200.0
 
 STANDARD = 9.81
 """Gravity [m/s^2] of the time in which an impact is absorbed."""
-
-STEEPEST = math.radians(89.0)
-"""Tilt of the plane, at most [rad]: it is given by its height over the origin."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,8 @@ class Ground:
             [m/s], and no larger share of the ground's impulse pulls or lies outside Coulomb's cone. The
             summary and a warning say which steps missed it. None (default) takes ``sweeps`` instead.
         restitution: share of its speed with which a point leaves, 0 to 1, for all links or {link: share} (0
-            for the others); None (default) leaves it to springs and dampers.
+            for the others), in rollouts also (B,), one a row; None (default) leaves it to springs and
+            dampers.
         torsional, rolling: friction against turning about the normal, and against rolling, as the lever arm
             of the normal force [m]; 0 for none.
         shape_error: largest difference of the surface that touches from the hulls of the meshes, in any
@@ -65,7 +65,7 @@ class Ground:
         max_points: contact points of a robot; meshes share what other shapes leave. None for as many as
             hold every face, at most five a mesh. The shape's error does not depend on it.
         tilt: angle by which the plane descends towards +x [rad].
-        normal: of the plane, upward, of any length; instead of a tilt.
+        normal: of the plane, upward, of any length; instead of a tilt. In rollouts also (B, 3), one a row.
         velocity: of a belt: the surface of the plane moves along itself, the plane stays, (3,) [m/s].
         spin: of a turntable about the plane's normal through (0, 0, height) [rad/s].
         shapes: solids at rest: :class:`robokit.Solid`, or shapes of robokit.model placed in the world.
@@ -84,13 +84,13 @@ class Ground:
     time: float | None = None
     slip: float | None = None
     sweeps: int = 3
-    restitution: float | Mapping[str, float] | None = None
+    restitution: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None
     torsional: float = 0.0
     rolling: float = 0.0
     shape_error: float = 1e-3
     max_points: int | None = None
     tilt: float | None = None
-    normal: Sequence[float] | None = None
+    normal: Any = None
     velocity: Sequence[float] = (0.0, 0.0, 0.0)
     spin: float = 0.0
     shapes: Sequence[Any] = ()
@@ -100,23 +100,25 @@ class Ground:
 
     def __post_init__(self) -> None:
         mu = self.friction
-        mu = {link: _plain(x) for link, x in mu.items()} if isinstance(mu, Mapping) else _plain(mu)
+        mu = (
+            {link: coefficients(x) for link, x in mu.items()} if isinstance(mu, Mapping) else coefficients(mu)
+        )
         object.__setattr__(self, "friction", mu)
-        self.rows  # noqa: B018  (raises where there are several)
         for name in ("sink", "time", "shape_error", "slip", "accuracy"):
             if getattr(self, name) is not None or name == "shape_error":
                 real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
         for name in ("torsional", "rolling"):
             real_number(f"Ground({name}=...)", getattr(self, name), least=0.0)
-        shares = self.restitution.values() if isinstance(self.restitution, Mapping) else [self.restitution]
-        for share in shares:
-            if share is not None and real_number("Ground(restitution=...)", share, least=0.0) > 1.0:
-                raise ShapeError(f"Ground(restitution=...): expected 0 to 1, got {share:g}")
+        e = self.restitution
+        if e is not None:
+            e = {link: shares(x) for link, x in e.items()} if isinstance(e, Mapping) else shares(e)
+            object.__setattr__(self, "restitution", e)
         real_number("Ground(height=...)", self.height)
         whole_number("Ground(sweeps=...)", self.sweeps, 1, MAX_SWEEPS)
         if self.max_points is not None:
             whole_number("Ground(max_points=...)", self.max_points, 1)
         self._check_surfaces()
+        self.rows  # noqa: B018  (raises where there are several)
 
     def _check_surfaces(self) -> None:
         if isinstance(self.shapes, str) or not isinstance(self.shapes, Sequence):
@@ -140,17 +142,15 @@ class Ground:
                 raise ShapeError(f"Ground(tilt=...): expected at most {STEEPEST:.4g} rad, got {tilt:g}")
             object.__setattr__(self, "tilt", tilt)
         if self.normal is not None:
-            n = _vector("Ground(normal=...)", self.normal)
-            if not n[2] > math.cos(STEEPEST) * math.hypot(*n):
-                raise ShapeError(
-                    "Ground(normal=...): expected a direction upward, at most "
-                    f"{math.degrees(STEEPEST):g} degrees from the z axis, got {shown(self.normal)}"
-                )
+            several = np.ndim(self.normal) == 2
+            n = tuple(upward(x) for x in self.normal) if several else upward(self.normal)
+            if several and (not n or self.moves):
+                raise ShapeError("Ground(normal=...): one a row, (B, 3), goes with a plane that rests")
             object.__setattr__(self, "normal", n)
-        object.__setattr__(self, "velocity", _vector("Ground(velocity=...)", self.velocity))
+        object.__setattr__(self, "velocity", vector("Ground(velocity=...)", self.velocity))
         object.__setattr__(self, "spin", real_number("Ground(spin=...)", self.spin))
         speed = math.hypot(*self.velocity)
-        if abs(sum(a * b for a, b in zip(self.up, self.velocity, strict=True))) > 1e-6 * speed:
+        if speed and abs(sum(a * b for a, b in zip(self.up, self.velocity, strict=True))) > 1e-6 * speed:
             raise ShapeError(
                 f"Ground(velocity=...): expected a velocity along the plane, whose normal is {self.up}, "
                 f"got {shown(self.velocity)}"
@@ -159,14 +159,18 @@ class Ground:
             raise ShapeError("Ground(plane=False): tilt, normal, velocity and spin are those of the plane")
 
     @property
-    def up(self) -> tuple[float, float, float]:
-        """The plane's unit normal in world axes."""
+    def up(self) -> tuple[Any, Any, Any]:
+        """The plane's unit normal in world axes; each number (B,) where there is one a row."""
         if self.normal is not None:
-            x, y, z = self.normal
+            x, y, z = self.normal if np.ndim(self.normal) == 1 else np.array(self.normal).T
+            if np.ndim(x):
+                length = np.sqrt(x * x + y * y + z * z)
+                return x / length, y / length, z / length
             length = math.hypot(x, y, z)
             return x / length, y / length, z / length
         tilt = self.tilt or 0.0
-        return math.sin(tilt), 0.0, math.cos(tilt)
+        s, c = sine_and_cosine(tilt)
+        return s, 0.0, c
 
     @property
     def moves(self) -> bool:
@@ -181,6 +185,8 @@ class Ground:
     @property
     def horizontal(self) -> bool:
         """Whether the ground is one horizontal plane at rest."""
+        if np.ndim(self.normal) == 2:
+            return False
         return self.only_plane and not self.moves and self.up == (0.0, 0.0, 1.0)
 
     @property
@@ -191,21 +197,46 @@ class Ground:
 
     @property
     def rows(self) -> int | None:
-        """B where the friction has one coefficient a row, else None."""
-        values = self.friction.values() if isinstance(self.friction, Mapping) else [self.friction]
-        counts = sorted({len(x) for x in values if isinstance(x, tuple)})
+        """B where friction, restitution or the normal is one a row, else None."""
+        counts = self._row_counts()
         if len(counts) > 1:
-            raise ShapeError(f"Ground(friction=...): links have {counts[0]} and {counts[1]} coefficients")
-        return counts[0] if counts else None
+            words = " and ".join(f"{count} ({name})" for count, name in sorted(counts.items()))
+            raise ShapeError(f"Ground: expected as many rows of each, got {words}")
+        return next(iter(counts), None)
+
+    @property
+    def by_row(self) -> str:
+        """What is one a row: "friction", "restitution" or "normal"; "" where nothing is."""
+        return next(iter(self._row_counts().values()), "")
+
+    def _row_counts(self) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for name in ("friction", "restitution"):
+            given = getattr(self, name)
+            for x in given.values() if isinstance(given, Mapping) else [given]:
+                if isinstance(x, tuple):
+                    found.setdefault(len(x), name)
+        if np.ndim(self.normal) == 2:
+            found.setdefault(len(self.normal), "normal")
+        return found
 
     def row(self, k: int) -> Ground:
         """The ground of row k alone; without rows, itself."""
-        if self.rows is None:
-            return self
-        mu = self.friction
-        if isinstance(mu, Mapping):
-            return replace(self, friction={link: _of_row(x, k) for link, x in mu.items()})
-        return replace(self, friction=_of_row(mu, k))
+        return self if self.rows is None else self._rows_of(k)
+
+    def part(self, rows: slice) -> Ground:
+        """The ground of some rows; without rows, itself."""
+        return self if self.rows is None else self._rows_of(rows)
+
+    def _rows_of(self, k: Any) -> Ground:
+        found: dict[str, Any] = {"normal": self.normal}
+        if np.ndim(self.normal) == 2:
+            found["normal"] = self.normal[k]
+        for name in ("friction", "restitution"):
+            x = getattr(self, name)
+            several = isinstance(x, Mapping)
+            found[name] = {link: of_row(y, k) for link, y in x.items()} if several else of_row(x, k)
+        return replace(self, **found)
 
     def gains(self, robot: Robot, size: Any = math.inf) -> tuple[Any, Any]:
         """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples.
@@ -224,35 +255,15 @@ class Ground:
         """slip, torsional and rolling, those that are given."""
         return [x for x in (self.slip, self.torsional, self.rolling) if x]
 
-    def bounce(self, link: str) -> float:
-        """Restitution of a link; 0 where none is given."""
+    def bounce(self, link: str) -> Any:
+        """Restitution of a link, (B,) where there is one a row; 0 where none is given."""
         e = self.restitution.get(link, 0.0) if isinstance(self.restitution, Mapping) else self.restitution
-        return e or 0.0
+        return np.array(e) if isinstance(e, tuple) else e or 0.0
 
     def coefficient(self, link: str) -> Any:
         """Friction coefficient of a link, (B,) where there is one a row."""
         mu = self.friction.get(link, 0.8) if isinstance(self.friction, Mapping) else self.friction
         return np.array(mu) if isinstance(mu, tuple) else mu
-
-
-def _plain(mu: Any) -> float | tuple[float, ...]:
-    """A coefficient as a float, one a row as a tuple."""
-    values = real_array("Ground(friction=...)", mu, "() or (B,)")
-    if values.ndim > 1 or not values.size or not np.all(np.isfinite(values) & (values >= 0.0)):
-        raise ShapeError(f"Ground(friction=...): expected coefficients >= 0, got {shown(mu)}")
-    return tuple(values.tolist()) if values.ndim else float(values)
-
-
-def _vector(name: str, value: Any) -> tuple[float, ...]:
-    """Three finite numbers."""
-    numbers = real_array(name, value, "(3,)")
-    if numbers.shape != (3,) or not np.isfinite(numbers).all():
-        raise ShapeError(f"{name}: expected three finite numbers, got {shown(value)}")
-    return tuple(numbers.tolist())
-
-
-def _of_row(mu: Any, k: int) -> Any:
-    return mu[k] if isinstance(mu, tuple) else mu
 
 
 def weight(robot: Robot) -> Any:

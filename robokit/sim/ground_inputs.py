@@ -65,9 +65,14 @@ def ground_tables(ground: Ground) -> list[tuple[str, np.ndarray]]:
     return [] if ground.terrain is None else [("heights", ground.terrain.heights.ravel())]
 
 
-def plane_numbers(ground: Ground) -> list[float]:
-    """Normal, distance from the world's origin, and the motion of the plane's surface where it moves."""
+def plane_numbers(ground: Ground) -> list[Any]:
+    """Normal, distance from the world's origin, and the motion of the plane's surface where it moves.
+
+    Floats, or (B,) where rows differ in them.
+    """
     n = np.array(ground.up)
+    if n.ndim == 2:  # one a row of a rollout
+        return [*n, n[2] * ground.height]
     found = [*n.tolist(), float(n[2]) * ground.height]
     if ground.moves:
         # Its points have the velocities of a body that turns about the normal through (0, 0, height).

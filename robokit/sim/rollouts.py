@@ -310,7 +310,7 @@ def rollout(
     program, total = setup.program, setup.steps
     own = [("robot", robot.samples)]
     if program.ground is not None:
-        own.append(("Ground(friction=...)", program.ground.rows))
+        own.append((f"Ground({program.ground.by_row}=...)", program.ground.rows))
     own += [("pushes", push.rows) for push in fitted[1]]
     forces, rows = controls(tau, total, q, v, own, real)
     check_quaternions("q0", robot, q)

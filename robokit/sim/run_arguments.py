@@ -66,19 +66,21 @@ def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Gro
     """The same for each row of q (B, nq); rows that are not finite are skipped."""
     if not len(points):
         return
-    if points.position.ndim == 3:  # one set of points a row
-        q = np.broadcast_to(q, (len(points.position), q.shape[1]))
+    rows = len(points.position) if points.position.ndim == 3 else ground.rows
+    if rows is not None:  # one set of points, or one ground, a row
+        q = np.broadcast_to(q, (rows, q.shape[1]))
     for start in range(0, len(q), BLOCK):
         some = q[start : start + BLOCK]
         here = points
         if points.position.ndim == 3:
             here = replace(points, position=points.position[start : start + BLOCK])
         with np.errstate(all="ignore"):
-            deep = (-row_gaps(robot, some, here, ground) > BURIED) & np.isfinite(some).all(axis=1)[:, None]
+            over = ground.part(slice(start, start + BLOCK))
+            deep = (-row_gaps(robot, some, here, over) > BURIED) & np.isfinite(some).all(axis=1)[:, None]
         if deep.any():
             row = int(deep.any(axis=1).argmax())
             try:
-                check_start(robot, some[row], points.sample(start + row), ground)
+                check_start(robot, some[row], points.sample(start + row), ground.row(start + row))
             except ShapeError as error:
                 raise ShapeError(str(error).replace("q0", f"q0[{start + row}]", 1)) from None
 
@@ -233,7 +235,7 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
     if surface.rows is not None and not many:
         raise ShapeError(
-            f"ground: friction has {surface.rows} coefficients, one a row of rk.rollout; give one number here"
+            f"ground: {surface.by_row} has {surface.rows} values, one a row of rk.rollout; give one here"
         )
     for given in (surface.friction, surface.restitution):
         for link in given if isinstance(given, Mapping) else ():

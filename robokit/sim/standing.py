@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.ground_gaps import lowering
 from robokit.sim.recorded import heights
 from robokit.sim.run_arguments import check_quaternions, numbers
+from robokit.spatial.sines import sine_and_cosine
 
 SHAKE = 0.02
 """Standard deviation of the random change of every joint [rad | m] and of the tilt [rad]."""
@@ -136,7 +136,8 @@ def _quaternion(tilt: Any) -> tuple[float, ...]:
     angle_or_quat = real_array("tilt", tilt, "() or (4,)")
     if angle_or_quat.shape == ():
         angle = real_number("tilt", float(angle_or_quat))
-        return (math.cos(0.5 * angle), 0.0, math.sin(0.5 * angle), 0.0)
+        s, c = sine_and_cosine(0.5 * angle)
+        return (c, 0.0, s, 0.0)
     quat = angle_or_quat
     if quat.shape != (4,) or not abs(float(quat @ quat) - 1.0) <= UNIT_QUATERNION_TOLERANCE:
         raise ShapeError(f"tilt: expected an angle [rad] or a unit quaternion wxyz, got {tilt!r}")

@@ -8,6 +8,7 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     recipe_fields     what a recipe holds; JSON both ways
     make_recipe       from the arguments of a sweep to its recipe
     distributions     what a parameter may be: Uniform, Normal, Choice, Grid, Sobol
+    distribution_base  what these share
     distribution_text  distributions as text, for the command line
     parameter_table   the parameters: names, units, what they mean
     row_parameters    what each row draws, or what its number decides
@@ -27,6 +28,7 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     chunk_content     a chunk as a Parquet file, and the hash of its content
     sweep_json        the file with the recipe and the size of the chunks
     clusters          processes of this machine, or a Dask cluster that is there
+    quiet_dask        Dask, imported where it is used, and kept quiet
     command_watch     ends these processes when the command has ended
     sweep_progress    rows, rows a second, failures, time left
     report_page       the report of a sweep: one HTML file that runs each row again

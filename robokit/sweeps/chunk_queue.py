@@ -12,7 +12,8 @@ from typing import Any
 
 from robokit.errors import RobokitError, one_line
 from robokit.sweeps.chunk_task import Done, Place, compute_chunk
-from robokit.sweeps.clusters import Cluster, ClusterEnded, quiet
+from robokit.sweeps.clusters import Cluster, ClusterEnded
+from robokit.sweeps.quiet_dask import quiet
 
 IN_FLIGHT = 3
 """Chunks for each thread of a worker that Dask holds at a time: one computed, the next one at hand."""

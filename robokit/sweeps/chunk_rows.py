@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, SimulationError
+from robokit.errors import MissingDependency, ShapeError, SimulationError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.measuring import column_of
@@ -18,7 +18,14 @@ from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.trajectory import Trajectory
 from robokit.sweeps.parameter_table import ROBOT, parameter
 from robokit.sweeps.robot_record import RobotRecord, keep_points
-from robokit.sweeps.row_robots import nonsense, row_ground, row_inertias, row_points, row_pushes
+from robokit.sweeps.row_robots import (
+    row_ground,
+    row_inertias,
+    row_points,
+    row_pushes,
+    with_damping,
+    without_nonsense,
+)
 from robokit.sweeps.row_starts import start_states
 from robokit.sweeps.state_hash import state_hash
 
@@ -64,41 +71,42 @@ def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[
         values: their parameters, (B,) each.
     """
     record: RobotRecord = recipe.robots[name]
-    robot, points, ground, B = record.robot, record.points, recipe.ground, len(rows)
+    robot, points, B = record.robot, record.points, len(rows)
+    sound, broken = without_nonsense(values)
+    if "gravity" in sound:
+        g = np.unique(sound["gravity"])
+        if len(g) > 1:
+            raise ShapeError(f"gravity: rows of {g[0]:g} and {g[1]:g} m/s^2 are not run together")
+        robot = robot.with_gravity([0.0, 0.0, -float(g[0])])
+    ground = row_ground(recipe.ground, robot, sound)
     keep_points(robot, points, ground)
-    broken = nonsense(values)
-    sound = {key: _without(x, broken) for key, x in values.items()} if broken else values
     with np.errstate(all="ignore"):
-        q, v = start_states(
-            robot, record.starts, sound, rows, recipe.seed, ground, points, recipe.standing[name]
-        )
+        grounds, standing = (recipe.ground, ground), recipe.standing[name]
+        q, v = start_states(robot, record.starts, sound, rows, recipe.seed, grounds, points, standing)
         q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
     for row in np.flatnonzero(~np.isfinite(q).all(axis=1)).tolist():
         broken.setdefault(row, "nothing is under the robot at its start")
     inertias = row_inertias(robot, sound, record.shares, B)
     many = robot
     if inertias is not None:
-        many = robot.with_inertias(inertias)
+        default = recipe.options.get("joint_damping", None if ground is not None else 0.0)
+        many = with_damping(robot.with_inertias(inertias), sound, default)
         keep_points(many, None if points is None else row_points(points, robot, sound, B), ground)
     if broken:
         q[list(broken)] = np.nan
     pushes = row_pushes(robot, sound, recipe.parameters, ())
-    return Runs(many, q, v, row_ground(ground, robot, sound), pushes, broken)
-
-
-def _without(column: np.ndarray, rows: Mapping[int, str]) -> np.ndarray:
-    """A column with the values of rows that cannot be run replaced by that of one that can, or by 1."""
-    good = np.setdiff1d(np.arange(len(column)), list(rows))
-    found = column.copy()
-    found[list(rows)] = column[good[0]] if len(good) else 1.0
-    return found
+    return Runs(many, q, v, ground, pushes, broken)
 
 
 def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
-    """The runs of one robot."""
+    """The runs of one robot.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, at which a rollout returns what its rows have reached until then.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a row is warned of is in its columns
-        return rollout(
+        found = rollout(
             runs.robot,
             runs.q,
             runs.v,
@@ -111,6 +119,9 @@ def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
             **recipe.options,
             **options,
         )
+    if found.summary["interrupted"]:
+        raise KeyboardInterrupt
+    return found
 
 
 def by_robot(recipe: RecipeFields, values: Mapping[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
@@ -119,6 +130,20 @@ def by_robot(recipe: RecipeFields, values: Mapping[str, np.ndarray], count: int)
         return {next(iter(recipe.robots)): np.arange(count)}
     found = {name: np.flatnonzero(values[ROBOT] == name) for name in recipe.robots}
     return {name: places for name, places in found.items() if len(places)}
+
+
+def run_together(
+    recipe: RecipeFields, values: Mapping[str, np.ndarray], count: int
+) -> list[tuple[str, np.ndarray]]:
+    """Robot and places of the rows of each rollout, among rows with these parameters."""
+    found = []
+    for name, places in by_robot(recipe, values, count).items():
+        if "gravity" not in values:
+            found.append((name, places))
+            continue
+        g = values["gravity"][places]  # a constant of the step's code
+        found += [(name, places[g == each]) for each in np.unique(g)]
+    return found
 
 
 def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
@@ -136,7 +161,7 @@ def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
     values, B = recipe.rows(first, last), last - first
     measured: dict[str, np.ndarray] = {}
     hashes, why = np.zeros(B, np.uint64), np.full(B, None, object)
-    for name, places in by_robot(recipe, values, B).items():
+    for name, places in run_together(recipe, values, B):
         mine = {key: x[places] for key, x in values.items()}
         runs = prepared(recipe, name, places.astype(np.uint64) + np.uint64(first), mine)
         steps = max(1, round(recipe.duration / recipe.dt[name]))

@@ -17,15 +17,17 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from robokit.errors import MissingDependency, RobokitError, one_line
+from robokit.errors import RobokitError, one_line
+from robokit.sweeps.quiet_dask import distributed, environment, has_bokeh, quiet
 
 CONNECT_SECONDS = 10.0
 """How long an existing scheduler may take to answer [s]."""
+
+AGAIN_SECONDS = 30.0
+"""And one that was lost, to answer again [s]."""
 
 CLOSE_SECONDS = 0.5
 """How long a client and a scheduler may take to end [s]; nothing depends on it."""
@@ -35,15 +37,6 @@ START_SECONDS = 90.0
 
 MOST_STARTS = 4
 """How often the processes of this machine are started, when all of them have been ended together."""
-
-_QUIET = {
-    "DASK_LOGGING__DISTRIBUTED": "critical",
-    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__DISK": "False",
-    # A processor a worker: no library may start threads of its own.
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
 
 
 class ClusterEnded(Exception):
@@ -84,21 +77,6 @@ class Cluster(Protocol):
         ...
 
 
-def distributed() -> Any:
-    """The module distributed.
-
-    Raises:
-        MissingDependency: it is not installed.
-    """
-    try:
-        import distributed as found
-    except ImportError as error:
-        raise MissingDependency(
-            "a sweep on several processes needs Dask: pip install 'robokit[sweep]'"
-        ) from error
-    return found
-
-
 def processors() -> int:
     """Processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -115,7 +93,7 @@ class LocalProcesses:
     """
 
     def __init__(self, workers: int, dashboard: bool = False) -> None:
-        module, dashboard = distributed(), dashboard and _has_bokeh()
+        module, dashboard = distributed(), dashboard and has_bokeh()
         self.workers, self.dashboard = workers, ""
         self.client: Any = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -185,7 +163,7 @@ class LocalProcesses:
             stdin=subprocess.PIPE,  # its end tells the processes that this one has ended
             stdout=subprocess.DEVNULL,
             stderr=self._log,
-            env=_environment(),
+            env=environment(),
             start_new_session=True,
         )
 
@@ -218,7 +196,7 @@ class RunningScheduler:
             raise RobokitError(
                 f"no Dask scheduler answers at {address!r}: {why}; start one with: dask scheduler"
             ) from error
-        self.dashboard = str(getattr(self.client, "dashboard_link", "") or "") if _has_bokeh() else ""
+        self.dashboard = str(getattr(self.client, "dashboard_link", "") or "") if has_bokeh() else ""
 
     def check(self, workers: int) -> str:
         """Say where workers are missing; see :class:`Cluster`."""
@@ -229,7 +207,7 @@ class RunningScheduler:
         self._lost += 1
         _close(self.client, None)
         with contextlib.suppress(OSError, ValueError):
-            self._connect()
+            self._connect(AGAIN_SECONDS)
             return self._lost <= MOST_STARTS
         return False
 
@@ -237,45 +215,13 @@ class RunningScheduler:
         """Leave the cluster, which drops the chunks that are not begun."""
         _close(self.client, None)
 
-    def _connect(self) -> None:
+    def _connect(self, seconds: float = CONNECT_SECONDS) -> None:
         file = self.address if self.address.endswith(".json") else None
         address = None if file else self.address
         with quiet():
             self.client: Any = distributed().Client(
-                address, scheduler_file=file, timeout=CONNECT_SECONDS, set_as_default=False
+                address, scheduler_file=file, timeout=seconds, set_as_default=False
             )
-
-
-def _environment() -> dict[str, str]:
-    """That of the processes: quiet, one thread each, and with this robokit."""
-    found = {**os.environ, **_QUIET}
-    home = str(Path(__file__).resolve().parents[2])
-    if "site-packages" not in Path(home).parts:
-        found["PYTHONPATH"] = os.pathsep.join(part for part in (home, found.get("PYTHONPATH")) if part)
-    return found
-
-
-def _has_bokeh() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("bokeh") is not None
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Without the log and the warnings of Dask: what matters of them is said in this program's words."""
-    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    loggers = [logging.getLogger(name) for name in (*names, "tornado.application", "asyncio")]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -13,67 +13,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from robokit.arguments import real_number, whole_number
 from robokit.errors import ShapeError, WrongType, shown
+from robokit.sweeps.distribution_base import Constant, Distribution, Value, as_array, ends_of, listed
 from robokit.sweeps.normal_quantile import normal_quantile
 
 ACCEPTED = (
     "a number, rk.Uniform(low, high), rk.Normal(mean, deviation), rk.Choice([...]), "
     "rk.Grid(low, high, count) or rk.Sobol(low, high)"
 )
-
-Value = float | str
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """What all distributions share."""
-
-    kind: ClassVar[str]
-    drawn: ClassVar[bool] = True
-    """Whether rows draw at random; else the row's number decides."""
-
-    def at(self, u: np.ndarray) -> np.ndarray:
-        """The values at these numbers, which are even between 0 and 1, (B,)."""
-        raise NotImplementedError
-
-    def values(self) -> list[Value] | None:
-        """All values that there are; None where there are too many to list."""
-        return None
-
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest number that may come."""
-        raise NotImplementedError
-
-    def record(self) -> dict[str, Any]:
-        """What is stored of it, for JSON."""
-        return {"kind": self.kind} | {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-@dataclass(frozen=True)
-class Constant(Distribution):
-    """The same value in every row."""
-
-    value: Value
-    kind: ClassVar[str] = "constant"
-    drawn: ClassVar[bool] = False
-
-    def at(self, u: np.ndarray) -> np.ndarray:
-        """The values at numbers that are even between 0 and 1, (B,)."""
-        return np.full(len(u), self.value, dtype=object if isinstance(self.value, str) else float)
-
-    def values(self) -> list[Value] | None:
-        """All values that there are."""
-        return [self.value]
-
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest number that may come."""
-        return _bounds([self.value])
 
 
 @dataclass(frozen=True)
@@ -181,7 +134,7 @@ class Choice(Distribution):
     kind: ClassVar[str] = "choice"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "options", _values("Choice", self.options))
+        object.__setattr__(self, "options", listed("Choice", self.options))
         if self.weights is None:
             return
         if isinstance(self.weights, str) or not isinstance(self.weights, Sequence | np.ndarray):
@@ -206,7 +159,7 @@ class Choice(Distribution):
                 ends.append(total)
             place = np.searchsorted(np.array(ends) / total, u, side="right")
             place = np.minimum(place, max(k for k, w in enumerate(self.weights) if w > 0.0))
-        return _array(self.options)[place]
+        return as_array(self.options)[place]
 
     def values(self) -> list[Value] | None:
         """All values that there are."""
@@ -214,7 +167,7 @@ class Choice(Distribution):
 
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest number that may come."""
-        return _bounds(self.options)
+        return ends_of(self.options)
 
 
 @dataclass(frozen=True, init=False)
@@ -239,7 +192,7 @@ class Grid(Distribution):
             count: number of values.
         """
         if high is None and count is None:
-            object.__setattr__(self, "points", _values("Grid", low))
+            object.__setattr__(self, "points", listed("Grid", low))
             return
         if high is None or count is None:
             raise ShapeError("Grid: expected Grid(low, high, count) or Grid([value, ...])")
@@ -250,7 +203,7 @@ class Grid(Distribution):
 
     def at_places(self, places: np.ndarray) -> np.ndarray:
         """The values of these numbers, from 0."""
-        return _array(self.points)[places]
+        return as_array(self.points)[places]
 
     def values(self) -> list[Value] | None:
         """All values that there are."""
@@ -258,7 +211,7 @@ class Grid(Distribution):
 
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest number that may come."""
-        return _bounds(self.points)
+        return ends_of(self.points)
 
 
 def distribution(what: str, given: Any) -> Distribution:
@@ -299,23 +252,3 @@ def _set_range(given: Any, name: str) -> None:
         object.__setattr__(given, end, real_number(f"{name}({end}=...)", getattr(given, end)))
     if given.low > given.high:
         raise ShapeError(f"{name}: expected low <= high, got {given.low:g} and {given.high:g}")
-
-
-def _values(name: str, given: Any) -> tuple[Value, ...]:
-    """Values of one kind: finite numbers, or words."""
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or np.ndim(given) != 1:
-        raise WrongType(name, given, "a list of numbers, or one of words")
-    if not len(given):
-        raise ShapeError(f"{name}: expected at least one value, got none")
-    if all(isinstance(x, str) for x in given):
-        return tuple(str(x) for x in given)
-    return tuple(real_number(f"{name}(...)[{k}]", x) for k, x in enumerate(given))
-
-
-def _array(values: Sequence[Value]) -> np.ndarray:
-    return np.array(values, dtype=object if isinstance(values[0], str) else float)
-
-
-def _bounds(values: Sequence[Value]) -> tuple[float, float]:
-    numbers = [x for x in values if not isinstance(x, str)]
-    return (min(numbers), max(numbers)) if numbers else (math.nan, math.nan)

@@ -69,6 +69,8 @@ def make_recipe(
     if len(number) > 1:
         raise ShapeError(f"starts: robots have {min(number)} and {max(number)} states; give each as many")
     found = checked(both, named, number.pop(), surface is not None)
+    if surface is not None and "ground_tilt" in found and not (surface.only_plane and surface.horizontal):
+        raise ShapeError("ground_tilt: expected a ground that is one horizontal plane at rest, to be tilted")
     if sobol:
         found = {name: _even(x) for name, x in found.items()}
     total = combinations(found)

@@ -18,6 +18,9 @@ from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot
 from robokit.sweeps.distributions import Constant, Distribution, Grid, distribution
 
+MOST_GRAVITIES = 8
+"""Different ones of a sweep: each needs code of its own."""
+
 ROBOT = "robot"
 """Name of the parameter that says which robot a row has."""
 
@@ -91,6 +94,19 @@ PARAMETERS: tuple[Parameter, ...] = (
         "friction", "", "Coulomb coefficient of the ground, for all links or for one", least=0.0, of="link",
         ground=True,
     ),
+    Parameter(
+        "restitution", "", "share of its speed with which a point leaves the ground, of all links or one",
+        least=0.0, most=1.0, of="link", ground=True,
+    ),
+    Parameter(
+        "ground_tilt", "rad", "angle by which the ground's plane descends", least=-1.5, most=1.5, ground=True
+    ),
+    Parameter(
+        "ground_tilt_direction", "rad", "where it descends to: 0 for +x, counterclockwise from above",
+        ground=True,
+    ),
+    Parameter("damping", "", "factor of the damping of all joints", 1.0, 0.0),
+    Parameter("gravity", "m/s^2", "acceleration of free fall, at most 8 different values", 9.81, 0.0),
     Parameter("push", "N s", "size of an impulse on a link", least=0.0),
     Parameter("push_direction", "rad", "its horizontal direction: 0 for +x, counterclockwise from above"),
     Parameter("push_rise", "rad", "its angle over the horizontal", least=-math.pi / 2, most=math.pi / 2),
@@ -179,9 +195,14 @@ def checked(
                 raise UnknownName("robot", value, robots, "in this sweep")
     elif len(robots) > 1:
         found[ROBOT] = Grid(list(robots))
-    pushed = [name for name in found if name.startswith("push_")]
-    if pushed and "push" not in found:
-        raise ShapeError(f"{pushed[0]}: there is no push; give push=..., its size [N s]")
+    for head, unit in (("push", "N s"), ("ground_tilt", "rad")):
+        more = [name for name in found if name.startswith(f"{head}_")]
+        if more and head not in found:
+            raise ShapeError(f"{more[0]}: there is no {head}; give {head}=..., its size [{unit}]")
+    if "gravity" in found:
+        values = set(_listed("gravity", found["gravity"], f"{MOST_GRAVITIES} numbers or fewer"))
+        if len(values) > MOST_GRAVITIES:
+            raise ShapeError(f"gravity: expected {MOST_GRAVITIES} values or fewer, got {len(values)}")
     if starts > 1 and "start" not in found:
         found["start"] = Grid([float(k) for k in range(starts)])
     return found

@@ -15,7 +15,7 @@ from robokit.arguments import whole_number
 from robokit.errors import RobokitError
 from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
 from robokit.sim.pushes import OutsideForces
-from robokit.sweeps.chunk_rows import FAILURE, HASH, by_robot, prepared, run
+from robokit.sweeps.chunk_rows import FAILURE, HASH, prepared, run, run_together
 from robokit.sweeps.column_data import About, numbers_of
 from robokit.sweeps.held_rows import MOST_ROWS
 from robokit.sweeps.parameter_table import parameter
@@ -145,7 +145,7 @@ def _robots(recipe: Any, columns: Mapping[str, np.ndarray], places: np.ndarray) 
     """The rows of the page by robot, ready to be run again."""
     values = {name: columns[name][places] for name in recipe.parameters}
     numbers = columns["row"][places].astype(np.uint64)
-    for name, mine in by_robot(recipe, values, len(places)).items():
+    for name, mine in run_together(recipe, values, len(places)):
         own = {key: x[mine] for key, x in values.items()}
 
         steps = max(1, round(recipe.duration / recipe.dt[name]))

@@ -5,7 +5,7 @@ All of it goes into the step as inputs, one value a row: no parameter of a row c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +17,10 @@ from robokit.model.robot import Robot
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.ground import Ground
 from robokit.sim.pushes import Push
+from robokit.sim.step.joint_law import joint_law
 from robokit.spatial.scalars import cos, sin
 from robokit.sweeps.distributions import Distribution
-from robokit.sweeps.parameter_table import out_of_range
+from robokit.sweeps.parameter_table import out_of_range, parameter
 
 Values = Mapping[str, np.ndarray]
 
@@ -46,7 +47,7 @@ def link_share(robot: Robot, link: str) -> np.ndarray:
 
 
 def row_inertias(robot: Robot, values: Values, shares: Mapping[str, np.ndarray], B: int) -> np.ndarray | None:
-    """The inertial parameters of rows, (B, N + 1, 10); None where no parameter changes them.
+    """The inertial parameters of rows, (B, N + 1, 10); None where no parameter needs them as an input.
 
     Args:
         robot: the robot, without samples.
@@ -55,7 +56,7 @@ def row_inertias(robot: Robot, values: Values, shares: Mapping[str, np.ndarray],
         B: number of rows.
     """
     names = inertial(values)
-    if not names:
+    if not names and "damping" not in values:
         return None
     P = np.tile(robot.inertial_parameters, (B, 1, 1))
     if "mass" in values:
@@ -104,25 +105,60 @@ def row_points(points: ContactPoints, robot: Robot, values: Values, B: int) -> C
 
 
 def row_ground(ground: Ground | None, robot: Robot, values: Values) -> Ground | None:
-    """The ground of rows, with a friction of its own for each."""
+    """The ground of rows, with a friction, restitution and tilt of its own for each."""
     if ground is None:
         return None
-    named = [name for name in values if name.startswith("friction:")]
+    changes: dict[str, Any] = {
+        "friction": _by_link("friction", ground.coefficient, robot, values),
+        "restitution": _by_link("restitution", ground.bounce, robot, values),
+    }
+    changes = {name: x for name, x in changes.items() if x is not None}
+    if "ground_tilt" in values:
+        tilt = values["ground_tilt"]
+        where = values.get("ground_tilt_direction", np.zeros(len(tilt)))
+        changes["normal"] = np.stack([sin(tilt) * cos(where), sin(tilt) * sin(where), cos(tilt)], axis=1)
+    return replace(ground, **changes) if changes else ground
+
+
+def _by_link(what: str, otherwise: Callable[[str], Any], robot: Robot, values: Values) -> Any:
+    """A coefficient of rows: (B,) for all links, or by link; None where no parameter changes it."""
+    named = [name for name in values if name.startswith(f"{what}:")]
+    everywhere = values.get(what)
     if not named:
-        return (
-            replace(ground, friction=tuple(values["friction"].tolist())) if "friction" in values else ground
-        )
-    everywhere = values.get("friction")
+        return None if everywhere is None else tuple(everywhere.tolist())
     of_link: dict[str, Any] = {}
     for link in robot.links:
-        of_link[link.name] = ground.coefficient(link.name) if everywhere is None else everywhere
+        of_link[link.name] = otherwise(link.name) if everywhere is None else everywhere
     for name in named:
         # The links of a body touch as one: its coefficient is that of the first of them.
         body = robot.link(name.partition(":")[2]).body
         for link in robot.links:
             if link.body == body:
                 of_link[link.name] = values[name]
-    return replace(ground, friction=of_link)
+    return of_link
+
+
+def with_damping(robot: Robot, values: Values, default: float | None) -> Robot:
+    """A robot with samples whose joints are damped by a factor of each row's own.
+
+    Args:
+        robot: with one sample of inertias a row.
+        values: of the parameters, (B,) each.
+        default: damping of joints that have none, as of :func:`robokit.sim.step.joint_law.joint_law`.
+    """
+    if "damping" not in values:
+        return robot
+    law, names = joint_law(robot, default)
+    factor = values["damping"]
+    damped = [any(np.any(b) for b in row) for row in law.damping]
+    damping = tuple(
+        tuple(b * factor for b in row) if own else row for row, own in zip(law.damping, damped, strict=True)
+    )
+    # What is "assumed" is an input of the step.
+    scaled = replace(law, damping=damping, assumed=tuple(damped))
+    found = replace(robot)
+    found.derived.get(("joint law", default, None), lambda: (scaled, names))
+    return found
 
 
 def row_pushes(
@@ -155,10 +191,18 @@ def _push(robot: Robot, link: str, impulse: np.ndarray, values: Values) -> Push:
     return Push(link, impulse, point, start)
 
 
-def nonsense(values: Values) -> dict[int, str]:
-    """Rows with a parameter that makes no sense, such as a normal distribution's tail may give, and why."""
+def without_nonsense(values: Values) -> tuple[dict[str, np.ndarray], dict[int, str]]:
+    """The parameters with those replaced that make no sense, such as a normal distribution's tail may give.
+
+    Returns:
+        the parameters, and why rows cannot be run, by their place.
+    """
     found: dict[int, str] = {}
+    sound = dict(values)
     for name, column in values.items():
-        for row in np.flatnonzero(out_of_range(name, column)).tolist():
+        bad = out_of_range(name, column)
+        for row in np.flatnonzero(bad).tolist():
             found.setdefault(row, f"{name} = {column[row]:.6g} makes no sense")
-    return found
+        if bad.any():
+            sound[name] = np.where(bad, parameter(name).default, column)
+    return sound, found

@@ -46,7 +46,7 @@ def start_states(
     values: Values,
     rows: np.ndarray,
     seed: int,
-    ground: Ground | None,
+    grounds: tuple[Ground | None, Ground | None],
     points: ContactPoints | None,
     standing: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +58,7 @@ def start_states(
         values: of the parameters, (B,) each.
         rows: their numbers, (B,).
         seed: of the sweep.
-        ground: what the robot falls on, or None.
+        grounds: of the sweep, and of the rows, which may have tilts of their own; or None twice.
         points: the robot's contact points.
         standing: whether the starts are standing configurations: their height is not a wish.
 
@@ -73,7 +73,9 @@ def start_states(
     turned = any(name in values for name in LEANING)
     if turned:
         _lean(q, values)
-    moved = turned or any(name.partition("_")[0].partition(":")[0] == "joint" for name in values)
+    ground = grounds[1]
+    moved = turned or "ground_tilt" in values
+    moved |= any(name.partition("_")[0].partition(":")[0] == "joint" for name in values)
     if (
         points is not None
         and ground is not None
@@ -85,7 +87,7 @@ def start_states(
         elif standing:
             gap = np.full(B, STANDS)
         else:  # as far from the ground as the configuration that was given
-            gap = _gaps(robot, starts[0], points, ground)[place]
+            gap = _gaps(robot, starts[0], points, grounds[0] or ground)[place]
         _lower(robot, q, points, ground, gap)
     elif "height" in values:
         q[:, 6] = q[:, 6] + values["height"]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robokit.model.geometry import RGBA, Geometry, Placement
+from robokit.spatial.sines import sine_and_cosine
 
 Triple = tuple[float, float, float]
 
@@ -47,7 +48,7 @@ class Origin(NamedTuple):
         if self.quat_xyzw is not None:
             return _quaternion_rotation(self.quat_xyzw)
         (r, p, y) = self.rpy
-        cr, sr, cp, sp, cy, sy = math.cos(r), math.sin(r), math.cos(p), math.sin(p), math.cos(y), math.sin(y)
+        (sr, cr), (sp, cp), (sy, cy) = map(sine_and_cosine, (r, p, y))
         return np.array(
             [
                 [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],

@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ parquet = pytest.importorskip("pyarrow.parquet")
 from fake_recipe import FakeRecipe  # noqa: E402
 
 from robokit.errors import RobokitError  # noqa: E402
-from robokit.sweeps import chunk_files, chunk_task  # noqa: E402
+from robokit.sweeps import chunk_files, chunk_rows, chunk_task  # noqa: E402
 from robokit.sweeps.chunk_content import content_hash, parquet_bytes  # noqa: E402
 from robokit.sweeps.run_sweep import default_chunk, run_sweep  # noqa: E402
 from robokit.sweeps.sweep_json import canonical, held  # noqa: E402
@@ -175,6 +176,14 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "sleep", interrupted)
     with pytest.raises(KeyboardInterrupt, match=r"0 of 95 rows are kept; go on with: robokit sweep --resume"):
         run_sweep(RECIPE, tmp_path / "sweep", chunk=10, workers=0)
+
+
+def test_rows_that_were_interrupted_are_not_taken_for_whole(monkeypatch):
+    cut = SimpleNamespace(summary={"interrupted": True})
+    monkeypatch.setattr(chunk_rows, "rollout", lambda *_, **__: cut)
+    recipe = SimpleNamespace(duration=1.0, dt={"robot": 1e-3}, options={})
+    with pytest.raises(KeyboardInterrupt):
+        chunk_rows.run(recipe, "robot", chunk_rows.Runs(None, None, None, None, [], {}))
 
 
 def test_folders_that_hold_something_else(undisturbed, tmp_path):

@@ -229,3 +229,50 @@ def test_an_old_recipe_says_which_version_reads_it(recipe):
 def test_a_grid_of_starts_needs_no_count(robot):
     recipe = make_recipe(robot, starts={"tilt": Grid(0.0, 0.4, 3), "yaw": Grid([0.0, 1.0])}, duration=0.01)
     assert recipe.count == 6
+
+
+@pytest.mark.slow
+def test_ground_and_joints_of_a_row_are_its_own(robot):
+    parameters = {
+        "restitution": Uniform(0.0, 0.8),
+        "friction:leg": Uniform(0.1, 0.9),
+        "ground_tilt": Uniform(0.0, 0.5),
+        "ground_tilt_direction": Uniform(-3.0, 3.0),
+        "damping": Uniform(0.0, 20.0),
+        "gravity": Choice([9.81, 1.62]),
+    }
+    starts = {"height": Uniform(0.0, 0.01), "joint_velocity:hip": 2.0}
+    recipe = make_recipe(
+        robot, starts=starts, parameters=parameters, count=6, duration=0.06, measures=["energy"]
+    )
+    table, rows = recipe.compute(0, 6), recipe.rows(0, 6)
+    assert table["failure"].null_count == 6 and len(set(rows["gravity"])) == 2
+    for k in range(3):
+        tilt, where = rows["ground_tilt"][k], rows["ground_tilt_direction"][k]
+        normal = [np.sin(tilt) * np.cos(where), np.sin(tilt) * np.sin(where), np.cos(tilt)]
+        ground = rk.Ground(
+            normal=normal,
+            restitution=rows["restitution"][k],
+            friction={"leg": rows["friction:leg"][k]},
+        )
+        again = recipe.trajectory(k)
+        assert again.ground is not None and np.allclose(again.ground.up, normal)
+        text = sweep_robots.HOPPER.format(name="hopper")
+        own = rk.loads_urdf(
+            text.replace('damping="0.2"', f'damping="{float(0.2 * rows["damping"][k])!r}"'), base="floating"
+        )
+        one = rk.simulate(
+            own, again.q[0], again.v[0], duration=0.06, dt=recipe.dt["hopper"], ground=ground,
+            gravity=[0.0, 0.0, -rows["gravity"][k]],
+        )  # fmt: skip
+        assert np.allclose(one.q, again.q, atol=1e-9) and np.allclose(one.v, again.v, atol=1e-6)
+        gap = row_gaps(robot, again.q[:1], contact_points(robot), ground).min()
+        assert gap == pytest.approx(rows["height"][k], abs=1e-9)
+    for bad, words in (
+        ({"gravity": Uniform(1.0, 9.0)}, "gravity"),
+        ({"gravity": Grid(1.0, 9.0, 9)}, "8"),
+        ({"ground_tilt_direction": 1.0}, "no ground_tilt"),
+        ({"restitution": Uniform(0.0, 1.5)}, "restitution"),
+    ):
+        with pytest.raises(rk.ShapeError, match=words):
+            make_recipe(robot, parameters=bad, count=2)

@@ -12,6 +12,7 @@ from robokit.model.geometry import Placement, Shape
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot
 from robokit.model.walks import joints_in_order
+from robokit.spatial.sines import sine_and_cosine
 from robokit.urdf.description import (
     JOINT_TYPES,
     CalibrationDescription,
@@ -182,7 +183,7 @@ def _error(rpy: Triple, R: np.ndarray) -> float:
 def _angles(R: list[list[float]]) -> Triple:
     """Angles of any rotation. Roll is found with yaw undone, so that both fit at pitch = +-pi/2."""
     yaw = math.atan2(R[1][0], R[0][0])
-    s, c = math.sin(yaw), math.cos(yaw)
+    s, c = sine_and_cosine(yaw)
     roll = math.atan2(s * R[0][2] - c * R[1][2], c * R[1][1] - s * R[0][1])
     return (roll, math.atan2(-R[2][0], math.hypot(R[2][1], R[2][2])), yaw)
 
@@ -197,7 +198,7 @@ def _angles_by_entries(R: list[list[float]], sign: float) -> Triple:
 def _exact(R: list[list[float]], angles: Triple) -> Iterator[Triple]:
     """Triples of doubles near the angles whose rotation is R to the last bit."""
     rolls, pitches, yaws = (
-        [(x, math.sin(x), math.cos(x)) for x in sorted(_beside(angle), key=lambda x: len(repr(x)))]
+        [(x, *sine_and_cosine(x)) for x in sorted(_beside(angle), key=lambda x: len(repr(x)))]
         for angle in angles
     )
     for p, sp, cp in pitches:

@@ -1,0 +1,128 @@
+"""The falls whose bits are frozen, and how they are taken on any processor that this one can stand for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import robokit as rk
+from robokit.engine.target import cpu, llvm
+from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
+from robokit.sim.recorded import first_carried
+
+DT, EVERY = 1e-3, 5
+
+FROZEN = {
+    ("toy", 1.0): "bdbecdf28f18d00794f424f99c3859fdc38c20a0c3f3b076157329cc46d625d4",
+    ("humanoid", 10.0): "140f5b9a912624e46de3678ed4fbb8d8f6a7e6e68c842074e15323802057204f",
+    ("g1", 10.0): "",
+}
+"""SHA-256 of q and v, each state of 5 ms, by robot and seconds. Other bits here are other bits
+everywhere. A change of the step, of the contact points or of a robot changes them; nothing else may."""
+
+PROCESSORS = {
+    "SSE2, 1 lane": ("x86-64", 1, "sse2"),
+    "SSE2, 2 lanes": ("x86-64", 2, "sse2"),
+    "SSE2, 4 lanes": ("x86-64", 4, "sse2"),
+    "AVX2, 4 lanes": ("x86-64-v3", 4, "avx2"),
+    "AVX2, 8 lanes": ("x86-64-v3", 8, "avx2"),
+    "AVX-512, 2 lanes": ("x86-64-v4", 2, "avx512f"),
+    "AVX-512, 8 lanes": ("x86-64-v4", 8, "avx512f"),
+}
+"""LLVM's name, numbers in a vector, and the feature that this processor must have."""
+
+
+def toy() -> Robot:
+    """A box with a bar on a hinge that has limits."""
+    b = ModelBuilder("toy")
+    b.link("box", mass=3.0, inertia=np.diag([0.05, 0.06, 0.07]), collisions=(Shape(Box((0.4, 0.4, 0.3))),))
+    place = Placement(position=np.array([0.2, 0, 0]))
+    b.link(
+        "bar", mass=1.0, com=(0.2, 0, 0), inertia=np.diag([0.002, 0.02, 0.02]),
+        collisions=(Shape(Box((0.4, 0.08, 0.08)), place),),
+    )  # fmt: skip
+    b.joint("hinge", "revolute", "box", "bar", place, axis=(0, 1, 0), lower=-0.2, upper=0.2)
+    return b.build(base="floating")
+
+
+def robot_of(name: str) -> Robot:
+    """A new robot: it has no code yet."""
+    if name == "toy":
+        return toy()
+    found = name if name == "humanoid" else f"example-robot-data:{name}"
+    return rk.load_urdf(rk.find_robot(found), base="floating")
+
+
+def start(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Tilted and turning in the air: numbers that no library computes."""
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    q[:4], q[4:7] = (0.7, 0.1, 0.1, 0.7), (0.25, -0.5, 1.25)
+    v[:6] = 0.5, -1.0, 0.25, 0.75, 0.0, -0.5
+    v[6:] = 0.125
+    return q, v
+
+
+def fingerprint(q: np.ndarray, v: np.ndarray) -> str:
+    """SHA-256 of all bytes of q, then of v."""
+    return hashlib.sha256(b"".join(np.asarray(x, "<f8").tobytes() for x in (q, v))).hexdigest()
+
+
+@contextmanager
+def processor(name: str) -> Iterator[None]:
+    """While it lasts, code is made for another processor, and for so many lanes; kernels made before stay."""
+    kind, width, _ = PROCESSORS[name]
+    before = llvm.host, llvm.vector_width, llvm.identity
+    llvm.host, llvm.vector_width = lambda: (kind, ""), lambda: width
+    llvm.identity = lambda: f"{llvm.release()} {kind} {width}"
+    try:
+        yield
+    finally:
+        llvm.host, llvm.vector_width, llvm.identity = before
+
+
+def runs_here(name: str) -> bool:
+    """Whether this processor can stand for that one."""
+    return PROCESSORS[name][2] in cpu.flags()
+
+
+def single(robot: Robot, seconds: float, **more: Any) -> rk.Trajectory:
+    """The fall, taken alone."""
+    q, v = start(robot)
+    return rk.simulate(robot, q, v, seconds, DT, ground=True, record_every=EVERY, reproducible=True, **more)
+
+
+def batch(robot: Robot, seconds: float, rows: int, row: int, threads: int | None = 1) -> str:
+    """The hash of the fall, taken as one row among others that fall from elsewhere."""
+    q, v = start(robot)
+    starts = np.tile(q, (rows, 1)), np.tile(v, (rows, 1))
+    starts[0][:, 6] += 0.0625 * (np.arange(rows) - row)
+    starts[0][:, 6] = np.maximum(starts[0][:, 6], 1.0)
+    assert starts[0][row, 6] == q[6]
+    found = rk.rollout(
+        robot, *starts, seconds, DT, ground=True, record_every=EVERY, threads=threads, reproducible=True
+    )
+    return fingerprint(found.q[:, row], found.v[:, row])
+
+
+def first_arguments(program: Any, q: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
+    """What the kernel of a step is given first, for rows of states."""
+    nv, n = program.robot.nv, len(q)
+    zeros = np.zeros((n, nv)), np.zeros((n, program.entries))
+    numbers = np.tile(program.parameters(DT), (n, 1))
+    return [q, v, zeros[0], zeros[1], first_carried(program, q, v), numbers, *program.tables()]
+
+
+def on_arm(motion: rk.Trajectory, lanes: int, rows: int = 1) -> str:
+    """The hash of the fall on ARM64: as one state, or as the last of some rows."""
+    from arm_program import states
+
+    program, (q, v) = motion.program, start(motion.robot)
+    assert program is not None
+    given = first_arguments(program, np.tile(q, (rows, 1)), np.tile(v, (rows, 1)))
+    found = states(program.kernel(), given, EVERY, len(motion) - 1, lanes)
+    ends = (np.concatenate([x[None], y[:, -1]]) for x, y in zip((q, v), found, strict=True))
+    return fingerprint(*ends)
