@@ -90,7 +90,8 @@ def _swapped_passive(joint, robot):
 def _unlimited(joint, robot):
     if joint.type != "revolute" or not joint.limit or joint.limit.range is None:
         return None
-    if joint.limit.range[0] == joint.limit.range[1]:
+    lower, upper = joint.limit.range
+    if lower == upper or max(-lower, upper) > 1e5:  # unlimited already
         return None
     return {"type": "continuous"}
 

@@ -217,12 +217,25 @@ def _gravity_off(robot: RobotDescription, rng: np.random.Generator) -> Iterator[
 
 
 def _order(robot: RobotDescription, rng: np.random.Generator) -> Iterator[Mutant]:
-    if len(movable(robot)) > 1:
-        joints = sorted(robot.joints, key=lambda joint: joint.name)
-        if [j.name for j in joints] == [j.name for j in robot.joints]:
-            joints.reverse()
-        if [j.name for j in joints if j.moves] != [j.name for j in robot.joints if j.moves]:
+    names = [joint.name for joint in robot.joints if joint.moves]
+    if len(movable(robot)) < 2:
+        return
+    for joints in (sorted(robot.joints, key=lambda joint: joint.name), list(reversed(robot.joints))):
+        others = [joint.name for joint in joints if joint.moves]
+        if others != names and others != _depth_first(robot):
             yield Mutant("", robot._replace(joints=tuple(joints)))
+
+
+def _depth_first(robot: RobotDescription) -> list[str]:
+    carried = {joint.child for joint in robot.joints}
+    todo = [link.name for link in robot.links if link.name not in carried]
+    found = []
+    while todo:
+        link = todo.pop()
+        joints = [joint for joint in robot.joints if joint.parent == link]
+        todo += [joint.child for joint in reversed(joints)]
+        found += [joint.name for joint in robot.joints if joint.child == link and joint.moves]
+    return found
 
 
 WHOLES = [

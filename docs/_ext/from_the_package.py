@@ -2,12 +2,14 @@
 
 `.. house:: engine` draws the floors of a folder, or without a name those of the package; `.. chapter::
 inverse` documents the public names of a module of robokit.dynamics; `.. algorithm-index::` has a row for each
-file of robokit/algorithms, and `.. other-algorithms::` a section for those that have none written by hand.
+file of robokit/algorithms; `.. causes::` lists the referee's causes, and `.. other-algorithms::` has a
+section for those algorithms that have none written by hand.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 
 import from_source
@@ -77,6 +79,26 @@ class OtherAlgorithms(SphinxDirective):
         return node.children
 
 
+class Causes(Generated):
+    """The referee's list of causes: code, meaning, what to do, and where it was reported."""
+
+    def rest(self) -> Iterable[str]:
+        """A row for each."""
+        sys.path[:0] = [str(ROOT)]
+        from robokit.parity import CAUSES
+
+        self.reads(ROOT / "robokit" / "parity" / "causes" / "catalogue.py")
+        rows = []
+        for cause in CAUSES.values():
+            where = []
+            for thread in cause.evidence:
+                place, _, n = thread.partition("#")
+                where.append(f"`{thread} <https://github.com/{place}/issues/{n}>`__")
+            meaning = escaped(cause.meaning) + (f". Reported: {', '.join(where)}" if where else "")
+            rows.append((f"``{cause.code}``", meaning, escaped(cause.fix)))
+        yield from table(("cause", "what B has", "what to do"), rows)
+
+
 def escaped(text: str) -> str:
     """Text without reST's special characters; exponents as in print."""
     text = text.replace("^T", "ᵀ").replace("^2", "²")
@@ -86,6 +108,7 @@ def escaped(text: str) -> str:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_directive("house", House)
+    app.add_directive("causes", Causes)
     app.add_directive("chapter", Chapter)
     app.add_directive("algorithm-index", AlgorithmIndex)
     app.add_directive("other-algorithms", OtherAlgorithms)

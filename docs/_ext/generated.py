@@ -257,7 +257,7 @@ def run(words: list[str]) -> str:
     """Output of `robokit words...`; its examples stand in the folder it runs in."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "88", "NO_COLOR": "1"}
     with tempfile.TemporaryDirectory() as folder:
-        for path in (ROOT / "docs" / "_ext" / "urdf").glob("*.urdf"):
+        for path in (ROOT / "docs" / "_ext").glob("*/*.urdf"):
             (Path(folder) / path.name).write_bytes(path.read_bytes())
         done = subprocess.run(
             [sys.executable, "-m", "robokit", *words],

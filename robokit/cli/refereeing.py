@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -50,7 +51,8 @@ def referee_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(verdict_table(verdict))
     else:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        wraps = sys.stdout.isatty() or "COLUMNS" in os.environ
+        width = shutil.get_terminal_size().columns if wraps else None
         most = {"most": None} if arguments.all else {}
         tell("\n".join(verdict_lines(verdict, width, **most)))
     return 0 if verdict.same else DIFFERENT

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from robokit.dynamics import kinetic_energy, potential_energy
-from robokit.model.robot import Robot
 from robokit.sim.energy_growth import first_excess, negligible, spring_energy
+from robokit.sim.measuring.run_ends import figures
 from robokit.sim.step.step_kernel import Program
 
 FEWEST_STEPS = 20
@@ -53,21 +53,23 @@ def _excess(
     program: Program, q: np.ndarray, v: np.ndarray, rows: np.ndarray, least: np.ndarray
 ) -> np.ndarray:
     """first_excess of some rows; a state that is not finite has infinite energy."""
-    both = [
-        _energies(program.robot, qk.astype(float), vk.astype(float), rows)
-        for qk, vk in zip(q, v, strict=True)
-    ]
+    both = [_energies(program, qk.astype(float), vk.astype(float), rows) for qk, vk in zip(q, v, strict=True)]
     kinetic, potential = (np.array(x) for x in zip(*both, strict=True))
     return first_excess(kinetic, potential, np.zeros_like(kinetic), least)
 
 
-def _energies(robot: Robot, q: np.ndarray, v: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _energies(
+    program: Program, q: np.ndarray, v: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Kinetic and potential energy of some rows, (F,) each; infinite kinetic energy beyond FARTHEST."""
+    robot = program.robot
     with np.errstate(all="ignore"):
         good = (np.abs(q) <= FARTHEST).all(axis=1) & np.isfinite(v).all(axis=1)
     if robot.samples is None:
         q, v, good = q[rows], v[rows], good[rows]
     q, v = np.where(good[:, None], q, robot.neutral()), np.where(good[:, None], v, 0.0)
+    if robot.samples is not None:  # by a kernel that takes the inertias of rows as they are
+        kinetic, potential = figures(program, 1.0, q, v)[rows, :2].T
+        return np.where(good[rows], kinetic, np.inf), potential
     kinetic = np.where(good, kinetic_energy(robot, q, v), np.inf)
-    potential = np.asarray(potential_energy(robot, q))
-    return (kinetic, potential) if robot.samples is None else (kinetic[rows], potential[rows])
+    return kinetic, np.asarray(potential_energy(robot, q))

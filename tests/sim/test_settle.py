@@ -13,6 +13,7 @@ from robokit.sim.standing import standing_configuration
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import kick
+from robokit.sim.step.effective_mass import effective_inertias, effective_masses
 from robokit.sim.step.integrators import METHODS
 from robokit.sim.step.joint_law import joint_law
 from robokit.sim.step.settle import Settled
@@ -168,3 +169,18 @@ def test_machine_code_and_text_agree_on_a_landing(model):
         ):
             assert relative(fast, plain) < 1e-11, name
         assert kernel(*arguments)[2][ledger.AT["depth"]] == pytest.approx(0.004, abs=2e-3)
+
+
+def test_mobilities_in_one_walk_are_those_of_one_solve_each():
+    closed = m.quadruped()
+    samples = closed.inertial_parameters * np.random.default_rng(0).uniform(0.8, 1.2, (3, 1, 1))
+    dofs = [(i, k) for i, row in enumerate(closed.tree.v_slice) for k in range(row.stop - row.start)]
+    many = closed.with_inertias(samples)
+    for k in range(3):
+        one = closed.with_inertias(samples[k])
+        found = [*effective_masses(one, range(1, 5)), *effective_inertias(one, dofs)]
+        rows = [*effective_masses(many, range(1, 5)), *effective_inertias(many, dofs)]
+        assert [row[k] for row in rows] == found, "a row is, to the bit, its sample"
+    alike = closed.with_inertias(closed.inertial_parameters)
+    same = [*effective_masses(alike, range(1, 5)), *effective_inertias(alike, dofs)]
+    assert same == pytest.approx([*effective_masses(closed, range(1, 5)), *effective_inertias(closed, dofs)])

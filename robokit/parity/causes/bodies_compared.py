@@ -10,7 +10,7 @@ from robokit.model.geometry import Placement
 from robokit.parity.causes.alignment import Alignment
 from robokit.parity.causes.finding import Finding
 from robokit.parity.causes.inertial_candidates import Candidate, candidates, merged
-from robokit.parity.causes.inertial_causes import Found, causes_of, number, scaled, undetermined
+from robokit.parity.causes.inertial_causes import WEAK, Found, causes_of, number, scaled, undetermined
 from robokit.parity.causes.pairing import Pairing
 from robokit.parity.causes.rigid import NOTHING, Rigid, Slack, steiner
 from robokit.parity.causes.shape_masses import Finder, shape_candidates
@@ -120,6 +120,7 @@ class Bodies:
         """The finding of a cluster, and every cause that explains it."""
         total, theirs = self._sum((links, bodies))
         best: tuple[str, list[Found]] | None = None
+        explained: dict[str, set[str]] = {}
         if len(links) > 1:
             head, slack = links[0], self._slack(total, len(links))
             whole = [found for found in scaled(total, theirs, slack) if "inertia are" in found[1]]
@@ -127,6 +128,8 @@ class Bodies:
                 return Finding(whole[0][0], "link", head, self.a[head].line, whole[0][1]), whole
         for link in links:
             found = self._explained(link, links, total, theirs)
+            if found:
+                explained[link] = {cause for cause, _ in found}
             if found and (best is None or _rank(found) < _rank(best[1])):
                 best = link, found
         if best is None:
@@ -135,7 +138,9 @@ class Bodies:
             link, found = best
             cause, text = found[0]
             also = tuple(other for other, _ in found[1:])
-            return Finding(cause, "link", link, self.a[link].line, text, also), found
+            instead = tuple(other for other in explained if other != link and cause in explained[other])
+            line = self.a[link].line
+            return Finding(cause, "link", link, line, text, also, instead=instead), found
         head = max(links, key=lambda name: self.a[name].mass)
         frame = self._place(head).inverse()
         ours = total.at(frame)
@@ -215,7 +220,7 @@ class Bodies:
             if slack.same(sum_, theirs):
                 first = next(iter(by_link))
                 others = ", ".join(name for name in by_link if name != first)
-                text = f"B's inertia is A's with {by_link[first][0].text}, and so for {others}"
+                text = f"{by_link[first][0].text}, and so for {others}"
                 return first, [(cause, text)]
         return None
 
@@ -237,8 +242,7 @@ def _rigid(body: SideBody) -> Rigid:
 
 
 def _rank(found: list[Found]) -> int:
-    weak = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped")
-    return 1 if found[0][0] in weak else 0
+    return 1 if found[0][0] in WEAK else 0
 
 
 def _plain(body: Rigid) -> dict[str, object]:

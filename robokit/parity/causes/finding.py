@@ -18,6 +18,7 @@ class Finding:
         text: the verdict, one sentence without the element.
         also: causes that would make the same difference.
         a, b: the values that differ.
+        instead: other elements that would explain the same difference as well.
     """
 
     cause: str
@@ -28,10 +29,13 @@ class Finding:
     also: tuple[str, ...] = ()
     a: Any = None
     b: Any = None
+    instead: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         place = f" (line {self.line})" if self.line and f"line {self.line}" not in self.text else ""
-        return f"{self.name}: {self.text}{place}"
+        more = ", ..." if len(self.instead) > 2 else ""
+        other = f" (or {', '.join(self.instead[:2])}{more})" if self.instead else ""
+        return f"{self.name}{other}: {self.text}{place}"
 
 
 @dataclass

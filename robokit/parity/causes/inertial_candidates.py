@@ -19,7 +19,7 @@ WATER = 1000.0
 
 
 class Candidate(NamedTuple):
-    """A cause, what it says after "B's inertia is A's", and the body that it makes, in the link's frame."""
+    """A cause, the verdict, and the body that the cause makes, in the link's frame."""
 
     cause: str
     text: str
@@ -51,7 +51,7 @@ def candidates(own: InertialDescription) -> Iterator[Candidate]:
     I, line = own.matrix(), own.origin.line
 
     def made(cause: str, text: str, com: np.ndarray, inertia: np.ndarray, mass: float = m) -> Candidate:
-        return Candidate(cause, text, Rigid(mass, com, inertia))
+        return Candidate(cause, f"B's inertia is A's with {text}", Rigid(mass, com, inertia))
 
     where = f"the inertial rotation of line {line}"
     if own.origin.rotated:
@@ -103,16 +103,26 @@ def _products(
 ) -> Iterator[Candidate]:
     xx, xy, xz, yy, yz, zz = own.inertia
     written = {
-        "products-sign": ("the products of inertia negated", (xx, -xy, -xz, yy, -yz, zz)),
-        "products-lost": ("the products of inertia left out", (xx, 0.0, 0.0, yy, 0.0, zz)),
+        "products-sign": (
+            "B's inertia is A's with the products of inertia negated",
+            (xx, -xy, -xz, yy, -yz, zz),
+        ),
+        "products-lost": (
+            "B's inertia is A's with the products of inertia left out",
+            (xx, 0.0, 0.0, yy, 0.0, zz),
+        ),
     }
     for cause, (text, six) in written.items():
         yield Candidate(cause, text, Rigid(m, c, R @ matrix(six) @ R.T))
     if own.origin.rotated:  # the same in the link's axes
         d = np.diag(np.diag(I))
-        yield Candidate("products-sign", "the products of inertia negated", Rigid(m, c, 2 * d - I))
-        yield Candidate("products-lost", "the products of inertia left out", Rigid(m, c, d))
-    text = "its six numbers read in another order"
+        yield Candidate(
+            "products-sign", "B's inertia is A's with the products of inertia negated", Rigid(m, c, 2 * d - I)
+        )
+        yield Candidate(
+            "products-lost", "B's inertia is A's with the products of inertia left out", Rigid(m, c, d)
+        )
+    text = "B's inertia is A's with its six numbers read in another order"
     orders = [(xx, yy, zz, xy, xz, yz), (xx, yz, xz, yy, xy, zz), (xx, xz, xy, yy, yz, zz)]
     orders += [(xx, xy, yz, yy, xz, zz), (xx, yy, zz, xy, yz, xz), (xx, xy, yy, xz, yz, zz)]
     for six in orders:
@@ -121,40 +131,44 @@ def _products(
     if np.linalg.det(V) < 0:
         V[:, 0] = -V[:, 0]
     for order in itertools.permutations(range(3)):
-        text = "its principal moments along the link's axes, their rotation left out"
+        text = "B's inertia is A's principal moments along the link's axes: their rotation is left out"
         yield Candidate("principal-axes-lost", text, Rigid(m, c, np.diag(moments[list(order)])))
     for order in itertools.permutations(range(3)):
         for signs in itertools.product((1.0, -1.0), repeat=3):
             W = V[:, list(order)] * np.array(signs)
             if np.linalg.det(W) > 0:
                 turned = W.T @ np.diag(moments[list(order)]) @ W
-                text = "the rotation of its principal axes inverted"
+                text = "B's inertia is A's with the rotation of its principal axes inverted"
                 yield Candidate("principal-axes-inverted", text, Rigid(m, c, turned))
 
 
 def _replaced(m: float, c: np.ndarray, I: np.ndarray) -> Iterator[Candidate]:
-    zero, one = np.zeros(3), np.eye(3)
-    yield Candidate("inertial-lost", "left out: no mass, no inertia", NOTHING)
-    yield Candidate("inertial-lost", "left out: no mass, no inertia", Rigid(0.0, c, np.zeros((3, 3))))
-    yield Candidate("inertia-lost", "left out, its mass kept as a point", Rigid(m, c, np.zeros((3, 3))))
-    yield Candidate("inertia-lost", "left out, its mass kept as a point", Rigid(m, zero, np.zeros((3, 3))))
+    zero, none, one = np.zeros(3), np.zeros((3, 3)), np.eye(3)
+    gone = "B leaves its inertial out: no mass, no inertia"
+    yield Candidate("inertial-lost", gone, NOTHING)
+    yield Candidate("inertial-lost", gone, Rigid(0.0, c, none))
+    point = "B leaves its inertia out; the mass is a point"
+    yield Candidate("inertia-lost", point, Rigid(m, c, none))
+    yield Candidate("inertia-lost", point, Rigid(m, zero, none))
     mean = float(np.trace(I)) / 3.0
-    text = "its principal moments replaced by their mean (balanced)"
+    text = "B has the mean of A's principal moments about each axis (balanced)"
     yield Candidate("inertia-balanced", text, Rigid(m, c, mean * one))
     for mass, said in ((m, "of its mass"), (1.0, "of 1 kg")):
         if mass > 0.0:
             r = (3.0 * mass / (4.0 * math.pi * WATER)) ** (1.0 / 3.0)
             ball = 0.4 * mass * r * r * one
-            text = f"replaced by that of a ball of water {said}"
+            text = f"B has the inertia of a ball of water {said} in its place"
             yield Candidate("inertia-ball", text, Rigid(mass, c, ball))
             yield Candidate("inertia-ball", text, Rigid(mass, zero, ball))
     for mass, moment, said in (
         (1.0, one, "1 kg and 1 kg m^2"),
-        (1.0, np.zeros((3, 3)), "1 kg without inertia"),
+        (1.0, none, "1 kg without inertia"),
         (m, one, "1 kg m^2 about each axis"),
     ):
         for com in (c, zero):
-            yield Candidate("inertial-default", f"replaced by a default: {said}", Rigid(mass, com, moment))
+            yield Candidate(
+                "inertial-default", f"B has a default in its place: {said}", Rigid(mass, com, moment)
+            )
 
 
 def merged(body: SideBody, joint: SideJoint, parent_in_child: Placement) -> Iterator[Candidate]:
@@ -173,12 +187,12 @@ def merged(body: SideBody, joint: SideJoint, parent_in_child: Placement) -> Iter
     turned, moved = bool(origin.rotated), any(origin.xyz)
     wrong = []
     if turned and moved:
-        wrong.append((f"merged without the rotation{line} of {fixed}", Placement(np.eye(3), P.position)))
-        wrong.append((f"merged without the position{line} of {fixed}", Placement(P.rotation, np.zeros(3))))
+        wrong.append((f"without the rotation{line} of {fixed}", Placement(np.eye(3), P.position)))
+        wrong.append((f"without the position{line} of {fixed}", Placement(P.rotation, np.zeros(3))))
     if turned:
         back = Placement(P.rotation.T, P.position)
-        wrong.append((f"merged with the rotation{line} of {fixed} backwards", back))
+        wrong.append((f"with the rotation{line} of {fixed} backwards", back))
     if turned or moved:
-        wrong.append((f"merged as if the origin{line} of {fixed} were zero", Placement()))
+        wrong.append((f"as if the origin{line} of {fixed} were zero", Placement()))
     for text, other in wrong:
-        yield Candidate("fixed-link-merged-wrongly", text, own.at(parent_in_child @ other))
+        yield Candidate("fixed-link-merged-wrongly", f"B merges it {text}", own.at(parent_in_child @ other))

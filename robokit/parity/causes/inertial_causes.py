@@ -23,6 +23,9 @@ UNITS = {
     1e4: "m^2 for cm^2",
 }
 
+WEAK = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped")
+"""Causes with a number that is taken from B: they fit more easily than others."""
+
 ROUGH = 1e-4
 """Relative difference up to which rounding is the cause that is named."""
 
@@ -64,28 +67,22 @@ def causes_of(
     else:
         for candidate in (*more, *candidates(own)):
             if slack.same(candidate.body, b) and not slack.same(candidate.body, a):
-                found.append((candidate.cause, f"B's inertia is A's with {candidate.text}"))
+                found.append((candidate.cause, candidate.text))
         found += scaled(a, b, slack)
         found += _clamped(a, b, slack)
-    if not found or not _exact(found):
+    if not _exact(found):
         for shape in shapes():
-            if slack.same(shape.body, b):
+            if slack.same(shape.body, b) and not slack.same(shape.body, a):
                 found.append((shape.cause, shape.text))
-    unique = list({cause: (cause, _english(text)) for cause, text in reversed(found)}.values())[::-1]
+    unique = list({cause: (cause, text) for cause, text in reversed(found)}.values())[::-1]
     # A round mass may be a bound, a round factor is a factor.
     plain = a.mass > 0.0 and _round(b.mass / a.mass)
-    late = {"mass-scaled": 1, "inertia-scaled": 1, "mass-clamped": 2 if plain else 0}
+    late = {"inertia-clamped": 1, "mass-clamped": 3 if plain else 1, "mass-scaled": 2, "inertia-scaled": 2}
     return sorted(unique, key=lambda f: late.get(f[0], 0))
 
 
 def _exact(found: list[Found]) -> bool:
-    return any(cause not in ("mass-scaled", "inertia-scaled") for cause, _ in found)
-
-
-def _english(text: str) -> str:
-    for verb in ("replaced", "left out", "merged"):
-        text = text.replace(f"is A's with {verb}", f"is A's {verb}")
-    return text
+    return any(cause not in WEAK for cause, _ in found)
 
 
 def _invented(b: Rigid, slack: Slack) -> list[Found]:

@@ -12,6 +12,9 @@ import numpy as np
 from robokit.model.geometry import Placement
 from robokit.parity.sides.side import Side, SideJoint
 
+NAMED = 1000
+"""Votes of a joint's name for a pair of groups; a link's name has 2."""
+
 
 @dataclass
 class Tree:
@@ -123,7 +126,7 @@ def _match_groups(pairing: Pairing) -> None:
         if joint is not None:
             name = joint.name if joint.name in named else near.get(plain(joint.name), "")
             if name:
-                votes[g, named[name]] += 3
+                votes[g, named[name]] += NAMED
     taken: set[int] = set()
     roots = _root(a), _root(b)
     pairing.groups[roots[0]] = roots[1]

@@ -107,10 +107,13 @@ def _order(pairing: Pairing, notes: list[str]) -> Iterator[Text]:
     movable = [joint for joint in a.movable if joint.name in kept]
     written = [joint.name for joint in movable]
     deep, broad = _deep(a, kept), _broad(a, movable)
-    if theirs == written or (theirs == deep and not a.format == b.format == "URDF"):
+    if theirs == written:
+        return
+    if theirs == deep:  # as tree walks give them, and as writers write them
+        if a.format == b.format:
+            notes.append("B writes the joints depth first, A in another order; programs number them alike")
         return
     known = {
-        "depth first": deep,
         "breadth first": broad,
         "alphabetical": sorted(written),
         "reversed": written[::-1],

@@ -8,6 +8,7 @@ settle               its kick: contacts, limits, damping and friction in one sol
 shared_sweeps        what all sweeps have in common, written once where code is dear
 iterated_kick        a step in three parts, whose kick is iterated to an accuracy
 effective_mass       how heavy bodies and joints are to a push
+body_mobility        the same of all bodies and joints in one walk
 implicit_sweep       the sweep that solves for velocities
 moving_axes          configurations moved along velocities, and the velocity products that go with it
 ground_law           the contact law's constants, and a plane as the bodies see it
