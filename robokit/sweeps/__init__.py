@@ -17,6 +17,7 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     row_starts        the states in which rows start
     row_robots        their masses, ground and pushes, as inputs of the step
     chunk_rows        the runs of a chunk's rows, and their table
+    own_measures      measures of the user's own in a recipe
     robot_record      a robot as a recipe keeps it
     stored_points     its contact points in JSON
     stored_numbers    arrays in JSON

@@ -159,13 +159,15 @@ def chunk_table(recipe: RecipeFields, first: int, last: int) -> pyarrow.Table:
     except ImportError as error:
         raise MissingDependency("a sweep is kept as Parquet: pip install 'robokit[sweep]'") from error
     values, B = recipe.rows(first, last), last - first
+    measures = [each if isinstance(each, str) else each.measure for each in recipe.measures if B]
+    measures += [FAILURE] if FAILURE not in measures else []
     measured: dict[str, np.ndarray] = {}
     hashes, why = np.zeros(B, np.uint64), np.full(B, None, object)
-    for name, places in run_together(recipe, values, B):
+    for name, places in run_together(recipe, values, B) if B else ():
         mine = {key: x[places] for key, x in values.items()}
         runs = prepared(recipe, name, places.astype(np.uint64) + np.uint64(first), mine)
         steps = max(1, round(recipe.duration / recipe.dt[name]))
-        found = run(recipe, name, runs, record_every=steps, measures=[*recipe.measures, FAILURE])
+        found = run(recipe, name, runs, record_every=steps, measures=measures)
         hashes[places] = state_hash(found.q[-1], found.v[-1])
         hashes[places[found.failed]] = 0
         why[places] = found.measures.pop(FAILURE)
@@ -200,6 +202,9 @@ def unit_of(recipe: RecipeFields, column: str) -> str:
     """The unit of a column; "" for a plain number or a word."""
     if column in recipe.parameters:
         return parameter(column).unit
+    for own in (each.about for each in recipe.measures if not isinstance(each, str)):
+        if own["name"] in (column, column.rpartition("_")[0]):
+            return "s" if column == f"{own['name']}_time" or own["threshold"] is not None else own["unit"]
     measured = column_of(column)
     return measured.unit if measured else ""
 

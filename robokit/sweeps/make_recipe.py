@@ -13,11 +13,12 @@ from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
-from robokit.sim.measuring import DEFAULT
+from robokit.sim.measuring import DEFAULT, Measure
 from robokit.sim.measuring.chosen import wanted_measures
 from robokit.sim.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
 from robokit.sim.standing import standing_configuration
 from robokit.sweeps.distributions import Distribution, Sobol, Uniform
+from robokit.sweeps.own_measures import OwnMeasure
 from robokit.sweeps.parameter_table import checked
 from robokit.sweeps.random_streams import LARGEST_SEED
 from robokit.sweeps.recipe import Recipe
@@ -92,7 +93,10 @@ def make_recipe(
         duration,
         steps,
         surface,
-        DEFAULT if measures is None else wanted_measures(measures),
+        tuple(
+            OwnMeasure.of(each) if isinstance(each, Measure) else each
+            for each in wanted_measures(DEFAULT if measures is None else measures)
+        ),
         {name: standing for name, (_, _, standing) in begun.items()},
         {name: x for name, x in options.items() if x not in (None, False)},
         rows,

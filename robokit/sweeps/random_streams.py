@@ -71,7 +71,7 @@ def words(seed: int, name: str, rows: np.ndarray, count: int = 1) -> np.ndarray:
     block = np.tile(blocks, len(rows))
     stream = np.full(len(row), stream_of(name), dtype=np.uint64)
     found = philox([row, block, stream, np.zeros_like(row)], (seed, 0))
-    return np.stack(found, axis=-1).reshape(len(rows), -1)[:, :count]
+    return np.stack(found, axis=-1).reshape(len(rows), 4 * len(blocks))[:, :count]
 
 
 def uniforms(seed: int, name: str, rows: np.ndarray, count: int = 1) -> np.ndarray:

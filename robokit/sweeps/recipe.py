@@ -29,7 +29,7 @@ class Recipe(RecipeFields):
         duration: of each run [s].
         dt: time step [s], by robot.
         ground: the ground, or None.
-        measures: names of what is measured.
+        measures: what is measured: names, and measures of the user's own.
         standing: by robot, whether the starts are standing configurations.
         options: what else the runs are given: integrator, joint_damping, self_collision.
         trajectories: rows whose motion is recorded.

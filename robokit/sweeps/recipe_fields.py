@@ -18,6 +18,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.saved_ground import HEIGHTS, record_ground, restored_ground
 from robokit.sweeps import row_parameters
 from robokit.sweeps.distributions import Distribution, from_record
+from robokit.sweeps.own_measures import OwnMeasure, measure_of_record, measure_record
 from robokit.sweeps.robot_record import RobotRecord
 from robokit.sweeps.stored_numbers import array_of_record, record_of_array
 
@@ -37,7 +38,7 @@ class RecipeFields:
         duration: of each run [s].
         dt: time step [s], by robot.
         ground: the ground, or None.
-        measures: names of what is measured.
+        measures: what is measured: names, and measures of the user's own.
         standing: whether the starts are standing configurations.
         options: what else the runs are given: integrator, joint_damping, self_collision.
         trajectories: rows whose motion is recorded.
@@ -51,7 +52,7 @@ class RecipeFields:
     duration: float
     dt: Mapping[str, float]
     ground: Ground | None
-    measures: tuple[Any, ...]
+    measures: tuple[str | OwnMeasure, ...]
     standing: Mapping[str, bool]
     options: Mapping[str, Any]
     trajectories: tuple[int, ...]
@@ -68,6 +69,9 @@ class RecipeFields:
         del given["versions"]
         for robot in given["robots"].values():
             del robot["source"]
+        for measure in given["measures"]:
+            if not isinstance(measure, str) and measure["source"]:
+                del measure["code"]
         return hashlib.sha256(json.dumps(given, separators=(",", ":")).encode()).hexdigest()
 
     def rows(self, first: int, last: int) -> dict[str, np.ndarray]:
@@ -104,7 +108,7 @@ class RecipeFields:
             "dt": dict(self.dt),
             "parameters": {name: x.record() for name, x in self.parameters.items()},
             "ground": ground,
-            "measures": list(self.measures),
+            "measures": [measure_record(each) for each in self.measures],
             "standing": dict(self.standing),
             "options": dict(self.options),
             "trajectories": list(self.trajectories),
@@ -148,7 +152,7 @@ def _read(given: Mapping[str, Any]) -> dict[str, Any]:
         "robots": {name: RobotRecord.from_record(x) for name, x in given["robots"].items()},
         "parameters": {name: from_record(x) for name, x in given["parameters"].items()},
         "ground": ground,
-        "measures": tuple(given["measures"]),
+        "measures": tuple(measure_of_record(each) for each in given["measures"]),
         "trajectories": tuple(given["trajectories"]),
     }
     return {field.name: read.get(field.name, given[field.name]) for field in fields(RecipeFields)}

@@ -58,7 +58,9 @@ def sweep(
             :class:`Normal`, :class:`Choice`, :class:`Grid`, :class:`Sobol`.
         duration: of each run [s]; rounded to whole steps.
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
-        measures: what is measured in every step, as in :func:`robokit.rollout`.
+        measures: what is measured in every step, as in :func:`robokit.rollout`; None for most of what
+            ``rk.measures`` lists. The code of a :class:`robokit.Measure` of your own is stored with the
+            recipe, and runs again where the sweep goes on: resume only folders that you trust.
         out: a new folder for the results; None keeps them in memory and computes here, without workers.
         count: number of rows; None for one of each combination of the grids.
         seed: of all random numbers.

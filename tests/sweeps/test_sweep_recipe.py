@@ -276,3 +276,19 @@ def test_ground_and_joints_of_a_row_are_its_own(robot):
     ):
         with pytest.raises(rk.ShapeError, match=words):
             make_recipe(robot, parameters=bad, count=2)
+
+
+def test_a_measure_of_ones_own_is_kept_with_the_recipe(robot):
+    @rk.function(inputs=("q", "v"), outputs={"turning": ()})
+    def turning(tree, q, v):
+        return [v[1][0] * v[1][0] + v[1][1] * v[1][1] + v[1][2] * v[1][2]]
+
+    measure = rk.Measure(turning, "max", unit="1/s^2")
+    starts = {"spin": Uniform(1.0, 5.0)}
+    recipe = make_recipe(robot, starts=starts, ground=None, measures=[measure], count=3, duration=0.004)
+    again = Recipe.from_json(recipe.to_json())
+    assert again.hash == recipe.hash and again.to_json() == recipe.to_json()
+    table = again.compute(0, 3)
+    assert np.allclose(table["turning"], np.square(table["spin"]), rtol=1e-3)
+    assert table.field("turning").metadata[b"unit"] == b"1/s^2"
+    assert Recipe.from_json(recipe.to_json()).compute(0, 0).num_rows == 0
