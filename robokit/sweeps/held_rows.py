@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,10 +17,25 @@ MOST_FAILURES = 20_000
 """Rows that failed, of those that a page holds in any case."""
 
 
+@dataclass(frozen=True)
+class Held:
+    """Rows of a page.
+
+    Attributes:
+        places: of them among those of the sweep, ascending.
+        special: of those that failed or are among the most extreme, ascending.
+        sentence: which rows the page holds; "" where it holds all.
+    """
+
+    places: np.ndarray
+    special: np.ndarray
+    sentence: str
+
+
 def held_rows(
     count: int, measures: Mapping[str, np.ndarray], failed: np.ndarray, most: int = MOST_ROWS
-) -> tuple[np.ndarray, str]:
-    """Places of the rows that a page holds, and a sentence that says which these are.
+) -> Held:
+    """The rows that a page holds.
 
     The sample is the same for the same sweep: rows at equal distances, one row being as random as another.
 
@@ -29,13 +45,9 @@ def held_rows(
         failed: which rows failed, (count,).
         most: rows of the page; what stands out may add to them.
 
-    Returns:
-        Ascending places, and the sentence: "" where they are all.
     """
-    if count <= most:
-        return np.arange(count), ""
     failures = np.flatnonzero(failed)
-    kept = [np.unique(np.linspace(0, count - 1, most).astype(np.int64)), failures[:MOST_FAILURES]]
+    kept = [failures[:MOST_FAILURES]]
     for values in measures.values():
         known = np.flatnonzero(np.isfinite(values))
         if len(known) <= 2 * WORST:
@@ -43,7 +55,11 @@ def held_rows(
             continue
         for sign in (-1.0, 1.0):
             kept.append(known[np.argpartition(sign * values[known], WORST - 1)[:WORST]])
-    places = np.unique(np.concatenate(kept))
+    special = np.unique(np.concatenate(kept))
+    if count <= most:
+        return Held(np.arange(count), special, "")
+    even = np.unique(np.linspace(0, count - 1, most).astype(np.int64))
+    places = np.union1d(even, special)
     those = _spaced(len(failures))
     if len(failures) > MOST_FAILURES:
         those = f"the first {_spaced(MOST_FAILURES)} of {those}"
@@ -53,7 +69,28 @@ def held_rows(
         "value of each measure. The distributions count all rows of the sweep; what a filter leaves of them "
         "is scaled up from the rows of the page."
     )
-    return places, sentence
+    return Held(places, special, sentence)
+
+
+def within(rows: int, special: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of the rows: those that stand out first, then others at equal distances.
+
+    Args:
+        rows: how many there are.
+        special: which stand out, (rows,).
+        most: how many are wanted.
+
+    Returns:
+        Their places, ascending.
+    """
+    if rows <= most:
+        return np.arange(rows)
+    first = np.flatnonzero(special)[:most]
+    rest = np.flatnonzero(~special)
+    if not len(rest) or most == len(first):
+        return first
+    even = np.unique(np.linspace(0, len(rest) - 1, most - len(first)).astype(np.int64))
+    return np.union1d(first, rest[even])
 
 
 def _spaced(number: int) -> str:

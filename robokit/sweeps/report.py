@@ -17,13 +17,13 @@ from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
 from robokit.sim.pushes import OutsideForces
 from robokit.sweeps.chunk_rows import FAILURE, HASH, prepared, run, run_together
 from robokit.sweeps.column_data import About, numbers_of
-from robokit.sweeps.held_rows import MOST_ROWS
+from robokit.sweeps.held_rows import MOST_ROWS, Held
 from robokit.sweeps.parameter_table import parameter
 from robokit.sweeps.recipe_words import recipe_words
 from robokit.sweeps.report_page import Report, held_of, write_html
 from robokit.sweeps.rerun_data import RobotRows, Started
 
-MOST_NUMBERS = 4_000_000
+MOST_NUMBERS = 2_500_000
 """Values that a page holds: rows times columns."""
 
 
@@ -61,7 +61,7 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
         numbers=columns["row"],
         columns={name: values for name, values in columns.items() if name not in ("row", HASH)},
         about=about,
-        rerun=list(_robots(sweep.recipe, columns, held[0])) if replay else [],
+        rerun=list(_robots(sweep.recipe, columns, held)) if replay else [],
         figures=_figures(sweep, columns),
         recipe=recipe_words(sweep.recipe),
         openings=_openings(sweep),
@@ -141,8 +141,9 @@ def _openings(sweep: Any) -> list[tuple[str, str]]:
     return found
 
 
-def _robots(recipe: Any, columns: Mapping[str, np.ndarray], places: np.ndarray) -> Iterator[RobotRows]:
+def _robots(recipe: Any, columns: Mapping[str, np.ndarray], held: Held) -> Iterator[RobotRows]:
     """The rows of the page by robot, ready to be run again."""
+    places = held.places
     values = {name: columns[name][places] for name in recipe.parameters}
     numbers = columns["row"][places].astype(np.uint64)
     for name, mine in run_together(recipe, values, len(places)):
@@ -151,7 +152,7 @@ def _robots(recipe: Any, columns: Mapping[str, np.ndarray], places: np.ndarray) 
         steps = max(1, round(recipe.duration / recipe.dt[name]))
 
         def started(
-            part: slice, name: str = name, own: Any = own, mine: Any = mine, steps: int = steps
+            part: np.ndarray, name: str = name, own: Any = own, mine: Any = mine, steps: int = steps
         ) -> Started:
             some = {key: x[part] for key, x in own.items()}
             runs = prepared(recipe, name, numbers[mine][part], some)
@@ -164,6 +165,7 @@ def _robots(recipe: Any, columns: Mapping[str, np.ndarray], places: np.ndarray) 
             dt=recipe.dt[name],
             steps=steps,
             places=mine,
+            special=np.isin(places[mine], held.special),
             started=started,
             parameters=own,
             hashes=columns[HASH][places][mine].astype(np.uint64),

@@ -6,7 +6,7 @@ import base64
 import html
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from robokit.sweeps.column_data import (
     column_data,
     first_choices,
 )
-from robokit.sweeps.held_rows import MOST_ROWS, held_rows
+from robokit.sweeps.held_rows import MOST_ROWS, Held, held_rows
 from robokit.sweeps.rerun_data import RobotRows, rerun_data
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.page import (
@@ -94,12 +94,10 @@ class Report:
     recipe: Sequence[tuple[str, str]] = ()
     openings: Sequence[tuple[str, str]] = ()
     command: str = ""
-    held: tuple[np.ndarray, str] | None = field(default=None)
+    held: Held | None = None
 
 
-def held_of(
-    columns: Mapping[str, np.ndarray], about: Mapping[str, About], most: int = MOST_ROWS
-) -> tuple[np.ndarray, str]:
+def held_of(columns: Mapping[str, np.ndarray], about: Mapping[str, About], most: int = MOST_ROWS) -> Held:
     """Places of the rows that the page of a table holds, and which these are, in words."""
     count = len(next(iter(columns.values())))
     failure = columns.get("failure")
@@ -120,7 +118,8 @@ def report_html(report: Report) -> str:
     Args:
         report: what it shows.
     """
-    places, sample = report.held or held_of(report.columns, report.about)
+    held = report.held or held_of(report.columns, report.about)
+    places = held.places
     shown = [name for name in report.columns if name not in HIDDEN]
     columns = []
     for name in shown:
@@ -135,12 +134,17 @@ def report_html(report: Report) -> str:
     failure = report.columns.get("failure", np.zeros(0, dtype=object))
     texts = [str(x) for x in failure if x is not None and x != ""]
     reasons = [ReasonData(str(text), int(n)) for text, n in _counted(texts)]
+    reruns, ran = [], 0
+    for rows in report.rerun:
+        again, count = rerun_data(rows)
+        reruns.append(again)
+        ran += count
     data = ReportData(
         title=report.title,
         robots=", ".join(report.robots),
         rows=len(report.numbers),
         held=len(places),
-        sample=sample,
+        sample=_sample(held, ran if report.rerun else None),
         figures=list(report.figures),
         recipe=list(report.recipe),
         openings=list(report.openings),
@@ -153,7 +157,7 @@ def report_html(report: Report) -> str:
         reasons=reasons,
         page=_deflated(row_page().encode("utf-8")),
         command=report.command,
-        reruns=[rerun_data(rows) for rows in report.rerun],
+        reruns=reruns,
     )
     parts = {
         "title": html.escape(f"{report.title}: {len(report.numbers):,} falls"),
@@ -162,6 +166,15 @@ def report_html(report: Report) -> str:
         "data": json_for_html(data),
     }
     return filled("sweep_report.html", parts)
+
+
+def _sample(held: Held, ran: int | None) -> str:
+    """Which rows the page holds, and which of them it can run again; "" where it can all."""
+    few = ran is not None and ran < len(held.places)
+    again = f"{ran:,} of them run again in the page".replace(",", " ")
+    more = "those that failed or are most extreme first, the others at equal distances" if ran else ""
+    parts = [held.sentence, f"{again}{': ' if more else ''}{more}." if few else ""]
+    return " ".join(part for part in parts if part)
 
 
 def write_html(report: Report, path: str | Path) -> Path:

@@ -17,6 +17,7 @@ from robokit.sim.recorded import first_carried
 from robokit.sim.rollouts import Rollout
 from robokit.sim.step.given import GivenLayout
 from robokit.sim.step.step_kernel import Program
+from robokit.sweeps.held_rows import within
 from robokit.sweeps.row_inputs import PackedInput, factors_of, in_planes
 from robokit.viewer.data.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html
@@ -31,7 +32,10 @@ BLOCK = 4096
 
 INSTEAD = "the command below makes the page of this row"
 
-MOST_BYTES = 40_000_000
+MOST_RERUN = 30_000
+"""Rows of a robot that run again in the page: their inputs take about a second a thousand."""
+
+MOST_BYTES = 16_000_000
 """Of the starts of rows, unpacked; rows beyond it are left to ``robokit replay``."""
 
 
@@ -89,7 +93,8 @@ class RobotRows:
         dt: time step [s].
         steps: of a row.
         places: of the rows among those of the page, ascending, (n,).
-        started: the start of some of these rows.
+        special: which of them come first where not all fit, (n,).
+        started: the start of the rows at these places, (k,).
         parameters: of the rows, (n,) each.
         hashes: of their last states, uint64 (n,); or None.
     """
@@ -99,57 +104,60 @@ class RobotRows:
     dt: float
     steps: int
     places: np.ndarray
-    started: Callable[[slice], Started]
+    special: np.ndarray
+    started: Callable[[np.ndarray], Started]
     parameters: Mapping[str, np.ndarray]
     hashes: np.ndarray | None
 
 
-def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> RerunData:
-    """What the page gets of them.
+def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[RerunData, int]:
+    """What the page gets of them, and how many of them it can run again.
 
     Args:
         rows: of a robot.
         max_triangles: as of :func:`robokit.viewer.write_page`.
     """
-    first = rows.started(slice(0, 1))
+    first = rows.started(np.arange(1))
     program, start = first.program, first.inputs(rows.dt)
     none = RerunData(rows.name, "", rows.steps, "", [], [], None, False, "")
     try:
         q, v, own = start["q"][0], start["v"][0], start["parameters"][0]
         live = live_data_of(program, rows.dt, q, v, joined(WORKER), True, own, True)
     except RobokitError as error:
-        return replace(none, problem=f"{str(error).partition('; write')[0]}; {INSTEAD}")
+        return replace(none, problem=f"{str(error).partition('; write')[0]}; {INSTEAD}"), 0
     pose = q if np.isfinite(q).all() else rows.robot.neutral()
     payload = replace(motionless_payload(rows.robot, program.ground, pose, max_triangles), live=live)
     factors = factors_of(rows.parameters)
-    n = fitting(rows, factors)
-    packed = {name: PackedInput(name, x.shape[1], [f[:n] for f in factors], n) for name, x in start.items()}
+    chosen = within(len(rows.places), rows.special, fitting(rows, factors))
+    n, own = len(chosen), [factor[chosen] for factor in factors]
+    packed = {name: PackedInput(name, x.shape[1], own, n) for name, x in start.items()}
     for at in range(0, n, BLOCK):
-        for name, values in rows.started(slice(at, min(at + BLOCK, n))).inputs(rows.dt).items():
+        for name, values in rows.started(chosen[at : at + BLOCK]).inputs(rows.dt).items():
             packed[name].add(values)
-    return RerunData(
+    made = RerunData(
         robot=rows.name,
         payload=_text(json_for_html(payload)),
         steps=rows.steps,
-        places=_whole(rows.places[:n]),
-        factors=[in_planes(factor[:n]) for factor in factors],
+        places=_whole(rows.places[chosen]),
+        factors=[in_planes(factor) for factor in own],
         inputs=[one.packed() for one in packed.values()],
-        hashes=None if rows.hashes is None else in_planes(rows.hashes[:n].astype(np.uint64)),
+        hashes=None if rows.hashes is None else in_planes(rows.hashes[chosen].astype(np.uint64)),
         inertial=program.open,
         problem="",
     )
+    return made, n
 
 
 def fitting(rows: RobotRows, factors: Sequence[np.ndarray]) -> int:
     """How many of the rows fit into a page: as many as their own numbers leave room for."""
     n = len(rows.places)
-    few = rows.started(slice(0, min(n, 64))).inputs(rows.dt)
+    few = rows.started(np.arange(min(n, 64))).inputs(rows.dt)
     width = 0
     for name, values in few.items():
         one = PackedInput(name, values.shape[1], [factor[:64] for factor in factors], len(values))
         one.add(values)
         width += sum(entry.kept.dtype.itemsize for entry in one.entries.values() if entry.factor < 0)
-    return min(n, max(1000, MOST_BYTES // max(1, width)))
+    return min(n, MOST_RERUN, max(1000, MOST_BYTES // max(1, width)))
 
 
 def _text(text: str) -> str:

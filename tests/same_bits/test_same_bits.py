@@ -6,7 +6,10 @@ ARM64 are further down, behind their markers. ``every_target.py`` runs everythin
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -21,6 +24,7 @@ from falls import FROZEN, batch, fingerprint, processor, robot_of, runs_here, si
 
 import robokit as rk
 from robokit.engine import Kernel
+from robokit.engine.reproducible import wanted
 from robokit.spatial.sines import sine_and_cosine, sines_and_cosines
 
 SECONDS = 1.0
@@ -212,3 +216,19 @@ def test_sines_of_python_and_numpy_are_those_of_machine_code():
         if dtype == "float64":
             floats = np.array([sine_and_cosine(y) for y in x.tolist()]) + 0.0
             assert floats.tobytes() == machine.tobytes()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="code of x86-64")
+def test_a_process_that_takes_tiny_numbers_for_zero_is_refused():
+    code = bytes.fromhex("897c24f8 0fae5424f8 c3")  # mov [rsp-8], edi; ldmxcsr [rsp-8]; ret
+    memory = mmap.mmap(-1, len(code), prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    memory.write(code)
+    control = ctypes.CFUNCTYPE(None, ctypes.c_uint)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+    control(0x9FC0)
+    try:
+        with pytest.raises(rk.RobokitError, match="ffast-math"):
+            wanted(True)
+        assert not wanted(False)
+    finally:
+        control(0x1F80)
+    assert wanted(True)

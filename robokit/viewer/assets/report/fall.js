@@ -107,7 +107,7 @@ class Fall {
   async draw(runner, number, place) {
     const { rows, result } = this, { report } = rows;
     this.page ??= new TextDecoder().decode(await inflate(report.page)).split(MARK);
-    const told = rows.columns.map((column) => ({ role: column.role, title: column.title, text: column.text(column.values[place], true), about: "" }));
+    const told = rows.columns.filter((column) => !column.byPart).map((column) => ({ role: column.role, title: column.title, text: column.text(column.values[place], true), about: "" }));
     const bodies = runner.base.bodies.name.length - 1, { parameters } = result.inputs;
     // Where inertias are inputs of the step, they are the last of its parameters.
     const inertial = runner.inertial ? Array.from({ length: bodies }, (_, k) => [...parameters.subarray(parameters.length - 10 * (bodies - k), parameters.length - 10 * (bodies - k) + 10)]) : null;

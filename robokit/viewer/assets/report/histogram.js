@@ -140,7 +140,7 @@ function drawDistributions(host, rows) {
     const columns = rows.columns.filter((column) => column.role === role && (column.labels ? column.labels.length : column.high >= column.low));
     if (!columns.length) return [];
     const cards = (some) => element("div", { class: "histograms" }, ...some.map((column) => new (column.labels ? LabelBars : column.high > column.low ? Histogram : SameEverywhere)(rows, column).card));
-    const of = columns.filter((column) => column.name.includes("/")), others = columns.filter((column) => !column.name.includes("/"));
+    const of = columns.filter((column) => column.byPart), others = columns.filter((column) => !column.byPart);
     const found = [element("h2", {}, title), cards(others)];
     if (of.length) found.push(element("details", {}, element("summary", {}, `${title} by link and joint (${of.length})`), cards(of)));
     return found;

@@ -65,8 +65,8 @@ class RowTable {
 
   draw() {
     const { rows, places } = this;
-    // What the rows are sorted by stands beside their numbers.
-    const columns = [...(this.column ? [this.column] : []), ...rows.columns.filter((column) => column !== this.column)];
+    // What the rows are sorted by stands beside their numbers; columns of single links and joints would be too many.
+    const columns = [...(this.column ? [this.column] : []), ...rows.columns.filter((column) => column !== this.column && !column.byPart)];
     this.head.replaceChildren(this.heading(null, "row"), ...columns.map((column) => this.heading(column, column.heading)));
     const shown = [...places.subarray(this.from, this.from + PAGE)];
     this.body.replaceChildren(...shown.map((place) => {

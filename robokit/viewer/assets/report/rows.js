@@ -28,6 +28,9 @@ class Column {
     return column;
   }
 
+  // Whether it is about one link or joint.
+  get byPart() { return this.name.includes("/"); }
+
   get heading() { return this.unit ? `${this.title} [${this.unit}]` : this.title; }
 
   // A value in words; with its unit where asked for.
