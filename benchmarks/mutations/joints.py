@@ -165,7 +165,7 @@ def _inverted(law, joint, robot):
 
 def _driven(robot: RobotDescription, rng: np.random.Generator) -> Iterator[Mutant]:
     """A transmission on a mimic joint."""
-    for joint in shuffled([j for j in robot.joints if j.mimic is not None], rng):
+    for joint in shuffled([j for j in movable(robot) if j.mimic is not None], rng):
         text = (
             f'<transmission name="extra"><type>transmission_interface/SimpleTransmission</type>'
             f'<joint name="{joint.name}"/><actuator name="extra"/></transmission>'

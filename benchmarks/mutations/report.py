@@ -44,7 +44,8 @@ def manual(rows: list[Any]) -> str:
         text += [".. list-table::", "   :header-rows: 1", "", f"   * - {title}"]
         text += ["     - URDF", "     - named", "     - MJCF", "     - named"]
         kept = rows if key == "cause" else [r for r in rows if not r.cause.startswith("(")]
-        for name, (a, b, _, d, e, _) in _sums(kept, key).items():
+        sums = _sums(kept, key)
+        for name, (a, b, _, d, e, _) in sums.items() if key == "cause" else sorted(sums.items()):
             text += [
                 f"   * - ``{name}``",
                 *(f"     - {x if x or y else '–'}" for x, y in ((a, a), (b, a), (d, d), (e, d))),

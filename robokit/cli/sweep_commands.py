@@ -26,6 +26,8 @@ OPTIONS: tuple[tuple[str, str, str, float, str], ...] = (
     ("--joint-noise", "joint_noise", "RAD|M", 1.0, "standard deviation of each joint at the start"),
     ("--mass", "mass", "FACTOR", 1.0, "factor of mass and inertia"),
     ("--friction", "friction", "MU", 1.0, "friction coefficient of the ground"),
+    ("--restitution", "restitution", "SHARE", 1.0, "of its speed with which a point leaves the ground"),
+    ("--ground-tilt", "ground_tilt", "DEG", DEGREE, "angle by which the ground descends towards +x"),
     ("--push", "push", "N*S", 1.0, "size of an impulse on the base"),
     ("--push-direction", "push_direction", "DEG", DEGREE, "its horizontal direction"),
     ("--push-time", "push_time", "S", 1.0, "when it comes"),
@@ -214,9 +216,12 @@ def _summary(found: Any) -> list[str]:
     names = ", ".join(recipe.robots)
     lines = [f"sweep of {names}: {recipe.count:,} rows of {recipe.duration:g} s in {found.folder}"]
     scales = {name: (scale, unit) for _, name, unit, scale, _ in OPTIONS}
+    wide = max(13, *map(len, recipe.parameters)) if recipe.parameters else 13
     for name, given in recipe.parameters.items():
         scale, unit = scales.get(name, (1.0, ""))
-        lines.append(f"  {name:<13} {spelled(given, scale)}" + (f" {unit.lower()}" if scale != 1.0 else ""))
+        lines.append(
+            f"  {name:<{wide}} {spelled(given, scale)}" + (f" {unit.lower()}" if scale != 1.0 else "")
+        )
     run = found.summary
     if run is not None and run.seconds > 0.0:
         speed = f", {run.computed / run.seconds:,.0f} a second" if run.computed else ""
@@ -228,6 +233,8 @@ def _summary(found: Any) -> list[str]:
     if "peak_force" in found.columns:
         worst = found.worst("peak_force", 1)
         for each in worst.select(["row", "peak_force", "peak_force_link"]).to_pylist():
+            if not each["peak_force"] > 0.0:
+                continue
             row = each["row"]
             force = f"{each['peak_force']:,.0f} N on {each['peak_force_link']}"
             lines.append(f"  hardest       {force}, in row {row}")

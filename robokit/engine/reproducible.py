@@ -8,12 +8,14 @@ IEEE 754 fixes + - * / and the square root. What else could differ is fixed here
     zeros          outputs hold no -0: which zero a sum of opposite numbers gives depends on how signs are
                    kept while a text is recorded, and on nothing else
 
+Tiny numbers count: the processor must not take them for 0, and is asked.
 NaN is one value: which of its bit patterns an operation gives is the processor's choice.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,9 +24,12 @@ from robokit.engine.passes.played_back import replayed
 from robokit.engine.trace.graph import Block, Node, TraceTooLarge
 from robokit.engine.trace.ops import ADD, CONST
 from robokit.engine.trace.program import Program
-from robokit.errors import UnknownName, WrongType
+from robokit.errors import RobokitError, UnknownName, WrongType
 
 REPRODUCIBLE_VARIABLE = "ROBOKIT_REPRODUCIBLE"
+
+_HALF = [0.5]
+"""In a list, so that Python does not compute with it before the process has begun."""
 
 _WORDS = {"": False, "0": False, "1": True}
 
@@ -40,10 +45,24 @@ def wanted(given: bool | None) -> bool:
         word = os.environ.get(REPRODUCIBLE_VARIABLE, "")
         if word not in _WORDS:
             raise UnknownName("value", word, ("0", "1"), f"(environment variable {REPRODUCIBLE_VARIABLE})")
-        return _WORDS[word]
+        return _WORDS[word] and _exact()
     if not isinstance(given, bool):
         raise WrongType("reproducible", given, "True, False or None")
-    return given
+    return given and _exact()
+
+
+def _exact() -> bool:
+    """True; a library may have told the processor to take tiny numbers for 0.
+
+    Raises:
+        RobokitError: one has.
+    """
+    if sys.float_info.min * _HALF[0] == 0.0:
+        raise RobokitError(
+            "reproducible=True: this process takes numbers below 2.2e-308 for 0, so its results are its own; "
+            "a library compiled with -ffast-math has asked the processor to: load it later, or not at all"
+        )
+    return True
 
 
 def in_one_order(text: str) -> str:

@@ -109,8 +109,7 @@ def assemble(
     placed_links = []
     for link in links.values():
         body, placement = frame[link.name]
-        with np.errstate(over="ignore", invalid="ignore"):
-            own, before = _body_inertia(link, placement), inertia[body]
+        own, before = _body_inertia(link, placement), inertia[body]
         total = own if before is None else before + own
         if not all(map(math.isfinite, (total.m, *total.h, *total.Ibar))):
             raise ModelError(
@@ -229,7 +228,8 @@ def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:
     c, Ic = link.com, link.inertia
     if placement is not _HERE:
         R = placement.rotation
-        c, Ic = turned(R, np.asarray(c)) + placement.position, turned_inertia(R, Ic)
+        with np.errstate(over="ignore", invalid="ignore"):
+            c, Ic = turned(R, np.asarray(c)) + placement.position, turned_inertia(R, Ic)
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = Ic.tolist()
     sym = Symmetric3(xx, yy, zz, xy, xz, yz)
     return RigidInertia.about_com(link.mass, Vector3(*c.tolist()), sym)

@@ -10,6 +10,9 @@ import numpy as np
 RGBA = tuple[float, float, float, float]
 
 
+_UPRIGHT = np.eye(3)
+
+
 def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A B of matrices (..., 3, 3), in one order of sums: a library's own order depends on the processor."""
     return (
@@ -38,7 +41,7 @@ class Placement:
         position: (3,), B's origin in A [m].
     """
 
-    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    rotation: np.ndarray = field(default_factory=_UPRIGHT.copy)
     position: np.ndarray = field(default_factory=lambda: np.zeros(3))
 
     def __matmul__(self, other: Placement) -> Placement:

@@ -62,5 +62,22 @@ class Acceleration:
         b = (df * f[:, None]).sum(axis=-1)
         ridge = RIDGE * np.trace(A, axis1=1, axis2=2)
         A += np.where(use, np.maximum(ridge, 1e-300)[:, None, None], 1.0) * np.eye(HISTORY)
-        c = np.linalg.solve(A, b[:, :, None])
-        return y + beta * f - (c * (dy + df)).sum(axis=1)
+        return y + beta * f - (_solved(A, b)[:, :, None] * (dy + df)).sum(axis=1)
+
+
+def _solved(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """x with A x = b for positive definite A (R, n, n), b (R, n).
+
+    By elimination, in one order of operations: that of a library depends on the processor.
+    """
+    A, b, n = A.copy(), b.copy(), b.shape[1]
+    for k in range(n):
+        for i in range(k + 1, n):
+            share = A[:, i, k] / A[:, k, k]
+            A[:, i, k:] -= share[:, None] * A[:, k, k:]
+            b[:, i] -= share * b[:, k]
+    for k in reversed(range(n)):
+        for i in range(k + 1, n):
+            b[:, k] -= A[:, k, i] * b[:, i]
+        b[:, k] /= A[:, k, k]
+    return b

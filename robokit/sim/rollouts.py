@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -323,7 +323,7 @@ def rollout(
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
     inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base)
     rows = inputs.rows or rows
-    program = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
+    program = program.with_given(inputs.layout, inputs.numbers)
     chosen = ChosenMeasures(wanted, program) if wanted else None
     program = chosen.program if chosen else program
     given = inputs.tables(total, real)

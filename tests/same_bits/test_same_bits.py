@@ -6,7 +6,10 @@ ARM64 are further down, behind their markers. ``every_target.py`` runs everythin
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -21,6 +24,7 @@ from falls import FROZEN, batch, fingerprint, processor, robot_of, runs_here, si
 
 import robokit as rk
 from robokit.engine import Kernel
+from robokit.engine.reproducible import wanted
 from robokit.spatial.sines import sine_and_cosine, sines_and_cosines
 
 SECONDS = 1.0
@@ -69,6 +73,23 @@ def test_a_browser_has_the_same_bits(motion):
         found = page_program.in_chromium(motion, falls.EVERY, browser)
         browser.close()
     assert fingerprint(*found) == FROZEN["toy", SECONDS]
+
+
+@pytest.mark.slow
+def test_a_row_with_a_mass_and_a_friction_of_its_own_has_the_same_bits_in_the_page():
+    robot = falls.toy()
+    masses = np.array([0.8, 1.375])[:, None, None] * robot.inertial_parameters
+    ground, how = rk.Ground(friction=[0.3, 0.5]), {"record_every": falls.EVERY, "reproducible": True}
+    both = robot.with_inertias(masses)
+    found = rk.rollout(both, *falls.start(robot), 0.3, falls.DT, ground=ground, **how)
+    expected = fingerprint(found.q[:, 1], found.v[:, 1])
+    assert expected != fingerprint(found.q[:, 0], found.v[:, 0])
+    alone = rk.simulate(
+        both.sample(1), *falls.start(robot), 0.3, falls.DT, ground=rk.Ground(friction=0.5), **how
+    )
+    assert fingerprint(alone.q, alone.v) == expected
+    if page_program.has_node():
+        assert fingerprint(*page_program.in_node(found.trajectory(1), falls.EVERY)) == expected
 
 
 @pytest.mark.slow
@@ -212,3 +233,19 @@ def test_sines_of_python_and_numpy_are_those_of_machine_code():
         if dtype == "float64":
             floats = np.array([sine_and_cosine(y) for y in x.tolist()]) + 0.0
             assert floats.tobytes() == machine.tobytes()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or sys.platform != "linux", reason="code of x86-64")
+def test_a_process_that_takes_tiny_numbers_for_zero_is_refused():
+    code = bytes.fromhex("897c24f8 0fae5424f8 c3")  # mov [rsp-8], edi; ldmxcsr [rsp-8]; ret
+    memory = mmap.mmap(-1, len(code), prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    memory.write(code)
+    control = ctypes.CFUNCTYPE(None, ctypes.c_uint)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+    control(0x9FC0)
+    try:
+        with pytest.raises(rk.RobokitError, match="ffast-math"):
+            wanted(True)
+        assert not wanted(False)
+    finally:
+        control(0x1F80)
+    assert wanted(True)

@@ -124,18 +124,46 @@ def test_without_measures_nothing_is_measured():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [
-    {"self_collision": True},
-    {"ground": None, "integrator": "rkmk4"},
-    {"ground": None, "integrator": "euler", "gravity": (0, 0, 0)},
-    {"dtype": "float32"},
-    {"ground": rk.Ground(accuracy=1e-6)},
-], ids=str)  # fmt: skip
-def test_quadrupeds_in_every_kind_of_run(arguments):
-    run = fallen(m.quadruped(), steps=300, dt=1e-3, speed=1.5, height=0.02, **arguments)
-    single = "dtype" in arguments
-    for k in range(2):
-        wrong = differences(run.measures, k, run.trajectory(k), *((1e-3, 1e-3) if single else ()))
-        assert wrong == []
-    if "ground" not in arguments:
-        assert run.measures["limit_hits"].sum() > 0 and run.measures["peak_force"].max() > 100.0
+@pytest.mark.parametrize(
+    "model, arguments",
+    [
+        (m.quadruped, {"self_collision": True}),
+        (m.free_chain, {"ground": None, "integrator": "rkmk4"}),
+        (m.free_chain, {"ground": None, "integrator": "euler", "gravity": (0, 0, 0)}),
+        (m.box, {"dtype": "float32"}),
+        (m.box, {"ground": rk.Ground(accuracy=1e-6)}),
+    ],
+    ids=["self_collision", "rkmk4", "euler", "float32", "accuracy"],
+)
+def test_every_kind_of_run(model, arguments):
+    robot = model()
+    q0 = rk.standing_configuration(robot, height=0.02, tilt=0.3) if robot is not m.free_chain() else None
+    v0 = 1.5 * np.random.default_rng(1).standard_normal((3, robot.nv))
+    run = rk.rollout(robot, q0, v0, steps=300, dt=1e-3, measures=True, **{"ground": True, **arguments})
+    loose = (1e-3, 1e-3) if "dtype" in arguments else ()
+    for k in range(3):
+        assert differences(run.measures, k, run.trajectory(k), *loose) == []
+    if model is m.quadruped:
+        assert run.measures["limit_hits"].sum() > 0
+    if arguments.get("ground", True):
+        assert run.measures["peak_force"].max() > 10.0
+
+
+@pytest.mark.slow
+def test_rows_with_masses_of_their_own_and_the_same_bits():
+    robot, rng = m.quadruped(), np.random.default_rng(0)
+    q0 = rk.standing_configuration(robot, height=0.02, tilt=0.3)
+    v0, P = rng.standard_normal((5, robot.nv)), robot.inertial_parameters
+    many = robot.with_inertias(P * rng.uniform(0.8, 1.2, (5, len(P), 1)))
+    wanted = [*ALL, rk.Measure(rk.functions["kinetic_energy"], "max", name="most")]
+    arguments = {"steps": 200, "dt": 1e-3, "ground": True, "reproducible": True, "record_every": 1}
+    run = rk.rollout(many, q0, v0, measures=wanted, **arguments)
+    bare = rk.rollout(many, q0, v0, **arguments)
+    assert np.array_equal(bare.q, run.q), "what is measured changes nothing"
+    assert differences(run.measures, 2, run.trajectory(2)) == []
+    energy = rk.kinetic_energy(many.sample(2), run.q[:, 2], run.v[:, 2])
+    assert run.measures["most"][2] == pytest.approx(energy.max(), rel=1e-12)
+    part = rk.rollout(many.sample(2), q0, v0[2:3], measures=wanted, threads=1, **arguments)
+    for name, column in run.measures.items():
+        same = column[2:3] == part.measures[name]
+        assert same.all() or np.isnan(column[2]), name

@@ -121,8 +121,9 @@ class Bodies:
         total, theirs = self._sum((links, bodies))
         best: tuple[str, list[Found]] | None = None
         explained: dict[str, set[str]] = {}
-        if len(links) > 1:
-            head, slack = links[0], self._slack(total, len(links))
+        heavy = [link for link in links if self.a[link].mass > 0.0]
+        if len(heavy) > 1:
+            head, slack = heavy[0], self._slack(total, len(links))
             whole = [found for found in scaled(total, theirs, slack) if "inertia are" in found[1]]
             if whole:
                 return Finding(whole[0][0], "link", head, self.a[head].line, whole[0][1]), whole

@@ -338,6 +338,12 @@ class Program:
         """(name, numbers) of each table, in double precision."""
         return [] if self.ground is None else ground_tables(self.ground)
 
+    def with_given(self, given: GivenLayout, numbers: Sequence[Any]) -> Program:
+        """The same step with these actuators and forces from outside; nothing is computed anew."""
+        found = copy(self)
+        found.given, found.given_numbers = given, numbers
+        return found
+
     def sample(self, k: int) -> Program:
         """The same step for row k alone: its sample of the robot and its ground."""
         robot = self.robot if self.robot.samples is None else self.robot.sample(k)

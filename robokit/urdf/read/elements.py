@@ -26,6 +26,7 @@ class Reader:
 
     def __init__(self, root: etree._Element, lines: dict[etree._Element, int], report: Report) -> None:
         self.report = report
+        self._root = root
         self._lines = lines
         self._names: dict[str, str] = {}
         self._read: dict[tuple[str, int], tuple[float, ...]] = {}  # "0 0 0" comes a thousand times
@@ -78,10 +79,8 @@ class Reader:
         self.report.add("element-repeated", where, self.line(element), message)
 
     def ignored(self, tag: str, child: etree._Element) -> None:
-        """Notes an element that says nothing of use here."""
-        parent = child.getparent()
-        if parent is not None:
-            self._ignored(tag, child, parent, self.tag(parent))
+        """Notes an element of the root that says nothing of use here."""
+        self._ignored(tag, child, self._root, self.tag(self._root))
 
     def _ignored(self, tag: str, child: etree._Element, within: etree._Element, where: str) -> None:
         parent, line = self.tag(within), self.line(child)
@@ -181,10 +180,18 @@ class Reader:
 
     def origin(self, element: etree._Element, where: str, others: tuple[str, ...] = ()) -> Origin:
         """An ``<origin>``, or another element that has its attributes beside others of its own."""
+        zero = (0.0, 0.0, 0.0)
+        line = self._lines[element]
+        xyz, rpy = element.get("xyz"), element.get("rpy")
+        if len(element.keys()) == (xyz is not None) + (rpy is not None):  # nothing else: nearly always
+            return Origin(
+                zero if xyz is None else self.triple(element, "xyz", where, zero),
+                zero if rpy is None else self.triple(element, "rpy", where, zero),
+                None,
+                line,
+            )
         tag = self.tag(element)
         self.attributes(element, where, (*others, "xyz", "rpy", "quat_xyzw"))
-        zero = (0.0, 0.0, 0.0)
-        line = self.line(element)
         quat = self.numbers(element, "quat_xyzw", 4, where)
         if quat:
             if "rpy" in element.keys():  # noqa: SIM118

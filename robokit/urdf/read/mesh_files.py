@@ -59,6 +59,7 @@ class Resolver:
         self.roots = list(self._search_roots())
         self._packages: dict[str, list[str]] = {}
         self._present: dict[str, list[str]] = {}
+        self._paths: dict[str, Path] = {}
 
     def __call__(self, filename: str) -> Resolution:
         """Where the file is; every name is looked up once."""
@@ -100,7 +101,9 @@ class Resolver:
         for folder in self._present[name]:
             path = os.path.join(folder, inside)
             if os.path.isfile(path):
-                return Resolution(Path(path), (path,))
+                if folder not in self._paths:  # most of the time of a Path is spent on the folders above
+                    self._paths[folder] = Path(folder)
+                return Resolution(self._paths[folder] / inside, (path,))
         tried = tuple(os.path.join(folder, inside) for folder in folders)
         return Resolution(None, tried, package=None if self._present[name] else name)
 

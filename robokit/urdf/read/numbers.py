@@ -71,8 +71,8 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
         NumberError: for anything else.
     """
     try:
-        if _plain(text):
-            values = tuple(map(float, text.split()))
+        if len(text) <= _LONGEST and _PLAIN.fullmatch(text) is not None:
+            values = (float(text),) if count == 1 else tuple(map(float, text.split()))
             if len(values) == count and math.isfinite(sum(values)):
                 return values
     except ValueError:
