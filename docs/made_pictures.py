@@ -82,7 +82,7 @@ RECIPES = {
     "path/the_page.png": page("the_page", "drop.html", at=0.3, panels=True),
     "path/batches.png": page("batches", "pendulums.png"),
     "path/sweep.png": page("sweep", "sweep.png"),
-    "path/controller.mp4": page("controller", "stand.html", speed=0.5),
+    "path/controller.mp4": page("controller", "stand.html", speed=0.75, fps=12.0),
 }
 
 

@@ -159,7 +159,8 @@ def _box(folder: str, part: str, spot: Spot, height: float) -> str:
     )
     if kind == "module":
         return box
-    return f'<a href="#{"-".join(filter(None, ("folder", folder, part)))}">{box}</a>'
+    paragraph = "-".join(filter(None, ("folder", folder, part))).replace("_", "-")
+    return f'<a href="#{paragraph}">{box}</a>'
 
 
 def _rule(name: str, part: str) -> str:

@@ -15,8 +15,8 @@ from robokit.errors import RobokitError
 DIFFERENT, ERROR = 1, 2
 """Exit status."""
 
-DESCRIPTIONS = (".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
-"""Endings of descriptions that are no URDF."""
+DESCRIPTIONS = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
+"""Endings of descriptions."""
 
 
 def is_pair(arguments: argparse.Namespace) -> bool:
@@ -24,7 +24,8 @@ def is_pair(arguments: argparse.Namespace) -> bool:
     if len(arguments.robots) != 2 or arguments.engines:
         return False
     second = Path(arguments.robots[1])
-    return second.is_file() or second.suffix.lower() in DESCRIPTIONS
+    pattern = any(sign in second.name for sign in "*?[")
+    return second.is_file() or (second.suffix.lower() in DESCRIPTIONS and not pattern)
 
 
 def referee_command(arguments: argparse.Namespace) -> int:

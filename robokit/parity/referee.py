@@ -109,6 +109,8 @@ def compare_sides(
         names = list(dict.fromkeys(f.name for f in rounded))
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         verdict.notes.append(f"B's numbers are rounded: {', '.join(names[:3])}{more}")
+    if len(pairing.direct) < len(a.bodies) / 4 and len(verdict.findings) > len(a.bodies):
+        verdict.notes.insert(0, "hardly a name is the same, and most differs: B may be another robot")
     if pairing.unnamed:
         pairs = [f"{x} is {y}" for x, y in pairing.unnamed.items() if not a.bodies[x].static]
         more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""

@@ -20,6 +20,7 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     own_measures      measures of the user's own in a recipe
     robot_record      a robot as a recipe keeps it
     stored_points     its contact points in JSON
+    stored_pairs      its pairs of bodies that are kept apart
     stored_numbers    arrays in JSON
     state_hash        a number for the last state of a row: equal bits, equal numbers
     run_sweep         computes what is missing of a sweep, and keeps it

@@ -116,6 +116,7 @@ def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
             pushes=runs.pushes or None,
             threads=1,
             reproducible=True,
+            self_collision=recipe.robots[name].pairs,
             **recipe.options,
             **options,
         )

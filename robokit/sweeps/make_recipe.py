@@ -82,9 +82,12 @@ def make_recipe(
     count = whole_number("count", count, 1, MOST_ROWS)
     steps = {name: _step(robot, surface, dt, duration) for name, robot in named.items()}
     links = [name.partition(":")[2] for name in found if name.startswith("mass:")]
-    records = {name: RobotRecord.of(robot, *begun[name][:2], surface, links) for name, robot in named.items()}
+    records = {
+        name: RobotRecord.of(robot, *begun[name][:2], surface, links, bool(self_collision))
+        for name, robot in named.items()
+    }
     rows = tuple(sorted({whole_number("trajectories", row, 0, count - 1) for row in trajectories}))
-    options = {"integrator": integrator, "joint_damping": joint_damping, "self_collision": self_collision}
+    options = {"integrator": integrator, "joint_damping": joint_damping}
     return Recipe(
         records,
         found,

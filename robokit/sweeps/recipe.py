@@ -31,7 +31,7 @@ class Recipe(RecipeFields):
         ground: the ground, or None.
         measures: what is measured: names, and measures of the user's own.
         standing: by robot, whether the starts are standing configurations.
-        options: what else the runs are given: integrator, joint_damping, self_collision.
+        options: what else the runs are given: integrator, joint_damping.
         trajectories: rows whose motion is recorded.
         versions: of robokit and of the libraries that the recipe was made with.
     """

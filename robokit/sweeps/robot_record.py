@@ -21,6 +21,7 @@ from robokit.model.geometry import Mesh, Placement
 from robokit.model.inertial_parameters import inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
+from robokit.sim.collide import CollisionPairs, collision_pairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.saved_robot import joint_numbers, record
@@ -28,6 +29,7 @@ from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
 from robokit.sweeps.row_robots import link_share
 from robokit.sweeps.stored_numbers import array_of_record, record_of_array
+from robokit.sweeps.stored_pairs import pairs_of_record, record_of_pairs
 from robokit.sweeps.stored_points import points_of_record, record_of_points
 from robokit.urdf import loads_urdf
 
@@ -46,6 +48,7 @@ class RobotRecord:
         points: its contact points; None without a ground.
         shares: inertial parameters (10,) that a link adds to those of its body, for links that have a
             parameter of their own.
+        pairs: bodies that are kept apart, or None.
         meshes: SHA-256 of each mesh file, by the file's name in the text.
     """
 
@@ -54,10 +57,17 @@ class RobotRecord:
     points: ContactPoints | None
     shares: dict[str, np.ndarray]
     meshes: dict[str, str]
+    pairs: CollisionPairs | None = None
 
     @classmethod
     def of(
-        cls, robot: Robot, q: np.ndarray, v: np.ndarray, ground: Ground | None, links: Sequence[str] = ()
+        cls,
+        robot: Robot,
+        q: np.ndarray,
+        v: np.ndarray,
+        ground: Ground | None,
+        links: Sequence[str] = (),
+        apart: bool = False,
     ) -> RobotRecord:
         """The record of a robot.
 
@@ -66,6 +76,7 @@ class RobotRecord:
             q, v: the states to start from, (S, nq) and (S, nv).
             ground: what it falls on, or None.
             links: those with a mass of their own among the parameters.
+            apart: whether its bodies are kept apart from each other.
 
         Raises:
             ModelError: a URDF cannot say it.
@@ -89,8 +100,9 @@ class RobotRecord:
             "starts_v": np.array(v, dtype=float),
         }
         points = None if ground is None else contact_points(robot, *point_arguments(ground))
+        pairs = collision_pairs(robot) if apart else None
         shares = {link: link_share(robot, link) for link in links}
-        return cls({name: about[name] for name in WORDS}, found, points, shares, _mesh_hashes(robot))
+        return cls({name: about[name] for name in WORDS}, found, points, shares, _mesh_hashes(robot), pairs)
 
     @property
     def name(self) -> str:
@@ -147,6 +159,7 @@ class RobotRecord:
             "points": None if self.points is None else record_of_points(self.points),
             "shares": {link: record_of_array(x) for link, x in self.shares.items()},
             "meshes": self.meshes,
+            "pairs": None if self.pairs is None else record_of_pairs(self.pairs),
         }
 
     @classmethod
@@ -163,6 +176,7 @@ class RobotRecord:
             None if points is None else points_of_record(points),
             {link: array_of_record(x) for link, x in given["shares"].items()},
             dict(given["meshes"]),
+            None if given.get("pairs") is None else pairs_of_record(given["pairs"]),
         )
 
 

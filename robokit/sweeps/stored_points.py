@@ -23,7 +23,7 @@ def record_of_points(points: ContactPoints) -> dict[str, Any]:
         "radius": record_of_array(points.radius),
         "link": list(points.link),
         "of_inertia": points.of_inertia.tolist(),
-        "shape": [_plain(shape) for shape in points.shape],
+        "shape": [plain(shape) for shape in points.shape],
         "error": points.error,
     }
 
@@ -40,21 +40,25 @@ def points_of_record(given: Mapping[str, Any]) -> ContactPoints:
         array_of_record(given["radius"]),
         tuple(given["link"]),
         np.array(given["of_inertia"], dtype=bool),
-        tuple(_made(shape) for shape in given["shape"]),
+        tuple(made(shape) for shape in given["shape"]),
         given["error"],
     )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Dataclasses, tuples and numbers, for JSON."""
     if is_dataclass(value):
-        row = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        row = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
         return {"kind": type(value).__name__, "named": row}
     if isinstance(value, tuple):
-        return [_plain(x) for x in value]
+        return [plain(x) for x in value]
+    if isinstance(value, np.generic):
+        return value.item()
     return value if isinstance(value, str | int) else float(value)
 
 
-def _made(given: Any) -> Any:
+def made(given: Any, kinds: Mapping[str, Any] = KINDS) -> Any:
+    """What :func:`plain` gave, of these kinds."""
     if isinstance(given, Mapping):
-        return KINDS[given["kind"]](**{name: _made(x) for name, x in given["named"].items()})
-    return tuple(_made(x) for x in given) if isinstance(given, list) else given
+        return kinds[given["kind"]](**{name: made(x, kinds) for name, x in given["named"].items()})
+    return tuple(made(x, kinds) for x in given) if isinstance(given, list) else given

@@ -134,8 +134,9 @@ def test_names_that_differ_are_matched_by_geometry(pair):
 
 def test_errors_have_their_own_status(pair, capsys, tmp_path):
     a, b = pair()
-    assert main(["parity", a, str(tmp_path / "none.xml")]) == 2
-    assert "no file" in capsys.readouterr().err
+    for none in ("none.xml", "none.urdf"):
+        assert main(["parity", a, str(tmp_path / none)]) == 2
+        assert "no file" in capsys.readouterr().err
     broken = tmp_path / "broken.urdf"
     broken.write_text("<robot name='r'/>")
     assert main(["parity", a, str(broken)]) == 2

@@ -70,6 +70,7 @@ def test_sdf(name, tmp_path):
 
 @pytest.mark.parametrize("name", OURS)
 def test_usd(name, tmp_path):
+    pytest.importorskip("pxr", reason="usd-core has no wheel for every machine")
     from robokit.urdf.write.xml import write
 
     description = described(name)

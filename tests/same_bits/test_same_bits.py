@@ -75,6 +75,23 @@ def test_a_browser_has_the_same_bits(motion):
 
 
 @pytest.mark.slow
+def test_a_row_with_a_mass_and_a_friction_of_its_own_has_the_same_bits_in_the_page():
+    robot = falls.toy()
+    masses = np.array([0.8, 1.375])[:, None, None] * robot.inertial_parameters
+    ground, how = rk.Ground(friction=[0.3, 0.5]), {"record_every": falls.EVERY, "reproducible": True}
+    both = robot.with_inertias(masses)
+    found = rk.rollout(both, *falls.start(robot), 0.3, falls.DT, ground=ground, **how)
+    expected = fingerprint(found.q[:, 1], found.v[:, 1])
+    assert expected != fingerprint(found.q[:, 0], found.v[:, 0])
+    alone = rk.simulate(
+        both.sample(1), *falls.start(robot), 0.3, falls.DT, ground=rk.Ground(friction=0.5), **how
+    )
+    assert fingerprint(alone.q, alone.v) == expected
+    if page_program.has_node():
+        assert fingerprint(*page_program.in_node(found.trajectory(1), falls.EVERY)) == expected
+
+
+@pytest.mark.slow
 def test_arm64_has_the_same_bits(motion):
     if not shutil.which("qemu-aarch64"):
         pytest.skip("qemu-aarch64 is not installed (Debian: qemu-user)")

@@ -298,3 +298,16 @@ def test_a_measure_of_ones_own_is_kept_with_the_recipe(robot):
     assert np.allclose(table["turning"], np.square(table["spin"]), rtol=1e-3)
     assert table.field("turning").metadata[b"unit"] == b"1/s^2"
     assert Recipe.from_json(recipe.to_json()).compute(0, 0).num_rows == 0
+
+
+@pytest.mark.slow
+def test_bodies_are_kept_apart_as_in_a_simulation():
+    robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+    recipe = make_recipe(robot, starts={"height": 0.001}, count=2, duration=0.02, self_collision=True)
+    again = Recipe.from_json(recipe.to_json())
+    assert again.robots["quadruped"].pairs == rk.collision_pairs(robot)
+    motion = again.trajectory(1)
+    one = rk.simulate(
+        robot, motion.q[0], duration=0.02, dt=recipe.dt["quadruped"], ground=rk.Ground(), self_collision=True
+    )
+    assert np.allclose(one.q, motion.q, atol=1e-9)

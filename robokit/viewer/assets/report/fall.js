@@ -55,7 +55,9 @@ class Fall {
       if (asked !== this.asked) return;
       this.result = { run, inputs, hash: stateHash(run.q, run.v), known: runner.inputs.hashes?.[runner.inputs.find(place)] || null };
       this.tell(this.verdict(seconds));
-      await this.draw(runner, number, place);
+      // A row that breaks down at once has no motion to show.
+      if (run.done) await this.draw(runner, number, place);
+      else this.frame.hidden = this.tools.hidden = true;
     } catch (error) {
       if (asked === this.asked) this.tell(error.message, "bad");
     }
