@@ -16,8 +16,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-here = Path(__file__).resolve().parent
-sys.path[:0] = [str(here), str(here.parent)]
+sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
 
 import falls
 import page_program
