@@ -194,7 +194,8 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
 def test_rows_that_were_interrupted_are_not_taken_for_whole(monkeypatch):
     cut = SimpleNamespace(summary={"interrupted": True})
     monkeypatch.setattr(chunk_rows, "rollout", lambda *_, **__: cut)
-    recipe = SimpleNamespace(duration=1.0, dt={"robot": 1e-3}, options={})
+    robots = {"robot": SimpleNamespace(pairs=None)}
+    recipe = SimpleNamespace(robots=robots, duration=1.0, dt={"robot": 1e-3}, options={})
     with pytest.raises(KeyboardInterrupt):
         chunk_rows.run(recipe, "robot", chunk_rows.Runs(None, None, None, None, [], {}))
 

@@ -49,6 +49,11 @@ class Fall {
     try {
       const runner = await this.runnerOf(place);
       const inputs = runner.inputs.of(runner.inputs.find(place));
+      const failed = rows.column("failure"), reason = failed ? failed.labels[failed.values[place]] : undefined;
+      if (![...inputs.q, ...inputs.parameters].every(Number.isFinite)) {
+        this.frame.hidden = this.tools.hidden = true;
+        throw new Error(`This row could not start: ${reason ?? "its numbers are not finite"}`);
+      }
       const heard = new Promise((resolve, reject) => this.waiting.set(asked, { resolve, reject }));
       runner.engine.send("rerun", { number: asked, inputs, steps: runner.steps });
       const { run, seconds } = await heard;
