@@ -40,13 +40,14 @@ _OPTIONS: dict[str, Any] = {
 
 
 def arrow() -> Any:
-    """The module pyarrow.
+    """The module pyarrow, with its ``compute`` and ``parquet``.
 
     Raises:
         MissingDependency: it is not installed.
     """
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError as error:
         raise MissingDependency("a sweep is kept as Parquet: pip install 'robokit[sweep]'") from error

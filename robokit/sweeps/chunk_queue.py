@@ -66,6 +66,7 @@ class ChunkQueue:
         self._sent: dict[int, int] = {}  # how often a chunk was given to Dask
         self._tried: dict[int, int] = {}  # and how often it failed
         self._token = os.urandom(8).hex()
+        self._begun = False  # whether a chunk is done, and so all code is compiled
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -113,7 +114,7 @@ class ChunkQueue:
             while self._waiting or self._suspects or flight:
                 if time.monotonic() - looked > LOOK_SECONDS:
                     threads = sum(client.nthreads().values())
-                    self._wait(cluster.check(threads))
+                    self._wait(cluster.check(threads) or ("" if self._begun else "compiling"))
                     room, looked = max(1, IN_FLIGHT * threads), time.monotonic()
                 if not (self._waiting or flight):
                     # Alone: Dask suspects all chunks that a worker held when it died.
@@ -159,6 +160,7 @@ class ChunkQueue:
         except Exception as error:
             self._set_aside(chunk, _words(error), again=not isinstance(error, RobokitError))
         else:
+            self._begun = True
             self._keep(done)
         finally:
             future.release()

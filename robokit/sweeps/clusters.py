@@ -134,7 +134,7 @@ class LocalProcesses:
             raise ClusterEnded(
                 f"no process is ready to compute after {START_SECONDS:.0f} s{self._last_words()}"
             )
-        return "" if workers else "waiting for the processes to start"
+        return "" if workers else "starting"
 
     def again(self) -> bool:
         """Never: the scheduler is in this process; see :class:`Cluster`."""
@@ -200,7 +200,7 @@ class RunningScheduler:
 
     def check(self, workers: int) -> str:
         """Say where workers are missing; see :class:`Cluster`."""
-        return "" if workers else f"waiting for workers at {self.address}"
+        return "" if workers else "waiting for workers"
 
     def again(self) -> bool:
         """Try for some seconds; see :class:`Cluster`."""

@@ -187,7 +187,7 @@ def row_pushes(
 def _push(robot: Robot, link: str, impulse: np.ndarray, values: Values) -> Push:
     """A push at the centre of mass of a link."""
     point = robot.link(link).com
-    start = values.get("push_time", np.zeros(1))
+    start = values.get("push_time", np.zeros(len(impulse)))
     return Push(link, impulse, point, start)
 
 

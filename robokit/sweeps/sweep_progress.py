@@ -36,7 +36,7 @@ class SweepProgress:
             self._bar = tqdm(
                 total=total,
                 initial=there,
-                unit="row",
+                unit=" rows",
                 unit_scale=True,
                 smoothing=0.0,
                 dynamic_ncols=True,

@@ -54,6 +54,19 @@ def test_chunks_carry_the_recipe_and_units(undisturbed):
     assert read.schema.field("height").metadata == {b"unit": b"m"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["pandas", "polars", "duckdb"])
+def test_other_programs_read_all_chunks_in_one_line(undisturbed, program):
+    module, folder = pytest.importorskip(program), undisturbed / "chunks"
+    if program == "pandas":
+        heights = module.read_parquet(folder)["height"].to_numpy()
+    elif program == "polars":
+        heights = module.read_parquet(folder / "*.parquet")["height"].to_numpy()
+    else:
+        heights = module.sql(f"SELECT height FROM '{folder}/*.parquet' ORDER BY row").fetchnumpy()["height"]
+    assert heights.tolist() == np.sqrt(np.arange(95)).tolist()
+
+
 def truncated(path):
     path.write_bytes(path.read_bytes()[:-30])
 
@@ -181,7 +194,8 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
 def test_rows_that_were_interrupted_are_not_taken_for_whole(monkeypatch):
     cut = SimpleNamespace(summary={"interrupted": True})
     monkeypatch.setattr(chunk_rows, "rollout", lambda *_, **__: cut)
-    recipe = SimpleNamespace(duration=1.0, dt={"robot": 1e-3}, options={})
+    robots = {"robot": SimpleNamespace(pairs=None)}
+    recipe = SimpleNamespace(robots=robots, duration=1.0, dt={"robot": 1e-3}, options={})
     with pytest.raises(KeyboardInterrupt):
         chunk_rows.run(recipe, "robot", chunk_rows.Runs(None, None, None, None, [], {}))
 

@@ -186,8 +186,12 @@ const hear = {
   },
   rerun(message) {
     const then = performance.now();
-    const run = rerun(physics, message);
-    say("rerun", { number: message.number, run, seconds: (performance.now() - then) / 1000 });
+    try {
+      const run = rerun(physics, message);
+      say("rerun", { number: message.number, run, seconds: (performance.now() - then) / 1000 });
+    } catch (error) {
+      say("problem", { message: `The run broke down: ${error.message}` });
+    }
   },
 };
 

@@ -49,13 +49,20 @@ class Fall {
     try {
       const runner = await this.runnerOf(place);
       const inputs = runner.inputs.of(runner.inputs.find(place));
+      const failed = rows.column("failure"), reason = failed ? failed.labels[failed.values[place]] : undefined;
+      if (![...inputs.q, ...inputs.parameters].every(Number.isFinite)) {
+        this.frame.hidden = this.tools.hidden = true;
+        throw new Error(`This row could not start: ${reason ?? "its numbers are not finite"}`);
+      }
       const heard = new Promise((resolve, reject) => this.waiting.set(asked, { resolve, reject }));
       runner.engine.send("rerun", { number: asked, inputs, steps: runner.steps });
       const { run, seconds } = await heard;
       if (asked !== this.asked) return;
       this.result = { run, inputs, hash: stateHash(run.q, run.v), known: runner.inputs.hashes?.[runner.inputs.find(place)] || null };
       this.tell(this.verdict(seconds));
-      await this.draw(runner, number, place);
+      // A row that breaks down at once has no motion to show.
+      if (run.done) await this.draw(runner, number, place);
+      else this.frame.hidden = this.tools.hidden = true;
     } catch (error) {
       if (asked === this.asked) this.tell(error.message, "bad");
     }
