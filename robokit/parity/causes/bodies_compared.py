@@ -121,7 +121,7 @@ class Bodies:
         total, theirs = self._sum((links, bodies))
         best: tuple[str, list[Found]] | None = None
         explained: dict[str, set[str]] = {}
-        heavy = [link for link in links if self.a[link].mass > 0.0]
+        heavy = [link for link in links if self.a[link].mass > 0.0 or self.a[link].inertia.any()]
         if len(heavy) > 1:
             head, slack = heavy[0], self._slack(total, len(links))
             whole = [found for found in scaled(total, theirs, slack) if "inertia are" in found[1]]
