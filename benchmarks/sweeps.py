@@ -27,9 +27,9 @@ import numpy as np
 from measure import machine
 
 import robokit as rk
-from robokit.sweeps.chunk_rows import by_robot, prepared, run
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.run_sweep import default_chunk, run_sweep
+from robokit.sweeps.recipes.chunk_rows import by_robot, prepared, run
+from robokit.sweeps.recipes.make_recipe import make_recipe
+from robokit.sweeps.running.run_sweep import default_chunk, run_sweep
 
 WORKERS = (8, 32, 128)
 MACHINES = 1000

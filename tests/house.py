@@ -110,6 +110,15 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("tables",),
         ("__init__",),
     ],
+    "sweeps": [
+        ("draws",),
+        ("rows",),
+        ("recipes",),
+        ("running", "reporting"),
+        ("sweep_folder",),
+        ("sweep_function",),
+        ("__init__",),
+    ],
     "urdf": [
         ("description", "codes"),
         ("findings",),

@@ -182,8 +182,8 @@ def _robots(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters by name, as distributions."""
-    from robokit.sweeps.distribution_text import read_distribution
-    from robokit.sweeps.distributions import Grid, Uniform
+    from robokit.sweeps.draws.distribution_text import read_distribution
+    from robokit.sweeps.draws.distributions import Grid, Uniform
 
     given: dict[str, tuple[str, str, float]] = {}
     for option, name, _, scale, _ in OPTIONS:
@@ -210,7 +210,7 @@ def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _summary(found: Any) -> list[str]:
     """What a sweep came to, in lines of 80 characters."""
-    from robokit.sweeps.distribution_text import spelled
+    from robokit.sweeps.draws.distribution_text import spelled
 
     recipe, failed = found.recipe, found.failures.num_rows
     names = ", ".join(recipe.robots)

@@ -15,13 +15,13 @@ import numpy as np
 from robokit.arguments import path_argument, whole_number
 from robokit.errors import ShapeError, SimulationError, UnknownName
 from robokit.sim.trajectory import Trajectory
-from robokit.sweeps.chunk_content import arrow
-from robokit.sweeps.chunk_files import read_chunks
-from robokit.sweeps.chunk_rows import FAILURE, HASH
-from robokit.sweeps.recipe import Recipe
-from robokit.sweeps.run_sweep import run_sweep
-from robokit.sweeps.state_hash import state_hash
-from robokit.sweeps.sweep_json import read_sweep_json
+from robokit.sweeps.recipes.chunk_rows import FAILURE, HASH
+from robokit.sweeps.recipes.recipe import Recipe
+from robokit.sweeps.rows.state_hash import state_hash
+from robokit.sweeps.running.chunk_content import arrow
+from robokit.sweeps.running.chunk_files import read_chunks
+from robokit.sweeps.running.run_sweep import run_sweep
+from robokit.sweeps.running.sweep_json import read_sweep_json
 
 if TYPE_CHECKING:
     import pyarrow
@@ -179,7 +179,7 @@ class Sweep:
         Returns:
             The path of the file.
         """
-        from robokit.sweeps.report import write_report
+        from robokit.sweeps.reporting.report import write_report
 
         return write_report(self, Path(path), rows, replay)
 

@@ -9,9 +9,9 @@ from typing import Any
 from robokit.arguments import path_argument, whole_number
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import Recipe
-from robokit.sweeps.run_sweep import default_chunk, run_sweep
+from robokit.sweeps.recipes.make_recipe import make_recipe
+from robokit.sweeps.recipes.recipe import Recipe
+from robokit.sweeps.running.run_sweep import default_chunk, run_sweep
 from robokit.sweeps.sweep_folder import Sweep, save_trajectories
 
 

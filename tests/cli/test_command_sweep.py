@@ -10,7 +10,7 @@ import pytest
 
 import robokit as rk
 from robokit.cli import main
-from robokit.sweeps.distribution_text import read_distribution, spelled
+from robokit.sweeps.draws.distribution_text import read_distribution, spelled
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sweeps"))
 import sweep_robots

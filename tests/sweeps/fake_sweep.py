@@ -11,7 +11,7 @@ from pathlib import Path
 from fake_recipe import FakeRecipe
 
 from robokit.errors import RobokitError
-from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps.running.run_sweep import run_sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 

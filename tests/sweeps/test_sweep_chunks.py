@@ -18,10 +18,11 @@ parquet = pytest.importorskip("pyarrow.parquet")
 from fake_recipe import FakeRecipe  # noqa: E402
 
 from robokit.errors import RobokitError  # noqa: E402
-from robokit.sweeps import chunk_files, chunk_rows, chunk_task  # noqa: E402
-from robokit.sweeps.chunk_content import content_hash, parquet_bytes  # noqa: E402
-from robokit.sweeps.run_sweep import default_chunk, run_sweep  # noqa: E402
-from robokit.sweeps.sweep_json import canonical, held  # noqa: E402
+from robokit.sweeps.recipes import chunk_rows  # noqa: E402
+from robokit.sweeps.running import chunk_files, chunk_task  # noqa: E402
+from robokit.sweeps.running.chunk_content import content_hash, parquet_bytes  # noqa: E402
+from robokit.sweeps.running.run_sweep import default_chunk, run_sweep  # noqa: E402
+from robokit.sweeps.running.sweep_json import canonical, held  # noqa: E402
 
 RECIPE = FakeRecipe(95)
 
@@ -151,7 +152,7 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
             (tmp_path / "sweep").rename(tmp_path / "elsewhere")
         return real(*arguments)
 
-    monkeypatch.setattr("robokit.sweeps.chunk_queue.compute_chunk", compute)
+    monkeypatch.setattr("robokit.sweeps.running.chunk_queue.compute_chunk", compute)
     with pytest.raises(RobokitError, match=r"sweep has gone .*bring it back; 30 of 95 rows"):
         run_sweep(RECIPE, tmp_path / "sweep", chunk=10, workers=0)
 

@@ -9,10 +9,10 @@ import pytest
 from scipy import special, stats
 
 from robokit.errors import ShapeError, WrongType
-from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform, distribution, from_record
-from robokit.sweeps.normal_quantile import logarithm, normal_quantile
-from robokit.sweeps.random_streams import philox, sobol_points, uniforms
-from robokit.sweeps.row_parameters import combinations, draw
+from robokit.sweeps.draws.distributions import Choice, Grid, Normal, Sobol, Uniform, distribution, from_record
+from robokit.sweeps.draws.normal_quantile import logarithm, normal_quantile
+from robokit.sweeps.draws.random_streams import philox, sobol_points, uniforms
+from robokit.sweeps.draws.row_parameters import combinations, draw
 
 MANY = 20_000
 ALL = [

@@ -17,7 +17,7 @@ pytest.importorskip("distributed")
 from fake_recipe import FakeRecipe
 from fake_sweep import ROOT, started
 
-from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps.running.run_sweep import run_sweep
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,10 +11,10 @@ import sweep_robots
 import robokit as rk
 from robokit.sim.contact_points import contact_points
 from robokit.sim.ground_gaps import row_gaps
-from robokit.sweeps.chunk_rows import prepared
-from robokit.sweeps.distributions import Choice, Grid, Normal, Sobol, Uniform
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import Recipe
+from robokit.sweeps.draws.distributions import Choice, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.recipes.chunk_rows import prepared
+from robokit.sweeps.recipes.make_recipe import make_recipe
+from robokit.sweeps.recipes.recipe import Recipe
 
 STARTS = {
     "tilt": Uniform(0.0, 0.8),
@@ -90,7 +90,7 @@ def test_a_row_has_the_same_bits_in_every_chunk(recipe):
 
 
 def test_a_row_made_again_ends_with_the_same_bits(recipe):
-    from robokit.sweeps.state_hash import state_hash
+    from robokit.sweeps.rows.state_hash import state_hash
 
     table = recipe.compute(20, 23)
     for row in (20, 22):

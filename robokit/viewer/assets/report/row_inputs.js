@@ -53,7 +53,7 @@ class RowInputs {
   }
 }
 
-// As robokit.sweeps.state_hash has it.
+// As robokit.sweeps.rows.state_hash has it.
 function stateHash(q, v) {
   let h = 0xcbf29ce484222325n;
   for (const values of [q, v]) {

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from robokit.errors import RobokitError
-from robokit.sweeps.chunk_content import (
+from robokit.sweeps.running.chunk_content import (
     HASH_LETTERS,
     RECIPE_KEY,
     arrow,

@@ -19,8 +19,8 @@ from robokit.sim.ground import Ground
 from robokit.sim.pushes import Push
 from robokit.sim.step.joint_law import joint_law
 from robokit.spatial.scalars import cos, sin
-from robokit.sweeps.distributions import Distribution
-from robokit.sweeps.parameter_table import out_of_range, parameter
+from robokit.sweeps.draws.distributions import Distribution
+from robokit.sweeps.draws.parameter_table import out_of_range, parameter
 
 Values = Mapping[str, np.ndarray]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from robokit.errors import RobokitError, one_line
-from robokit.sweeps.chunk_task import Done, Place, compute_chunk
-from robokit.sweeps.clusters import Cluster, ClusterEnded
-from robokit.sweeps.quiet_dask import quiet
+from robokit.sweeps.running.chunk_task import Done, Place, compute_chunk
+from robokit.sweeps.running.clusters import Cluster, ClusterEnded
+from robokit.sweeps.running.quiet_dask import quiet
 
 IN_FLIGHT = 3
 """Chunks for each thread of a worker that Dask holds at a time: one computed, the next one at hand."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from robokit.errors import ShapeError, shown
 from robokit.sim.trajectory import Trajectory
-from robokit.sweeps.recipe_fields import RecipeFields
+from robokit.sweeps.recipes.recipe_fields import RecipeFields
 
 if TYPE_CHECKING:
     import pyarrow
@@ -38,7 +38,9 @@ class Recipe(RecipeFields):
 
     def compute(self, first: int, last: int) -> pyarrow.Table:
         """Parameters and measures of rows first..last: the same bits in every chunk and on every machine."""
-        from robokit.sweeps.chunk_rows import chunk_table  # the simulator is imported where it is used
+        from robokit.sweeps.recipes.chunk_rows import (
+            chunk_table,  # the simulator is imported where it is used
+        )
 
         return chunk_table(self, first, last)
 
@@ -53,7 +55,7 @@ class Recipe(RecipeFields):
             ShapeError: there is no such row.
             SimulationError: the row failed before its first step.
         """
-        from robokit.sweeps.chunk_rows import row_trajectory
+        from robokit.sweeps.recipes.chunk_rows import row_trajectory
 
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.count:
             raise ShapeError(f"row: expected a whole number from 0 to {self.count - 1}, got {shown(row)}")

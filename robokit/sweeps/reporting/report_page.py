@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from robokit.arguments import path_argument
-from robokit.sweeps.column_data import (
+from robokit.sweeps.reporting.column_data import (
     HIDDEN,
     About,
     column_data,
     first_choices,
 )
-from robokit.sweeps.held_rows import MOST_ROWS, Held, held_rows
-from robokit.sweeps.rerun_data import RobotRows, rerun_data
+from robokit.sweeps.reporting.held_rows import MOST_ROWS, Held, held_rows
+from robokit.sweeps.reporting.rerun_data import RobotRows, rerun_data
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.page import (
     ASSETS,

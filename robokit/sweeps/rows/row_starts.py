@@ -20,8 +20,8 @@ from robokit.sim.solids import Hull
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin
 from robokit.spatial.vector3 import Vector3
-from robokit.sweeps.normal_quantile import normal_quantile
-from robokit.sweeps.random_streams import uniforms
+from robokit.sweeps.draws.normal_quantile import normal_quantile
+from robokit.sweeps.draws.random_streams import uniforms
 
 LEANING = ("tilt", "yaw", "direction")
 """Parameters that turn the robot."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from robokit.errors import ShapeError, shown
-from robokit.sweeps.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.draws.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
 
 SPELLINGS = (
     "0.5, 0:20, normal:1:0.1, normal:1:0.1:0.8:1.2, choice:a,b, grid:0:20:11, grid:1,2,5 or sobol:0:20"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from robokit.errors import RobokitError, one_line, shown
-from robokit.sweeps.chunk_files import CHUNKS, disk_problem, write_whole
+from robokit.sweeps.running.chunk_files import CHUNKS, disk_problem, write_whole
 
 FORMAT = 1
 """Number of the folder's layout, raised when an older robokit could not read it."""

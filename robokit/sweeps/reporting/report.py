@@ -15,13 +15,13 @@ from robokit.arguments import whole_number
 from robokit.errors import RobokitError
 from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
 from robokit.sim.pushes import OutsideForces
-from robokit.sweeps.chunk_rows import FAILURE, HASH, prepared, run, run_together
-from robokit.sweeps.column_data import About, numbers_of
-from robokit.sweeps.held_rows import MOST_ROWS, Held
-from robokit.sweeps.parameter_table import parameter
-from robokit.sweeps.recipe_words import recipe_words
-from robokit.sweeps.report_page import Report, held_of, write_html
-from robokit.sweeps.rerun_data import RobotRows, Started
+from robokit.sweeps.draws.parameter_table import parameter
+from robokit.sweeps.recipes.chunk_rows import FAILURE, HASH, prepared, run, run_together
+from robokit.sweeps.reporting.column_data import About, numbers_of
+from robokit.sweeps.reporting.held_rows import MOST_ROWS, Held
+from robokit.sweeps.reporting.recipe_words import recipe_words
+from robokit.sweeps.reporting.report_page import Report, held_of, write_html
+from robokit.sweeps.reporting.rerun_data import RobotRows, Started
 
 MOST_NUMBERS = 2_500_000
 """Values that a page holds: rows times columns."""

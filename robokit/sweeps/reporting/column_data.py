@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.sweeps.row_inputs import in_planes
+from robokit.sweeps.reporting.row_inputs import in_planes
 from robokit.viewer.payload_keys import ColumnData
 
 BINS = 48

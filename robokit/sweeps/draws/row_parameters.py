@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from robokit.sweeps.distributions import Distribution, Grid, Sobol
-from robokit.sweeps.parameter_table import ROBOT
-from robokit.sweeps.random_streams import sobol_points, uniforms
+from robokit.sweeps.draws.distributions import Distribution, Grid, Sobol
+from robokit.sweeps.draws.parameter_table import ROBOT
+from robokit.sweeps.draws.random_streams import sobol_points, uniforms
 
 
 def draw(parameters: Mapping[str, Distribution], seed: int, first: int, last: int) -> dict[str, np.ndarray]:

@@ -16,11 +16,11 @@ from robokit.errors import ModelError, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.saved_ground import HEIGHTS, record_ground, restored_ground
-from robokit.sweeps import row_parameters
-from robokit.sweeps.distributions import Distribution, from_record
-from robokit.sweeps.own_measures import OwnMeasure, measure_of_record, measure_record
-from robokit.sweeps.robot_record import RobotRecord
-from robokit.sweeps.stored_numbers import array_of_record, record_of_array
+from robokit.sweeps.draws import row_parameters
+from robokit.sweeps.draws.distributions import Distribution, from_record
+from robokit.sweeps.recipes.own_measures import OwnMeasure, measure_of_record, measure_record
+from robokit.sweeps.recipes.robot_record import RobotRecord
+from robokit.sweeps.recipes.stored_numbers import array_of_record, record_of_array
 
 FORMAT = 1
 """Number of the recipe's format: raised when rows would come out otherwise, or could not be read."""
@@ -28,7 +28,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class RecipeFields:
-    """All that the rows of a sweep follow from, as :class:`robokit.sweeps.recipe.Recipe`.
+    """All that the rows of a sweep follow from, as :class:`robokit.sweeps.recipes.recipe.Recipe`.
 
     Attributes:
         robots: by name, as they are kept.

@@ -40,7 +40,7 @@ def distributed() -> Any:
 def environment() -> dict[str, str]:
     """That of the processes: quiet, one thread each, and with this robokit."""
     found = {**os.environ, **_QUIET}
-    home = str(Path(__file__).resolve().parents[2])
+    home = str(Path(__file__).resolve().parents[3])
     if "site-packages" not in Path(home).parts:
         found["PYTHONPATH"] = os.pathsep.join(part for part in (home, found.get("PYTHONPATH")) if part)
     return found

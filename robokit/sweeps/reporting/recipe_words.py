@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from robokit.sim.ground import Ground
-from robokit.sweeps.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
-from robokit.sweeps.parameter_table import parameter
-from robokit.sweeps.recipe_fields import RecipeFields
+from robokit.sweeps.draws.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
+from robokit.sweeps.draws.parameter_table import parameter
+from robokit.sweeps.recipes.recipe_fields import RecipeFields
 
 MOST_VALUES = 8
 """Values of a list that are named."""

@@ -17,14 +17,14 @@ from robokit.sim.measuring import DEFAULT, Measure
 from robokit.sim.measuring.chosen import wanted_measures
 from robokit.sim.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
 from robokit.sim.standing import standing_configuration
-from robokit.sweeps.distributions import Distribution, Sobol, Uniform
-from robokit.sweeps.own_measures import OwnMeasure
-from robokit.sweeps.parameter_table import checked
-from robokit.sweeps.random_streams import LARGEST_SEED
-from robokit.sweeps.recipe import Recipe
-from robokit.sweeps.recipe_fields import versions
-from robokit.sweeps.robot_record import RobotRecord
-from robokit.sweeps.row_parameters import combinations
+from robokit.sweeps.draws.distributions import Distribution, Sobol, Uniform
+from robokit.sweeps.draws.parameter_table import checked
+from robokit.sweeps.draws.random_streams import LARGEST_SEED
+from robokit.sweeps.draws.row_parameters import combinations
+from robokit.sweeps.recipes.own_measures import OwnMeasure
+from robokit.sweeps.recipes.recipe import Recipe
+from robokit.sweeps.recipes.recipe_fields import versions
+from robokit.sweeps.recipes.robot_record import RobotRecord
 
 MOST_ROWS = 2**32
 

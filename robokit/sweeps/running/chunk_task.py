@@ -19,8 +19,8 @@ from typing import Any
 
 from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
-from robokit.sweeps.chunk_content import content_hash, parquet_bytes
-from robokit.sweeps.chunk_files import CHUNKS, chunk_name, write_whole
+from robokit.sweeps.running.chunk_content import content_hash, parquet_bytes
+from robokit.sweeps.running.chunk_files import CHUNKS, chunk_name, write_whole
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,6 @@ def _check_source(place: Place) -> None:
     if here and place.source and here != place.source:
         raise RobokitError(
             f"worker {socket.gethostname()}:{os.getpid()} has another robokit, in "
-            f"{Path(__file__).resolve().parents[1]}, than the command; install the same one, and start the "
+            f"{Path(__file__).resolve().parents[2]}, than the command; install the same one, and start the "
             "worker again"
         )

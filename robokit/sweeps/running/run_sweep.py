@@ -12,7 +12,7 @@ from typing import Any
 
 from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
-from robokit.sweeps.chunk_files import (
+from robokit.sweeps.running.chunk_files import (
     CHUNKS,
     ChunkFile,
     chunk_files,
@@ -23,11 +23,24 @@ from robokit.sweeps.chunk_files import (
     remove_temporary,
     write_whole,
 )
-from robokit.sweeps.chunk_queue import ChunkQueue, ChunksFailed
-from robokit.sweeps.chunk_task import Done, Place
-from robokit.sweeps.clusters import Cluster, ClusterEnded, LocalProcesses, RunningScheduler, processors
-from robokit.sweeps.sweep_json import SweepJson, another_sweep, begin, canonical, held, read_sweep_json
-from robokit.sweeps.sweep_progress import SweepProgress
+from robokit.sweeps.running.chunk_queue import ChunkQueue, ChunksFailed
+from robokit.sweeps.running.chunk_task import Done, Place
+from robokit.sweeps.running.clusters import (
+    Cluster,
+    ClusterEnded,
+    LocalProcesses,
+    RunningScheduler,
+    processors,
+)
+from robokit.sweeps.running.sweep_json import (
+    SweepJson,
+    another_sweep,
+    begin,
+    canonical,
+    held,
+    read_sweep_json,
+)
+from robokit.sweeps.running.sweep_progress import SweepProgress
 
 
 @dataclass(frozen=True)
@@ -79,8 +92,8 @@ def run_sweep(
     """Compute all rows of a sweep that are not there yet.
 
     Args:
-        recipe: of its rows (:class:`robokit.sweeps.recipe.Recipe`): with ``count``, ``hash``, ``to_json()``,
-            ``from_json(text)`` and ``compute(first, last)``.
+        recipe: of its rows (:class:`robokit.sweeps.recipes.recipe.Recipe`): with ``count``, ``hash``,
+            ``to_json()``, ``from_json(text)`` and ``compute(first, last)``.
         folder: new, or with ``resume`` that of the same sweep.
         chunk: rows of a chunk; that of the folder is kept with ``resume``.
         scheduler: address of a Dask scheduler, or the file that it wrote; None for processes of this machine.

@@ -7,7 +7,7 @@ from typing import Any
 
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.collide.body_shapes import LinkBox, LinkCapsule
-from robokit.sweeps.stored_points import made, plain
+from robokit.sweeps.recipes.stored_points import made, plain
 
 KINDS = {cls.__name__: cls for cls in (LinkBox, LinkCapsule)}
 

@@ -17,8 +17,8 @@ from robokit.sim.recorded import first_carried
 from robokit.sim.rollouts import Rollout
 from robokit.sim.step.given import GivenLayout
 from robokit.sim.step.step_kernel import Program
-from robokit.sweeps.held_rows import within
-from robokit.sweeps.row_inputs import PackedInput, factors_of, in_planes
+from robokit.sweeps.reporting.held_rows import within
+from robokit.sweeps.reporting.row_inputs import PackedInput, factors_of, in_planes
 from robokit.viewer.data.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html
 from robokit.viewer.payload import motionless_payload

@@ -16,7 +16,7 @@ import numpy as np
 
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot
-from robokit.sweeps.distributions import Constant, Distribution, Grid, distribution
+from robokit.sweeps.draws.distributions import Constant, Distribution, Grid, distribution
 
 MOST_GRAVITIES = 8
 """Different ones of a sweep: each needs code of its own."""

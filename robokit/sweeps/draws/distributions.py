@@ -20,8 +20,8 @@ import numpy as np
 
 from robokit.arguments import real_number, whole_number
 from robokit.errors import ShapeError, WrongType, shown
-from robokit.sweeps.distribution_base import Constant, Distribution, Value, as_array, ends_of, listed
-from robokit.sweeps.normal_quantile import normal_quantile
+from robokit.sweeps.draws.distribution_base import Constant, Distribution, Value, as_array, ends_of, listed
+from robokit.sweeps.draws.normal_quantile import normal_quantile
 
 ACCEPTED = (
     "a number, rk.Uniform(low, high), rk.Normal(mean, deviation), rk.Choice([...]), "

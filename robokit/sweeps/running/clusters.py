@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from robokit.errors import RobokitError, one_line
-from robokit.sweeps.quiet_dask import distributed, environment, has_bokeh, quiet
+from robokit.sweeps.running.quiet_dask import distributed, environment, has_bokeh, quiet
 
 CONNECT_SECONDS = 10.0
 """How long an existing scheduler may take to answer [s]."""
@@ -156,7 +156,7 @@ class LocalProcesses:
         command = [
             *(sys.executable, "-m", "dask", "worker", self._scheduler.scheduler_address),
             *("--nworkers", str(self.workers), "--nthreads", "1", "--host", "127.0.0.1"),
-            *("--no-dashboard", "--preload-nanny", "robokit.sweeps.command_watch"),
+            *("--no-dashboard", "--preload-nanny", "robokit.sweeps.running.command_watch"),
         ]
         self._process = subprocess.Popen(
             command,

@@ -16,9 +16,9 @@ from robokit.sim.measuring import column_of
 from robokit.sim.pushes import Push
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.trajectory import Trajectory
-from robokit.sweeps.parameter_table import ROBOT, parameter
-from robokit.sweeps.robot_record import RobotRecord, keep_points
-from robokit.sweeps.row_robots import (
+from robokit.sweeps.draws.parameter_table import ROBOT, parameter
+from robokit.sweeps.recipes.robot_record import RobotRecord, keep_points
+from robokit.sweeps.rows.row_robots import (
     row_ground,
     row_inertias,
     row_points,
@@ -26,13 +26,13 @@ from robokit.sweeps.row_robots import (
     with_damping,
     without_nonsense,
 )
-from robokit.sweeps.row_starts import start_states
-from robokit.sweeps.state_hash import state_hash
+from robokit.sweeps.rows.row_starts import start_states
+from robokit.sweeps.rows.state_hash import state_hash
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from robokit.sweeps.recipe_fields import RecipeFields
+    from robokit.sweeps.recipes.recipe_fields import RecipeFields
 
 HASH, FAILURE = "final_hash", "failure"
 """Columns beside parameters and measures: of the last state, 0 of a row that failed; and why it failed."""

@@ -27,10 +27,10 @@ from robokit.sim.ground import Ground
 from robokit.sim.saved_robot import joint_numbers, record
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
-from robokit.sweeps.row_robots import link_share
-from robokit.sweeps.stored_numbers import array_of_record, record_of_array
-from robokit.sweeps.stored_pairs import pairs_of_record, record_of_pairs
-from robokit.sweeps.stored_points import points_of_record, record_of_points
+from robokit.sweeps.recipes.stored_numbers import array_of_record, record_of_array
+from robokit.sweeps.recipes.stored_pairs import pairs_of_record, record_of_pairs
+from robokit.sweeps.recipes.stored_points import points_of_record, record_of_points
+from robokit.sweeps.rows.row_robots import link_share
 from robokit.urdf import loads_urdf
 
 WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
