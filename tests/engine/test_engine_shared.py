@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
-import shutil
-import subprocess
 from functools import partial
 
 import numpy as np
 import pytest
+from node_program import run_in_node
 
 from robokit.engine import Kernel
 from robokit.engine.emit import ir
@@ -151,21 +149,16 @@ console.log(JSON.stringify(rows.map((row) => {
 
 def in_node(module, rows):
     """Outputs of a module for rows of inputs."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
     given = {
         "file": base64.b64encode(module.content).decode(),
         "inputs": module.inputs,
         "outputs": module.outputs,
         "rows": rows,
     }
-    done = subprocess.run(
-        [node, "-e", RUN], input=json.dumps(given), capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+    return run_in_node(RUN, given)
 
 
+@pytest.mark.node
 def test_the_module_computes_what_the_text_says():
     def text(x, heights):
         a, b, total, costly = thrice(x)[0]
@@ -183,6 +176,7 @@ def test_the_module_computes_what_the_text_says():
         )
 
 
+@pytest.mark.node
 def test_sines_in_the_module_are_the_engine_s_own():
     kernel = Kernel.build("sines", [("x", 1)], [("y", (1,))], lambda x: [[sin(x[0])]])
     module = wasm.unpacked(kernel.compiled(wasm.WASM))

@@ -17,9 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
 import falls
 import page_program
+from node_program import path_of_node
 
 import robokit as rk
 
@@ -63,7 +65,7 @@ def main() -> int:
         with falls.processor(target):
             row(f"{target}, alone", alone)
             row(f"{target}, batch of 7", lambda: falls.batch(falls.robot_of(name), seconds, 7, 3))
-    if page_program.has_node():
+    if path_of_node():
         row("WebAssembly in Node", lambda: falls.fingerprint(*page_program.in_node(motion, falls.EVERY)))
     else:
         print("WebAssembly in Node                no node")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from node_program import run_in_node
 
 import robokit as rk
 from robokit.viewer.data.live_data import live_data
@@ -55,9 +54,7 @@ def _states(motion: rk.Trajectory, found: dict[str, Any]) -> list[np.ndarray]:
 
 def in_node(motion: rk.Trajectory, every: int) -> list[np.ndarray]:
     """q and v of the recorded states, by Node."""
-    given = json.dumps(asked(motion, every))
-    done = subprocess.run(["node", "-e", NODE], input=given, capture_output=True, text=True, check=True)
-    return _states(motion, json.loads(done.stdout))
+    return _states(motion, run_in_node(NODE, asked(motion, every)))
 
 
 def in_chromium(motion: rk.Trajectory, every: int, browser: Any) -> list[np.ndarray]:
@@ -69,8 +66,3 @@ def in_chromium(motion: rk.Trajectory, every: int, browser: Any) -> list[np.ndar
         found = page.evaluate(PAGE, asked(motion, every))
         page.close()
     return _states(motion, found)
-
-
-def has_node() -> bool:
-    """Whether Node is installed."""
-    return shutil.which("node") is not None

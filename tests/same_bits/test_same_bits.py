@@ -57,9 +57,8 @@ def test_other_processors_have_the_same_bits(target):
         assert batch(robot_of("toy"), SECONDS, 7, 3) == FROZEN["toy", SECONDS]
 
 
+@pytest.mark.node
 def test_webassembly_has_the_same_bits(motion):
-    if not page_program.has_node():
-        pytest.skip("node is not installed")
     assert fingerprint(*page_program.in_node(motion, falls.EVERY)) == FROZEN["toy", SECONDS]
 
 

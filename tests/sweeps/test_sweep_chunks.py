@@ -170,7 +170,8 @@ def test_a_worker_without_the_folder_hands_its_chunk_back(undisturbed, tmp_path)
     assert written == (undisturbed / "chunks" / done.name).read_bytes()
 
 
-def test_another_robokit_is_refused(tmp_path):
+def test_another_robokit_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunk_task, "source_digest", lambda: b"this")
     place = chunk_task.Place(str(tmp_path), "", 95, b"another")
     with pytest.raises(RobokitError, match=r"worker .* has another robokit, in .*; install the same one"):
         chunk_task.compute_chunk(RECIPE.to_json(), FakeRecipe.from_json, 0, 10, place)

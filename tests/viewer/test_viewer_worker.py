@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from node_program import run_in_node
 from test_viewer_browser import Watch, until
 
 import robokit as rk
@@ -76,15 +75,10 @@ const { live, messages } = JSON.parse(require("fs").readFileSync(0));
 @pytest.fixture(scope="module")
 def worker(motion):
     """What the Worker says to messages, in Node."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
     live = json.loads(json_for_html(live_data(motion, joined(WORKER))))
 
     def say(*messages):
-        given = json.dumps({"live": live, "messages": messages})
-        done = subprocess.run([node, "-e", NODE], input=given, capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
+        return run_in_node(NODE, {"live": live, "messages": messages})
 
     return say
 
@@ -92,12 +86,14 @@ def worker(motion):
 START = {"kind": "start", "t": 0, "q": None, "v": None, "run": 7}
 
 
+@pytest.mark.node
 def test_the_worker_takes_the_steps_of_python(worker, motion):
     ready, frame, trace = worker(START, {"kind": "trace", "steps": 3000, "every": 50})
     assert ready["kind"] == "ready" and frame["kind"] == "frame" and frame["run"] == 7
     compare(motion, trace)
 
 
+@pytest.mark.node
 def test_the_worker_has_the_events_of_python(worker, motion):
     """Contacts, impacts, the largest force and rest follow from the force on each link in each step."""
     *_, trace = worker(START, {"kind": "trace", "steps": 3000, "every": 1})
@@ -110,6 +106,7 @@ def test_the_worker_has_the_events_of_python(worker, motion):
     np.testing.assert_allclose(mine, steps.force, atol=1e-4 * np.abs(steps.force).max())
 
 
+@pytest.mark.node
 def test_a_frame_says_what_python_says_of_the_state(worker, motion):
     robot = motion.robot
     *_, frame = worker(START, {"kind": "step", "count": 3000})
@@ -134,6 +131,7 @@ def test_a_frame_says_what_python_says_of_the_state(worker, motion):
     assert frame["peak"] > 10.0 * weight
 
 
+@pytest.mark.node
 def test_a_hand_pulls_and_its_work_is_in_the_books(worker, motion):
     hand = {"kind": "hand", "body": 2, "point": [0.4, 0.0, 0.0], "target": [1.0, 0.0, 8.0]}
     _, first, held = worker(START, hand, {"kind": "step", "count": 400})
@@ -145,6 +143,7 @@ def test_a_hand_pulls_and_its_work_is_in_the_books(worker, motion):
     np.testing.assert_allclose(held["balance"], 0.0, atol=1e-9)
 
 
+@pytest.mark.node
 def test_a_push_gives_its_impulse_and_gravity_may_change(worker, motion):
     push = {"kind": "push", "body": 1, "point": [0, 0, 0], "impulse": [3.0, 0.0, 0.0]}
     none = {"kind": "set", "gravity": [0, 0, 0]}
@@ -157,6 +156,7 @@ def test_a_push_gives_its_impulse_and_gravity_may_change(worker, motion):
     np.testing.assert_allclose(pushed["balance"], 0.0, atol=1e-9)
 
 
+@pytest.mark.node
 def test_a_state_that_is_no_longer_finite_stops_the_run(worker):
     start = {**START, "q": [1, 0, 0, 0, 0, 0, 6, 0], "v": [1e200] * 7}
     *_, frame, stopped = worker(start, {"kind": "step", "count": 10})
