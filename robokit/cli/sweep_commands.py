@@ -48,7 +48,7 @@ def add_sweep(
 VALUES are those of all rows:
   0.5                in every row
   0:20               any number between the two
-  normal:1:0.1       mean and standard deviation; normal:1:0.1:0.8:1.2 is cut off
+  normal:1:0.1       mean, standard deviation; normal:1:0.1:0.8:1.2 is cut off
   choice:a,b,c       one of these
   grid:0:20:11       eleven numbers, one after the other; also grid:1,2,5
   sobol:0:20         as 0:20, spread evenly"""

@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from robokit import disk_cache
@@ -218,10 +218,10 @@ class Maker:
         name = self._file_name(target)
         found = None if name is None else disk_cache.load(name)
         if found is None:
-            with _logged(self._signature.name, target.name), _making(name) as waited:
-                found = disk_cache.load(name) if waited and name is not None else None
-                if found is None:
+            with _logged(self._signature.name, target.name):
+                if name is None:
                     return self._compile(target, name)
+                found = _made_once(name, lambda: self._compile(target, name))
         if "refused" in found[0]:
             raise TraceTooLarge(found[0]["refused"])
         return found
@@ -243,15 +243,20 @@ class Maker:
         text, workspace = target.write(planned)
         if self._signature.reproducible:
             text = in_one_order(text)
+        by_text = name is None
         if name is None:
             name = disk_cache.digest(target.features, text)
             found = disk_cache.load(name)
             if found is not None:
                 return found
-        meta = {**described, "workspace": workspace, "counts": planned.program.counts}
-        code = target.assemble(text)
-        disk_cache.store(name, meta, code)
-        return meta, code
+        meta, path = {**described, "workspace": workspace, "counts": planned.program.counts}, name
+
+        def assembled() -> tuple[dict[str, Any], bytes]:
+            code = target.assemble(text)
+            disk_cache.store(path, meta, code)
+            return meta, code
+
+        return _made_once(path, assembled) if by_text else assembled()
 
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""
@@ -264,9 +269,11 @@ class Maker:
         return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
 
 
-def _making(name: str | None) -> contextlib.AbstractContextManager[bool]:
-    """While another process compiles the same code, wait for it."""
-    return contextlib.nullcontext(False) if name is None else disk_cache.making(name)
+def _made_once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[dict[str, Any], bytes]:
+    """What another process has stored by that name meanwhile, waiting while it compiles; else made here."""
+    with disk_cache.making(name) as waited:
+        found = disk_cache.load(name) if waited else None
+        return make() if found is None else found
 
 
 @contextlib.contextmanager

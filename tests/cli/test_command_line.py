@@ -1,6 +1,7 @@
 """The command line: exit statuses, files, one-line errors, nothing wider than a terminal."""
 
 import json
+import re
 
 import pytest
 
@@ -19,6 +20,8 @@ COMMANDS = (
     "sparsity",
     "cost",
     "codegen",
+    "sweep",
+    "replay",
     "cache",
     "robots",
 )
@@ -60,13 +63,13 @@ def test_reports_fit_a_terminal(capsys, argv):
 def test_the_program_alone_prints_its_commands(capsys):
     status, out, err = run(capsys)
     assert status == 0 and not err and max(map(len, out)) <= 80
-    assert [line.split()[0] for line in out if line.startswith("    ")] == list(COMMANDS)
+    assert [line.split()[0] for line in out if re.match("    [a-z]", line)] == list(COMMANDS)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("cache", "robots", "check")])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("replay", "cache", "robots", "check")])
 def test_every_command_takes_a_base(capsys, command):
     help_text = " ".join(" ".join(run(capsys, command, "--help")[1]).split())
-    default = "floating" if command == "fall" else "fixed"
+    default = "floating" if command in ("fall", "sweep") else "fixed"
     assert "--base {fixed,floating" in help_text and f"default: {default}" in help_text
 
 

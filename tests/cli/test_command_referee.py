@@ -94,7 +94,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_mistake_is_named_with_its_element_and_line(pair, capsys, name):
+def test_a_mistake_is_named_with_its_element_and_line(pair, capsys, name, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)  # of the terminal that the tests run in
     old, new, cause, element, line, words = CASES[name]
     files = pair(old, new)
     (finding,) = referee(*files).findings

@@ -19,7 +19,7 @@ import sweep_robots
 @pytest.mark.parametrize(
     "text, expected",
     [
-        ("0.5", rk.sweeps.distributions.Constant(0.5)),
+        ("0.5", rk.sweeps.draws.distributions.Constant(0.5)),
         ("0:20", rk.Uniform(0.0, 20.0)),
         ("-90:90", rk.Uniform(-90.0, 90.0)),
         ("uniform:1:2", rk.Uniform(1.0, 2.0)),

@@ -29,8 +29,6 @@ def code(path: Path) -> str:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_the_code_of_a_page_runs(path, tmp_path, monkeypatch):
-    if path.stem == "sweep":
-        pytest.importorskip("pyarrow")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     exec(compile(code(path), str(path), "exec"), {"__name__": "__main__"})

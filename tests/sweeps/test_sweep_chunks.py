@@ -10,19 +10,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
+from fake_recipe import FakeRecipe
 
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
-
-from fake_recipe import FakeRecipe  # noqa: E402
-
-from robokit.errors import RobokitError  # noqa: E402
-from robokit.sweeps.recipes import chunk_rows  # noqa: E402
-from robokit.sweeps.running import chunk_files, chunk_task  # noqa: E402
-from robokit.sweeps.running.chunk_content import content_hash, parquet_bytes  # noqa: E402
-from robokit.sweeps.running.run_sweep import default_chunk, run_sweep  # noqa: E402
-from robokit.sweeps.running.sweep_json import canonical, held  # noqa: E402
+from robokit.errors import RobokitError
+from robokit.sweeps.recipes import chunk_rows
+from robokit.sweeps.running import chunk_files, chunk_task
+from robokit.sweeps.running.chunk_content import content_hash, parquet_bytes
+from robokit.sweeps.running.run_sweep import default_chunk, run_sweep
+from robokit.sweeps.running.sweep_json import canonical, held
 
 RECIPE = FakeRecipe(95)
 

@@ -10,10 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("pyarrow")
-pytest.importorskip("distributed")
-
 from fake_recipe import FakeRecipe
 from fake_sweep import ROOT, started
 
