@@ -14,7 +14,7 @@ import numpy as np
 
 from robokit.errors import MissingDependency, RobokitError
 from robokit.model.geometry import Placement
-from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape
+from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape, parents_first
 from robokit.parity.state import one_line
 
 KINDS = {
@@ -111,7 +111,7 @@ def _side(plant: Any, graph: Any, format: str, file: str) -> Side:
     carried = {joint.child for joint in found}
     free = [name for name in bodies if name not in carried and not bodies[name].static]
     found += [SideJoint("", "floating", WORLD, name) for name in free]
-    side = Side(format, file, "", _sorted(bodies, found), found)
+    side = Side(format, file, "", parents_first(bodies, found), found)
     side.gravity = np.array(plant.gravity_field().gravity_vector())
     side.base = "floating" if any(j.kind == "floating" and j.parent == WORLD for j in found) else "fixed"
     if graph is None:
@@ -131,19 +131,6 @@ def _actuator(k: int) -> Any:
     from pydrake.multibody.tree import JointActuatorIndex
 
     return JointActuatorIndex(k)
-
-
-def _sorted(bodies: dict[str, SideBody], joints: list[SideJoint]) -> dict[str, SideBody]:
-    """Parents first."""
-    children: dict[str, list[str]] = {}
-    for joint in joints:
-        children.setdefault(joint.parent, []).append(joint.child)
-    order, todo = [], [WORLD]
-    while todo:
-        name = todo.pop()
-        order.append(name)
-        todo += reversed(children.get(name, []))
-    return {name: bodies[name] for name in order}
 
 
 def _body(plant: Any, body: Any, context: Any) -> SideBody:

@@ -167,3 +167,16 @@ class Side:
     def into(self) -> dict[str, SideJoint]:
         """Name of a body -> the joint that carries it."""
         return {joint.child: joint for joint in self.joints}
+
+
+def parents_first(bodies: dict[str, SideBody], joints: list[SideJoint]) -> dict[str, SideBody]:
+    """The bodies in an order in which each comes after its parent, children in the order of the joints."""
+    children: dict[str, list[str]] = {}
+    for joint in joints:
+        children.setdefault(joint.parent, []).append(joint.child)
+    order, todo = [], [WORLD]
+    while todo:
+        name = todo.pop()
+        order.append(name)
+        todo += reversed(children.get(name, []))
+    return {name: bodies[name] for name in order}

@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit.errors import MissingDependency, RobokitError
 from robokit.model.geometry import Placement
-from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape
+from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape, parents_first
 from robokit.parity.sides.usd_shapes import collision_shapes, rigid_pose
 from robokit.parity.state import one_line
 
@@ -73,7 +73,7 @@ def usd_side(path: str | os.PathLike[str]) -> Side:
             edges += [] if edge is None else [edge]
     joints = _tree(edges, bodies, metres, kilograms)
     side = Side("USD", os.fspath(path), Path(path).stem, bodies, joints, shapes="primitives")
-    side.bodies = _sorted(bodies, joints)
+    side.bodies = parents_first(bodies, joints)
     loose = [j for j in joints if j.kind == "floating"]
     side.base = "floating" if loose else "fixed"
     for prim in prims:
@@ -255,16 +255,3 @@ def _gravity(scene: Any, metres: float, up: Placement) -> np.ndarray:
     if length == 0.0:
         return np.array([0.0, 0.0, -g])
     return np.asarray(up.rotation @ direction * (g / length))
-
-
-def _sorted(bodies: dict[str, SideBody], joints: list[SideJoint]) -> dict[str, SideBody]:
-    """Parents first."""
-    children: dict[str, list[str]] = {}
-    for joint in joints:
-        children.setdefault(joint.parent, []).append(joint.child)
-    order, todo = [], [WORLD]
-    while todo:
-        name = todo.pop()
-        order.append(name)
-        todo += reversed(children.get(name, []))
-    return {name: bodies[name] for name in order}
