@@ -84,7 +84,7 @@ def test_a_row_has_the_same_bits_in_every_chunk(recipe):
     for first, last in ((7, 12), (31, 32)):
         part, same = again.compute(first, last), whole.slice(first, last - first)
         assert part.column_names == whole.column_names
-        assert part.to_pandas().equals(same.to_pandas())  # where NaN is like NaN
+        assert repr(part.to_pylist()) == repr(same.to_pylist())  # every digit, and NaN is like NaN
     assert whole["failure"].null_count == 40
     assert len(set(whole["final_hash"].to_pylist())) == 40
 
