@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+from pathlib import Path
 
 import ladder
 import pytest
@@ -43,6 +45,35 @@ def _kernel_cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     os.environ.pop("ROBOKIT_CACHE_DIR")
     if before is not None:
         os.environ["ROBOKIT_CACHE_DIR"] = before
+
+
+# No network at start-up, no sandbox (containers), WebGL in software.
+CHROMIUM_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A headless Chromium, shared by the browser tests."""
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("ROBOKIT_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
+    assert Path(path).exists(), f"no browser at {path}; set ROBOKIT_CHROMIUM"
+    with sync_playwright() as pw:
+        browser = pw.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        yield browser
+        browser.close()
 
 
 _BUILT = {

@@ -65,10 +65,12 @@ def _energies(
     robot = program.robot
     with np.errstate(all="ignore"):
         good = (np.abs(q) <= FARTHEST).all(axis=1) & np.isfinite(v).all(axis=1)
-    if robot.samples is None:
+    # One kernel for all inertias, where they are inputs of the step; in single precision for samples alone.
+    shared = robot.samples is not None or (program.open and program.dtype == "float64")
+    if not shared:
         q, v, good = q[rows], v[rows], good[rows]
     q, v = np.where(good[:, None], q, robot.neutral()), np.where(good[:, None], v, 0.0)
-    if robot.samples is not None:  # by a kernel that takes the inertias of rows as they are
+    if shared:
         kinetic, potential = figures(program, 1.0, q, v)[rows, :2].T
         return np.where(good[rows], kinetic, np.inf), potential
     kinetic = np.where(good, kinetic_energy(robot, q, v), np.inf)

@@ -35,11 +35,12 @@ def every_answer() -> dict[str, np.ndarray]:
     world = {"link1": np.arange(6.0), "link3": np.ones(6)}
     for how, given in (("single", one), ("batch", many)):
         for name in table_calls.PUBLIC:
-            for k, array in enumerate(table_calls.arrays(table_calls.call(name, robot, given))):
-                found[f"{how} {name} {k}"] = array
+            forms: dict[str, dict[str, Any]] = {"": {}}
             if "f_ext" in table_calls.TAKES[name]:
-                found[f"{how} {name}, rows"] = table_calls.call(name, robot, given, f_ext=rows[how])
-                found[f"{how} {name}, wrenches"] = table_calls.call(name, robot, given, f_ext=world)
+                forms |= {", rows": {"f_ext": rows[how]}, ", wrenches": {"f_ext": world}}
+            for form, more in forms.items():
+                for k, array in enumerate(table_calls.arrays(table_calls.call(name, robot, given, **more))):
+                    found[f"{how} {name} {k}{form}"] = array
         found[f"{how} solve"] = rk.ltdl(robot, given["H"]).solve(given["tau"])
         found[f"{how} out"] = rk.rnea(
             robot, given["q"], given["v"], given["a"], f_ext=rows[how], out=np.empty_like(given["v"])

@@ -63,14 +63,8 @@ def test_webassembly_has_the_same_bits(motion):
 
 
 @pytest.mark.browser
-def test_a_browser_has_the_same_bits(motion):
-    from playwright.sync_api import sync_playwright
-
-    path = os.environ.get("ROBOKIT_CHROMIUM") or shutil.which("chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--headless", "--no-sandbox"])
-        found = page_program.in_chromium(motion, falls.EVERY, browser)
-        browser.close()
+def test_a_browser_has_the_same_bits(motion, chromium):
+    found = page_program.in_chromium(motion, falls.EVERY, chromium)
     assert fingerprint(*found) == FROZEN["toy", SECONDS]
 
 
@@ -87,8 +81,7 @@ def test_a_row_with_a_mass_and_a_friction_of_its_own_has_the_same_bits_in_the_pa
         both.sample(1), *falls.start(robot), 0.3, falls.DT, ground=rk.Ground(friction=0.5), **how
     )
     assert fingerprint(alone.q, alone.v) == expected
-    if page_program.has_node():
-        assert fingerprint(*page_program.in_node(found.trajectory(1), falls.EVERY)) == expected
+    assert fingerprint(*page_program.in_node(found.trajectory(1), falls.EVERY)) == expected
 
 
 @pytest.mark.slow

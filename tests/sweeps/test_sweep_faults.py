@@ -123,7 +123,7 @@ def test_a_scheduler_that_is_there_and_is_killed(tmp_path, undisturbed):
     try:
         run_sweep(FakeRecipe(**RECIPE), tmp_path / "whole", chunk=10, scheduler=address)
         assert contents(tmp_path / "whole") == undisturbed
-        command = started(tmp_path / "sweep", RECIPE, scheduler=address)
+        command = started(tmp_path / "sweep", RECIPE, scheduler=address, again=3.0)
         wait_for(lambda: chunks(tmp_path / "sweep") >= 2)
         scheduler.kill()
         said = ended(command, 1)

@@ -46,11 +46,11 @@ class Measure:
     The states are those at the start and after every step, whatever is recorded. The function is made by
     ``rk.function``; its inputs are some of
 
-        q, v            the state
-        tau             joint forces of the step that led to it [N m | N]; at the start those of the first
-        t               time, a number: ``inputs={"q": "q", "t": ()}`` [s]
-        contact_force   force of the ground on the robot, or on ``link``, in the step that led to it, world
-                        axes [N]: ``{"contact_force": (3,)}``; 0 at the start
+    - q, v: the state;
+    - tau: joint forces of the step that led to it [N m | N]; at the start those of the first;
+    - t: time, a number: ``inputs={"q": "q", "t": ()}`` [s];
+    - contact_force: force of the ground on the robot, or on ``link``, in the step that led to it, world axes
+      [N]: ``{"contact_force": (3,)}``; 0 at the start.
 
     Its outputs are numbers, ``outputs={"speed": ()}``. A value that is not finite is left out.
 
