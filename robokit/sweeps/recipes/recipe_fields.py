@@ -28,22 +28,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class RecipeFields:
-    """All that the rows of a sweep follow from, as :class:`robokit.sweeps.recipes.recipe.Recipe`.
-
-    Attributes:
-        robots: by name, as they are kept.
-        parameters: by name, as distributions, in the order of the columns.
-        count: number of rows.
-        seed: of the random streams.
-        duration: of each run [s].
-        dt: time step [s], by robot.
-        ground: the ground, or None.
-        measures: what is measured: names, and measures of the user's own.
-        standing: whether the starts are standing configurations.
-        options: what else the runs are given: integrator, joint_damping.
-        trajectories: rows whose motion is recorded.
-        versions: of robokit and of the libraries that the recipe was made with.
-    """
+    """What a recipe holds; :class:`robokit.sweeps.recipes.recipe.Recipe` says what each of it is."""
 
     robots: Mapping[str, RobotRecord]
     parameters: Mapping[str, Distribution]
