@@ -367,7 +367,7 @@ def test_the_live_view_draws_the_robot(chromium, shapes, tmp_path):
         viewer.display(np.array([0.8, -0.5]))
         page.wait_for_timeout(300)
         assert page.screenshot() != still
-        viewer.play(made_up_motion(viewer.robot, duration=1.0))
+        viewer.play(made_up_motion(viewer.robot, duration=8.0))
         page.wait_for_timeout(400)
         one, _ = page.screenshot(), page.wait_for_timeout(300)
         assert page.screenshot() != one
