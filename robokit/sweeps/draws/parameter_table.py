@@ -260,6 +260,8 @@ def _check_names(row: Parameter, name: str, what: str, found: Distribution, robo
             raise ShapeError(f"{name}: link {link!r} is fixed to the world")
     if row.of == "joint" and what:
         joint = robot.joint(what)
+        if joint not in robot.joints and joint.mimic is not None and joint.kind != "fixed":
+            raise ShapeError(f"{name}: joint {what!r} follows {joint.mimic.joint!r}; give that one")
         if joint not in robot.joints or joint.v_slice.stop - joint.v_slice.start != 1:
             raise ShapeError(f"{name}: expected a joint of one degree of freedom, got a {joint.kind} one")
 
