@@ -103,11 +103,31 @@ class Aligner:
             if kept > moved or (kept == moved > 0.0 and self._reframing):
                 out.reframed.append(body.name)
                 return before
+            earlier = self._earlier(joint, max(kept, moved), out)
+            if earlier is not None:
+                out.reframed.append(body.name)
+                return earlier
             self._say(joint, before, by_frame, out)
             return by_frame
         if self._fits(body.name, before) >= 1.0 or joint.written is None:
             return before
         return self._guessed(joint, body, before, out)
+
+    def _earlier(self, joint: SideJoint, score: float, out: Alignment) -> Placement | None:
+        """The map of a link further up, where what the link carries fits it better than its parent's map.
+
+        So a frame that is elsewhere, without mass or shapes, says nothing of the links behind it.
+        """
+        into = self.pairing.a.into
+        up: SideJoint | None = joint
+        while up is not None and up.parent in out.maps and not up.moves:
+            up = into.get(up.parent)
+            if up is None or up.parent not in out.maps:
+                return None
+            fits = self._fits(joint.child, out.maps[up.parent])
+            if fits > score and fits > 0.5:
+                return out.maps[up.parent]
+        return None
 
     def _guessed(self, joint: SideJoint, body: SideBody, before: Placement, out: Alignment) -> Placement:
         """The map of a link without a frame of its name in B, by what a known cause would make of it."""

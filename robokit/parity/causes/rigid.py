@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,6 +66,10 @@ class Slack:
     mass: float = 0.0
     length: float = 0.0
     inertia: float = 0.0
+
+    def rougher(self, relative: float) -> Slack:
+        """The same with a larger relative part."""
+        return replace(self, relative=max(relative, self.relative))
 
     def mass_same(self, a: Rigid, b: Rigid) -> bool:
         """Whether the masses agree."""
