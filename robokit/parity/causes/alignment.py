@@ -90,7 +90,7 @@ class Aligner:
                 return self._frame_map(first, self.a.bodies[first]) or Placement()
             return by_frame or Placement()
         options = [by_frame] if by_frame is not None else []
-        options += [body.pose @ self.b.bodies[home].pose.inverse(), Placement()]
+        options += [Placement(), body.pose @ self.b.bodies[home].pose.inverse()]
         return max(options, key=lambda option: self._fits(name, option))
 
     def _child(self, joint: SideJoint, body: SideBody, out: Alignment) -> Placement:
@@ -192,7 +192,9 @@ class Aligner:
             own = self.a.bodies[link]
             ours = ours + Rigid(own.mass, own.com, own.inertia).at(own.pose)
         if ours.mass > 0.0 and not there.static:
-            theirs = Rigid(there.mass, there.com, there.inertia).at(option @ there.pose)
+            theirs = NOTHING
+            for each in (there, *(self.b.bodies[name] for name in self.pairing.beside.get(home, ()))):
+                theirs = theirs + Rigid(each.mass, each.com, each.inertia).at(option @ each.pose)
             size = Rigid(ours.mass, np.zeros(3), ours.inertia).size + self._reach(home)
             yield bool(np.abs(ours.com - theirs.com).max() <= 10 * self.tolerance * max(size, 1e-3))
             yield Slack(10 * self.tolerance).inertia_same(ours, theirs)

@@ -58,6 +58,10 @@ class Rigid:
 NOTHING = Rigid(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
+LEAST = 1e-9
+"""Distance of two centres of mass that is none, however small the body is [m]."""
+
+
 @dataclass(frozen=True)
 class Slack:
     """What may differ between equal bodies: a relative part, and absolute parts from rounding."""
@@ -81,7 +85,7 @@ class Slack:
             return True
         size = max(a.size, b.size)
         lever = self.mass / max(abs(a.mass), abs(b.mass), 1e-300) * size
-        return float(np.abs(a.com - b.com).max()) <= self.relative * size + self.length + lever
+        return float(np.abs(a.com - b.com).max()) <= self.relative * size + self.length + lever + LEAST
 
     def inertia_same(self, a: Rigid, b: Rigid) -> bool:
         """Whether the inertias about the centres of mass agree, measured by their largest entries."""

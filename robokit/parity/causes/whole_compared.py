@@ -42,6 +42,7 @@ def whole_findings(
         if (
             name not in alone
             and home is not None
+            and body.mass > 0.0
             and b.bodies[home].gravity != body.gravity
             and not b.bodies[home].static
         ):
