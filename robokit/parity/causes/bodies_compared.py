@@ -124,18 +124,19 @@ class Bodies:
         total, theirs = self._sum((links, bodies))
         best: tuple[str, list[Found]] | None = None
         explained: dict[str, set[str]] = {}
-        heavy = [link for link in links if self.a[link].mass > 0.0 or self.a[link].inertia.any()]
-        if len(heavy) > 1:
-            head, slack = heavy[0], self._slack(total, len(links))
-            whole = [found for found in _scaled(total, theirs, slack) if "inertia are" in found[1]]
-            if whole:
-                return Finding(whole[0][0], "link", head, self.a[head].line, whole[0][1]), whole
         for link in links:
             found = self._explained(link, links, total, theirs)
             if found:
                 explained[link] = {cause for cause, _ in found}
-            if found and (best is None or _rank(found) < _rank(best[1])):
+            # Of two that explain it alike: that of which B has no body of this name.
+            rank = _rank(found), link in self.pairing.direct
+            if found and (best is None or rank < (_rank(best[1]), best[0] in self.pairing.direct)):
                 best = link, found
+        heavy = [link for link in links if self.a[link].mass > 0.0 or self.a[link].inertia.any()]
+        if len(heavy) > 1 and (best is None or _rank(best[1])):
+            slack = self._slack(total, len(links))
+            whole = [found for found in _scaled(total, theirs, slack) if "inertia are" in found[1]]
+            best = (heavy[0], whole) if whole else best
         if best is None:
             best = self._together(links, theirs)
         if best is not None:
@@ -198,18 +199,16 @@ class Bodies:
             if other not in (link, parent):
                 rest = rest + self._of(other)
         frame = self._place(parent)
-        back = frame.inverse()
+        pose = frame.inverse() @ self._place(link)
         slack = self._slack(total, len(links))
-        wrong = [(text, rest + each.at(frame)) for text, each in sums(*self._both(link, parent, back))]
+        made = sums(_rigid(self.a[parent]), _rigid(self.a[link]), pose)
+        wrong = [(text, rest + each.at(frame)) for text, each in made]
         for rounding in ROUNDINGS:
             rougher, clear = slack.rougher(rounding), slack.rougher(max(CLEAR * rounding, slack.relative))
             for text, each in wrong:
                 if rougher.same(each, theirs) and not clear.same(each, total):
                     return text
         return ""
-
-    def _both(self, link: str, parent: str, back: Placement) -> tuple[Rigid, Rigid]:
-        return self._of(parent).at(back), self._of(link).at(back)
 
     def _together(self, links: list[str], theirs: Rigid) -> tuple[str, list[Found]] | None:
         """One cause at work on every link of a merged body."""
@@ -270,7 +269,7 @@ def _rigid(body: SideBody) -> Rigid:
 
 
 def _rank(found: list[Found]) -> int:
-    return 1 if found[0][0] in WEAK else 0
+    return 1 if not found or found[0][0] in WEAK else 0
 
 
 def _plain(body: Rigid) -> dict[str, object]:

@@ -116,6 +116,15 @@ def _other_rotations(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]
     yield "in degrees, read as radians", rotation(tuple(x * radians for x in rpy))
     yield "read in the order x, y, z of moving axes", rotation(rpy, "xyz")
     yield "read as yaw, pitch, roll", rotation(rpy[::-1])
+    yield from negated(rpy)
+
+
+def negated(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]:
+    """Rotations with some of the angles negated, as between left- and right-handed axes."""
+    for signs in itertools.product((1.0, -1.0), repeat=3):
+        names = [n for n, s, x in zip(("roll", "pitch", "yaw"), signs, rpy, strict=True) if s < 0.0 and x]
+        if len(names) == signs.count(-1.0) and names:
+            yield f"with {' and '.join(names)} negated", rotation(tuple(np.array(signs) * rpy))
 
 
 def _products(

@@ -39,13 +39,15 @@ def merged(body: SideBody, joint: SideJoint, parent_in_child: Placement) -> Iter
         yield Candidate("fixed-link-merged-wrongly", f"B merges it {text}", own.at(parent_in_child @ other))
 
 
-def sums(a: Rigid, b: Rigid) -> Iterator[tuple[str, Rigid]]:
+def sums(a: Rigid, own: Rigid, pose: Placement) -> Iterator[tuple[str, Rigid]]:
     """The link added wrongly: what is said of it, and the sum.
 
     Args:
         a: the parent, in its own axes.
-        b: the link, in its parent's axes.
+        own: the link, in its own axes.
+        pose: of the link in its parent's axes.
     """
+    b = own.at(pose)
     right = a + b
     m, c, plain = right.mass, right.com, a.inertia + b.inertia
     of_a, of_b = steiner(a.mass, a.com - c), steiner(b.mass, b.com - c)
@@ -59,6 +61,14 @@ def sums(a: Rigid, b: Rigid) -> Iterator[tuple[str, Rigid]]:
     yield f"without {axes}, {kept}", Rigid(m, a.com, plain)
     yield f"by its mass alone, {kept}", Rigid(m, a.com, a.inertia)
     yield "without an inertia for it", Rigid(m, c, a.inertia)
+    R, p = pose.rotation, pose.position
+    turned = "its inertia not turned into the parent's axes"
+    yield f"with {turned}", a + Rigid(b.mass, b.com, own.inertia)
+    yield f"with {turned} but back", a + Rigid(b.mass, b.com, R.T @ own.inertia @ R)
+    yield (
+        "with its centre of mass not turned into the parent's axes",
+        a + Rigid(b.mass, p + own.com, b.inertia),
+    )
     zero = np.zeros(3)
     for inertia in (right.inertia, plain):
         yield "with the centre of mass of the sum at its parent's origin", Rigid(m, zero, inertia)

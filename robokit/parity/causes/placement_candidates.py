@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from robokit.model.geometry import Placement
-from robokit.parity.causes.inertial_candidates import LENGTHS, rotation
+from robokit.parity.causes.inertial_candidates import LENGTHS, negated, rotation
 from robokit.parity.causes.inertial_causes import CLEAR, number
 from robokit.parity.sides.side import SideJoint
 from robokit.urdf.description import JointDescription
@@ -37,6 +37,7 @@ def origin_causes(joint: JointDescription) -> Iterator[Wrong]:
             for text, S in (
                 ("read in the order x, y, z of moving axes", rotation(rpy, "xyz")),
                 ("read as yaw, pitch, roll", rotation(rpy[::-1])),
+                *negated(rpy),
             ):
                 yield "origin-rotation-convention", f"{it} {text}", Placement(S, p)
         yield (

@@ -214,8 +214,11 @@ def turned_box(x: Placed, y: Placed) -> Placed:
     if not np.array_equal(near @ near.T, np.eye(3)) or float(np.abs(turn - near).max()) > QUARTER:
         return y
     size = tuple(map(float, np.abs(near) @ np.array(shape.size)))
-    straight = Placement(pose.rotation @ near.T, pose.position)
-    return name, replace(shape, size=size), straight
+    straight = replace(shape, size=size)
+    # With other edges it is another box, or one whose rotation is lost.
+    if not _sizes_near(x[1], straight, ROUGH):
+        return y
+    return name, straight, Placement(pose.rotation @ near.T, pose.position)
 
 
 def _name(shape: SideShape) -> str:

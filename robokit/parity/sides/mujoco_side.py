@@ -52,6 +52,8 @@ def mujoco_side(path: str | os.PathLike[str]) -> Side:
     notes: list[str] = []
     model, spec = _compiled(mujoco, Path(path), notes)
     urdf = Path(path).suffix.lower() in (".urdf", ".xacro")
+    if model.nbody == 1 and not model.ngeom:
+        raise RobokitError(f"{path}: no body in it; give the file of a robot, with its <include>s beside it")
     side = model_side(model, "URDF through MuJoCo" if urdf else "MJCF", os.fspath(path))
     side.name = spec.modelname or side.name
     side.notes = notes
