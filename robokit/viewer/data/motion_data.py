@@ -133,24 +133,26 @@ def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | No
     t = trajectory.t - trajectory.t[0]
 
     def plot(
-        key: str, title: str, unit: str, every: StepStates | None = None, **lines: np.ndarray
+        key: str, title: str, unit: str, lines: dict[str, np.ndarray], every: StepStates | None = None
     ) -> CurveData:
         keep = kept(list(lines.values())) if every is None else every.shown(list(lines.values()))
         series = [SeriesData(name, packed(y[keep])) for name, y in lines.items()]
         return CurveData(key, title, unit, packed((t if every is None else every.t)[keep]), series)
 
     h = trajectory.momentum if states is None else states.momenta()
-    plots = [plot("energy", "Energy", "J", states, **energy_lines(trajectory, states))]
+    plots = [plot("energy", "Energy", "J", energy_lines(trajectory, states), states)]
     if np.any(forces.total):
         plots.append(force_curve(forces))
-    plots.append(plot("linear", "Linear momentum", "N s", states, x=h[:, 3], y=h[:, 4], z=h[:, 5]))
-    about = "Angular momentum about the CoM"
-    plots.append(plot("angular", about, "N m s", states, x=h[:, 0], y=h[:, 1], z=h[:, 2]))
+    for key, title, unit, first in (
+        ("linear", "Linear momentum", "N s", 3),
+        ("angular", "Angular momentum about the CoM", "N m s", 0),
+    ):
+        plots.append(plot(key, title, unit, dict(zip("xyz", h[:, first : first + 3].T, strict=True)), states))
     rates = powers(trajectory)
     if rates:
-        plots.append(plot("power", "Power, mean since the sample before", "W", **rates))
-    drift = trajectory.energy.total - trajectory.energy.total[0]
-    plots.append(plot("drift", "Energy balance: total minus its initial value", "J", drift=drift))
+        plots.append(plot("power", "Power, mean since the sample before", "W", rates))
+    drift = {"drift": trajectory.energy.total - trajectory.energy.total[0]}
+    plots.append(plot("drift", "Energy balance: total minus its initial value", "J", drift))
     return plots
 
 
