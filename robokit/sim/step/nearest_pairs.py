@@ -151,8 +151,10 @@ class Vicinity:
             # What is not near is FAR, and never sorted in: then it does not matter which bodies these are.
             found += [[*islice(values, PLACE), float(i), float(j), next(values)] for _ in range(count)]
         kept = [Nearest.none().values()] * slots_of(shapes)
-        for k in range(0, len(found), TOGETHER):
-            some = found[k : k + TOGETHER]
+        together = -(-len(found) // max(1, -(-len(found) // TOGETHER)))
+        found += [Nearest.none().values()] * (-len(found) % max(1, together))
+        for k in range(0, len(found), max(1, together)):
+            some = found[k : k + together]
             close = any_of([row[0] < self.reach for row in some])
             before = [x for row in kept for x in row]
             values = iter(guard(close, partial(_flat_sorted_in, kept, some), *before))

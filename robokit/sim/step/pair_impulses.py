@@ -37,7 +37,7 @@ from robokit.sim.step.moving_axes import flat
 from robokit.sim.step.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of
 from robokit.sim.step.pair_contact import Bond, PairContact, PairLaw
 from robokit.sim.step.point_moments import Moments, along
-from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
+from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, maximum, shared, sqrt, where
 
 ITERATIONS = 2
@@ -276,13 +276,20 @@ def _pressed(
     """dt times the damper of the ground at each point of a body: 0 where the body is not pressed on it."""
     body = acting.body
     k, gain = bodies.index(body.i), body.dt * body.kd
-    pushes = [poses[k].E @ (contact.n * where(contact.on, contact.weights[k], 0.0)) for contact in contacts]
+
+    def text(*given: Scalar) -> list[Scalar]:
+        rest = iter(given)
+        turn, normal, place = Matrix3([_vector(rest) for _ in range(3)]), _vector(rest), next(rest)
+        pushes = [turn @ (contact.n * where(contact.on, contact.weight(place), 0.0)) for contact in contacts]
+        return [where(any_of([push.dot(normal) < PRESSED for push in pushes]), 1.0, 0.0)]
+
     at: dict[int, Scalar] = {}
     for m in range(len(body.p)):
         frame = body.frame(m)
         if id(frame) not in at:
-            cosines = [push.dot(frame.n) for push in pushes]
-            at[id(frame)] = where(any_of([cosine < PRESSED for cosine in cosines]), gain, 0.0)
+            given = [*flat(poses[k].E.rows), *frame.n, float(k)]
+            (pressed,) = _repeated((contacts[0], "pressed"), text, given)
+            at[id(frame)] = where(pressed > 0.5, gain, 0.0)
     return [where(N > 0.0, at[id(body.frame(m))], 0.0) for m, (N, _, _) in enumerate(acting.forces)]
 
 
