@@ -1,7 +1,8 @@
 """One module of IR as several of about the same size, so that processors can compile them side by side.
 
 The straight lines that other functions only call, which are nearly all of the code, move to other
-modules under hidden names; some call others. What they need of the rest, sines and intrinsics, each module has for itself.
+modules under hidden names; some call others. What they need of the rest, sines and intrinsics, each module
+has for itself.
 """
 
 from __future__ import annotations

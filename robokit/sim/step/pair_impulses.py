@@ -50,6 +50,7 @@ WIDTH = 16
 
 Rows = list[Any]
 
+
 @dataclass(frozen=True)
 class Kicked:
     """The kick so far.

@@ -1,8 +1,8 @@
 """Texts that pairs of bodies repeat, written once for all of them (``scalars.shared``).
 
-The distance of two shapes is one text for each kind of shapes, boxes, capsules or spheres, with the numbers of
-the shapes as arguments. Sorting in what was found is one text for each number of rows. The numbers are those
-of the plain text.
+The distance of two shapes is one text for each kind of shapes, boxes, capsules or spheres, with the numbers
+of the shapes as arguments. Sorting in what was found is one text for each number of rows. The results are
+those of the plain text.
 """
 
 from __future__ import annotations
