@@ -80,6 +80,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "trajectory_file",
             "contact_record",
             "acceleration",
+            "servo_numbers",
         ),
         ("ground", "saved_robot", "contact_shapes", "contact_patches"),
         ("body_surface", "closing"),
