@@ -52,6 +52,8 @@ def test_columns_count_all_rows_and_keep_the_values_of_some():
     degrees = np.degrees(values[np.isfinite(values)])
     assert (found.low, found.high) == (degrees.min(), degrees.max())
     np.testing.assert_array_equal(np.histogram(degrees, len(found.counts))[0], found.counts)
+    steps = np.repeat(0.0635 + 1e-3 * np.arange(82), 10)
+    assert column_data("peak_force_time", steps, About("measure", "s"), held[:80]).counts == [20] * 41
     hits = column_data("hits", rng.poisson(70_000, 1000), About("measure"), held)
     assert hits.whole and hits.labels is None
     words = np.array(["a", "b", None, "a"] * 250, dtype=object)

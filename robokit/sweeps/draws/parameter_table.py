@@ -106,6 +106,24 @@ PARAMETERS: tuple[Parameter, ...] = (
         ground=True,
     ),
     Parameter("damping", "", "factor of the damping of all joints", 1.0, 0.0),
+    Parameter(
+        "kp", "", "factor of the stiffness of servos, on all joints or on one", 1.0, 0.0, above=True,
+        of="joint",
+    ),
+    Parameter(
+        "kd", "", "factor of the damping of servos and of the gain of velocity servos, on all joints or one",
+        1.0, 0.0, above=True, of="joint",
+    ),
+    Parameter("effort", "", "factor of the actuators' largest force, on all joints or one", 1.0, 0.0,
+        of="joint"),
+    Parameter(
+        "target", "rad | m | rad/s | m/s | N m | N", "what the actuator of a joint is to reach, or its force",
+        of="joint", needs=True,
+    ),
+    Parameter(
+        "target_noise", "rad | m | rad/s | m/s",
+        "standard deviation of an error of each servo's target that stays the same during a row", least=0.0,
+    ),
     Parameter("gravity", "m/s^2", "acceleration of free fall, at most 8 different values", 9.81, 0.0),
     Parameter("push", "N s", "size of an impulse on a link", least=0.0),
     Parameter("push_direction", "rad", "its horizontal direction: 0 for +x, counterclockwise from above"),
@@ -239,7 +257,7 @@ def _check_names(row: Parameter, name: str, what: str, found: Distribution, robo
     for link in links:
         if robot.link(link).body == 0:
             raise ShapeError(f"{name}: link {link!r} is fixed to the world")
-    if row.of == "joint":
+    if row.of == "joint" and what:
         joint = robot.joint(what)
         if joint not in robot.joints or joint.v_slice.stop - joint.v_slice.start != 1:
             raise ShapeError(f"{name}: expected a joint of one degree of freedom, got a {joint.kind} one")

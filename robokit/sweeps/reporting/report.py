@@ -22,6 +22,7 @@ from robokit.sweeps.reporting.held_rows import MOST_ROWS, Held
 from robokit.sweeps.reporting.recipe_words import recipe_words
 from robokit.sweeps.reporting.report_page import Report, held_of, write_html
 from robokit.sweeps.reporting.rerun_data import RobotRows, Started
+from robokit.sweeps.rows.row_actuators import change_with_time
 
 MOST_NUMBERS = 2_500_000
 """Values that a page holds: rows times columns."""
@@ -169,4 +170,7 @@ def _robots(recipe: Any, columns: Mapping[str, np.ndarray], held: Held) -> Itera
             started=started,
             parameters=own,
             hashes=columns[HASH][places][mine].astype(np.uint64),
+            problem="the targets of its actuators change with time"
+            if change_with_time(recipe.robots[name].actuators)
+            else "",
         )
