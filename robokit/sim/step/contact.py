@@ -67,7 +67,7 @@ class BodyContact(BodyPoints):
         A point is on if it would reach the surface. Its normal force is foreseen for the velocity that the
         body keeps where all its points brake it: that at V would be too large at an impact.
         """
-        speeds = self.velocities(V)
+        speeds = self.velocities(V, -1.0)
         self.on0 = [
             at.vn - self.falling_at(m) + reach < 0.0
             for m, (at, reach) in enumerate(zip(speeds, self.reach, strict=True))
@@ -236,7 +236,10 @@ class BodyContact(BodyPoints):
         else:
             G = W * self.dt - C
         K = self._with_turning(isotropic(C) + along(G, n))
-        return K, impulse if self.motion is None else impulse + K @ self.motion
+        if self.motion is not None:
+            lead = next((x for x in self.leads if x is not None), Vector3.zero())
+            impulse = impulse + K @ Motion(self.motion.ang, self.motion.lin + lead)
+        return K, impulse
 
     def _with_turning(self, K: ArticulatedInertia) -> ArticulatedInertia:
         turning = self.turning_matrix()
