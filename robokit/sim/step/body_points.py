@@ -76,6 +76,7 @@ class BodyPoints:
         self.load = [-(self.law.k * phi) for phi in self.phi]
         self.damp = [self.kd for _ in self.phi]
         self.back: list[Scalar] = [0.0 for _ in self.phi]
+        self.fast: list[Any] = [False for _ in self.phi]
         self.hardest = [self.kd_t for _ in self.phi]
 
     # ---- of the surface under point m --------------------------------------------------------------
