@@ -115,7 +115,7 @@ class BodyPoints:
 
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
-        speeds = self.velocities(V, -1.0)
+        speeds = self.velocities_before(V)
         for m, (at, phi, (ex, ey)) in enumerate(zip(speeds, self.phi, anchors, strict=True)):
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
@@ -126,13 +126,16 @@ class BodyPoints:
             keep = minimum(most / length, 1.0)
             self.anchors.append((ex * keep, ey * keep))
 
-    def velocities(self, V: Motion, side: float = 1.0) -> list[Velocities]:
-        """Of every point at the body's velocity V; x includes the bristle once there is one.
+    def velocities(self, V: Motion) -> list[Velocities]:
+        """Of every point at the body's velocity V after the kick; x includes the bristle once there is one."""
+        return self._relative(V, 1.0)
 
-        Args:
-            V: the velocity.
-            side: 1 for one after the kick, -1 for that before it.
-        """
+    def velocities_before(self, V: Motion) -> list[Velocities]:
+        """The same at the velocity V before the kick."""
+        turns = any(lead is not None for lead in self.leads)
+        return self._relative(V, -1.0) if turns else self.velocities(V)
+
+    def _relative(self, V: Motion, side: float) -> list[Velocities]:
         out = []
         for m, u in enumerate(self._over_ground(V)):
             lead = self.leads[m]

@@ -71,7 +71,7 @@ class BodyContact(BodyPoints):
         A point is on if it would reach the surface. Its normal force is foreseen for the velocity that the
         body keeps where all its points brake it: that at V would be too large at an impact.
         """
-        speeds = self.velocities(V, -1.0)
+        speeds = self.velocities_before(V)
         self.on0 = [
             at.vn - self.falling_at(m) + reach < 0.0
             for m, (at, reach) in enumerate(zip(speeds, self.reach, strict=True))
