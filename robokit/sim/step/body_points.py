@@ -106,9 +106,9 @@ class BodyPoints:
     def set_out(self, V: Motion) -> None:
         """Look where a surface that turns takes what rides on it, at the velocity V before the kick.
 
-        A kick has the velocity half a step before its pose and gives that half a step after it. On a turntable
-        these differ by the circle's inward turn. Against the surface at the pose, a box that rides on it would
-        seem to slide, outward before and inward after, and friction would drive it out.
+        A kick has the velocity half a step before its pose and gives that half a step after it. On a
+        turntable these differ by the circle's inward turn. Against the surface at the pose, a box that rides
+        on it would seem to slide, outward before and inward after, and friction would drive it out.
         """
         turns = map(self.surface_turn, range(len(self.p)))
         self.leads = [None if w is None else w.cross(V.lin) * (0.5 * self.dt) for w in turns]
@@ -127,7 +127,7 @@ class BodyPoints:
             self.anchors.append((ex * keep, ey * keep))
 
     def velocities(self, V: Motion) -> list[Velocities]:
-        """Of every point at the body's velocity V after the kick; x includes the bristle once there is one."""
+        """Of every point, at the body's velocity V after the kick; x includes the bristle."""
         return self._relative(V, 1.0)
 
     def velocities_before(self, V: Motion) -> list[Velocities]:
