@@ -14,6 +14,7 @@ import numpy as np
 from robokit.conventions import LARGEST_ANGLE
 from robokit.dynamics.differentiate import Argument, Flat
 from robokit.dynamics.layout import CHOICES, Scalars
+from robokit.dynamics.own_text import one_by_one
 from robokit.dynamics.regrouped_trees import parameters_for, tree_for, tree_of_parameters
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
@@ -99,7 +100,8 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
         inputs.append(Argument("inertial_parameters", COUNT * (robot.nbodies + 1)))
     about = chosen(row, robot, key) if row.result.of_choices else []
     shapes = zip(row.symbols.split(), row.result.shapes(robot, *about), strict=True)
-    made = Flat(text, tuple(inputs), tuple(shapes), int(parameters))
+    # A text of the user's own is a function of numbers.
+    made = Flat(one_by_one(text) if row.own else text, tuple(inputs), tuple(shapes), int(parameters))
     for derivation in row.derived:
         made = derivation(robot, row.name, made)
     return made

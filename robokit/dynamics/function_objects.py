@@ -24,6 +24,7 @@ from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.trace.program import Program
 from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot, check_robot
+from robokit.model.tree import Tree
 
 __all__ = ["Function"]
 
@@ -42,14 +43,22 @@ class Function(Exports):
         row: the row that it is.
     """
 
-    def __init__(self, row: Algorithm, shapes: Mapping[str, Shape | str] | None = None) -> None:
+    def __init__(
+        self,
+        row: Algorithm,
+        shapes: Mapping[str, Shape | str] | None = None,
+        made_by: tuple[Any, ...] = (),
+    ) -> None:
         """A function of a row; :func:`function` is the usual way.
 
         Args:
             row: of the table, or a user's.
             shapes: of the inputs that are no arrays (n,) of one state.
+            made_by: a function and its arguments that make this object again; () where its name does.
         """
+        self._made_by = made_by
         self.row, self.name, self.__name__ = row, row.name, row.name
+        self.__qualname__: str = row.name
         self.inputs: tuple[str, ...] = tuple(row.inputs.split())
         for each in row.derived:
             if each.how == "hessian_vector":
@@ -69,6 +78,10 @@ class Function(Exports):
     def __repr__(self) -> str:
         return f"<Function {self.name}({', '.join(('robot', *self.inputs))})>"
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickled as functions are: by the name that it has in its module."""
+        return (self._made_by[0], self._made_by[1:]) if self._made_by else self.__qualname__
+
     def __call__(
         self,
         robot: Robot,
@@ -82,7 +95,7 @@ class Function(Exports):
         """The outputs for one state or a batch.
 
         Args:
-            robot: the robot.
+            robot: the robot. Inside another text: its tree; then this one's text runs on the arguments.
             arguments: the inputs, in order, or by name: of one state, or with a leading B for a batch.
             out: an array, or one for each of several outputs, to write to.
             engine, dtype, reproducible: as in :func:`rnea`.
@@ -96,6 +109,8 @@ class Function(Exports):
             ShapeError: a wrong shape or dtype, NaN, infinity, or a quaternion that is not unit.
             TypeError: too many or too few inputs.
         """
+        if robot.__class__ is Tree and not self.row.derived:
+            return self.row.text(robot, *arguments, **named)
         key = self._key
         if named or self.choices or self._special or len(arguments) != len(self.inputs):
             check_robot(robot)
@@ -216,6 +231,12 @@ class Function(Exports):
             raise TypeError(f"{how}: give the names of inputs of {self.name!r}: {', '.join(self.inputs)}")
         for name in of:
             one_of("input", name, self.inputs)
+        if len(set(of)) < len(of):
+            raise TypeError(f"{how}: {', '.join(of)}: give each input once")
+        if how == "hessian_vector" and f"d{of[0]}" in self.inputs:
+            raise TypeError(
+                f"{how}: the direction is called 'd{of[0]}', as an input of {self.name!r} is; rename that one"
+            )
         derivation = Derivation(how, tuple(of))
         if derivation not in self._derived:
             row = replace(
@@ -224,7 +245,7 @@ class Function(Exports):
                 growth="",
                 derived=(*self.row.derived, derivation),
             )
-            self._derived[derivation] = Function(row, self._shapes)
+            self._derived[derivation] = Function(row, self._shapes, (_derivative, self, how, *of))
         return self._derived[derivation]
 
     # -- for those who take it elsewhere ---------------------------------------------------------
@@ -248,6 +269,11 @@ class Function(Exports):
         check_robot(robot)
         program: Program = kernel(robot, self.key(**choices)).program()
         return program
+
+
+def _derivative(function: Function, how: str, *of: str) -> Function:
+    made: Function = getattr(function, how)(*of)
+    return made
 
 
 def _row(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -26,6 +26,7 @@ def center_of_mass(
     robot: Robot,
     q: Any,
     *,
+    out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
@@ -36,7 +37,7 @@ def center_of_mass(
 
     Args:
         robot: the robot.
-        q, engine, dtype, reproducible: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         p_G [m], (3,) or (B, 3).
@@ -46,7 +47,7 @@ def center_of_mass(
         >>> rk.center_of_mass(robot, [0.5, 0.2]).round(3)
         array([-0.336,  0.016, -0.538])
     """
-    return run(robot, "center_of_mass", None, engine, dtype, reproducible, q)
+    return run(robot, "center_of_mass", out, engine, dtype, reproducible, q)
 
 
 def center_of_mass_jacobian(
@@ -84,6 +85,7 @@ def center_of_mass_velocity(
     q: Any,
     v: Any,
     *,
+    out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
@@ -94,7 +96,7 @@ def center_of_mass_velocity(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         [m/s], (3,) or (B, 3), in world axes.
@@ -104,7 +106,7 @@ def center_of_mass_velocity(
         >>> rk.center_of_mass_velocity(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
         array([-0.253,  0.   ,  0.096])
     """
-    return run(robot, "center_of_mass_velocity", None, engine, dtype, reproducible, q, v)
+    return run(robot, "center_of_mass_velocity", out, engine, dtype, reproducible, q, v)
 
 
 def center_of_mass_acceleration(
@@ -113,6 +115,7 @@ def center_of_mass_acceleration(
     v: Any,
     a: Any,
     *,
+    out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
@@ -125,7 +128,7 @@ def center_of_mass_acceleration(
 
     Args:
         robot: the robot.
-        q, v, a, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         [m/s^2], (3,) or (B, 3), in world axes.
@@ -135,7 +138,7 @@ def center_of_mass_acceleration(
         >>> rk.center_of_mass_acceleration(robot, [0.5, 0.2], [0, 0], [1.0, 1.0]).round(3)
         array([-0.681,  0.   ,  0.456])
     """
-    return run(robot, "center_of_mass_acceleration", None, engine, dtype, reproducible, q, v, a)
+    return run(robot, "center_of_mass_acceleration", out, engine, dtype, reproducible, q, v, a)
 
 
 def kinetic_energy(
@@ -143,6 +146,7 @@ def kinetic_energy(
     q: Any,
     v: Any,
     *,
+    out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
@@ -153,7 +157,7 @@ def kinetic_energy(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         T [J], a float or (B,).
@@ -163,13 +167,14 @@ def kinetic_energy(
         >>> round(rk.kinetic_energy(robot, [0.5, 0.2], [1.0, -2.0]), 4)
         0.1388
     """
-    return run(robot, "kinetic_energy", None, engine, dtype, reproducible, q, v)
+    return run(robot, "kinetic_energy", out, engine, dtype, reproducible, q, v)
 
 
 def potential_energy(
     robot: Robot,
     q: Any,
     *,
+    out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
@@ -180,7 +185,7 @@ def potential_energy(
 
     Args:
         robot: the robot.
-        q, engine, dtype, reproducible: as in :func:`rnea`.
+        q, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         V [J], a float or (B,).
@@ -190,7 +195,7 @@ def potential_energy(
         >>> round(rk.potential_energy(robot, [0.5, 0.2]), 4)
         -11.617
     """
-    return run(robot, "potential_energy", None, engine, dtype, reproducible, q)
+    return run(robot, "potential_energy", out, engine, dtype, reproducible, q)
 
 
 def centroidal_momentum_matrix(
@@ -227,6 +232,7 @@ def centroidal_momentum(
     q: Any,
     v: Any,
     *,
+    out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
@@ -237,7 +243,7 @@ def centroidal_momentum(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         h_G [N m s; N s], (6,) or (B, 6).
@@ -247,7 +253,7 @@ def centroidal_momentum(
         >>> rk.centroidal_momentum(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
         array([-0.004, -0.082, -0.004, -0.557,  0.   ,  0.211])
     """
-    return run(robot, "centroidal_momentum", None, engine, dtype, reproducible, q, v)
+    return run(robot, "centroidal_momentum", out, engine, dtype, reproducible, q, v)
 
 
 def centroidal_momentum_bias(
@@ -255,6 +261,7 @@ def centroidal_momentum_bias(
     q: Any,
     v: Any,
     *,
+    out: np.ndarray | None = None,
     engine: str | None = None,
     dtype: Any = None,
     reproducible: bool | None = None,
@@ -265,7 +272,7 @@ def centroidal_momentum_bias(
 
     Args:
         robot: the robot.
-        q, v, engine, dtype, reproducible: as in :func:`rnea`.
+        q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
 
     Returns:
         [N m; N], (6,) or (B, 6).
@@ -277,4 +284,4 @@ def centroidal_momentum_bias(
         >>> np.allclose(rate[3:], (1.2 + 1.0) * rk.center_of_mass_acceleration(robot, q, v, a))
         True
     """
-    return run(robot, "centroidal_momentum_bias", None, engine, dtype, reproducible, q, v)
+    return run(robot, "centroidal_momentum_bias", out, engine, dtype, reproducible, q, v)

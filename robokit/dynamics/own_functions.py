@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from robokit.arguments import check_call
 from robokit.dynamics.function_objects import Function
 from robokit.dynamics.own_text import SPACES, input_of, kind_of, shape_of, watched
 from robokit.dynamics.source_key import source_key
@@ -37,10 +38,11 @@ def function(
 
     The text is called with the robot's tree and the inputs: q, v, a and tau by joint, as the algorithms take
     them (``q[i]`` are the coordinates of joint i), others as flat lists of scalars. It computes with
-    ``+ - * /``, with the functions of ``robokit.spatial.scalars`` (sin, cos, sqrt, where, ...), with the
-    vectors and transforms of ``robokit.spatial`` and with the algorithms of ``robokit.algorithms``. It must
-    not branch on the value of a scalar. It runs once for each robot, when its machine code is made: what it
-    reads beside its arguments (globals, closures) is read then.
+    ``+ - * / **``, with the functions of ``robokit.spatial.scalars`` (sin, cos, sqrt, where, ...) and
+    ``robokit.spatial.elementary`` (exp, log, atan2, ...), or NumPy's of these names, with the vectors and
+    transforms of ``robokit.spatial``, with the algorithms of ``robokit.algorithms`` and with other functions
+    of this kind, ``f(tree, q, v)``. It must not branch on the value of a scalar. It runs once for each robot,
+    when its machine code is made: what it reads beside its arguments (globals, closures) is read then.
 
     Args:
         text: the text.
@@ -55,6 +57,7 @@ def function(
 
     Raises:
         WrongType: no function, inputs or outputs of a wrong type.
+        ShapeError: a size that is none, or a text that does not take the tree and the inputs.
         UnknownName: a name without a meaning.
 
     Example:
@@ -75,6 +78,8 @@ def function(
         raise WrongType(
             "text", text, "a function (tree, q, ...) -> outputs", "write @rk.function(inputs=...)"
         )
+    if isinstance(text, Function):
+        raise WrongType("text", text, "a function (tree, q, ...) -> outputs", "it is such a function already")
     if not isinstance(outputs, Mapping) or not outputs:
         raise WrongType("outputs", outputs, "a dict {name: shape}", "for example {'p': (3,)}")
     if isinstance(inputs, str) or not isinstance(inputs, Mapping | Sequence):
@@ -83,6 +88,7 @@ def function(
     for each in (*given, *outputs):
         if not isinstance(each, str) or not each.isidentifier():
             raise WrongType("name", each, "a name of Python")
+    check_call("text", text, ("tree", *given), "outputs")
     named = name or getattr(text, "__name__", "function").strip("<>")
     into = {each: shape_of(f"input {each!r}", what, INPUT_SPACES) for each, what in given.items()}
     out = {each: shape_of(f"output {each!r}", what, list(SPACES)) for each, what in outputs.items()}
@@ -97,6 +103,7 @@ def function(
     )
     made = Function(row, into)
     made.__doc__, made.__module__ = text.__doc__, text.__module__
+    made.__qualname__ = getattr(text, "__qualname__", named)
     return made
 
 
@@ -104,6 +111,10 @@ def own_key(text: Callable[..., Any], *declared: Any) -> bytes | None:
     """The source key of a text and of what is declared of it."""
     found = source_key(text)
     return None if found is None else found + repr(declared).encode()
+
+
+def _of_table(name: str) -> Function:
+    return functions[name]
 
 
 class _Functions(Mapping[str, Function]):
@@ -117,7 +128,7 @@ class _Functions(Mapping[str, Function]):
             row = KERNELS.get(name)
             if row is None or row.of_dofs:
                 raise UnknownName("function", name, list(self))
-            self._made[name] = Function(row)
+            self._made[name] = Function(row, made_by=(_of_table, name))
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:

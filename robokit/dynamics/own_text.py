@@ -14,7 +14,7 @@ import numpy as np
 from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix
 from robokit.dynamics.layout import INPUTS, Input, Kind
 from robokit.engine.trace.graph import TraceTooLarge
-from robokit.errors import FunctionError, ShapeError, UnknownName, WrongType, shown
+from robokit.errors import FunctionError, RobokitError, ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot
 
 Shape = tuple[int | str, ...]
@@ -25,6 +25,15 @@ SIZES: dict[str, Callable[[Robot], int]] = {
     "nbodies": lambda robot: robot.nbodies,
 }
 """Sizes of a robot that may stand in a shape."""
+
+OF_NUMBERS = (
+    "; a text takes the algorithms of robokit.algorithms and other texts, f(tree, q, ...): "
+    "functions (robot, q, ...) are of numbers"
+)
+"""What is said where a function of robokit refuses what a text has given it."""
+
+BY_JOINT = " (q[i] is the list of the coordinates of joint i, from joint 1 on, and q[i][0] a number)"
+"""What is said of a list where a number is expected."""
 
 SPACES: dict[str, tuple[Shape, Callable[[Robot, Any], Any]]] = {
     "q": (("nq",), lambda robot, q: robot.join_q(q)),
@@ -106,7 +115,10 @@ def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | s
             except (TypeError, IndexError, ValueError) as error:
                 raise wrong(f"output {output!r}: expected {space!r} by joint, got {shown(part)}") from error
             if len(row) != (count := math.prod(shape)):
-                raise wrong(f"output {output!r}: expected {count} numbers for shape {shape}, got {len(row)}")
+                raise wrong(
+                    f"output {output!r}: expected {count} number{'s' * (count != 1)} for shape {shape}, got "
+                    f"{len(row)}: {shown(part)}" + BY_JOINT * (shape == () and isinstance(part, list | tuple))
+                )
             for x in row:
                 if not hasattr(x, "__mul__") or isinstance(x, str):
                     raise wrong(f"output {output!r}: expected numbers, got {shown(x)}")
@@ -162,13 +174,13 @@ def watched(name: str, text: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(text)
-    def run(tree: Any, *arguments: Any) -> Any:
+    def run(tree: Any, *arguments: Any, **named: Any) -> Any:
         try:
-            return text(tree, *arguments)
+            return text(tree, *arguments, **named)
         except (FunctionError, TraceTooLarge):
             raise
         except Exception as error:
-            numbers = any(type(x) is float for x in leaves(arguments))
+            numbers = any(isinstance(x, float) for x in leaves(arguments))
             if numbers and isinstance(error, ValueError | ArithmeticError):
                 raise  # of plain numbers, where machine code answers NaN: the engine takes arrays instead
             raise _located(name, text, error) from error
@@ -176,8 +188,42 @@ def watched(name: str, text: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def one_by_one(text: Callable[..., Any]) -> Callable[..., Any]:
+    """A text on flat arrays that meets plain numbers only, state by state, and traced scalars as they are.
+
+    Texts of robokit take a row of NumPy's for one scalar of a batch. Those of users make arrays of their own.
+    The numbers are NumPy's: a comparison of them has an opposite, and a quotient by 0 is infinite.
+    """
+
+    def run(*given: Sequence[Any]) -> Any:
+        numbers = [x for row in given for x in row]
+        if not all(isinstance(x, float | np.ndarray | np.floating) for x in numbers):
+            return text(*given)
+        rows = [len(x) for x in numbers if isinstance(x, np.ndarray)]
+        with np.errstate(all="ignore"):
+            if not rows:
+                return _state(text, [list(map(np.float64, row)) for row in given])
+            states = [
+                _state(text, [[x[k] if isinstance(x, np.ndarray) else x for x in row] for row in given])
+                for k in range(rows[0])
+            ]
+        if not states:
+            return text(*given)
+        return [[np.array(x) for x in zip(*output, strict=True)] for output in zip(*states, strict=True)]
+
+    return run
+
+
+def _state(text: Callable[..., Any], given: list[list[Any]]) -> Any:
+    try:
+        return text(*given)
+    except (ValueError, ArithmeticError):  # math raises where the processor answers NaN
+        found = text(*([np.array([x]) for x in row] for row in given))
+        return [[np.ravel(x)[0] for x in output] for output in found]
+
+
 def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionError:
-    """The error with the innermost line outside robokit that it comes from; without the frames before it."""
+    """The error with the innermost line outside robokit and NumPy that it comes from; no frames before it."""
     frames = error.__traceback__
     own = None
     place = (*_beginning(text), name)
@@ -191,7 +237,8 @@ def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionE
     file, line, function = place
     source = linecache.getline(file, line).strip()
     where = f"{file}, line {line}, in {function}" + (f": {source}" if source else "")
-    return FunctionError(f"{name}: {type(error).__name__}: {error}\n  {where}", file, line)
+    hint = OF_NUMBERS if isinstance(error, RobokitError) else ""
+    return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)
 
 
 def _beginning(text: Callable[..., Any]) -> tuple[str, int]:
@@ -199,4 +246,6 @@ def _beginning(text: Callable[..., Any]) -> tuple[str, int]:
     return (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
 
 
-_INSIDE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_INSIDE = tuple(
+    os.path.dirname(os.path.abspath(file)) + os.sep for file in (os.path.dirname(__file__), np.__file__)
+)

@@ -132,6 +132,7 @@ def identify(
             stacklevel=2,
         )
     residual = np.sqrt(np.mean((data.tau - forces(columns, fit.x, data)) ** 2, axis=0))
+    _warn_impossible(robot, data, residual, noise)
     return Identification(
         columns=columns,
         x=fit.x,
@@ -178,6 +179,9 @@ def _prior_bodies(robot: Robot, given: Any) -> np.ndarray:
         )
     if not np.isfinite(array).all():
         raise ShapeError("prior: expected finite numbers")
+    if (array[1:, 0] < 0.0).any():
+        i = int(array[1:, 0].argmin()) + 1
+        raise ShapeError(f"prior: expected masses >= 0, got {array[i, 0]:.6g} kg for {robot.body_name(i)!r}")
     return np.array(array[1:])
 
 
@@ -192,8 +196,9 @@ def _noise(robot: Robot, parts: Sequence[Compressed]) -> np.ndarray:
     for name, part in zip(dof_names(robot), parts, strict=True):
         if part.count <= part.rank:
             raise ShapeError(
-                f"q, v, a, tau: {part.count} states are too few for joint {name!r}, whose force depends on "
-                f"{part.rank} combinations of parameters; give more than {part.rank}, or weights="
+                f"q, v, a, tau: {part.count} state{'s are' if part.count > 1 else ' is'} too few for joint "
+                f"{name!r}, whose force depends on {part.rank} combination{'s' * (part.rank > 1)} of "
+                f"parameters in them; give more than {part.rank}, or weights="
             )
         if np.sqrt(part.rest / (part.count - part.rank)) > UNEXPLAINED * np.sqrt(part.scale):
             warnings.warn(
@@ -203,6 +208,20 @@ def _noise(robot: Robot, parts: Sequence[Compressed]) -> np.ndarray:
             )
     least = LEAST_NOISE * np.sqrt(np.mean([part.scale for part in parts] or [0.0])) or LEAST_NOISE
     return np.array([max(np.sqrt(part.rest / (part.count - part.rank)), least) for part in parts])
+
+
+def _warn_impossible(robot: Robot, data: Measured, residual: np.ndarray, noise: np.ndarray) -> None:
+    """Warn where some parameters account for a force, but none of bodies that can exist."""
+    size = np.sqrt(np.mean(data.tau**2, axis=0))
+    bad = np.flatnonzero((residual > UNEXPLAINED * size) & (noise < 0.5 * residual))
+    if data.weights is None and bad.size:
+        warnings.warn(
+            "identify: no bodies that can exist account for the force of joint "
+            f"{dof_names(robot)[bad[0]]!r}: more than half of it is left, which masses or moments below "
+            "zero would explain; look at the sign of tau, at gravity, at units and order of q, v and a, and "
+            "at the prior",
+            stacklevel=3,
+        )
 
 
 def _stacked(parts: Sequence[Compressed], trust: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:

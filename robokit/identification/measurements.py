@@ -95,7 +95,7 @@ def measured(
         array = argument(name, value, size)
         if array.ndim != 2 or len(array) == 0:
             raise ShapeError(
-                f"{name}: expected the states of a motion, ({size} numbers each), (B, {size}) with B "
+                f"{name}: expected the states of a motion, {size} numbers each, (B, {size}) with B "
                 f">= 1, got shape {array.shape}"
             )
         if len(array) != len(arrays.get("q", array)):

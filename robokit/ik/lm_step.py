@@ -31,6 +31,10 @@ LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e12
 ALPHA, LEAST_ALPHA = 0.1, 1e-9
 """Damping over squared error: at first, and at least."""
 
+FAR = 1e4
+"""Squared error from which damping and the least progress grow no further: no step would be left
+[m^2 | rad^2]."""
+
 CROSSINGS = 1
 """How often joints that a step would take past their limits are held there, and the others solved again."""
 
@@ -81,7 +85,7 @@ def step(
     gradient = [_dot(column, r) + b for column, b in zip(columns, back, strict=True)]
     free = _free(problem, q, limits, gradient)
     gradient = _times(free, gradient)
-    damping = alpha * twice_E + LEAST_DAMPING
+    damping = alpha * minimum(twice_E, FAR) + LEAST_DAMPING
     D = [w + damping for w in pull]
     d = _direction(A, r, back, D, free)
     for _ in range(CROSSINGS):
@@ -102,7 +106,7 @@ def step(
     parts, new_parts = _parts(problem, counts, e), _parts(problem, counts, e_new)
     go = running & better & _any_above(parts, tolerance)
     parts = [where(go, a, b) for a, b in zip(new_parts, parts, strict=True)]
-    slow = better & (twice_E - twice_new <= SLOW * twice_E)
+    slow = better & (twice_E - twice_new <= SLOW * minimum(twice_E, FAR))
     stuck = slow | (_dot(gradient, gradient) <= flat * flat * twice_E) | (damping > MOST_DAMPING)
     ended = where(_any_above(parts, tolerance), where(stuck, STALLED, RUNNING), REACHED)
 

@@ -44,6 +44,7 @@ ground_gaps     how far points are from a ground
 actuators       Torque, PD, Velocity: what drives joints
 run_inputs      actuators and pushes as inputs of the steps
 driven_joints   actuators fitted to a robot and the steps of a run
+servo_numbers   gains of a servo as a step takes them, to the bit on every machine
 joint_values    which joints an actuator drives, numbers by joint, rotors
 signals         targets that change with time, as tables
 keyframes       Keyframes: joint values at points in time

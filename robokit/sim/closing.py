@@ -24,6 +24,7 @@ from robokit.errors import ShapeError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
+from robokit.spatial.linear import ldl, ldl_solve
 
 CLOSED = 1e-4
 """A loop that is open by less than this is closed [rad | m]; files round the poses of their joints."""
@@ -36,6 +37,9 @@ LONGEST = 0.3
 
 ROUNDED = 1e-10
 """A loop that is open by less, and does not close further, is closed but for rounding [rad | m]."""
+
+DEPENDENT = 1e-9
+"""What is left of a constraint beside the others, as a share of the largest, where it repeats them."""
 
 LEAST = 1e-14
 """Steps shorter than this change nothing [rad | m]."""
@@ -110,6 +114,26 @@ def those_that_close(robot: Robot, q: np.ndarray, steps: int = 30) -> np.ndarray
     return found[good] if good.any() else q
 
 
+def closed_rows(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
+    """Rows of q (B, nq) with their loops closed, and why those cannot be closed that stay open.
+
+    Rows that are not finite stay as they are.
+    """
+    found = q.copy()
+    if not loop_models(robot):
+        return found, {}
+    good = np.flatnonzero(np.isfinite(q).all(axis=1))
+    with np.errstate(all="ignore"):
+        found[good] = _solve(robot, q[good], ())
+    why = {}
+    for row in good.tolist():
+        try:
+            _check(robot, found[row : row + 1], "start", "start", np.zeros(1, int))
+        except ShapeError as error:
+            why[row] = str(error)
+    return found, why
+
+
 def closed_start(
     robot: Robot, q: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
@@ -155,8 +179,38 @@ def tangent(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     out = np.array(np.broadcast_to(v, (len(q), robot.nv)), dtype=float)
     good = np.isfinite(q).all(axis=1) & np.isfinite(out).all(axis=1)
     _, K = _constraints(robot, q[good])
-    out[good] -= np.einsum("bij,bj->bi", np.linalg.pinv(K, rcond=1e-9) @ K, out[good])
+    v_good = out[good]
+    for unit in _row_space(K):
+        v_good -= unit * _dot(unit, v_good)[:, None]
+    out[good] = v_good
     return out
+
+
+def _row_space(K: np.ndarray) -> list[np.ndarray]:
+    """Orthonormal vectors (B, nv) that span the rows of K (B, n_c, nv); zero for rows that repeat others.
+
+    Gram-Schmidt, twice, in plain arithmetic.
+    """
+    largest = np.zeros(len(K))
+    for i in range(K.shape[1]):
+        largest = np.maximum(largest, np.sqrt(_dot(K[:, i], K[:, i])))
+    found: list[np.ndarray] = []
+    for i in range(K.shape[1]):
+        rest = K[:, i].copy()
+        for unit in (*found, *found):
+            rest -= unit * _dot(unit, rest)[:, None]
+        size = np.sqrt(_dot(rest, rest))
+        new = size > DEPENDENT * largest
+        found.append(rest * np.where(new, 1.0 / np.where(new, size, 1.0), 0.0)[:, None])
+    return found
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Products of rows (B, n), (B,), added up in order: NumPy's sums have orders of their own."""
+    total = np.zeros(len(a))
+    for k in range(a.shape[1]):
+        total = total + a[:, k] * b[:, k]
+    return total
 
 
 def _constraints(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -188,40 +242,48 @@ def _solve(robot: Robot, q: np.ndarray, keep: Sequence[int], steps: int = STEPS)
     mu = np.full(len(q), 1e-6)
     delta, K = _constraints(robot, q)
     K[..., list(keep)] = 0.0
-    size = np.square(delta).sum(axis=1)
-    eye = np.eye(delta.shape[1])
+    size = _dot(delta, delta)
+    done = np.zeros(len(q), bool)
     for _ in range(steps):
         at = q[:, place]
         # Where a limit holds a joint that would go beyond, the others have to close the loop.
-        dv = _step(K, delta, mu, eye)
+        dv = _step(K, delta, mu)
         held = ((at <= lower) & (dv[:, dof] < 0.0)) | ((at >= upper) & (dv[:, dof] > 0.0))
         if held.any():
             free = np.ones(dv.shape, bool)
             free[:, dof] = ~held
-            dv = _step(K * free[:, None, :], delta, mu, eye)
+            dv = _step(K * free[:, None, :], delta, mu)
         tried = robot.integrate(q, dv)
         inside = np.clip(tried[:, place], np.minimum(at, lower), np.maximum(at, upper))
         tried[:, place] = inside
         delta1, K1 = _constraints(robot, tried)
         K1[..., list(keep)] = 0.0
-        size1 = np.square(delta1).sum(axis=1)
-        better = size1 < size
+        size1 = _dot(delta1, delta1)
+        better = (size1 < size) & ~done  # what a row comes to does not depend on the others
         mu = np.where(better, mu * 0.1, mu * 10.0)
         q, size = np.where(better[:, None], tried, q), np.where(better, size1, size)
         delta, K = np.where(better[:, None], delta1, delta), np.where(better[:, None, None], K1, K)
         moved = np.abs(dv).max(axis=1)
         rounded = ~better & (size < ROUNDED**2)
-        if ((moved < LEAST) | (mu > 1e12) | (size < LEAST**2) | rounded).all():
+        done |= (moved < LEAST) | (mu > 1e12) | (size < LEAST**2) | rounded
+        if done.all():
             break
     return q
 
 
-def _step(K: np.ndarray, delta: np.ndarray, mu: np.ndarray, eye: np.ndarray) -> np.ndarray:
-    A = K @ K.swapaxes(1, 2)
-    scale = np.einsum("bii->b", A) / len(eye) + 1e-300
+def _step(K: np.ndarray, delta: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """-K^T (K K^T + mu scale 1)^-1 delta by plain arithmetic: BLAS and LAPACK have bits of their own."""
+    n = K.shape[1]
+    A = np.zeros((len(K), n, n))
+    for k in range(K.shape[2]):
+        A += K[:, :, None, k] * K[:, None, :, k]
+    scale = sum(A[:, i, i] for i in range(n)) / n + 1e-300
     least = np.maximum(mu, 1e-12) * scale
-    y = np.linalg.solve(A + least[:, None, None] * eye, delta[..., None])
-    dv = -(K.swapaxes(1, 2) @ y)[..., 0]
+    damped = [[A[:, i, j] + least if i == j else A[:, i, j] for j in range(n)] for i in range(n)]
+    y = ldl_solve(ldl(damped), list(delta.T))
+    dv = np.zeros((len(K), K.shape[2]))
+    for i in range(n):
+        dv -= K[:, i] * y[i][:, None]
     return dv * np.minimum(1.0, LONGEST / np.maximum(np.abs(dv).max(axis=1), LONGEST))[:, None]
 
 

@@ -14,6 +14,7 @@ from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
 from robokit.sim.joint_values import by_joint, driven, label_of
+from robokit.sim.servo_numbers import servo_numbers
 from robokit.sim.signals import Layout, Signal
 from robokit.sim.step.drives import Drive
 from robokit.sim.step.effective_mass import effective_inertias
@@ -209,12 +210,3 @@ class DrivenJoints:
             parts.append(u + follow * np.clip(rate, -speed, speed))
         shape = np.broadcast_shapes(*(part.shape[:2] for part in parts))
         return np.concatenate([np.broadcast_to(p, (*shape, p.shape[2])) for p in parts], axis=2)
-
-
-def servo_numbers(kp: Any, kd: Any, mass: Any, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(b, lag, factor of target velocities) of robokit.sim.step.drives, from the gains and the inertia."""
-    z = np.maximum(dt * kd / mass, 1e-6)
-    alpha = -1.0 / np.expm1(-z) - 1.0 / z
-    R = kp * dt * dt / mass
-    extra = kp * dt * (2.0 * R / (1.0 + 2.0 * R))
-    return alpha * kd + extra, (1.0 - alpha) * kd, kd + extra + 0.0 * mass

@@ -166,7 +166,9 @@ class Ground:
             if np.ndim(x):
                 length = np.sqrt(x * x + y * y + z * z)
                 return x / length, y / length, z / length
-            length = math.hypot(x, y, z)
+            # As of rows, to the bit; hypot only where squares leave the range of numbers.
+            square = x * x + y * y + z * z
+            length = math.sqrt(square) if 1e-300 < square < math.inf else math.hypot(x, y, z)
             return x / length, y / length, z / length
         tilt = self.tilt or 0.0
         s, c = sine_and_cosine(tilt)

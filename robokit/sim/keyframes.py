@@ -134,12 +134,15 @@ class Keyframes:
         rates = np.zeros_like(self.values)
         if K == 2:
             return rates
-        A = np.zeros((K - 2, K - 2))
-        rows = np.arange(K - 2)
-        A[rows, rows] = 2.0 / h[:-1] + 2.0 / h[1:]
-        A[rows[:-1], rows[1:]] = A[rows[1:], rows[:-1]] = 1.0 / h[1:-1]
+        # Tridiagonal, and solved by plain arithmetic: LAPACK has other bits on other processors.
         slope = np.diff(self.values, axis=0) / np.square(h)[:, None]
-        rates[1:-1] = np.linalg.solve(A, 3.0 * (slope[:-1] + slope[1:]))
+        right, pivots = 3.0 * (slope[:-1] + slope[1:]), 2.0 / h[:-1] + 2.0 / h[1:]
+        for k in range(1, K - 2):
+            share = 1.0 / (h[k] * pivots[k - 1])
+            pivots[k] -= share / h[k]
+            right[k] -= share * right[k - 1]
+        for k in range(K - 3, -1, -1):
+            rates[k + 1] = (right[k] - rates[k + 2] / h[k + 1]) / pivots[k]
         return rates
 
     def configuration(self, robot: Robot, which: str | int = 0, q: Any = None) -> np.ndarray:

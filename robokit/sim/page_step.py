@@ -3,8 +3,8 @@
     step    the next state, ledger and carried numbers, and the force of the ground at each contact point
     look    what a state looks like: poses, energies, momentum, and what the first step is handed
 
-Gravity and a wrench on every body are inputs of both; actuators and controllers of the run are left out, and
-its pushes unless they are asked for. Everything else is as in :func:`robokit.simulate`: the same text.
+Gravity and a wrench on every body are inputs of both; controllers of the run are left out, and its actuators
+and pushes unless they are asked for. Everything else is as in :func:`robokit.simulate`: the same text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class PageStep:
     """The two kernels of a run.
 
     Attributes:
-        program: the step without actuators, pushes and accuracy, with a wrench on every body.
+        program: the step without accuracy, and without actuators and pushes where they are left out, with a
+            wrench on every body.
         step: (q, v, tau, ledger, gravity, carried, parameters, held) -> (q_next, v_next, ledger_next,
             carried_next, forces): tau is not read; held (6 N) are wrenches in body coordinates [N m; N];
             forces (K, 3) of the ground at each contact point, world axes [N].
@@ -98,21 +99,21 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
     other masses or frictions of one robot are other parameters.
 
     Args:
-        program: of the run; actuators and the accuracy of the ground are left out, and pushes unless asked
+        program: of the run; the accuracy of the ground is left out, and actuators and pushes unless asked
             for.
         reproducible: None for what the program, or else the environment, says.
-        pushes: keep the pushes of the run: both kernels have an input more, "pushes", with the wrench of each
-            place as ``robokit.sim.pushes.OutsideForces`` gives it for the step.
+        pushes: keep the actuators and pushes of the run: both kernels have two inputs more, "drives", with
+            what each driven joint wants, and "pushes", with the wrench of each place as
+            ``robokit.sim.pushes.OutsideForces`` gives it for the step.
     """
     ground = program.ground and replace(program.ground, accuracy=None)
-    places = program.given.places if pushes else ()
-    points = 3 * sum(not world for _, world in places)
+    kept = program.given if pushes else GivenLayout()
     bare = replace(
         program,
         ground=ground,
         dtype="float64",
-        given=GivenLayout(places=places, bodies=program.robot.nbodies),
-        given_numbers=tuple(program.given_numbers)[len(program.given_numbers) - points :],
+        given=GivenLayout(kept.drives, kept.places, bodies=program.robot.nbodies),
+        given_numbers=tuple(program.given_numbers) if pushes else (),
         reproducible=program.reproducible or wanted(reproducible),
     )
     bodies = [i for i in bare.touching for _ in bare.by_body[i]]

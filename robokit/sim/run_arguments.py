@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,6 +64,12 @@ def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Grou
 
 def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> None:
     """The same for each row of q (B, nq); rows that are not finite are skipped."""
+    for row, why in buried(robot, q, points, ground):
+        raise ShapeError(why.replace("q0", f"q0[{row}]", 1))
+
+
+def buried(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> Iterator[tuple[int, str]]:
+    """The rows of q (B, nq) that start deep inside the ground, and what :func:`check_start` says of them."""
     if not len(points):
         return
     rows = len(points.position) if points.position.ndim == 3 else ground.rows
@@ -77,12 +83,11 @@ def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Gro
         with np.errstate(all="ignore"):
             over = ground.part(slice(start, start + BLOCK))
             deep = (-row_gaps(robot, some, here, over) > BURIED) & np.isfinite(some).all(axis=1)[:, None]
-        if deep.any():
-            row = int(deep.any(axis=1).argmax())
+        for row in np.flatnonzero(deep.any(axis=1)).tolist():
             try:
                 check_start(robot, some[row], points.sample(start + row), ground.row(start + row))
             except ShapeError as error:
-                raise ShapeError(str(error).replace("q0", f"q0[{start + row}]", 1)) from None
+                yield start + row, str(error)
 
 
 def numbers(what: str, value: Any, n: int) -> np.ndarray:

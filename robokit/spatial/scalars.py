@@ -71,6 +71,7 @@ _COMPLEX = SimpleNamespace(
     floor=lambda x: complex(math.floor(x.real)),
     where=_pick,
     lookup=lambda table, index: _entry(table, index.real),
+    library=cmath,
 )
 _NUMPY = SimpleNamespace(
     sin=lambda x: sines_and_cosines(x)[0],
@@ -141,6 +142,7 @@ def telling(tell: Callable[[], None]) -> Iterator[None]:
 def _sympy() -> Any:
     sp = importlib.import_module("sympy")
     return SimpleNamespace(
+        library=sp,
         sin=sp.sin,
         cos=sp.cos,
         sqrt=sp.sqrt,
@@ -154,6 +156,7 @@ def _sympy() -> Any:
 def _casadi() -> Any:
     ca = importlib.import_module("casadi")
     return SimpleNamespace(
+        library=ca,
         sin=ca.sin,
         cos=ca.cos,
         sqrt=ca.sqrt,
@@ -167,6 +170,7 @@ def _casadi() -> Any:
 def _jax() -> Any:
     jnp = importlib.import_module("jax.numpy")
     return SimpleNamespace(
+        library=jnp,
         sin=jnp.sin,
         cos=jnp.cos,
         sqrt=jnp.sqrt,
@@ -184,6 +188,11 @@ def _functions(scalar_type: type) -> Any:
     found = _TABLE.get(scalar_type)
     if found is None:
         library = scalar_type.__module__.partition(".")[0]
+        if scalar_type in (list, tuple):
+            raise TypeError(
+                f"expected a scalar, got a {scalar_type.__name__} of them: take one, as q[i][0], the first "
+                "coordinate of joint i"
+            )
         if library not in _LIBRARIES:
             raise TypeError(
                 f"robokit has no sin, cos and sqrt for scalars of type {scalar_type.__qualname__}; "
@@ -199,6 +208,11 @@ def _choose(*scalars: Scalar) -> Any:
         if type(scalar) not in _CONSTANT:
             return _functions(type(scalar))
     return _FLOAT
+
+
+def library(x: Scalar, name: str) -> Callable[..., Scalar] | None:
+    """The function of that name of the library that a scalar comes from; None for numbers and traced ones."""
+    return getattr(getattr(_choose(x), "library", None), name, None)
 
 
 def sin(x: Scalar) -> Scalar:
@@ -260,6 +274,7 @@ def shared(
     arguments: Sequence[Scalar],
     matter: Sequence[Scalar],
     large: bool = False,
+    numbers: bool = False,
 ) -> list[Scalar]:
     """The values of a text that is taken several times: a target that counts bytes writes its code once.
 
@@ -271,11 +286,13 @@ def shared(
         text: called with the arguments.
         arguments: what changes from time to time.
         matter: a condition for each argument: where it does not hold, its value makes no difference.
-        large: whether the text is so long, thousands of operations, that every target writes it once.
+        large: whether the text is so long, or taken so often, that every target writes it once.
+        numbers: whether plain numbers among the arguments change, too; those that do not make texts that know
+            them.
     """
     functions = _choose(*arguments)
     if hasattr(functions, "shared"):
-        return functions.shared(key, text, arguments, matter, large)
+        return functions.shared(key, text, arguments, matter, large, numbers)
     return list(text(*arguments))
 
 

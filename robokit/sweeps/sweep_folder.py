@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import path_argument, whole_number
-from robokit.errors import ShapeError, SimulationError, UnknownName
+from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName
 from robokit.sim.trajectory import Trajectory
 from robokit.sweeps.recipes.chunk_rows import FAILURE, HASH
 from robokit.sweeps.recipes.recipe import Recipe
 from robokit.sweeps.rows.state_hash import state_hash
 from robokit.sweeps.running.chunk_content import arrow
-from robokit.sweeps.running.chunk_files import read_chunks
+from robokit.sweeps.running.chunk_files import chunk_files, disk_problem, read_chunks
 from robokit.sweeps.running.run_sweep import run_sweep
 from robokit.sweeps.running.sweep_json import read_sweep_json
 
@@ -111,11 +113,10 @@ class Sweep:
             ShapeError: there is no such row, or it is not computed yet.
         """
         row = whole_number("row", row, 0, self.recipe.count - 1)
-        rows = self._rows["row"].to_numpy()
-        place = int(np.searchsorted(rows, row))
-        if place >= len(rows) or rows[place] != row:
+        found = self._row(row)
+        if found is None:
             raise ShapeError(f"row {row} is not computed yet; go on with the sweep: .resume()")
-        return dict(self.table().slice(place, 1).to_pylist()[0])
+        return found
 
     def replay(self, row: int, record_every: int | None = None) -> Trajectory:
         """The motion of a row once more, to the last bit, with energies, contacts and events.
@@ -137,9 +138,7 @@ class Sweep:
         name = self.recipe.robot_of(row)
         if found.robot is not None:
             found.robot = _with_shapes(found.robot, self.recipe.robots[name].shown())
-        recorded = None
-        if row in self._rows["row"].to_numpy():
-            recorded = self.row(row)
+        recorded = self._row(row)
         if recorded is not None and recorded[FAILURE] is None:
             again = int(state_hash(found.q[-1], found.v[-1]))
             found.summary["same_bits"] = again == recorded[HASH]
@@ -187,6 +186,18 @@ class Sweep:
     def _rows(self) -> Any:
         return self._read(["row"])
 
+    def _row(self, row: int) -> dict[str, Any] | None:
+        """Parameters and measures of a row, from its chunk alone; None where it is not computed yet."""
+        tables: Any = self._tables
+        if self.folder is not None:
+            before = [file for file in chunk_files(self.folder) if file.first <= row]
+            tables = read_chunks(self.folder, only=before[-1:])
+        for table in tables:
+            place = row - table["row"][0].as_py() if table.num_rows else -1
+            if 0 <= place < table.num_rows:
+                return dict(table.slice(place, 1).to_pylist()[0])
+        return None
+
     @cached_property
     def _first_chunk(self) -> Any:
         if self.folder is None:
@@ -228,20 +239,33 @@ def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
 
 def save_trajectories(sweep: Sweep) -> None:
-    """Write the motions that the recipe asks for to the sweep's folder, as far as they are not there."""
+    """Write the motions that the recipe asks for to the sweep's folder, as far as they are not there.
+
+    Raises:
+        RobokitError: the folder takes no files.
+        KeyboardInterrupt: Ctrl-C; its text says how to go on.
+    """
     if sweep.folder is None:
         return
+    go_on = f"all rows are kept; go on with: robokit sweep --resume {shlex.quote(str(sweep.folder))}"
     for row in sweep.recipe.trajectories:
         path = sweep.folder / "trajectories" / f"{row}.npz"
         if path.exists():
             continue
-        path.parent.mkdir(exist_ok=True)
+        beside = path.with_name(f".{row}.tmp.npz")
         try:
-            beside = path.with_name(f".{row}.tmp.npz")
+            path.parent.mkdir(exist_ok=True)
             sweep.recipe.trajectory(row).save(beside)
             os.replace(beside, path)
         except SimulationError:  # its reason is in the table
             continue
+        except OSError as error:
+            raise RobokitError(f"{disk_problem(sweep.folder, error)}; {go_on}") from error
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted while trajectories were written; {go_on}") from None
+        finally:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
 
 
 def _with_shapes(robot: Any, shown: Any) -> Any:

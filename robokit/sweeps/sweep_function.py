@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from robokit.arguments import path_argument, whole_number
+from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
+from robokit.sweeps.recipes.chunk_rows import FAILURE
 from robokit.sweeps.recipes.make_recipe import make_recipe
 from robokit.sweeps.recipes.recipe import Recipe
 from robokit.sweeps.running.run_sweep import default_chunk, run_sweep
+from robokit.sweeps.running.sweep_progress import SweepProgress
 from robokit.sweeps.sweep_folder import Sweep, save_trajectories
 
 
@@ -38,6 +41,7 @@ def sweep(
     joint_damping: float | None = None,
     self_collision: bool = False,
     gravity: Sequence[float] | None = None,
+    actuators: Any = None,
 ) -> Sweep:
     """Run a simulation many times, with other starts, masses, friction, pushes and robots.
 
@@ -73,6 +77,8 @@ def sweep(
         resume: go on with the sweep in ``out``, which must be the same.
         progress: show rows, rows a second, failures, time left.
         integrator, joint_damping, self_collision, gravity: as in :func:`robokit.simulate`.
+        actuators: as in :func:`robokit.rollout`, or {name of a robot: actuators}; the parameters kp, kd,
+            effort, target and target_noise change them from row to row.
 
     Returns:
         the sweep; :func:`robokit.open_sweep` opens it again.
@@ -110,9 +116,15 @@ def sweep(
         joint_damping=joint_damping,
         self_collision=self_collision,
         gravity=gravity,
+        actuators=actuators,
     )
     rows = rows_of_a_chunk(recipe) if chunk is None else whole_number("chunk", chunk, 1)
     if out is None:
+        for name, given in (("scheduler", scheduler), ("workers", workers), ("resume", resume)):
+            if given:
+                raise ShapeError(f"{name}: a sweep without a folder is computed here; give out=FOLDER, too")
+        if recipe.trajectories:
+            raise ShapeError("trajectories: give out=FOLDER, too; .replay(row) gives any motion without it")
         return _in_memory(recipe, rows, progress)
     folder = path_argument("out", out)
     summary = run_sweep(
@@ -132,6 +144,11 @@ def rows_of_a_chunk(recipe: Recipe) -> int:
 def _in_memory(recipe: Recipe, rows: int, progress: bool) -> Sweep:
     """All rows, computed here."""
     tables = []
-    for first in range(0, recipe.count, rows):
-        tables.append(recipe.compute(first, min(first + rows, recipe.count)))
+    seen = SweepProgress(recipe.count, 0, wanted=progress)
+    try:
+        for first in range(0, recipe.count, rows):
+            tables.append(recipe.compute(first, min(first + rows, recipe.count)))
+            seen.add(tables[-1].num_rows, tables[-1].num_rows - tables[-1][FAILURE].null_count)
+    finally:
+        seen.close()
     return Sweep(recipe, None, tables)

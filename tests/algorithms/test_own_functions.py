@@ -365,3 +365,75 @@ def test_a_choice_may_be_a_list():
     named = list(robot.joint_names[-2:])
     got = f.derivative("a")(robot, s.q, s.v, s.tau, s.a, prescribed=named, engine="python")
     assert got[0].shape[-1] == robot.nv
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_text_may_use_arrays_of_numpy_and_opposites_of_comparisons(batch):
+    """What a text does with numbers it does with traced scalars: one state, a batch, both engines."""
+    robot = chain(2)
+
+    def text(tree, q, v):
+        x, u = np.concatenate(q), np.array([v[1][0], v[2][0]])
+        lever = np.cross([x[0], x[1], 1.0], [0.0, 0.5, u[0]])
+        low = where(~(x[0] > 0.3) | ((u[1] < 0.0) & (x[1] >= 0.0)), 1.0, 2.0)
+        return {"p": np.array([[2.0, 1.0], [0.0, 3.0]]) @ x * low, "n": np.linalg.norm(lever) + np.exp(u) @ x}
+
+    f = rk.function(text, inputs=("q", "v"), outputs={"p": (2,), "n": ()})
+    rng = np.random.default_rng(4)
+    q, v = rng.standard_normal((2, 2, 2)) if batch else rng.standard_normal((2, 2))  # two states: as x has
+    rows = [
+        text(None, [[], [a[0]], [a[1]]], [[], [b[0]], [b[1]]])
+        for a, b in zip(np.atleast_2d(q), np.atleast_2d(v), strict=True)
+    ]
+    for engine in ("llvm", "python"):
+        found = f(robot, q, v, engine=engine)
+        assert relative(np.reshape(found.p, (-1, 2)), np.array([row["p"] for row in rows])) < 1e-14
+        assert relative(np.ravel(found.n), np.array([row["n"] for row in rows])) < 1e-14
+
+
+@rk.function(inputs=("q", "v"), outputs={"T": ()})
+def twice_the_energy(tree, q, v):
+    return 2.0 * rk.functions["kinetic_energy"](tree, q, v)
+
+
+def test_texts_are_parts_of_other_texts_and_functions_are_pickled_by_name():
+    robot, s = chain(2), State(chain(2))
+    four = rk.function(
+        lambda tree, q, v: 2.0 * twice_the_energy(tree, q, v=v), inputs=("q", "v"), outputs={"T": ()}
+    )
+    energy = rk.kinetic_energy(robot, s.q, s.v)
+    assert relative(four(robot, s.q, s.v), 4.0 * energy) < 1e-14
+    for f in (twice_the_energy, rk.functions["crba"], rk.functions["rnea"].derivative("q").gradient("v")):
+        assert pickle.loads(pickle.dumps(f)) is f
+
+
+def test_common_mistakes_in_a_text_are_explained():
+    robot = chain(2)
+    state = ([0.1, 0.2], [0.0, 0.0])
+
+    def made(text):
+        return rk.function(text, inputs=("q", "v"), outputs={"y": ()}, name="f")
+
+    for text, words in (
+        (lambda tree, q, v: q[1] * 2, r"expected 1 number for shape \(\), got 2.*q\[i\]\[0\] a number"),
+        (lambda tree, q, v: np.sin(q[0]) if q[1][0] > 0 else 0.0, "and & and | instead of and and or"),
+        (lambda tree, q, v: sqrt(q[1]), r"expected a scalar, got a list of them: take one, as q\[i\]\[0\]"),
+        (lambda tree, q, v: q[1][0] > 0.0, r"got a comparison, which where\(condition, 1.0, 0.0\)"),
+        (lambda tree, q, v: rk.crba(robot, q)[0, 0], r"other texts, f\(tree, q, ...\)"),
+        (
+            lambda tree, q, v: np.linalg.norm(np.frexp(q[1][0])),
+            r"np\.frexp takes no scalars .*\n.*test_own_fun",
+        ),
+    ):
+        with pytest.raises(rk.FunctionError, match=words.replace("|", r"\|")):
+            made(text)(robot, *state)
+    with pytest.raises(rk.ShapeError, match=r"text: expected a function \(tree, q, v\) -> outputs, got one"):
+        made(lambda tree, q: 0.0)
+    f = made(lambda tree, q, v: q[1][0])
+    with pytest.raises(rk.WrongType, match="it is such a function already"):
+        made(f)
+    with pytest.raises(TypeError, match="give each input once"):
+        f.derivative("q", "q")
+    g = rk.function(lambda tree, q, dq: dq, inputs={"q": "q", "dq": ()}, outputs={"y": ()})
+    with pytest.raises(TypeError, match="the direction is called 'dq'"):
+        g.hessian_vector("q")

@@ -231,6 +231,7 @@ def test_weights_leave_out_what_they_say():
         ({"tau": np.zeros((30, 2))}, r"tau: expected shape \(3,\) or \(B, 3\)"),
         ({"weights": -np.ones(3)}, r"weights: expected 1 over standard deviations"),
         ({"prior": np.zeros((2, 10))}, r"prior: expected the 4 bodies"),
+        ({"prior": -R.inertial_parameters}, r"prior: expected masses >= 0, got -"),
         ({"prior_deviation": 0}, r"prior_deviation: expected a finite number > 0"),
     ],
 )
@@ -258,3 +259,5 @@ def test_too_few_states_wrong_names_and_wrong_forces_are_said():
         rk.identify(R, q, v, a, tau[::-1].copy(), friction=True)
     assert len(said) == R.nv
     assert str(said[0].message).startswith("identify: no parameters account for the force of joint 'turn'")
+    with pytest.warns(UserWarning, match="no bodies that can exist account for the force of joint 'turn'"):
+        rk.identify(R, q, v, a, -rk.rnea(R, q, v, a))

@@ -25,6 +25,7 @@ from falls import FROZEN, batch, fingerprint, processor, robot_of, runs_here, si
 import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.reproducible import wanted
+from robokit.sim.servo_numbers import end_share
 from robokit.spatial.sines import sine_and_cosine, sines_and_cosines
 
 SECONDS = 1.0
@@ -124,6 +125,13 @@ program = set_up(robot, 1.0, None, True, None, None, None, reproducible=True).pr
 from robokit.sim.saved_robot import joint_numbers
 parts = [q, joint_numbers(robot), robot.inertial_parameters, program.parameters(1e-3)]
 parts += [program.points.position]
+from robokit.sim.closing import closed_rows, tangent
+from robokit.sim.servo_numbers import end_share
+bar, rng = rk.load_urdf(rk.find_robot("four_bar")), np.random.default_rng(3)
+closed = closed_rows(bar, rng.normal(0.0, 1.0, (30, 3)))[0]
+curve = rk.Keyframes(np.arange(9.0) ** 1.5, ("a", "b"), rng.normal(size=(9, 2)))
+parts += [closed, tangent(bar, closed, rng.normal(size=(30, 3))), end_share(np.geomspace(1e-9, 900.0, 300))]
+parts += curve.at(np.linspace(-1.0, 23.0, 200))
 kept = falls.first_carried(program, np.tile(q, (9, 1)), np.ones((9, robot.nv)))
 print(falls.fingerprint(np.concatenate([np.ravel(x) for x in parts]) + 0.0, kept))
 print(hash((repr(program.joints), repr(program.by_body))))
@@ -142,6 +150,27 @@ def constants(name: str, **environment: str) -> str:
 @pytest.mark.slow
 def test_what_numpy_computes_for_a_step_does_not_depend_on_its_libraries():
     assert constants("humanoid", **OTHERS) == constants("humanoid")
+
+
+def test_the_share_of_a_damper_at_the_end_of_a_step():
+    """alpha = 1 / (1 - e^-z) - 1 / z, of which expm1 knows all digits where z is not small."""
+    z = np.geomspace(1e-3, 600.0, 2000)
+    exact = -1.0 / np.expm1(-z) - 1.0 / z
+    np.testing.assert_allclose(end_share(z), exact, rtol=0, atol=3e-16 + 4e-16 / z.min())
+    np.testing.assert_allclose(end_share(z[z > 0.1]), exact[z > 0.1], atol=2e-15)
+    assert end_share(0.0) == 0.5 and end_share(1e6) == 1.0 - 1e-6
+    across = end_share(np.array([0.5 - 1e-12, 0.5]))
+    assert abs(across[1] - across[0]) < 3e-13
+
+
+def test_the_ground_of_a_row_is_that_of_a_single_run():
+    normals = np.random.default_rng(2).normal(size=(100, 3)) * 0.3 + np.array([0.0, 0.0, 1.2])
+    rows = rk.Ground(normal=normals[normals[:, 2] > 0.6])
+    up = np.array(rows.up).T
+    assert all(rows.row(k).up == tuple(up[k]) for k in range(rows.rows))
+    assert all(
+        rk.Ground(normal=up[k]).up == rk.Ground(normal=up[k : k + 1]).row(0).up for k in range(rows.rows)
+    )
 
 
 # ---- functions --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from robokit.sim.driven_joints import servo_numbers
+from robokit.sim.servo_numbers import servo_numbers
 from robokit.sim.step.drives import Drive, DriveNumbers, DriveState
 
 

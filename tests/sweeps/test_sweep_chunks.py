@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import time
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,6 +25,20 @@ from robokit.sweeps.running.run_sweep import default_chunk, run_sweep
 from robokit.sweeps.running.sweep_json import canonical, held
 
 RECIPE = FakeRecipe(95)
+
+
+class Other(FakeRecipe):
+    """The same rows by other arithmetic."""
+
+    def compute(self, first, last):
+        table = super().compute(first, last)
+        place = table.column_names.index("height")
+        return table.set_column(
+            place, table.schema.field(place), [np.sqrt(np.arange(first, last)) + 2.0**-52]
+        )
+
+
+OTHER = Other(95)
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +192,31 @@ def test_another_robokit_is_refused(tmp_path, monkeypatch):
         chunk_task.compute_chunk(RECIPE.to_json(), FakeRecipe.from_json, 0, 10, place)
 
 
+def test_a_sweep_begun_by_other_arithmetic_does_not_go_on(tmp_path, monkeypatch):
+    """Where the source has changed, a row that is there is computed again and must be the same."""
+
+    class Dated(FakeRecipe):
+        def to_json(self):
+            return json.dumps(asdict(self) | {"versions": {"robokit": "0.1.9", "source": "abc"}})
+
+        @classmethod
+        def from_json(cls, text):
+            return cls(**{name: x for name, x in json.loads(text).items() if name != "versions"})
+
+    folder = tmp_path / "sweep"
+    run_sweep(Dated(95), folder, chunk=10, workers=0)
+    (folder / "chunks").joinpath(chunk_files.chunk_files(folder)[3].path.name).unlink()
+    left = contents(folder)
+    monkeypatch.setattr(Dated, "compute", lambda self, *rows: OTHER.compute(*rows))
+    with pytest.raises(
+        RobokitError, match=r"begun with robokit 0\.1\.9 .* row 0 comes out otherwise, in 'height'"
+    ):
+        run_sweep(Dated(95), folder, chunk=10, workers=0, resume=True)
+    assert contents(folder) == left
+    monkeypatch.setattr(Dated, "compute", FakeRecipe.compute)
+    assert run_sweep(Dated(95), folder, chunk=10, workers=0, resume=True).computed == 10
+
+
 def test_rows_that_cannot_be_computed_do_not_stop_the_others(tmp_path):
     with pytest.raises(RobokitError, match=r"rows 30 to 39 could .*ValueError: row 33 cannot be; 85 of 95"):
         run_sweep(FakeRecipe(95, raiser=33), tmp_path / "sweep", chunk=10, workers=0)
@@ -197,7 +238,7 @@ def test_rows_that_were_interrupted_are_not_taken_for_whole(monkeypatch):
     robots = {"robot": SimpleNamespace(pairs=None)}
     recipe = SimpleNamespace(robots=robots, duration=1.0, dt={"robot": 1e-3}, options={})
     with pytest.raises(KeyboardInterrupt):
-        chunk_rows.run(recipe, "robot", chunk_rows.Runs(None, None, None, None, [], {}))
+        chunk_rows.run(recipe, "robot", chunk_rows.Runs(None, None, None, None, [], [], {}))
 
 
 def test_folders_that_hold_something_else(undisturbed, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 
 INFORMATION = "/proc/cpuinfo"
 
@@ -35,6 +36,14 @@ def flags() -> frozenset[str]:
         if line.startswith(("flags", "Features")):
             return frozenset(line.partition(":")[2].split())
     return frozenset()
+
+
+def name() -> str:
+    """What the processor is called, such as "Intel(R) Xeon(R) Gold 6348 CPU @ 2.60GHz"; else its kind."""
+    for line in described().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 @functools.cache

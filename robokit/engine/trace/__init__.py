@@ -5,5 +5,6 @@ graph    the recorded operations, each once
 program  the finished graph: what the outputs need
 scalar   the scalars that record
 blocks   texts that are taken several times, recorded once
+numpy_calls  what NumPy does with these scalars
 record   runs a text on such scalars
 """

@@ -10,11 +10,13 @@ Sums and products are stored with the smaller node first and without signs (see 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from robokit.engine.trace.graph import Graph
+from robokit.engine.trace.numpy_calls import METHODS, of_numpy
 from robokit.engine.trace.ops import (
     ABS,
     ADD,
@@ -37,14 +39,21 @@ from robokit.engine.trace.ops import (
     SQRT,
     SUB,
 )
+from robokit.spatial import elementary
 from robokit.spatial.scalars import register
+
+NO_BRANCH = (
+    "no branch on a scalar's value, which is known only later: use where(condition, a, b), maximum and "
+    "minimum of robokit.spatial.scalars, and & and | instead of and and or"
+)
+"""What is said where Python asks whether a scalar or a comparison is true."""
 
 
 class Scalar:
     """A number that is known only when the kernel runs: a graph and a signed reference into it."""
 
     __slots__ = ("graph", "ref")
-    __array_ufunc__ = None  # NumPy's numbers leave the operation to us
+    __array_ufunc__ = of_numpy
     __hash__ = None  # type: ignore[assignment]  # == records a comparison, so no hash can agree with it
 
     def __init__(self, graph: Graph, ref: int) -> None:
@@ -52,6 +61,9 @@ class Scalar:
 
     def __repr__(self) -> str:
         return f"Scalar({'-' if self.ref < 0 else ''}#{abs(self.ref)})"
+
+    def __format__(self, how: str) -> str:
+        return repr(self)  # there are no digits to show
 
     def __add__(self, other: Any) -> Any:
         graph = self.graph
@@ -116,14 +128,25 @@ class Scalar:
         return _function(ABS, self)
 
     def __pow__(self, power: Any) -> Any:
-        if power == 0.5:
-            return sqrt(self)
-        if power != int(power):
-            raise TypeError(f"x**{power}: only whole powers and 0.5 can be traced")
-        result: Any = 1.0
-        for _ in range(abs(int(power))):
-            result = result * self
-        return result if power >= 0 else 1.0 / result
+        return elementary.power(self, power)
+
+    def __rpow__(self, base: Any) -> Any:
+        return elementary.exp(self * math.log(base))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _rounded_down(self / other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _rounded_down(other / self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self - other * (self // other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other - self * (other // self)
+
+    def __floor__(self) -> Scalar:
+        return floor(self)
 
     def __lt__(self, other: Any) -> Truth:
         return _compare(LT, self, other)
@@ -144,10 +167,19 @@ class Scalar:
         return ~_compare(EQ, self, other)
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("no branch on a scalar's value: use where(condition, a, b)")
+        raise TypeError(NO_BRANCH)
 
     def __float__(self) -> NoReturn:
-        raise TypeError("a traced scalar has no value yet: use the functions of robokit.spatial.scalars")
+        raise TypeError(
+            "a traced scalar has no value yet: use the functions of "
+            "robokit.spatial.scalars and robokit.spatial.elementary"
+        )
+
+    __int__ = __float__
+
+    def __round__(self, digits: int | None = None) -> NoReturn:
+        float(self)
+        raise AssertionError
 
 
 class Truth:
@@ -157,6 +189,9 @@ class Truth:
 
     def __init__(self, graph: Graph, number: int) -> None:
         self.graph, self.number = graph, number
+
+    def __repr__(self) -> str:
+        return "a comparison, which where(condition, 1.0, 0.0) makes a number"
 
     def __and__(self, other: Truth | bool) -> Truth | bool:
         if not isinstance(other, Truth):
@@ -174,7 +209,7 @@ class Truth:
         return Truth(self.graph, self.graph.record(NOT, self.number))
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("no branch on a scalar's value: use where(condition, a, b)")
+        raise TypeError(NO_BRANCH)
 
 
 def _sum(graph: Graph, a: int, b: int) -> Any:
@@ -270,6 +305,10 @@ def floor(x: Scalar) -> Scalar:
     return _function(FLOOR, x)
 
 
+def _rounded_down(x: Any) -> Any:
+    return floor(x) if type(x) is Scalar else float(math.floor(x))
+
+
 class Table:
     """A constant table, an argument of the kernel, whose entries are known only when it runs."""
 
@@ -293,11 +332,6 @@ def minimum(a: Any, b: Any) -> Any:
     return where(_compare(LT, b, a), b, a)
 
 
-def atan2(y: Any, x: Any) -> NoReturn:
-    """Not recorded: no kernel needs it, and `difference` runs in NumPy."""
-    raise NotImplementedError("atan2 is not recorded by the tracer")
-
-
 FUNCTIONS = SimpleNamespace(
     sin=sin,
     cos=cos,
@@ -307,8 +341,11 @@ FUNCTIONS = SimpleNamespace(
     guard=guard,
     maximum=maximum,
     minimum=minimum,
-    atan2=atan2,
+    atan2=elementary.atan2,
 )
 
 for _type in (Scalar, Truth):
     register(_type, FUNCTIONS)
+
+for _name, _method in METHODS.items():
+    setattr(Scalar, _name, _method)

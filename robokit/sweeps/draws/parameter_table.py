@@ -16,6 +16,7 @@ import numpy as np
 
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot
+from robokit.sweeps.draws.distribution_text import spelled
 from robokit.sweeps.draws.distributions import Constant, Distribution, Grid, distribution
 
 MOST_GRAVITIES = 8
@@ -106,6 +107,24 @@ PARAMETERS: tuple[Parameter, ...] = (
         ground=True,
     ),
     Parameter("damping", "", "factor of the damping of all joints", 1.0, 0.0),
+    Parameter(
+        "kp", "", "factor of the stiffness of servos, on all joints or on one", 1.0, 0.0, above=True,
+        of="joint",
+    ),
+    Parameter(
+        "kd", "", "factor of the damping of servos and of the gain of velocity servos, on all joints or one",
+        1.0, 0.0, above=True, of="joint",
+    ),
+    Parameter("effort", "", "factor of the actuators' largest force, on all joints or one", 1.0, 0.0,
+        of="joint"),
+    Parameter(
+        "target", "rad | m | rad/s | m/s | N m | N", "what the actuator of a joint is to reach, or its force",
+        of="joint", needs=True,
+    ),
+    Parameter(
+        "target_noise", "rad | m | rad/s | m/s",
+        "standard deviation of an error of each servo's target that stays the same during a row", least=0.0,
+    ),
     Parameter("gravity", "m/s^2", "acceleration of free fall, at most 8 different values", 9.81, 0.0),
     Parameter("push", "N s", "size of an impulse on a link", least=0.0),
     Parameter("push_direction", "rad", "its horizontal direction: 0 for +x, counterclockwise from above"),
@@ -216,9 +235,9 @@ def _checked(name: Any, given: Any, robots: Mapping[str, Robot], ground: bool) -
     if row.words:
         values = _listed(name, found, "words")
         if not all(isinstance(value, str) for value in values):
-            raise ShapeError(f"{name}: expected words, such as rk.Choice(['a', 'b']), got {found}")
+            raise ShapeError(f"{name}: expected words, such as rk.Choice(['a', 'b']), got {spelled(found)}")
     elif isinstance((found.values() or [0.0])[0], str):
-        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {found}")
+        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {spelled(found)}")
     else:
         _check_bounds(name, row, found)
     if row.ground and not ground:
@@ -239,8 +258,10 @@ def _check_names(row: Parameter, name: str, what: str, found: Distribution, robo
     for link in links:
         if robot.link(link).body == 0:
             raise ShapeError(f"{name}: link {link!r} is fixed to the world")
-    if row.of == "joint":
+    if row.of == "joint" and what:
         joint = robot.joint(what)
+        if joint not in robot.joints and joint.mimic is not None and joint.kind != "fixed":
+            raise ShapeError(f"{name}: joint {what!r} follows {joint.mimic.joint!r}; give that one")
         if joint not in robot.joints or joint.v_slice.stop - joint.v_slice.start != 1:
             raise ShapeError(f"{name}: expected a joint of one degree of freedom, got a {joint.kind} one")
 
@@ -253,13 +274,15 @@ def _check_bounds(name: str, row: Parameter, found: Distribution) -> None:
     if bad:
         words = f"above {row.least:g}" if row.above else f"from {row.least:g} to {row.most:g}"
         words = words.replace(" to inf", " on")
-        raise ShapeError(f"{name}: expected values {words}, got {found}")
+        raise ShapeError(f"{name}: expected values {words}, got {spelled(found)}")
 
 
 def _listed(name: str, found: Distribution, what: str) -> Sequence[Any]:
     values = found.values()
     if values is None:
-        raise ShapeError(f"{name}: expected {what}: one, rk.Choice([...]) or rk.Grid([...]), got {found}")
+        raise ShapeError(
+            f"{name}: expected {what}: one, rk.Choice([...]) or rk.Grid([...]), got {spelled(found)}"
+        )
     return values
 
 

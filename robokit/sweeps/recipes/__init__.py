@@ -8,5 +8,6 @@ own_measures    measures of the user's own
 robot_record    a robot as a recipe keeps it
 stored_points   its contact points in JSON
 stored_pairs    its pairs of bodies that are kept apart
+stored_actuators  its actuators
 stored_numbers  arrays in JSON
 """

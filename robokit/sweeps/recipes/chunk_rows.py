@@ -11,13 +11,18 @@ import numpy as np
 
 from robokit.errors import MissingDependency, ShapeError, SimulationError
 from robokit.model.robot import Robot
+from robokit.sim.actuators import Actuator
+from robokit.sim.contact_points import contact_points
 from robokit.sim.ground import Ground
+from robokit.sim.joint_values import with_rotors
 from robokit.sim.measuring import column_of
 from robokit.sim.pushes import Push
 from robokit.sim.rollouts import Rollout, rollout
+from robokit.sim.run_arguments import buried
 from robokit.sim.trajectory import Trajectory
 from robokit.sweeps.draws.parameter_table import ROBOT, parameter
-from robokit.sweeps.recipes.robot_record import RobotRecord, keep_points
+from robokit.sweeps.recipes.robot_record import RobotRecord, keep_points, point_arguments
+from robokit.sweeps.rows.row_actuators import row_actuators
 from robokit.sweeps.rows.row_robots import (
     row_ground,
     row_inertias,
@@ -50,6 +55,7 @@ class Runs:
         q, v: the states at the start, (B, nq) and (B, nv); NaN in a row that cannot be run.
         ground: what they fall on, or None.
         pushes: on each row.
+        actuators: of each row.
         broken: why rows cannot be run, by their place among these.
     """
 
@@ -58,6 +64,7 @@ class Runs:
     v: np.ndarray
     ground: Ground | None
     pushes: list[Push]
+    actuators: list[Actuator]
     broken: dict[int, str]
 
 
@@ -71,7 +78,7 @@ def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[
         values: their parameters, (B,) each.
     """
     record: RobotRecord = recipe.robots[name]
-    robot, points, B = record.robot, record.points, len(rows)
+    robot, points, B = with_rotors(record.robot, record.actuators), record.points, len(rows)
     sound, broken = without_nonsense(values)
     if "gravity" in sound:
         g = np.unique(sound["gravity"])
@@ -82,20 +89,26 @@ def prepared(recipe: RecipeFields, name: str, rows: np.ndarray, values: Mapping[
     keep_points(robot, points, ground)
     with np.errstate(all="ignore"):
         grounds, standing = (recipe.ground, ground), recipe.standing[name]
-        q, v = start_states(robot, record.starts, sound, rows, recipe.seed, grounds, points, standing)
+        q, v = start_states(robot, record.starts, sound, rows, recipe.seed, grounds, points, standing, broken)
         q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
     for row in np.flatnonzero(~np.isfinite(q).all(axis=1)).tolist():
         broken.setdefault(row, "nothing is under the robot at its start")
+    if broken:
+        q[list(broken)] = np.nan
     inertias = row_inertias(robot, sound, record.shares, B)
     many = robot
     if inertias is not None:
         default = recipe.options.get("joint_damping", None if ground is not None else 0.0)
         many = with_damping(robot.with_inertias(inertias), sound, default)
         keep_points(many, None if points is None else row_points(points, robot, sound, B), ground)
-    if broken:
-        q[list(broken)] = np.nan
+    if ground is not None and not (standing and "height" not in sound):
+        own = contact_points(many, *point_arguments(ground))
+        for row, reason in buried(many, q, own, ground):
+            broken[row] = reason.partition("; ")[0].removeprefix("q0: ")
+            q[row] = np.nan
+    actuators = row_actuators(robot, record.actuators, sound, q, rows, recipe.seed)
     pushes = row_pushes(robot, sound, recipe.parameters, ())
-    return Runs(many, q, v, ground, pushes, broken)
+    return Runs(many, q, v, ground, pushes, actuators, broken)
 
 
 def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
@@ -114,6 +127,7 @@ def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
             dt=recipe.dt[name],
             ground=runs.ground,
             pushes=runs.pushes or None,
+            actuators=runs.actuators or None,
             threads=1,
             reproducible=True,
             self_collision=recipe.robots[name].pairs,

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_array, real_number, whole_number
-from robokit.errors import ShapeError, WrongType, shown
+from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.default_step import default_step
+from robokit.sim.driven_joints import DrivenJoints
 from robokit.sim.ground import Ground
+from robokit.sim.joint_values import with_rotors
 from robokit.sim.measuring import DEFAULT, Measure
 from robokit.sim.measuring.chosen import wanted_measures
 from robokit.sim.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
@@ -25,6 +28,8 @@ from robokit.sweeps.recipes.own_measures import OwnMeasure
 from robokit.sweeps.recipes.recipe import Recipe
 from robokit.sweeps.recipes.recipe_fields import versions
 from robokit.sweeps.recipes.robot_record import RobotRecord
+from robokit.sweeps.recipes.stored_actuators import record_of_actuator
+from robokit.sweeps.rows.row_actuators import check_drives
 
 MOST_ROWS = 2**32
 
@@ -48,9 +53,14 @@ def make_recipe(
     joint_damping: float | None = None,
     self_collision: bool = False,
     gravity: Sequence[float] | None = None,
+    actuators: Any = None,
 ) -> Recipe:
     """The recipe of a sweep; arguments and errors as those of :func:`robokit.sweep`."""
     named = named_robots(robots)
+    if isinstance(actuators, Mapping):
+        for name in actuators:
+            if name not in named:
+                raise UnknownName("robot", str(name), named, "in this sweep (actuators)")
     if gravity is not None:
         named = {name: robot.with_gravity(gravity) for name, robot in named.items()}
     surface = Ground() if ground is True else ground or None
@@ -82,8 +92,15 @@ def make_recipe(
     count = whole_number("count", count, 1, MOST_ROWS)
     steps = {name: _step(robot, surface, dt, duration) for name, robot in named.items()}
     links = [name.partition(":")[2] for name in found if name.startswith("mass:")]
+    drives = {
+        name: _actuators(name, robot, actuators, (steps[name], duration), begun[name][0])
+        for name, robot in named.items()
+    }
+    driven = {name: robot for name, robot in named.items() if drives[name]} or named
+    for name, robot in driven.items():
+        check_drives(robot, drives[name], list(found))
     records = {
-        name: RobotRecord.of(robot, *begun[name][:2], surface, links, bool(self_collision))
+        name: RobotRecord.of(robot, *begun[name][:2], surface, links, bool(self_collision), drives[name])
         for name, robot in named.items()
     }
     rows = tuple(sorted({whole_number("trajectories", row, 0, count - 1) for row in trajectories}))
@@ -185,6 +202,27 @@ def _step(robot: Robot, ground: Ground | None, dt: float | None, duration: float
     if round(duration / found) < 1 or duration / found > 1e8:
         raise ShapeError(
             f"duration: {duration:g} s are {duration / found:.3g} steps of {found:g} s; take 1 to 1e8"
+        )
+    return found
+
+
+def _actuators(
+    name: str, robot: Robot, given: Any, times: tuple[float, float], q: np.ndarray
+) -> tuple[Actuator, ...]:
+    """The actuators of a robot, checked as a run of a step and a duration would check them."""
+    if isinstance(given, Mapping):
+        given = given.get(name)
+    found = actuators_of(given)
+    if not found:
+        return ()
+    for one in found:
+        record_of_actuator(one)  # refuses functions
+    dt, duration = times
+    fitted = DrivenJoints(with_rotors(robot, found), found, dt, max(1, round(duration / dt)), q[:1], None)
+    if fitted.rows is not None:
+        raise ShapeError(
+            f"actuators: expected one set of numbers for all rows, got {fitted.rows}; a sweep changes them "
+            "by parameters such as kp=rk.Uniform(0.5, 2.0)"
         )
     return found
 

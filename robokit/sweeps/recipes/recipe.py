@@ -33,7 +33,8 @@ class Recipe(RecipeFields):
         standing: by robot, whether the starts are standing configurations.
         options: what else the runs are given: integrator, joint_damping.
         trajectories: rows whose motion is recorded.
-        versions: of robokit and of the libraries that the recipe was made with.
+        versions: of robokit and of the libraries that the recipe was made with, by name; the processor, and a
+            hash of robokit's source.
     """
 
     def compute(self, first: int, last: int) -> pyarrow.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -12,6 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from robokit.disk_cache import source_digest
+from robokit.engine.target import cpu
 from robokit.errors import ModelError, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
@@ -148,8 +151,19 @@ def _plain(value: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Those of robokit and of the libraries that a recipe's numbers come from."""
+    """Those of robokit and of the libraries that a recipe's numbers come from, the source and the processor.
+
+    "source" is a hash of robokit's text: rows of the same recipe may differ where it does. It is "" where
+    files were edited while the program ran.
+    """
     import scipy
 
     own = getattr(sys.modules["robokit"], "__version__", "unknown")  # the package is above this folder
-    return {"robokit": own, "numpy": np.__version__, "scipy": scipy.__version__}
+    return {
+        "robokit": own,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "python": platform.python_version(),
+        "processor": cpu.name(),
+        "source": source_digest().hex()[:16],
+    }

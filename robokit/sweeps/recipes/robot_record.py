@@ -21,12 +21,14 @@ from robokit.model.geometry import Mesh, Placement
 from robokit.model.inertial_parameters import inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
+from robokit.sim.actuators import Actuator
 from robokit.sim.collide import CollisionPairs, collision_pairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.saved_robot import joint_numbers, record
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
+from robokit.sweeps.recipes.stored_actuators import actuator_of_record, record_of_actuator
 from robokit.sweeps.recipes.stored_numbers import array_of_record, record_of_array
 from robokit.sweeps.recipes.stored_pairs import pairs_of_record, record_of_pairs
 from robokit.sweeps.recipes.stored_points import points_of_record, record_of_points
@@ -49,6 +51,7 @@ class RobotRecord:
         shares: inertial parameters (10,) that a link adds to those of its body, for links that have a
             parameter of their own.
         pairs: bodies that are kept apart, or None.
+        actuators: what drives its joints.
         meshes: SHA-256 of each mesh file, by the file's name in the text.
     """
 
@@ -58,6 +61,7 @@ class RobotRecord:
     shares: dict[str, np.ndarray]
     meshes: dict[str, str]
     pairs: CollisionPairs | None = None
+    actuators: tuple[Actuator, ...] = ()
 
     @classmethod
     def of(
@@ -68,6 +72,7 @@ class RobotRecord:
         ground: Ground | None,
         links: Sequence[str] = (),
         apart: bool = False,
+        actuators: Sequence[Actuator] = (),
     ) -> RobotRecord:
         """The record of a robot.
 
@@ -77,6 +82,7 @@ class RobotRecord:
             ground: what it falls on, or None.
             links: those with a mass of their own among the parameters.
             apart: whether its bodies are kept apart from each other.
+            actuators: what drives its joints, checked.
 
         Raises:
             ModelError: a URDF cannot say it.
@@ -102,7 +108,8 @@ class RobotRecord:
         points = None if ground is None else contact_points(robot, *point_arguments(ground))
         pairs = collision_pairs(robot) if apart else None
         shares = {link: link_share(robot, link) for link in links}
-        return cls({name: about[name] for name in WORDS}, found, points, shares, _mesh_hashes(robot), pairs)
+        words = {name: about[name] for name in WORDS}
+        return cls(words, found, points, shares, _mesh_hashes(robot), pairs, tuple(actuators))
 
     @property
     def name(self) -> str:
@@ -153,7 +160,7 @@ class RobotRecord:
 
     def to_record(self) -> dict[str, Any]:
         """All of it, for JSON."""
-        return {
+        found = {
             **self.about,
             "numbers": {name: record_of_array(x) for name, x in self.numbers.items()},
             "points": None if self.points is None else record_of_points(self.points),
@@ -161,6 +168,9 @@ class RobotRecord:
             "meshes": self.meshes,
             "pairs": None if self.pairs is None else record_of_pairs(self.pairs),
         }
+        if self.actuators:
+            found["actuators"] = [record_of_actuator(one) for one in self.actuators]
+        return found
 
     @classmethod
     def from_record(cls, given: Mapping[str, Any]) -> RobotRecord:
@@ -177,6 +187,7 @@ class RobotRecord:
             {link: array_of_record(x) for link, x in given["shares"].items()},
             dict(given["meshes"]),
             None if given.get("pairs") is None else pairs_of_record(given["pairs"]),
+            tuple(actuator_of_record(one) for one in given.get("actuators", ())),
         )
 
 

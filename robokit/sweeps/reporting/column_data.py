@@ -13,6 +13,18 @@ from robokit.sweeps.reporting.row_inputs import in_planes
 from robokit.viewer.payload_keys import ColumnData
 
 BINS = 48
+"""At most, and half as many at least."""
+
+MOST_TICKS = 20 * BINS
+"""A column with more values than these, among the first SEEN rows, has no steps."""
+
+SEEN = 100_000
+
+SPREAD = 1e-12
+"""Numbers that differ by a smaller share of themselves are one number."""
+
+LARGEST = 1e38
+"""Numbers that are larger, as of rows that explode, are shown as this one: pages hold single precision."""
 
 MOST_LABELS = 40
 """Texts that a column of texts keeps by name, the most frequent; the others are "other"."""
@@ -57,18 +69,36 @@ def column_data(name: str, values: np.ndarray, about: About, held: np.ndarray) -
         return _labels(name, title, values, about, held)
     whole = values.dtype.kind != "f"
     numbers, unit = shown_unit(values.astype(np.float64), about.unit)
+    numbers = np.where(np.isfinite(numbers), np.clip(numbers, -LARGEST, LARGEST), np.nan)
     known = numbers[np.isfinite(numbers)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, -1.0)
-    counts = np.histogram(known, BINS, (low, high))[0] if high > low else np.array([len(known)])
+    if high - low <= SPREAD * max(abs(low), abs(high)):
+        high = low if len(known) else high  # the same number but for rounding: no bins lie between
+    counts = np.array([len(known)])
+    if high > low:
+        counts = np.histogram(known, bins_of(known, low, high), (low, high))[0]
     whole = whole or bool(len(known) and np.array_equal(known, np.round(known)) and abs(high) < 1e9)
-    with np.errstate(over="ignore"):
-        singles = np.where(np.isfinite(numbers[held]), numbers[held], np.nan).astype(np.float32)
+    singles = numbers[held].astype(np.float32)
     if not whole:
         singles = five_digits(singles)
     return ColumnData(
         name, title, unit, about.text, about.role, None, in_planes(singles), low, high,
         [int(n) for n in counts], int(len(values) - len(known)), whole,
     )  # fmt: skip
+
+
+def bins_of(known: np.ndarray, low: float, high: float) -> int:
+    """So many bins that each holds as many of the values that occur: times come in steps of the run.
+
+    Args:
+        known: the values.
+        low, high: the least and the largest of them, which differ.
+    """
+    ticks = np.unique(known[:SEEN].astype(np.float32))
+    if not BINS // 2 <= len(ticks) <= min(MOST_TICKS, len(known) // 4):
+        return BINS
+    uneven = {m: np.histogram(ticks, m, (low, high))[0].std() * m for m in range(BINS, BINS // 2 - 1, -1)}
+    return min(uneven, key=lambda m: uneven[m])
 
 
 def five_digits(values: np.ndarray) -> np.ndarray:

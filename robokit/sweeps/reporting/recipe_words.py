@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from robokit.sim.actuators import Actuator
 from robokit.sim.ground import Ground
 from robokit.sweeps.draws.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.draws.parameter_table import parameter
@@ -21,6 +22,8 @@ def recipe_words(recipe: RecipeFields) -> list[tuple[str, str]]:
         robot = record.robot
         size = f"{robot.total_mass:.4g} kg, {robot.nv} dof, {robot.base} base"
         found.append(("robot", f"{name}: {size}, step {1000 * recipe.dt[name]:.4g} ms"))
+    for record in recipe.robots.values():
+        found += [("actuators", ", ".join(map(actuator_words, record.actuators)))] if record.actuators else []
     found.append(("rows", f"{recipe.count:,} of {recipe.duration:g} s each".replace(",", " ")))
     standing = all(recipe.standing.values())
     found.append(("start", "standing" if standing else "the configurations that were given"))
@@ -32,7 +35,9 @@ def recipe_words(recipe: RecipeFields) -> list[tuple[str, str]]:
         (key.replace("_", " "), "yes" if value is True else str(value)) for key, value in options.items()
     ]
     found.append(("seed", str(recipe.seed)))
-    found.append(("made with", ", ".join(f"{name} {version}" for name, version in recipe.versions.items())))
+    made = {name: version for name, version in recipe.versions.items() if name not in ("processor", "source")}
+    found.append(("made with", ", ".join(f"{name} {version}" for name, version in made.items())))
+    found += [("made on", recipe.versions[name]) for name in ("processor",) if name in recipe.versions]
     found.append(("recipe", recipe.hash[:16]))
     return found
 
@@ -64,6 +69,17 @@ def distribution_words(given: Distribution, unit: str) -> str:
         pairs = zip(several, given.weights, strict=False)
         return "one of " + ", ".join(f"{value} ({100 * weight / total:.3g} %)" for value, weight in pairs)
     return f"one of {', '.join(several)}{tail}"
+
+
+def actuator_words(given: Actuator) -> str:
+    """An actuator in words: its kind, its joints, and the gains that are one number."""
+    kind = {"PD": "position servo", "Velocity": "velocity servo", "Torque": "given force"}[
+        type(given).__name__
+    ]
+    gains = {name: getattr(given, name) for name in given.gains}
+    words = [f"{name} {x:.4g}" for name, x in gains.items() if isinstance(x, int | float)]
+    where = "all joints" if given.joints is None else ", ".join(given.joints)
+    return f"{kind} on {where}" + f" ({', '.join(words)})" * bool(words)
 
 
 def ground_words(ground: Ground | None, drawn: bool = False) -> str:

@@ -22,6 +22,7 @@ from robokit.sweeps.reporting.held_rows import MOST_ROWS, Held
 from robokit.sweeps.reporting.recipe_words import recipe_words
 from robokit.sweeps.reporting.report_page import Report, held_of, write_html
 from robokit.sweeps.reporting.rerun_data import RobotRows, Started
+from robokit.sweeps.rows.row_actuators import change_with_time
 
 MOST_NUMBERS = 2_500_000
 """Values that a page holds: rows times columns."""
@@ -50,7 +51,8 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
     """
     table = sweep.table()
     if not table.num_rows:
-        raise RobokitError("the sweep has no rows yet; go on with it: robokit sweep --resume FOLDER")
+        where = "FOLDER" if sweep.folder is None else shlex.quote(str(sweep.folder))
+        raise RobokitError(f"the sweep has no rows yet; go on with it: robokit sweep --resume {where}")
     columns = {name: numbers_of(table, name) for name in table.column_names}
     about = {field.name: _about(sweep.recipe, field) for field in table.schema}
     most = min(MOST_ROWS, max(1000, MOST_NUMBERS // len(columns)))
@@ -169,4 +171,7 @@ def _robots(recipe: Any, columns: Mapping[str, np.ndarray], held: Held) -> Itera
             started=started,
             parameters=own,
             hashes=columns[HASH][places][mine].astype(np.uint64),
+            problem="the targets of its actuators change with time"
+            if change_with_time(recipe.robots[name].actuators)
+            else "",
         )

@@ -15,7 +15,6 @@ from robokit.model.robot import Robot
 from robokit.sim.pushes import OutsideForces
 from robokit.sim.recorded import first_carried
 from robokit.sim.rollouts import Rollout
-from robokit.sim.step.given import GivenLayout
 from robokit.sim.step.step_kernel import Program
 from robokit.sweeps.reporting.held_rows import within
 from robokit.sweeps.reporting.row_inputs import PackedInput, factors_of, in_planes
@@ -59,9 +58,9 @@ class Started:
         if self.pushes is None:
             return program
         places = self.pushes.places
-        layout = GivenLayout(places=tuple((body, point is None) for body, point in places))
+        layout = replace(program.given, places=tuple((body, point is None) for body, point in places))
         points = [x for _, point in places if point is not None for x in point]
-        return replace(program, given=layout, given_numbers=tuple(points))
+        return replace(program, given=layout, given_numbers=(*program.given_numbers, *points))
 
     def inputs(self, dt: float) -> dict[str, np.ndarray]:
         """What the first step of each row is given, and its pushes, (n, width) each.
@@ -74,6 +73,9 @@ class Started:
             carried = first_carried(program, q, v)
         wide = np.broadcast_to(parameters, (n, parameters.shape[-1]))
         found = {"q": q, "v": v, "carried": carried, "parameters": wide}
+        if program.given.drives:
+            wanted = self.rollout.given[0][0]
+            found["drives"] = np.broadcast_to(wanted, (n, wanted.shape[-1]))
         if self.pushes is not None:
             spans: list[Any] = [*self.pushes.spans]
             spans += [(place, when, when + 1, wrench) for place, when, wrench in self.pushes.by_row]
@@ -97,6 +99,7 @@ class RobotRows:
         started: the start of the rows at these places, (k,).
         parameters: of the rows, (n,) each.
         hashes: of their last states, uint64 (n,); or None.
+        problem: why they cannot run again in the page; "" where nothing is known of that.
     """
 
     name: str
@@ -108,6 +111,7 @@ class RobotRows:
     started: Callable[[np.ndarray], Started]
     parameters: Mapping[str, np.ndarray]
     hashes: np.ndarray | None
+    problem: str = ""
 
 
 def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[RerunData, int]:
@@ -117,9 +121,11 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[Rerun
         rows: of a robot.
         max_triangles: as of :func:`robokit.viewer.write_page`.
     """
+    none = RerunData(rows.name, "", rows.steps, "", [], [], None, False, "")
+    if rows.problem:
+        return replace(none, problem=f"{rows.problem}; {INSTEAD}"), 0
     first = rows.started(np.arange(1))
     program, start = first.program, first.inputs(rows.dt)
-    none = RerunData(rows.name, "", rows.steps, "", [], [], None, False, "")
     try:
         q, v, own = start["q"][0], start["v"][0], start["parameters"][0]
         live = live_data_of(program, rows.dt, q, v, joined(WORKER), True, own, True)

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dynamics.build import angle_bounds
 from robokit.model.robot import Robot
+from robokit.sim.closing import closed_rows
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.ground import Ground
 from robokit.sim.ground_gaps import CLOSE, row_gaps
@@ -49,6 +51,7 @@ def start_states(
     grounds: tuple[Ground | None, Ground | None],
     points: ContactPoints | None,
     standing: bool,
+    broken: dict[int, str],
 ) -> tuple[np.ndarray, np.ndarray]:
     """The states in which rows start, (B, nq) and (B, nv).
 
@@ -61,6 +64,7 @@ def start_states(
         grounds: of the sweep, and of the rows, which may have tilts of their own; or None twice.
         points: the robot's contact points.
         standing: whether the starts are standing configurations: their height is not a wish.
+        broken: gets the reasons why rows cannot be run, by their place.
 
     A row under whose robot there is nothing has NaN.
     """
@@ -68,6 +72,7 @@ def start_states(
     place = np.asarray(values.get("start", np.zeros(B))).astype(int)
     q, v = np.array(starts[0][place]), np.array(starts[1][place])
     _move_joints(robot, q, v, values, rows, seed)
+    q = _that_can_be_run(robot, q, broken)
     if robot.base != "floating":
         return q, v
     turned = any(name in values for name in LEANING)
@@ -132,6 +137,22 @@ def _move_joints(
             part = joint.v_slice
             change = normals(seed, f"joint_velocity_noise:{joint.name}", rows, part.stop - part.start)
             v[:, part] = v[:, part] + size[:, None] * change
+
+
+def _that_can_be_run(robot: Robot, q: np.ndarray, broken: dict[int, str]) -> np.ndarray:
+    """Starts (B, nq) with their loops closed, and NaN where that cannot be done, or a number is too large.
+
+    ``broken`` gets the reasons, by the row's place.
+    """
+    for place, most in angle_bounds(robot):
+        for row in np.flatnonzero(np.abs(q[:, place]) > most).tolist():
+            broken[row] = f"an angle of {q[row, place]:.3g} rad at its start is beyond {most:.3g}"
+            q[row] = np.nan
+    q, why = closed_rows(robot, q)
+    for row, reason in why.items():
+        broken[row] = reason.partition("; start closer")[0].removeprefix("start: ")
+        q[row] = np.nan
+    return q
 
 
 def _lean(q: np.ndarray, values: Values) -> None:

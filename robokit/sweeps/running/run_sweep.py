@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
+from robokit.sweeps.running.arithmetic import check_same_bits
 from robokit.sweeps.running.chunk_files import (
     CHUNKS,
     ChunkFile,
@@ -134,6 +136,7 @@ class _Run:
         self.place = Place(str(folder.absolute()), probe_name(), given.count, source_digest())
         self.memory = 0
         self.progress: SweepProgress
+        self._kept: list[ChunkFile] = []
 
     def go(self, scheduler: str | None, workers: int | None, progress: bool) -> RunSummary:
         """Compute what is missing."""
@@ -144,6 +147,8 @@ class _Run:
         reader = type(self.recipe).from_json
         chunks = ChunkQueue(missing, self.given.recipe, reader, self.place, self._keep, seen.wait)
         try:
+            if missing and self._kept:
+                check_same_bits(self.recipe, self.folder, self.given.recipe, self._kept[0])
             if missing:
                 self._compute(chunks, scheduler, workers)
         except KeyboardInterrupt:
@@ -165,7 +170,7 @@ class _Run:
     def _look_through(self) -> tuple[list[tuple[int, int]], list[str], int, int]:
         """The chunks that are missing, what was wrong with others, the rows and failures that are there."""
         wrong: list[str] = []
-        kept: list[ChunkFile] = []
+        kept = self._kept
         ends = dict(self.given.chunks())
         files: dict[int, list[ChunkFile]] = {}
         try:
@@ -228,7 +233,8 @@ class _Run:
     def _how_to_go_on(self, what: str) -> str:
         there, total = self.progress.rows, self.given.count
         return (
-            f"{what}; {there:,} of {total:,} rows are kept; go on with: robokit sweep --resume {self.folder}"
+            f"{what}; {there:,} of {total:,} rows are kept; go on with: robokit sweep --resume "
+            f"{shlex.quote(str(self.folder))}"
         )
 
 

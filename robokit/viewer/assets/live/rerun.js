@@ -33,12 +33,13 @@ function setPushes(step, spans, k) {
   }
 }
 
-// inputs: q, v, carried, parameters, push_spans as the row has them. Frames are states of 60 a second, samples those of the curves.
+// inputs: q, v, carried, parameters, drives, push_spans as the row has them. Frames are states of 60 a second, samples those of the curves.
 function rerun(physics, { inputs, steps }) {
   const { live, at } = physics, bodies = live.masses.length;
   physics.parameters = inputs.parameters;
   physics.start(0, inputs.q, inputs.v);
   physics.step.carried.set(inputs.carried);
+  if (inputs.drives) physics.step.drives.set(inputs.drives);
   const pictures = { t: new Grown(Float64Array), q: new Grown(Float64Array), v: new Grown(Float64Array), com: new Grown(Float32Array), momentum: new Grown(Float32Array),
     poses: new Grown(Float32Array), force: new Grown(Float32Array), contacts: new Grown(Float32Array), touching: new Grown(Float32Array) };
   const samples = { t: new Grown(Float64Array), energy: new Grown(Float64Array), momentum: new Grown(Float64Array) };
