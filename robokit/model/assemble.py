@@ -107,7 +107,8 @@ def assemble(
         if key not in known:  # most joints of a robot turn about the same few axes
             known[key] = JointModel(JOINT_TABLE[draft.kind], Vector3(*key[1:4]), draft.pitch)
         models.append(known[key])
-        XT.append(Transform(Matrix3(zip(*rows, strict=True)), Vector3(*shift)))
+        E = Matrix3.identity() if rows is _UPRIGHT else Matrix3(zip(*rows, strict=True))
+        XT.append(Transform(E, Vector3(*shift)))
         frame[child] = (len(parent) - 1, _HERE)
 
     inertia: list[RigidInertia | None] = [None] * len(parent)

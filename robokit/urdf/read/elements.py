@@ -175,10 +175,23 @@ class Reader:
         where: str,
         absent: float | None,
         bad: float | None,
+        others: tuple[str, ...] = (),
     ) -> list[float | None]:
-        """One number of each of these attributes, as :meth:`number` gives them."""
-        given, read = dict(element.items()), self._read[1]
+        """One number of each of these attributes, as :meth:`number` gives them.
+
+        Args:
+            element: the element.
+            names: of the attributes.
+            where: place in the file, in words.
+            absent, bad: stand for numbers that are not there or are unreadable.
+            others: attributes that may be there too; all but these and the names are noted.
+        """
+        read = self._read[1]
         try:
+            if tuple(element.keys()) == names:  # the usual case
+                return [read[text][0] for text in element.values()]
+            self.attributes(element, where, (*names, *others))
+            given = dict(element.items())
             return [read[given[name]][0] if name in given else absent for name in names]
         except NumberError:
             return [self.number(element, name, where, absent, bad) for name in names]
