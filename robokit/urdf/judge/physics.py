@@ -130,13 +130,13 @@ def _check_axis(joint: JointDescription, report: Report) -> None:
 
 
 def _check_limit(joint: JointDescription, report: Report) -> None:
-    limit, where = joint.limit, f"joint {joint.name!r} limit"
-    ranged = joint.type in ("revolute", "prismatic")
+    limit, ranged = joint.limit, joint.type in ("revolute", "prismatic")
     if limit is None:
         if ranged:
             message = f"this {joint.type} joint has no <limit>: it is loaded without limits"
             report.add("limit-missing", f"joint {joint.name!r}", joint.line, message)
         return
+    where = f"joint {joint.name!r} limit"
     if ranged:
         _check_range(joint, report)
     elif joint.type == "continuous" and (limit.lower or limit.upper):

@@ -83,6 +83,15 @@ class Reader:
                 found[tag] = child
         return found
 
+    def first(self, element: etree._Element, where: str, known: frozenset[str]) -> etree._Element | None:
+        """The first known child; those before it are noted, those behind it count for nothing."""
+        for child in element:
+            tag = self._names.get(child.tag) or self.tag(child)
+            if tag in known:
+                return child
+            self._ignored(tag, child, element, where)
+        return None
+
     def repeated(self, tag: str, element: etree._Element, where: str) -> None:
         """Warns of a second element of a kind that may come once."""
         message = f"has a second <{tag}>; the first one counts"
