@@ -109,7 +109,7 @@ def _check_seen(
     """
     for k, body in bodies.items():
         members = [links[tree.order[m]] for m in body]
-        if not heavy[k] or members[0].inertial or any([link.inertial for link in members]):
+        if not heavy[k] or members[0].inertial or any(link.inertial for link in members):
             continue
         seen = next((link for link in members if link.visuals), None)
         if seen is None:
