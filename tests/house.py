@@ -12,7 +12,17 @@ PACKAGE = "robokit"
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     # Each part imports from the floors before its own; neighbours on one floor never import each other.
     "": [
-        ("errors", "conventions", "derived", "forks", "spatial", "ownership", "file_locks", "hooks"),
+        (
+            "errors",
+            "conventions",
+            "derived",
+            "frozen",
+            "forks",
+            "spatial",
+            "ownership",
+            "file_locks",
+            "hooks",
+        ),
         ("arguments", "disk_cache", "robot_names"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import add
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from robokit.conventions import FLOATING_BASE, SNAP, WORLD
 from robokit.errors import Diagnostic, ModelError, UnknownName
 from robokit.model.builder_arguments import finite
 from robokit.model.drafts import JointDraft, LinkDraft, LoopDraft, snapped
-from robokit.model.geometry import Placement, turned, turned_inertia
+from robokit.model.geometry import Placement, product_of_rows, turned_by_rows
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot
@@ -24,6 +25,7 @@ from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector
 
 BASES = ("fixed", "floating")
 _HERE = Placement()  # of a link whose frame is its body's
+_UPRIGHT = _HERE.rotation.tolist()
 
 
 def assemble(
@@ -89,9 +91,12 @@ def assemble(
     for child in order[1:]:
         draft = incoming[child]
         body, placement = frame[draft.parent]
-        here = draft.placement if placement is _HERE else placement @ draft.placement
-        rows = [snapped(row) for row in here.rotation.tolist()]
-        shift = [0.0 if abs(x) < SNAP else x for x in here.position.tolist()]
+        rows, shift = draft.placement.rotation.tolist(), draft.placement.position.tolist()
+        if placement is not _HERE:
+            R, p = placement.rotation.tolist(), placement.position.tolist()
+            rows, shift = product_of_rows(R, rows), list(map(add, turned_by_rows(R, shift), p))
+        rows = _UPRIGHT if rows == _UPRIGHT else [snapped(row) for row in rows]
+        shift = [0.0 if abs(x) < SNAP else x for x in shift]
         if draft.kind == "fixed":
             frame[child] = (body, Placement(np.array(rows), np.array(shift)))
             continue
@@ -111,7 +116,7 @@ def assemble(
         body, placement = frame[link.name]
         own, before = _body_inertia(link, placement), inertia[body]
         total = own if before is None else before + own
-        if not all(map(math.isfinite, (total.m, *total.h, *total.Ibar))):
+        if not _is_finite(total):
             raise ModelError(
                 f"link {link.name!r}: its mass {link.mass:g} kg and inertia are too large to be added to "
                 f"those of body {body_names[body]!r}: the sum is not finite"
@@ -218,18 +223,42 @@ def _rotors(movable: Sequence[JointDraft]) -> tuple[tuple[float, ...], ...]:
 
 
 def _joint(d: JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
-    place = (d.name, d.kind, body, q_slice, v_slice, d.axis, d.pitch)
-    bounds = (d.lower, d.upper, d.effort, d.velocity, d.damping, d.friction)
-    stored = (d.safety, d.calibration, d.armature)
-    return Joint(*place, *bounds, d.mimic, d.parent, d.child, d.placement, *stored)
+    return Joint(
+        d.name,
+        d.kind,
+        body,
+        q_slice,
+        v_slice,
+        d.axis,
+        d.pitch,
+        d.lower,
+        d.upper,
+        d.effort,
+        d.velocity,
+        d.damping,
+        d.friction,
+        d.mimic,
+        d.parent,
+        d.child,
+        d.placement,
+        d.safety,
+        d.calibration,
+        d.armature,
+    )
 
 
 def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:
-    c, Ic = link.com, link.inertia
+    c, Ic = link.com.tolist(), link.inertia.tolist()
     if placement is not _HERE:
-        R = placement.rotation
-        with np.errstate(over="ignore", invalid="ignore"):
-            c, Ic = turned(R, np.asarray(c)) + placement.position, turned_inertia(R, Ic)
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = Ic.tolist()
-    sym = Symmetric3(xx, yy, zz, xy, xz, yz)
-    return RigidInertia.about_com(link.mass, Vector3(*c.tolist()), sym)
+        R, p = placement.rotation.tolist(), placement.position.tolist()
+        c = map(add, turned_by_rows(R, c), p)
+        Ic = product_of_rows(product_of_rows(R, Ic), tuple(zip(*R, strict=True)))
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = Ic
+    return RigidInertia.about_com(link.mass, Vector3(*c), Symmetric3(xx, yy, zz, xy, xz, yz))
+
+
+def _is_finite(inertia: RigidInertia) -> bool:
+    """Whether all ten numbers are; their sum says so at once unless it overflows by itself."""
+    h, I = inertia.h, inertia.Ibar
+    total = inertia.m + h.x + h.y + h.z + I.xx + I.yy + I.zz + I.xy + I.xz + I.yz
+    return math.isfinite(total) or all(map(math.isfinite, (inertia.m, *h, *I)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robokit.frozen import quickly_made
 from robokit.model.geometry import Placement, Shape
 
 
@@ -48,6 +49,7 @@ class Calibration:
     reference_position: float | None = None
 
 
+@quickly_made
 @dataclass(frozen=True)
 class Joint:
     """A joint of a robot.
@@ -98,6 +100,7 @@ class Joint:
     armature: float = 0.0
 
 
+@quickly_made
 @dataclass(frozen=True)
 class Link:
     """A link: a frame fixed on a body, with its own mass, inertia and shapes.

@@ -277,6 +277,7 @@ def shared(
     arguments: Sequence[Scalar],
     matter: Sequence[Scalar],
     large: bool = False,
+    numbers: bool = False,
 ) -> list[Scalar]:
     """The values of a text that is taken several times: a target that counts bytes writes its code once.
 
@@ -288,11 +289,13 @@ def shared(
         text: called with the arguments.
         arguments: what changes from time to time.
         matter: a condition for each argument: where it does not hold, its value makes no difference.
-        large: whether the text is so long, thousands of operations, that every target writes it once.
+        large: whether the text is so long, or taken so often, that every target writes it once.
+        numbers: whether plain numbers among the arguments change, too; those that do not make texts that know
+            them.
     """
     functions = _choose(*arguments)
     if hasattr(functions, "shared"):
-        return functions.shared(key, text, arguments, matter, large)
+        return functions.shared(key, text, arguments, matter, large, numbers)
     return list(text(*arguments))
 
 

@@ -273,11 +273,11 @@ def build(
     materials = description.material_table()
 
     def shape(s: ShapeDescription) -> Shape:
-        geometry, texture, written, rgba = s.geometry, None, None, None
+        geometry, texture, written, rgba, material = s.geometry, None, None, None, s.material
         if isinstance(geometry, Mesh):
             geometry = Mesh(geometry.filename, geometry.scale, resolver(geometry.filename).path)
-        if s.material is not None:
-            material = s.material if s.material.defined else materials.get(s.material.name, s.material)
+        if material is not None:
+            material = material if material.defined else materials.get(material.name, material)
             rgba, written = material.rgba, material.texture
             found = resolver(written).path if written else None
             texture = None if found is None else str(found)

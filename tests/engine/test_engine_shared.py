@@ -12,9 +12,10 @@ from node_program import run_in_node
 
 from robokit.engine import Kernel
 from robokit.engine.emit import ir
-from robokit.engine.passes.guards import opened
+from robokit.engine.passes.guards import opened, paths
 from robokit.engine.passes.multiply_add import fused
-from robokit.engine.target import llvm, wasm
+from robokit.engine.target import llvm, split, wasm
+from robokit.engine.trace.ops import SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import guard, lookup, shared, sharing, sin, sqrt, where
 
@@ -131,6 +132,51 @@ def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path,
         np.testing.assert_allclose(kernel(x), y, rtol=1e-12 if dtype == "float64" else 2e-5)
     assert kernel._maker.planned().program.blocks and not plain._maker.planned().program.blocks
     assert kernel.flops == plain.flops
+
+
+def guarded_calls(x, large=False):
+    """Calls that are all inside a guard, and a body that reads what is only needed there."""
+    near = x[0] > 0.0
+
+    def inside():
+        dear = long(x[1], x[2], 20)  # what the body reads of the program around it
+        text = lambda a, b: [long(a, dear) * b, a - b, 1.0]  # noqa: E731
+        values = [x[3], 0.5]
+        for factor in (0.25, 3.0, -1.0):
+            inner = values[0] > factor
+            values = guard(
+                inner,
+                lambda v=values, f=factor: shared((KEY, "in"), text, [v[0], f], [True] * 2, large, True)[:2],
+                *values,
+            )
+        return [*values, dear]
+
+    return [[*guard(near, inside, x[1], x[2], x[3]), x[0]]]
+
+
+def test_calls_inside_a_guard_take_along_what_only_they_read():
+    whole, calls = plans(guarded_calls)
+    assert len(calls.blocks) == 1 and len(calls.blocks[0].parameters) == 2
+    line, (body,) = calls.lines()
+    inside = paths(calls)
+    assert not any(n in inside for n in body)
+    costly = [n for n in line if calls.nodes[n][0] == SQRT]
+    assert costly and all(inside.get(n) for n in costly)
+    for x in STATES:
+        np.testing.assert_array_equal(calls.evaluate(x), whole.evaluate(x))
+
+
+@pytest.mark.parametrize("chunk", [30, 400])
+def test_bodies_in_one_chunk_and_in_many_mean_the_same(chunk, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(ir, "CHUNK", chunk)
+    monkeypatch.setattr(split, "LEAST", 2_000)  # some of the chunks are called from another module
+    text = partial(guarded_calls, large=True)
+    kernel = Kernel.build("inside", *ONE, text, reproducible=True)
+    expected = np.array([guarded_calls(x.tolist())[0] for x in STATES])
+    np.testing.assert_array_equal(kernel(np.repeat(STATES, 5, axis=0)), np.repeat(expected, 5, axis=0))
+    for x, y in zip(STATES, expected, strict=True):
+        np.testing.assert_array_equal(kernel(x), y)
 
 
 # ---- WebAssembly -----------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from urdf_cases import LIMIT, MASSLESS_TIP, inertial, joint, link
 import robokit as rk
 from robokit.mjcf import to_mjcf
 from robokit.urdf import check_urdf, loads_urdf
+from robokit.urdf.description import InertialDescription
+from robokit.urdf.judge.physics import _surely_of_a_body
 
 
 def codes(text):
@@ -196,3 +198,20 @@ def test_mjcf_tells_which_triangle_mujoco_refuses(largest, told):
         warnings.simplefilter("always")
         to_mjcf(robot)
     assert any("triangle" in str(w.message) for w in said) is told
+
+
+def test_inertias_that_pass_at_once_pass_by_their_moments():
+    """What needs no principal moments has some of a body; both answers occur, close to the limit too."""
+    rng = np.random.default_rng(5)
+    passed = []
+    for _ in range(400):
+        axes, _ = np.linalg.qr(rng.standard_normal((3, 3)))
+        second = rng.uniform(0.0, 1.0, 3) * 10.0 ** rng.uniform(-8.0, 0.0, 3) - rng.choice([0.0, 1e-9, 1e-2])
+        moments = (second.sum() - second) * 10.0 ** rng.integers(-9, 9)
+        I = axes @ np.diag(moments) @ axes.T
+        six = tuple(I[np.triu_indices(3)].tolist())
+        passed.append(_surely_of_a_body(InertialDescription(1.0, six), max(map(abs, six))))
+        if passed[-1]:
+            low, middle, high = np.linalg.eigvalsh(I)
+            assert low > 0 and low + middle > high
+    assert 50 < sum(passed) < 350

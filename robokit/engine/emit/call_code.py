@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.emit.straight_line import ChunkWriter
-from robokit.engine.passes.called_lines import called_lines
+from robokit.engine.passes.called_lines import CalledLines, called_lines
 from robokit.engine.passes.chunks import Schedule, schedule
 from robokit.engine.passes.guards import Path
 from robokit.engine.trace.blocks import called, position
@@ -15,14 +15,21 @@ from robokit.engine.trace.program import Program
 class CallWriter(ChunkWriter):
     """Writes the chunks of a program with shared texts."""
 
+    plan: CalledLines
+
     def _compute(self, number: int) -> None:
         node, program = self.program.nodes[number], self.program
         if node[0] == CALL:
-            parameters = program.blocks[called(program, number)].parameters
+            block_number = called(program, number)
+            parameters = program.blocks[block_number].parameters
             for k, (operand, parameter) in enumerate(zip(node[2:], parameters, strict=True)):
                 value = self._value(operand)
                 self._address(parameter, f"%x{number}x{k}")
                 self.lines.append(f"store {self.t} {value}, ptr %x{number}x{k}, align {self.align}")
+            if block_number in self.plan.direct:
+                more = "" if self.direct else ", ptr %strides, i64 %t, i64 %stop"
+                chunk = self.plan.direct[block_number]
+                self.lines.append(f"call void @chunk{chunk}(ptr %ws, ptr %args{more})")
         elif node[0] == RESULT:
             block = program.blocks[called(program, node[1])]
             self._address(int(block.results[position(program, number)]), f"%y{number}")

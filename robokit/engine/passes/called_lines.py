@@ -4,6 +4,8 @@ A call ends a chunk, which writes the arguments. The chunks of the body come nex
 the results where the body has left them. So a group of tiles goes through the chunks of a body as through
 any others. A call inside a guard is left out, in a tile, where the condition holds in no lane.
 
+A body that is one chunk is called where it is taken: the chunk goes on after it.
+
 The plan for WebAssembly, which calls from anywhere, is in regions.py.
 """
 
@@ -26,9 +28,11 @@ class CalledLines(Schedule):
 
     Attributes:
         sequence: what runs: the number of a chunk, or chunks and the conditions under which they run.
+        direct: the chunk of each body that is called from within chunks, by block.
     """
 
     sequence: list[int | tuple[range, Path]] = field(default_factory=list)
+    direct: dict[int, int] = field(default_factory=dict)
 
 
 def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> CalledLines:
@@ -54,10 +58,14 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
             plan.slots += 1
 
     calls: list[int] = []
-    for piece in _pieces(program, orders[0]):
-        plan.chunks += cut(program, piece, [1 + STORE * (0 if bundled else results[n]) for n in piece], size)
+    nodes = program.nodes
+    large = {k for k, order in enumerate(orders[1:]) if len(order) > size}
+    for piece in _pieces(program, orders[0], large):
+        stores = [0 if bundled else results[n] for n in piece]
+        given = [len(nodes[n]) if nodes[n][0] == CALL else 1 for n in piece]
+        plan.chunks += cut(program, piece, [a + STORE * b for a, b in zip(given, stores, strict=True)], size)
         calls += [0] * (len(plan.chunks) - len(calls))
-        if program.nodes[piece[-1]][0] == CALL:
+        if nodes[piece[-1]][0] == CALL and called(program, piece[-1]) in large:
             calls[-1] = piece[-1]
     own = len(plan.chunks)
     bodies = []
@@ -65,6 +73,8 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         first = len(plan.chunks)
         plan.chunks += cut(program, order, [1] * len(order), size)
         bodies.append(range(first, len(plan.chunks)))
+        if len(bodies) - 1 not in large:
+            plan.direct[len(bodies) - 1] = first
     for k, call in enumerate(calls):
         plan.sequence.append(k)
         if call:
@@ -79,12 +89,12 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
     return plan
 
 
-def _pieces(program: Program, order: list[int]) -> list[list[int]]:
-    """A line cut after each call."""
+def _pieces(program: Program, order: list[int], large: set[int]) -> list[list[int]]:
+    """A line cut after each call of a large body."""
     pieces: list[list[int]] = [[]]
     for n in order:
         pieces[-1].append(n)
-        if program.nodes[n][0] == CALL:
+        if program.nodes[n][0] == CALL and called(program, n) in large:
             pieces.append([])
     return [piece for piece in pieces if piece]
 

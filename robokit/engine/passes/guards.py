@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from robokit.engine.trace.blocks import called, position
+from robokit.engine.trace.blocks import called
 from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, OPERATIONS, RESULT, SELECT
 from robokit.engine.trace.program import Program
 
@@ -28,6 +28,9 @@ CHOICES = (GUARD, SELECT)
 
 LEAST = 8
 """Fewest nodes that a branch pays for."""
+
+DEAR = (LOOKUP, CALL)
+"""Nodes that pay for a branch alone."""
 
 
 def paths(program: Program) -> dict[int, Path]:
@@ -61,19 +64,33 @@ def paths(program: Program) -> dict[int, Path]:
                     found[operand] = here
                 elif before is not here:
                     found[operand] = _common(before, here)
-        if op == RESULT:
-            value = program.blocks[called(program, node[1])].results[position(program, number)]
-            found[abs(int(value))] = ()  # a body is in no guard: a call is skipped as a whole
+        if op == CALL:  # all calls come after their body: its path is what theirs have in common
+            for r in program.blocks[called(program, number)].results:
+                if type(r) is int:
+                    _narrow(found, r, here)
     for number in program.order if program.blocks else ():
         if nodes[number][0] == RESULT:  # read at once: the next call writes it anew
             found[number] = found[nodes[number][1]]
     body = program.bodies()
+    around = _around_bodies(program, found)
     for number in program.order if body else ():
-        if number not in body:  # what a body needs under a condition of its own is computed before
-            path = found[number]
+        path = found[number]
+        if number in body:  # a call is skipped as a whole: inside it there are only the guards of the body
+            found[number] = path[around[body[number]] :]
+        else:  # what a body needs under a condition of its own is computed before
             known = next((k for k, condition in enumerate(path) if condition in body), len(path))
             found[number] = path[:known]
     return {n: found[n] for n in program.order if found[n]}
+
+
+def _around_bodies(program: Program, found: list[Any]) -> dict[int, int]:
+    """How many guards are around all calls of each block: the first of the paths of its nodes."""
+    around: dict[int, Path] = {}
+    for number in program.order if program.blocks else ():
+        if program.nodes[number][0] == CALL:
+            block = called(program, number)
+            around[block] = _common(around.get(block, found[number]), found[number])
+    return {block: len(path) for block, path in around.items()}
 
 
 def _narrow(found: list[Any], number: int, path: Path) -> None:
@@ -182,7 +199,7 @@ def _worth(program: Program, line: list[int], path: dict[int, Path]) -> dict[int
     kept: dict[int, Path] = {}
     for own, group in groupby(line, lambda n: path.get(n, ())):
         run = list(group)
-        dear = any(program.nodes[n][0] == LOOKUP or OPERATIONS[program.nodes[n][0]].paired for n in run)
+        dear = any(program.nodes[n][0] in DEAR or OPERATIONS[program.nodes[n][0]].paired for n in run)
         if own and len(run) < LEAST and not dear:
             own = own[:-1]
         if own:

@@ -1,7 +1,8 @@
 """One module of IR as several of about the same size, so that processors can compile them side by side.
 
 The straight lines that other functions only call, which are nearly all of the code, move to other
-modules under hidden names. What they need of the rest, sines and intrinsics, each module has for itself.
+modules under hidden names; some call others. What they need of the rest, sines and intrinsics, each module
+has for itself.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ MOST = 500_000
 
 _PART = re.compile(r"^define [^\n]*\{\n.*?^\}\n|^[^\n]*\n", re.MULTILINE | re.DOTALL)
 _MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\)")
+_CALLS = re.compile(r"call void @((?:chunk|step|write)[0-9x]+)\(")
 _NEEDED = re.compile(r"define internal [^@]*@sincos\(")
 _SHARED = ("declare ", "attributes ")
 
@@ -46,13 +48,21 @@ def divided(text: str, count: int) -> list[str]:
         return [text]
     shares: list[list[str]] = [[*shared, *kept], *([*shared] for _ in range(count - 1))]
     sizes = [sum(map(len, share)) for share in shares]
-    for heading, part in sorted(moved, key=lambda each: -len(each[1])):
+    called = [set(_CALLS.findall(part)) for _, part in moved]
+    wanted: set[str] = set().union(*called)  # a straight line may call another one, in any module
+    homes, declared = dict[str, int](), dict[str, str]()
+    calls: list[set[str]] = [set() for _ in shares]
+    for (heading, part), names in sorted(zip(moved, called, strict=True), key=lambda each: -len(each[0][1])):
         k = min(range(count), key=sizes.__getitem__)
         sizes[k] += len(part)
-        if k == 0:
-            shares[0].append(part)
-            continue
         name, parameters = heading.groups()
-        shares[k].append(part.replace("define internal", "define hidden", 1))
-        shares[0].append(f"declare hidden void @{name}({parameters}) #0\n")
+        homes[name] = k
+        declared[name] = f"declare hidden void @{name}({parameters}) #0\n"
+        calls[k] |= names
+        if k or name in wanted:
+            part = part.replace("define internal", "define hidden", 1)
+        shares[k].append(part)
+    calls[0] |= {name for name, k in homes.items() if k}
+    for k, (share, names) in enumerate(zip(shares, calls, strict=True)):
+        share += [declared[name] for name in sorted(names) if homes[name] != k]
     return ["".join(share) for share in shares]

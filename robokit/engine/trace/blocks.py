@@ -27,11 +27,14 @@ def shared(
     arguments: Sequence[Any],
     matter: Sequence[Any],
     large: bool = False,
+    numbers: bool = False,
 ) -> list[Any]:
     """As :func:`robokit.spatial.scalars.shared`: a call, where the graph shares texts."""
     graph = next(x.graph for x in arguments if type(x) is Scalar)
     if graph.shared is None or graph.within or (graph.large and not large):
         return list(text(*arguments))
+    if numbers:
+        arguments = [x if type(x) is Scalar else Scalar(graph, graph.constant(float(x))) for x in arguments]
     given = [
         where(needed, x, 0.0, GUARD) if type(x) is Scalar else x
         for x, needed in zip(arguments, matter, strict=True)

@@ -135,8 +135,8 @@ def searched(
 ) -> set[tuple[int, int]]:
     """Those of the pairs that meet in a configuration near those in which they come nearest.
 
-    Half of the joints are moved from a known configuration towards a random one; all pairs at once. Robots
-    with loops are not searched.
+    Half of the joints between the two bodies are moved from a known configuration towards a random one; all
+    pairs at once. Robots with loops are not searched.
 
     Args:
         robot: the robot.
@@ -150,6 +150,7 @@ def searched(
     if robot.tree.loops:
         return found
     left = {pair: q[np.argsort(gaps.apart(*pair))[:KEPT]] for pair in pairs}
+    moving = {pair: joints_between(robot, *pair) for pair in pairs}
     share = SPREAD
     for _ in range(ROUNDS):
         if not left:
@@ -157,7 +158,8 @@ def searched(
         rows = KEPT * VARIED
         known = np.concatenate([np.repeat(some, VARIED, axis=0) for some in left.values()])
         other = q[rng.integers(1, len(q), size=len(known))] if len(q) > 1 else known
-        tried = np.concatenate([known[::VARIED], between(robot, known, other, share, rng)])
+        those = np.repeat([moving[pair] for pair in left], rows, axis=0)
+        tried = np.concatenate([known[::VARIED], between(robot, known, other, share, those, rng)])
         now = Gaps(robot, shapes, tried)
         old = len(known) // VARIED
         for k, pair in enumerate(list(left)):
@@ -172,15 +174,35 @@ def searched(
     return found
 
 
+def joints_between(robot: Robot, i: int, j: int) -> np.ndarray:
+    """Which coordinates move one of two bodies against the other, (nq,) booleans."""
+    tree, found = robot.tree, np.zeros(robot.nq, bool)
+    if tree.coupling is not None:  # a joint on the way may follow one beside it
+        return ~found
+    ways: list[set[int]] = [set(), set()]
+    for way, body in zip(ways, (i, j), strict=True):
+        while body:
+            way.add(body)
+            body = tree.parent[body]
+    for body in ways[0] ^ ways[1]:
+        found[tree.q_slice[body]] = True
+    return found
+
+
 def between(
-    robot: Robot, known: np.ndarray, other: np.ndarray, share: float, rng: np.random.Generator
+    robot: Robot,
+    known: np.ndarray,
+    other: np.ndarray,
+    share: float,
+    those: np.ndarray,
+    rng: np.random.Generator,
 ) -> np.ndarray:
-    """Configurations with some joints moved by up to this share towards others, (B, nq)."""
+    """Configurations with half of those coordinates moved by up to this share towards others, (B, nq)."""
     part = np.where(rng.random(known.shape) < 0.5, share * rng.random(known.shape), 0.0)
     for at in robot.tree.q_slice:
         if at.stop - at.start > 1:  # quaternions, and what belongs to them: all of it or nothing
             part[:, at] = rng.random((len(known), 1)) < share
-    return known + part * (other - known)
+    return known + np.where(those, part, 0.0) * (other - known)
 
 
 def roots(robot: Robot) -> list[int]:

@@ -30,6 +30,7 @@ drives               forces of actuators, within their limits
 outside              forces from outside: pushes, wrenches on the base
 pair_shapes          what a step knows of the pairs of bodies that may touch
 nearest_pairs        which bodies touch or are about to
+shared_distances     what pairs repeat, written once: distances of two shapes, sorting in
 pair_contact         the law of one contact between two bodies
 pair_impulses        impulses between bodies, equal and opposite
 momentum_projection  momentum kept to rounding

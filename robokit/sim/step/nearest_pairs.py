@@ -12,16 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from robokit.model.tree import Tree
 from robokit.sim.collide.body_shapes import placed
 from robokit.sim.collide.box_distance import Block
-from robokit.sim.collide.shape_distance import shape_meetings
 from robokit.sim.step.momentum_projection import at_base, floats
 from robokit.sim.step.pair_shapes import PairShapes
+from robokit.sim.step.shared_distances import Row, meetings, sorted_in
 from robokit.spatial import Force, Matrix3, Motion, Vector3
-from robokit.spatial.scalars import Scalar, guard, where
+from robokit.spatial.scalars import Scalar, guard
 
 SLOTS = 6
 """Contacts between bodies that a step treats together."""
@@ -34,6 +35,9 @@ FAR = 1e3
 
 WIDTH = 10
 """Numbers of a contact."""
+
+PLACE = 7
+"""Those of them that say where it is: distance, normal and point."""
 
 WAYS = 4
 """Points of two shapes at most."""
@@ -104,15 +108,6 @@ class Nearest:
         phi, nx, ny, nz, x, y, z, i, j, which = values
         return Nearest(phi, Vector3(nx, ny, nz), Vector3(x, y, z), i, j, which)
 
-    def choose(self, other: Nearest) -> tuple[Nearest, Nearest]:
-        """(the nearer of the two, the other one)."""
-        nearer = self.phi < other.phi
-        both = list(zip(self.values(), other.values(), strict=True))
-        return (
-            Nearest.of([where(nearer, a, b) for a, b in both]),
-            Nearest.of([where(nearer, b, a) for a, b in both]),
-        )
-
 
 def poses_of(tree: Tree, X: Sequence[Any], bodies: Sequence[int]) -> dict[int, Pose]:
     """Poses of these bodies; a robot that floats is seen from its base."""
@@ -144,31 +139,32 @@ class Vicinity:
 
     def deepest(self) -> list[Nearest]:
         """At most slots_of(shapes) points, the deepest first; without those that are not near."""
-        shapes, slots = self.shapes, [Nearest.none()] * slots_of(self.shapes)
+        shapes = self.shapes
         poses = [self.by_body[shape.body] for shape in shapes.shapes]
         blocks = [placed(shape, at.turned, at.o) for shape, at in zip(shapes.shapes, poses, strict=True)]
-        found = []
+        found: list[Row] = []
         rows = zip(shapes.pairs, shapes.points, self.apart, self.near, strict=True)
+        nothing = Nearest.none().values()[:PLACE]
         for (i, j, slack, both), count, d, condition in rows:
-            closest = partial(_closest, blocks, d, (i, j), slack, both, count)
-            found += unpacked(guard(condition, closest, *(Nearest.none().values() * count)))
-        for k in range(0, len(found), TOGETHER):
-            some = found[k : k + TOGETHER]
-            before = [x for slot in slots for x in slot.values()]
-            close = any_of([best.phi < self.reach for best in some])
-            values = guard(close, partial(_sorted_in, slots, some), *before)
-            slots = unpacked(values)
-        return slots
+            closest = partial(_closest, blocks, d, slack, both, count)
+            values = iter(guard(condition, closest, *([*nothing, -1.0] * count)))
+            # What is not near is FAR, and never sorted in: then it does not matter which bodies these are.
+            found += [[*islice(values, PLACE), float(i), float(j), next(values)] for _ in range(count)]
+        kept = [Nearest.none().values()] * slots_of(shapes)
+        together = -(-len(found) // max(1, -(-len(found) // TOGETHER)))
+        found += [Nearest.none().values()] * (-len(found) % max(1, together))
+        for k in range(0, len(found), max(1, together)):
+            some = found[k : k + together]
+            close = any_of([row[0] < self.reach for row in some])
+            before = [x for row in kept for x in row]
+            values = iter(guard(close, partial(_flat_sorted_in, kept, some), *before))
+            kept = [list(islice(values, WIDTH)) for _ in kept]
+        return [Nearest.of(row) for row in kept]
 
 
 def slots_of(shapes: PairShapes) -> int:
     """Contacts that a step treats of these shapes."""
     return min(SLOTS_OF_FEW if len(shapes.pairs) <= FEW else SLOTS, sum(shapes.points))
-
-
-def unpacked(values: Sequence[Scalar]) -> list[Nearest]:
-    """Several from their values in a row."""
-    return [Nearest.of(values[m : m + WIDTH]) for m in range(0, len(values), WIDTH)]
 
 
 def any_of(truths: Sequence[Any]) -> Any:
@@ -179,34 +175,20 @@ def any_of(truths: Sequence[Any]) -> Any:
     return found
 
 
-def _sorted_in(slots: Sequence[Nearest], found: Sequence[Nearest]) -> list[Scalar]:
-    """The slots with those of ``found`` that are deeper, as values."""
-    slots = list(slots)
-    for best in found:
-        for k, slot in enumerate(slots):
-            slots[k], best = best.choose(slot)
-    return [x for slot in slots for x in slot.values()]
+def _flat_sorted_in(slots: Sequence[Row], found: Sequence[Row]) -> list[Scalar]:
+    return [x for row in sorted_in(slots, found) for x in row]
 
 
 def _closest(
-    blocks: Sequence[Block],
-    apart: Vector3,
-    places: tuple[int, int],
-    slack: float,
-    both: Sequence[tuple[int, int]],
-    count: int,
+    blocks: Sequence[Block], apart: Vector3, slack: float, both: Sequence[tuple[int, int]], count: int
 ) -> list[Scalar]:
-    """The nearest points of the shapes of two bodies, ``count`` of them, as values."""
-    i, j = (float(k) for k in places)
+    """The nearest points of the shapes of two bodies, ``count`` of them: distance, normal, place, which."""
     candidates = []
     for a, b in both:
         number = WAYS * (a * len(blocks) + b)
-        for k, (phi, n, x) in enumerate(shape_meetings(blocks[a], blocks[b], -apart)):
-            candidates.append(Nearest(phi + slack, -n, x, i, j, float(number + k)))
-    if len(candidates) == count:
-        return [x for best in candidates for x in best.values()]
-    found = [Nearest.none()] * count
-    for best in candidates:
-        for k, other in enumerate(found):
-            found[k], best = best.choose(other)
-    return [x for best in found for x in best.values()]
+        for k, (phi, n, x) in enumerate(meetings(blocks[a], blocks[b], -apart)):
+            candidates.append([phi + slack, *(-n), *x, float(number + k)])
+    if len(candidates) > count:
+        none = [*Nearest.none().values()[:PLACE], -1.0]
+        candidates = sorted_in([none] * count, candidates)
+    return [x for row in candidates for x in row]

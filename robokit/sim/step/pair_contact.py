@@ -87,6 +87,10 @@ class PairContact:
             self.weights.append(here - there)
             self.mobility = self.mobility + (here + there) * mobility
 
+    def weight(self, place: Scalar) -> Scalar:
+        """That of the body at this place in the list of bodies."""
+        return where(self.near.i == place, 1.0, 0.0) - where(self.near.j == place, 1.0, 0.0)
+
     def relative(self, V: Sequence[Motion]) -> Vector3:
         """Velocity of i's point less that of j's, from velocities of all bodies in pairs; all world axes."""
         ang = weighted(self.weights, [v.ang for v in V])

@@ -37,8 +37,8 @@ from robokit.sim.step.moving_axes import flat
 from robokit.sim.step.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of
 from robokit.sim.step.pair_contact import Bond, PairContact, PairLaw
 from robokit.sim.step.point_moments import Moments, along
-from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, maximum, sqrt, where
+from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Vector3
+from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, maximum, shared, sqrt, where
 
 ITERATIONS = 2
 
@@ -49,8 +49,6 @@ WIDTH = 16
 """Numbers of a contact: ten of where it is, six of what is known of it."""
 
 Rows = list[Any]
-Respond = Callable[[list[Vector3]], tuple[Rows, list[Motion], list[Vector3]]]
-"""Impulses of the contacts -> what they change: velocities by joint, of the bodies, and relative ones."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +120,20 @@ class Meeting:
 
         def near() -> Sequence[Scalar]:
             contacts = [PairContact(pair, law) for pair in around.deepest()]
-            values: list[Scalar] = []
             before = _seen(around.poses, [V[b] for b in bodies])
-            for contact in contacts:
+
+            def load(*place: Scalar) -> list[Scalar]:
+                contact = PairContact(Nearest.of(place), law)
                 contact.load(law, before, falling, dt, _bond(contact, carried))
-                values += [*contact.near.values(), *contact.values()]
-            total = _forces(around.poses, contacts, [contact.given for contact in contacts])
+                return [*contact.values(), *contact.given]
+
+            values: list[Scalar] = []
+            given = []
+            for contact in contacts:
+                found = _repeated((self, "load"), load, contact.near.values())
+                values += [*contact.near.values(), *found[:6]]
+                given.append(Vector3(*found[6:]))
+            total = _forces(around.poses, contacts, given)
             return [*values, *(x for F in total for x in F)]
 
         slots = slots_of(law.shapes)
@@ -146,16 +152,21 @@ class Meeting:
         """
         law, dt, bodies = self.law, self.dt, self.law.shapes.bodies
         ground = [acting for acting in kicked.ground if acting.body.i in bodies]
-        rest = 6 * len(bodies) + 7 * len(ground) + len(self.slots)
+        rest = 6 * len(bodies) + sum(6 + len(acting.forces) for acting in ground) + len(self.slots)
         none = [*flat(y), *flat(V), *([0.0] * rest)]
 
         def near() -> Sequence[Scalar]:
             contacts = [PairContact(Nearest.of(row[:10]), law) for row in self.slots]
             now = _seen(self.around.poses, [V[b] for b in bodies])
+
+            def relative(*place: Scalar) -> list[Scalar]:
+                return [*PairContact(Nearest.of(place), law).relative(now)]
+
             overlap: Scalar = 0.0
             for contact, row in zip(contacts, self.slots, strict=True):
                 contact.loaded(law, dt, row[10:])
-                contact.start(law, contact.relative(now), dt)
+                u = _repeated((self, "relative"), relative, row[:10])
+                contact.start(law, Vector3(*u), dt)
                 overlap = maximum(overlap, -contact.near.phi)
             touching = any_of([contact.moves for contact in contacts])
             given = [contact.n.dot(contact.given) for contact in contacts]
@@ -169,8 +180,9 @@ class Meeting:
         V = [Motion(_vector(values), _vector(values)) for _ in V]
         met = Met({b: self.given[b] + Force(_vector(values), _vector(values)) for b in bodies})
         for acting in ground:
-            acting.impulse = acting.impulse + Force(_vector(values), _vector(values))
-            acting.pressed = acting.pressed + next(values)
+            acting.return_normals(
+                Force(_vector(values), _vector(values)), [next(values) for _ in acting.forces]
+            )
         for row in self.carried.bonds:
             row[4] = next(values)
         met.overlap = next(values)
@@ -184,6 +196,11 @@ def _bond(contact: PairContact, carried: Carried) -> Bond:
         same = where(which == contact.near.which, 1.0, 0.0)
         e, N = e + Vector3(x, y, z) * same, N + normal * same
     return Bond(e, N)
+
+
+def _repeated(key: object, text: Callable[..., list[Scalar]], given: Sequence[Scalar]) -> list[Scalar]:
+    """The values of a text that a step takes several times: written once, with all numbers as arguments."""
+    return shared(key, text, given, [True] * len(given), large=True, numbers=True)
 
 
 def _seen(poses: Sequence[Pose], V: Sequence[Motion]) -> list[Motion]:
@@ -200,7 +217,7 @@ def _solve(
     y: Rows,
     V: list[Motion],
 ) -> list[Scalar]:
-    """New y and V, impulses on bodies; the ground's in return, and normal; those of contacts, normal."""
+    """New y and V, impulses on bodies; the ground's in return, its points'; those of contacts, normal."""
     tree, dt = kicked.tree, kicked.dt
     K: list[Any] = [None] * (tree.n + 1)
     gains = {acting.body.i: _pressed(acting, bodies, poses, contacts) for acting in ground}
@@ -210,36 +227,47 @@ def _solve(
     sweep = ImplicitSweep(tree, kicked.X, K, kicked.b, dt)
     nothing = [[0.0] * (s.stop - s.start) for s in tree.v_slice]
 
-    def respond(f: list[Vector3]) -> tuple[Rows, list[Motion], list[Vector3]]:
+    def text(*given: Scalar) -> list[Scalar]:
+        rest = iter(given)
+        forces = _forces(poses, contacts, [_vector(rest) for _ in contacts])
         T = [Force.zero()] * (tree.n + 1)
-        for body, F in zip(bodies, _forces(poses, contacts, f), strict=True):
+        for body, F in zip(bodies, forces, strict=True):
             T[body] = F
         loops = copy(kicked.loops)
         dy, dV = sweep.solve(T, nothing) if loops is None else loops.solve(sweep, T, nothing, None)
         moved = _seen(poses, [dV[b] for b in bodies])
-        return dy, dV, [contact.relative(moved) for contact in contacts]
+        relative = [contact.relative(moved) for contact in contacts]
+        return [*flat(relative), *flat(dy), *flat(dV), *flat(forces)]
 
-    normal = conjugate_gradients(contacts, lambda f: respond(f)[2], 1)
+    def respond(f: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
+        values = iter(_repeated((sweep, "respond"), text, flat(f)))
+        return [_vector(values) for _ in contacts], list(values)
+
+    normal = conjugate_gradients(contacts, lambda f: respond(f)[0], 1)
     for contact, x in zip(contacts, normal[0], strict=True):
         contact.rub(x)
-    f, _ = conjugate_gradients(contacts, lambda f: respond(f)[2], start=normal)
+    f, _ = conjugate_gradients(contacts, lambda f: respond(f)[0], start=normal)
     f = [contact.cut(x) for contact, x in zip(contacts, f, strict=True)]
-    dy, dV, moved = respond(f)
+    moved, rest = respond(f)
+    changes = iter(rest)
+    dy = [next(changes) for _ in flat(y)]
+    dV = [Motion(_vector(changes), _vector(changes)) for _ in V]
     wanted = sum((contact.missing(x) for contact, x in zip(contacts, f, strict=True)), 0.0)
     s = clamp(_ratio(wanted, _dot(f, moved)), 0.0, 1.0)
     returned: list[Scalar] = []
     for acting in ground:
         i = acting.body.i
-        total, pressed = Force.zero(), 0.0 * s
+        total, normals = Force.zero(), []
         for m, (p, gain) in enumerate(zip(acting.body.p, gains[i], strict=True)):
             n = acting.body.frame(m).n
             N = -gain * s * n.dot(dV[i].lin + dV[i].ang.cross(p))
-            total, pressed = total + Force(p.cross(n) * N, n * N), pressed + N
-        returned += [*total, pressed]
+            total = total + Force(p.cross(n) * N, n * N)
+            normals.append(N)
+        returned += [*total, *normals]
     return [
-        *(a + b * s for a, b in zip(flat(y), flat(dy), strict=True)),
+        *(a + b * s for a, b in zip(flat(y), dy, strict=True)),
         *(a + b * s for a, b in zip(flat(V), flat(dV), strict=True)),
-        *(x * s for F in _forces(poses, contacts, f) for x in F),
+        *(x * s for x in changes),
         *returned,
         *(contact.n.dot(contact.given + x * s) for contact, x in zip(contacts, f, strict=True)),
     ]
@@ -251,13 +279,20 @@ def _pressed(
     """dt times the damper of the ground at each point of a body: 0 where the body is not pressed on it."""
     body = acting.body
     k, gain = bodies.index(body.i), body.dt * body.kd
-    pushes = [poses[k].E @ (contact.n * where(contact.on, contact.weights[k], 0.0)) for contact in contacts]
+
+    def text(*given: Scalar) -> list[Scalar]:
+        rest = iter(given)
+        turn, normal, place = Matrix3([_vector(rest) for _ in range(3)]), _vector(rest), next(rest)
+        pushes = [turn @ (contact.n * where(contact.on, contact.weight(place), 0.0)) for contact in contacts]
+        return [where(any_of([push.dot(normal) < PRESSED for push in pushes]), 1.0, 0.0)]
+
     at: dict[int, Scalar] = {}
     for m in range(len(body.p)):
         frame = body.frame(m)
         if id(frame) not in at:
-            cosines = [push.dot(frame.n) for push in pushes]
-            at[id(frame)] = where(any_of([cosine < PRESSED for cosine in cosines]), gain, 0.0)
+            given = [*flat(poses[k].E.rows), *frame.n, float(k)]
+            (pressed,) = _repeated((contacts[0], "pressed"), text, given)
+            at[id(frame)] = where(pressed > 0.5, gain, 0.0)
     return [where(N > 0.0, at[id(body.frame(m))], 0.0) for m, (N, _, _) in enumerate(acting.forces)]
 
 

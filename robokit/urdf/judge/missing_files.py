@@ -18,13 +18,14 @@ def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> 
     for link in robot.links:
         for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
             for shape in shapes:
-                if isinstance(shape.geometry, Mesh):
+                geometry = shape.geometry
+                if isinstance(geometry, Mesh) and resolver(geometry.filename).path is None:
                     where = f"link {link.name!r} {kind}"
-                    _check_file(shape.geometry.filename, "mesh", where, shape.line, resolver, report)
+                    _missing(geometry.filename, "mesh", where, shape.line, resolver, report)
     for material in robot.material_table().values():
-        if material.texture:
+        if material.texture and resolver(material.texture).path is None:
             where = f"material {material.name!r}"
-            _check_file(material.texture, "texture", where, material.line, resolver, report)
+            _missing(material.texture, "texture", where, material.line, resolver, report)
 
 
 def mesh_boxes(robot: RobotDescription, resolver: Resolver, report: Report) -> MeshBox:
@@ -64,10 +65,8 @@ def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, 
     return (corners.min(axis=0), corners.max(axis=0)), ""
 
 
-def _check_file(filename: str, what: str, where: str, line: int, resolver: Resolver, report: Report) -> None:
+def _missing(filename: str, what: str, where: str, line: int, resolver: Resolver, report: Report) -> None:
     found = resolver(filename)
-    if found.path is not None:
-        return
     tried = "; tried " + ", ".join(found.tried) if found.tried else ""
     if found.reason:
         tried = f": {found.reason}{tried}"

@@ -14,7 +14,20 @@ from robokit.urdf.read.source import UNDECLARED
 if TYPE_CHECKING:
     from lxml import etree
 
+ZERO: Triple = (0.0, 0.0, 0.0)
 _PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco"))
+
+
+class _Numbers(dict[str, tuple[float, ...]]):
+    """Text -> its numbers, so many of them, read once: "0 0 0" comes a thousand times."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count = count
+
+    def __missing__(self, text: str) -> tuple[float, ...]:
+        found = self[text] = parse_numbers(text, self._count)
+        return found
 
 
 class Reader:
@@ -22,19 +35,16 @@ class Reader:
 
     Attributes:
         report: where findings go.
+        line: the line of an element's start tag, ``line(element)``.
     """
 
     def __init__(self, root: etree._Element, lines: dict[etree._Element, int], report: Report) -> None:
         self.report = report
+        self.line = lines.__getitem__
         self._root = root
-        self._lines = lines
         self._names: dict[str, str] = {}
-        self._read: dict[tuple[str, int], tuple[float, ...]] = {}  # "0 0 0" comes a thousand times
+        self._read = {count: _Numbers(count) for count in (1, 3, 4)}
         self._namespace = root.tag[1:].partition("}")[0] if root.tag.startswith("{") else None
-
-    def line(self, element: etree._Element) -> int:
-        """Line of the element's start tag."""
-        return self._lines[element]
 
     def tag(self, element: etree._Element) -> str:
         """The tag without the document's own namespace; other namespaces show as "prefix:name"."""
@@ -97,16 +107,16 @@ class Reader:
 
     def attributes(self, element: etree._Element, where: str, known: tuple[str, ...]) -> None:
         """Notes attributes that URDF does not have: a misspelt one would be lost silently."""
-        names = element.keys()
-        for name in names:
+        for name in element.keys():  # noqa: SIM118  of an XML element
             if name not in known:
-                self._unknown(element, names, where, known)
+                self._unknown(element, where, known)
                 return
 
-    def _unknown(self, element: etree._Element, names: list[str], where: str, known: tuple[str, ...]) -> None:
-        tag, line, given = self.tag(element), self.line(element), set(names)
+    def _unknown(self, element: etree._Element, where: str, known: tuple[str, ...]) -> None:
+        tag, line = self.tag(element), self.line(element)
+        given = element.keys()
         free = [name for name in known if name not in given]
-        for name in names:
+        for name in given:
             if name in known or name.startswith("{") or ":" in name:
                 continue
             hint = self.report.nearest(name, free, most=1) or f"known: {', '.join(known)}"
@@ -127,27 +137,26 @@ class Reader:
     def numbers(
         self, element: etree._Element, attribute: str, count: int, where: str
     ) -> tuple[float, ...] | Literal[False] | None:
-        """The attribute's numbers; None where it is absent, False where it is bad (and reported)."""
-        value = element.get(attribute)
-        if value is None:
-            return None
-        known = self._read.get((value, count))
-        return known or self._parsed(value, count, element, attribute, where)
+        """The attribute's numbers: None where it is absent, False where they are bad (and reported).
 
-    def _parsed(
-        self, value: str, count: int, element: etree._Element, attribute: str, where: str
-    ) -> tuple[float, ...] | Literal[False]:
-        if "${" in value or "$(" in value:
-            self._unexpanded(element, attribute, where, value)
-            return False
+        Args:
+            element, attribute: where they stand.
+            count: how many there must be: 1, 3 or 4.
+            where: place in the file, in words.
+        """
+        text = element.get(attribute)
+        if text is None:
+            return None
         try:
-            found = self._read[value, count] = parse_numbers(value, count)
-            return found
+            return self._read[count][text]
         except NumberError as problem:
-            text = f"<{self.tag(element)}> {attribute}={quoted(value)}: {problem}"
+            if "${" in text or "$(" in text:
+                self._unexpanded(element, attribute, where, text)
+                return False
+            message = f"<{self.tag(element)}> {attribute}={quoted(text)}: {problem}"
             if count == 1 and problem.code != "number-count":
-                text = f"<{self.tag(element)}> {attribute}: {problem}"
-            self.report.add(problem.code, where, self.line(element), text, problem.hint)
+                message = f"<{self.tag(element)}> {attribute}: {problem}"
+            self.report.add(problem.code, where, self.line(element), message, problem.hint)
             return False
 
     def number(
@@ -158,6 +167,21 @@ class Reader:
         if values:
             return values[0]
         return absent if values is None else bad
+
+    def several(
+        self,
+        element: etree._Element,
+        names: tuple[str, ...],
+        where: str,
+        absent: float | None,
+        bad: float | None,
+    ) -> list[float | None]:
+        """One number of each of these attributes, as :meth:`number` gives them."""
+        given, read = dict(element.items()), self._read[1]
+        try:
+            return [read[given[name]][0] if name in given else absent for name in names]
+        except NumberError:
+            return [self.number(element, name, where, absent, bad) for name in names]
 
     def triple(self, element: etree._Element, attribute: str, where: str, default: Triple) -> Triple:
         """Three numbers, the default where they are absent or bad (and reported)."""
@@ -180,28 +204,30 @@ class Reader:
 
     def origin(self, element: etree._Element, where: str, others: tuple[str, ...] = ()) -> Origin:
         """An ``<origin>``, or another element that has its attributes beside others of its own."""
-        zero = (0.0, 0.0, 0.0)
-        line = self._lines[element]
-        xyz, rpy = element.get("xyz"), element.get("rpy")
+        line, xyz, rpy = self.line(element), element.get("xyz"), element.get("rpy")
         if len(element.keys()) == (xyz is not None) + (rpy is not None):  # nothing else: nearly always
-            return Origin(
-                zero if xyz is None else self.triple(element, "xyz", where, zero),
-                zero if rpy is None else self.triple(element, "rpy", where, zero),
-                None,
-                line,
-            )
+            read = self._read[3]
+            try:
+                return Origin(
+                    ZERO if xyz is None else read[xyz],  # type: ignore[arg-type]
+                    ZERO if rpy is None else read[rpy],  # type: ignore[arg-type]
+                    None,
+                    line,
+                )
+            except NumberError:
+                pass  # reported below
         tag = self.tag(element)
         self.attributes(element, where, (*others, "xyz", "rpy", "quat_xyzw"))
         quat = self.numbers(element, "quat_xyzw", 4, where)
         if quat:
-            if "rpy" in element.keys():  # noqa: SIM118
+            if rpy is not None:
                 self.report.add("orientation-twice", where, line, f"<{tag}> has both rpy and quat_xyzw")
             if not any(quat):
                 self.report.add("number-invalid", where, line, f"<{tag}> quat_xyzw: zero is no rotation")
                 quat = None
         return Origin(
-            self.triple(element, "xyz", where, zero),
-            self.triple(element, "rpy", where, zero),
+            self.triple(element, "xyz", where, ZERO),
+            self.triple(element, "rpy", where, ZERO),
             quat or None,  # type: ignore[arg-type]
             line,
         )

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from robokit.arguments import path_argument
@@ -22,8 +22,7 @@ from robokit.urdf.read.xacro_child import package_folders
 _LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
 
 
-@dataclass(frozen=True)
-class Resolution:
+class Resolution(NamedTuple):
     """Where a name leads.
 
     Attributes:
@@ -58,14 +57,14 @@ class Resolver:
         self._known: dict[str, Resolution] = {}
         self.roots = list(self._search_roots())
         self._packages: dict[str, list[str]] = {}
-        self._present: dict[str, list[str]] = {}
-        self._paths: dict[str, Path] = {}
+        self._present: dict[str, list[tuple[str, Path]]] = {}
 
     def __call__(self, filename: str) -> Resolution:
         """Where the file is; every name is looked up once."""
-        if filename not in self._known:
-            self._known[filename] = self._find(filename)
-        return self._known[filename]
+        found = self._known.get(filename)
+        if found is None:
+            found = self._known[filename] = self._find(filename)
+        return found
 
     def _search_roots(self) -> Iterator[str]:
         for folder in self.package_dirs:
@@ -77,8 +76,10 @@ class Resolver:
             if folder:
                 yield os.path.join(os.path.abspath(folder), "share")
         if self.folder is not None:
-            here = Path(os.path.abspath(self.folder))
-            yield from map(str, (here, *here.parents))
+            here, below = os.path.abspath(self.folder), ""
+            while here != below:
+                yield here
+                here, below = os.path.dirname(here), here
 
     def _find(self, filename: str) -> Resolution:
         scheme, mark, rest = filename.partition("://")
@@ -97,13 +98,13 @@ class Resolver:
             return Resolution(reason="the path leaves its package by '..'")
         folders = self.package_folders(name)
         if name not in self._present:
-            self._present[name] = [folder for folder in folders if os.path.isdir(folder)]
-        for folder in self._present[name]:
-            path = os.path.join(folder, inside)
+            present = [folder for folder in folders if os.path.isdir(folder)]
+            # Most of the time of a Path goes to the folders above. An empty name leaves a separator behind.
+            self._present[name] = [(os.path.join(folder, ""), Path(folder)) for folder in present]
+        for folder, folder_path in self._present[name]:
+            path = folder + inside
             if os.path.isfile(path):
-                if folder not in self._paths:  # most of the time of a Path is spent on the folders above
-                    self._paths[folder] = Path(folder)
-                return Resolution(self._paths[folder] / inside, (path,))
+                return Resolution(folder_path / inside, (path,))
         tried = tuple(os.path.join(folder, inside) for folder in folders)
         return Resolution(None, tried, package=None if self._present[name] else name)
 

@@ -14,7 +14,6 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _WORDS = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _SPACE = " \t\r\n"  # XML's white space; str.split would take a no-break space too
 _GAP = re.compile(f"[{_SPACE}]+")
-_PLAIN = re.compile(rf"[0-9eE+.\-{_SPACE}]*")
 _LONGEST = 400  # characters; a double needs 25
 
 
@@ -71,7 +70,7 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
         NumberError: for anything else.
     """
     try:
-        if len(text) <= _LONGEST and _PLAIN.fullmatch(text) is not None:
+        if _plain(text):
             values = (float(text),) if count == 1 else tuple(map(float, text.split()))
             if len(values) == count and math.isfinite(sum(values)):
                 return values
@@ -89,5 +88,5 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
 
 
 def _plain(text: str) -> bool:
-    """Whether float() reads the text as URDF does, or raises ValueError."""
-    return len(text) <= _LONGEST and _PLAIN.fullmatch(text) is not None
+    """Whether float() reads the text as URDF does, or raises ValueError, or gives no finite number."""
+    return len(text) <= _LONGEST and text.isascii() and text.isprintable() and "_" not in text

@@ -6,6 +6,7 @@ here; :mod:`robokit.urdf.judge.all` does the rest.
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -169,7 +170,7 @@ def _inertial(element: etree._Element, reader: Reader, where: str) -> InertialDe
 
 def _inertia(element: etree._Element, reader: Reader, where: str) -> tuple[float, ...] | None:
     reader.attributes(element, where, _PRODUCTS)
-    found = [reader.numbers(element, name, 1, where) for name in _PRODUCTS]
+    found = reader.several(element, _PRODUCTS, where, None, math.nan)
     if None in found:
         left_out = [name for name, number in zip(_PRODUCTS, found, strict=True) if number is None]
         for name in left_out:
@@ -181,7 +182,8 @@ def _inertia(element: etree._Element, reader: Reader, where: str) -> tuple[float
             reader.report.add("inertia-incomplete", where, reader.line(element), message)
         if len(products) < len(left_out):
             return None
-    return None if False in found else tuple([number[0] if number else 0.0 for number in found])
+        found = [0.0 if number is None else number for number in found]
+    return None if any(map(math.isnan, found)) else tuple(found)  # type: ignore[arg-type]
 
 
 def _joint(element: etree._Element, reader: Reader) -> JointDescription:
@@ -244,13 +246,9 @@ def _limit(element: etree._Element | None, reader: Reader, where: str) -> LimitD
     if element is None:
         return None
     reader.attributes(element, where, ("lower", "upper", "effort", "velocity", "acceleration", "jerk"))
-    return LimitDescription(
-        reader.number(element, "lower", where, None, 0.0),
-        reader.number(element, "upper", where, None, 0.0),
-        reader.number(element, "effort", where, None, 0.0),
-        reader.number(element, "velocity", where, None, 0.0),
-        reader.line(element),
-    )
+    names = ("lower", "upper", "effort", "velocity")
+    lower, upper, effort, velocity = reader.several(element, names, where, None, 0.0)
+    return LimitDescription(lower, upper, effort, velocity, reader.line(element))
 
 
 def _dynamics(element: etree._Element | None, reader: Reader, where: str) -> DynamicsDescription | None:
@@ -258,7 +256,7 @@ def _dynamics(element: etree._Element | None, reader: Reader, where: str) -> Dyn
         return None
     names = ("damping", "friction", "armature")
     reader.attributes(element, where, names)
-    damping, friction, armature = (reader.number(element, name, where, 0.0, 0.0) for name in names)
+    damping, friction, armature = reader.several(element, names, where, 0.0, 0.0)
     return DynamicsDescription(damping or 0.0, friction or 0.0, reader.line(element), armature or 0.0)
 
 
@@ -270,7 +268,7 @@ def _safety(element: etree._Element | None, reader: Reader, where: str) -> Safet
     if element.get("k_velocity") is None:
         message = "<safety_controller> has no k_velocity; 0 is taken"
         reader.report.add("safety-incomplete", where, reader.line(element), message)
-    lower, upper, kp, kv = (reader.number(element, name, where, 0.0, 0.0) or 0.0 for name in names)
+    lower, upper, kp, kv = (number or 0.0 for number in reader.several(element, names, where, 0.0, 0.0))
     return SafetyDescription(lower, upper, kp, kv, reader.line(element))
 
 
@@ -279,7 +277,7 @@ def _calibration(element: etree._Element | None, reader: Reader, where: str) -> 
         return None
     names = ("rising", "falling", "reference_position")
     reader.attributes(element, where, names)
-    rising, falling, reference = (reader.number(element, name, where, None, None) for name in names)
+    rising, falling, reference = reader.several(element, names, where, None, None)
     return CalibrationDescription(rising, falling, reference, reader.line(element))
 
 

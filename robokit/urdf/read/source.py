@@ -64,6 +64,7 @@ _LIMITS = (
 """Words of the XML library, what they mean, what to do about it."""
 
 _NOT_XML_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NOT_XML_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))  # the same in UTF-8
 _ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 
 
@@ -254,6 +255,7 @@ def _parser(recover: bool = False) -> etree.XMLParser:
         huge_tree=False,
         remove_comments=True,
         remove_pis=True,
+        remove_blank_text=True,  # between elements: half of all nodes
         recover=recover,
         encoding="utf-8",
     )
@@ -273,7 +275,9 @@ def refused(text: str, report: Report) -> bool:
     if text.startswith("<!DOCTYPE", at):
         _refuse_doctype(line, report)
         return True
-    odd = _NOT_XML_TEXT.search(text)
+    data = text.encode("utf-8", "surrogatepass")
+    # To leave them out and compare the lengths takes a fifth of the time of a search.
+    odd = None if len(data.translate(None, _NOT_XML_BYTES)) == len(data) else _NOT_XML_TEXT.search(text)
     if odd:
         line = text.count("\n", 0, odd.start()) + 1
         what = f"holds the control character U+{ord(odd[0]):04X}, which XML does not allow"

@@ -26,6 +26,13 @@ class Summary {
     const { group, select } = choice(known.map((key) => [key, names[key]]), "events", (key) => this.open(key));
     this.select = select;
     group.setAttribute("aria-label", "Details of the run");
+    // What makes one doubt the run is to be found without opening everything.
+    Object.entries({ assumed, books }).forEach(([key, list]) => {
+      const button = group.children[known.indexOf(key)];
+      if (!button || !list.some((answer) => answer.doubtful)) return;
+      button.classList.add("doubtful");
+      button.title = "Something here makes the run doubtful";
+    });
     this.body = element("div", { class: "details", tabindex: "0", role: "group", "aria-label": "Details" });
     host.append(element("header", { class: "parts" }, group), this.body);
     this.open("events");

@@ -1,0 +1,71 @@
+"""The parts of a robot are frozen dataclasses, whatever stores their fields; floats give NumPy's bits."""
+
+import copy
+import dataclasses
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+from robokit.frozen import quickly_made
+from robokit.model.geometry import (
+    Box,
+    Mesh,
+    Placement,
+    Shape,
+    product,
+    product_of_rows,
+    turned,
+    turned_by_rows,
+)
+from robokit.model.parts import Joint, Link
+
+
+@quickly_made
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A name, and two numbers that may be left out."""
+
+    name: str
+    size: float = 1.0
+    holes: list = dataclasses.field(default_factory=list)
+
+
+def test_is_a_frozen_dataclass():
+    part = Part("lid", holes=[2])
+    assert repr(part).endswith("Part(name='lid', size=1.0, holes=[2])")
+    assert part == Part("lid", 1.0, [2]) != Part("lid", 2.0, [2])
+    assert dataclasses.replace(part, size=3.0) == Part("lid", 3.0, [2])
+    assert pickle.loads(pickle.dumps(part)) == copy.deepcopy(part) == part
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        part.size = 2.0
+    assert Part("lid").holes == [] and Part("lid").holes is not Part("lid").holes
+
+
+def test_takes_the_arguments_of_a_dataclass():
+    assert list(inspect.signature(Part).parameters) == ["name", "size", "holes"]
+    for wrong in ({}, {"name": "lid", "weight": 2.0}):
+        with pytest.raises(TypeError, match=r"Part.__init__\(\)"):
+            Part(**wrong)
+
+
+def test_the_parts_of_a_robot():
+    for kind in (Placement, Mesh, Shape, Link, Joint):
+        names = [field.name for field in dataclasses.fields(kind)]
+        made = kind(*range(len(names)))
+        assert vars(made) == dict(zip(names, range(len(names)), strict=True))
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            made.name = "other"
+    first, second = Shape(Box((1.0, 1.0, 1.0))), Shape(Box((1.0, 1.0, 1.0)))
+    first.placement.rotation[0, 0] = 2.0
+    assert second.placement.rotation[0, 0] == 1.0
+
+
+def test_rows_have_the_bits_of_arrays():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        A, B = rng.standard_normal((2, 3, 3)) * 10.0 ** rng.integers(-9, 9, (2, 3, 3))
+        p = rng.standard_normal(3)
+        assert np.array(product_of_rows(A.tolist(), B.tolist())).tobytes() == product(A, B).tobytes()
+        assert np.array(turned_by_rows(A.tolist(), p.tolist())).tobytes() == turned(A, p).tobytes()
