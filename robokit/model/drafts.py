@@ -14,7 +14,9 @@ from robokit.model.joints import JOINT_TABLE
 from robokit.model.parts import Calibration, Mimic, Safety
 
 # Nearly all axes of joints are one of these, which are what snapping leaves of them. (-0.0 finds 0.0.)
-_COORDINATE_AXES = {axis: axis for s in (1.0, -1.0) for axis in ((s, 0.0, 0.0), (0.0, s, 0.0), (0.0, 0.0, s))}
+_COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
+    axis: axis for s in (1.0, -1.0) for axis in ((s, 0.0, 0.0), (0.0, s, 0.0), (0.0, 0.0, s))
+}
 
 
 @dataclass
