@@ -1,8 +1,8 @@
 """Which bodies of a robot can meet.
 
 Found once by sampling random configurations inside the joints' limits, with loops closed. Where a pair met in
-none of them, those in which it came nearest are varied, and again the nearest of these; not for robots with
-loops or with ENOUGH pairs. Left out are
+none of them, its distance is descended from those in which it came nearest; not for robots with loops or with
+ENOUGH pairs. What was found is kept on disk. Left out are
 
     neighbours      a body and the nearest one with a shape that carries it; bodies that a loop joint connects
     touching        bodies whose hulls touch in the neutral configuration: they are made so
@@ -19,6 +19,7 @@ from itertools import combinations
 
 import numpy as np
 
+from robokit import disk_cache
 from robokit.arguments import whole_number
 from robokit.dynamics import forward_kinematics
 from robokit.model.robot import Robot, check_robot
@@ -90,36 +91,53 @@ def _pairs_of(robot: Robot, shapes: tuple[LinkShape, ...], samples: int) -> Coll
     q = those_that_close(robot, q)
     root = roots(robot)
     bring_together(robot, shapes, root, q, rng)
-    gaps = Gaps(robot, shapes, q)
-    bodies = sorted(gaps.of)
-    near = neighbours(robot, set(bodies))
-    kept: list[tuple[int, int]] = []
-    left: dict[str, list[tuple[int, int]]] = {NEIGHBOURS: [], TOUCHING: [], NEVER: []}
-    slack: dict[tuple[int, int], float] = {}
-    for pair in combinations(bodies, 2):
-        if pair in near:
-            left[NEIGHBOURS].append(pair)
-            continue
-        met = gaps.met(*pair)
-        if met[0] and root[pair[0]] == root[pair[1]]:
-            slack[pair] = CLEAR - gaps.nearest(*pair, row=0)
-            if touching(robot, *pair, q[0]):
-                left[TOUCHING].append(pair)
-                continue
-        (kept if met.any() else left[NEVER]).append(pair)
-    found = searched(robot, shapes, left[NEVER], q, gaps) if len(kept) < ENOUGH else set()
-    kept = sorted({*kept, *found})
-    left[NEVER] = [pair for pair in left[NEVER] if pair not in found]
+    # Hulls of other links have other shapes; limits of joints are in the samples.
+    key = ("pairs of bodies", robot.fingerprint, robot.tree.loops, shapes, q.tobytes())
+    rows, least = disk_cache.arrays(
+        f"{robot.name}: bodies that can meet", key, lambda: _judged(robot, shapes, root, q)
+    )
+    pairs = [(int(i), int(j)) for i, j, _ in rows]
+    of = [[pair for pair, row in zip(pairs, rows, strict=True) if row[2] == k] for k in range(4)]
     return CollisionPairs(
         robot.name,
         tuple(robot.tree.name),
-        tuple(kept),
+        tuple(of[0]),
         shapes,
-        {reason: tuple(pairs) for reason, pairs in left.items()},
-        slack,
+        {reason: tuple(of[k]) for k, reason in enumerate((NEIGHBOURS, TOUCHING, NEVER), 1)},
+        {pair: slack for pair, slack in zip(pairs, least.tolist(), strict=True) if slack > 0.0},
         samples,
         {link.name: link.body for link in robot.links},
     )
+
+
+def _judged(
+    robot: Robot, shapes: Sequence[LinkShape], root: list[int], q: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of bodies with shapes and what becomes of each, and their slack or 0.
+
+    (P, 3): the two bodies, then 0 where it is kept, or why it is left out: 1 for neighbours, 2 for those that
+    touch, 3 for those that never met. (P,) [m].
+    """
+    gaps = Gaps(robot, shapes, q)
+    bodies = sorted(gaps.of)
+    near = neighbours(robot, set(bodies))
+    verdict: dict[tuple[int, int], int] = {}
+    slack: dict[tuple[int, int], float] = {}
+    for pair in combinations(bodies, 2):
+        if pair in near:
+            verdict[pair] = 1
+            continue
+        met = gaps.met(*pair)
+        verdict[pair] = 0 if met.any() else 3
+        if met[0] and root[pair[0]] == root[pair[1]]:
+            slack[pair] = CLEAR - gaps.nearest(*pair, row=0)
+            if touching(robot, *pair, q[0]):
+                verdict[pair] = 2
+    never = [pair for pair, why in verdict.items() if why == 3]
+    if sum(why == 0 for why in verdict.values()) < ENOUGH:
+        verdict |= dict.fromkeys(searched(robot, shapes, never, q, gaps), 0)
+    rows = np.array([[*pair, why] for pair, why in verdict.items()], dtype=np.int64).reshape(-1, 3)
+    return rows, np.array([slack.get(pair, 0.0) for pair in verdict])
 
 
 def searched(
@@ -178,7 +196,10 @@ def searched(
             tried[pair] = np.clip(rows, low, high).reshape(-1, q.shape[1])
         at = {}
         for pair, distance in least(tried).items() if tried else ():
-            best = distance.reshape(-1, len(STEPS)).argmin(axis=1) + len(STEPS) * np.arange(KEPT)[: len(distance)]
+            best = (
+                distance.reshape(-1, len(STEPS)).argmin(axis=1)
+                + len(STEPS) * np.arange(KEPT)[: len(distance)]
+            )
             at[pair] = tried[pair][best]
     return found
 
