@@ -59,8 +59,8 @@ def _parts(value: Any, open_: list[Any]) -> Iterator[bytes]:
         yield value.tobytes()
     elif kind is ModuleType or isinstance(value, type | BuiltinFunctionType):
         yield _known(value).encode()
-    elif isinstance(value, np.ufunc) and getattr(np, value.__name__, None) is value:
-        yield value.__name__.encode()
+    elif isinstance(value, np.ufunc) and getattr(np, name := str(value.__name__), None) is value:
+        yield name.encode()
     elif isinstance(value, Function) and value.row.source is not None:
         yield repr((value.name, value.row.derived)).encode() + value.row.source
     elif any(value is each for each in open_):
