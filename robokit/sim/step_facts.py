@@ -50,6 +50,8 @@ class StepFacts:
         met: impulse of other bodies on each body that can meet one, (S, M) [N s].
         moving: speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s].
         v: velocities before the step, (S, nv) [rad/s | m/s].
+        q: configurations before the step, (S, nq).
+        tau: joint forces of the controller in the step, (S, nv) [N m | N].
     """
 
     force: np.ndarray
@@ -65,6 +67,13 @@ class StepFacts:
     met: np.ndarray
     moving: np.ndarray
     v: np.ndarray
+    q: np.ndarray
+    tau: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all of it."""
+        return sum(getattr(self, f.name).nbytes for f in fields(self))
 
     @property
     def load(self) -> np.ndarray:
@@ -163,7 +172,7 @@ def step_facts(
     columns = in_blocks(text, sum(widths), q, v, tau, carried, *given, *settled)
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
     parts[0], parts[-1] = parts[0].reshape(len(columns), L, 3), parts[-1][:, 0]
-    return StepFacts(*[*parts, v])
+    return StepFacts(*[*parts, v, q, tau])
 
 
 def happening(

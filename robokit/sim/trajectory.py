@@ -33,6 +33,9 @@ FORMAT = 2
 SAVED_STEPS = 5_000
 """Steps of a run up to which its events are saved even if nobody has asked for them."""
 
+KEPT_FACTS = 50_000_000
+"""Bytes of facts about single steps that are kept for others, such as a page; those of long runs are not."""
+
 
 @dataclass(frozen=True)
 class Energy:
@@ -166,7 +169,8 @@ class Trajectory:
             raise RobokitError("events: the file of this trajectory has none; take .events before .save")
         assert self.program is not None
         _ = self.step_forces  # kept when the facts go
-        self.__dict__.pop("step_facts", None)  # a long run has many
+        if facts.nbytes > KEPT_FACTS:
+            self.__dict__.pop("step_facts", None)
         return events_of(self.program, facts, self.summary)
 
     @cached_attribute

@@ -20,6 +20,7 @@ from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.key_frames import with_key_frames
 from robokit.viewer.data.mass_matrix_data import structure
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary
+from robokit.viewer.data.step_states import step_states
 from robokit.viewer.drawing import draw
 from robokit.viewer.ground_nodes import ground_nodes
 from robokit.viewer.nodes import Node
@@ -68,15 +69,16 @@ def trajectory_payload(
         raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
     robot = one_robot(trajectory.robot)
     chosen = frame_indices(trajectory.t, max_fps)
+    states = step_states(trajectory)  # first: the events are found in the same facts
     whole, shown = with_key_frames(trajectory, chosen)
     poses = body_poses(robot, whole.q[shown])
     nodes = scene(robot, max_triangles)
     sane = sane_frames(whole.t[shown], poses, drawn_size(robot, nodes))
-    frames = motion_frames(whole, robot, shown, poses, sane)
+    frames = motion_frames(whole, robot, shown, poses, sane, states)
     forces = ForceHistory(whole, shown)
     return replace(
         _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
-        curves=curves(trajectory, forces),
+        curves=curves(trajectory, forces, states),
         link_forces=link_forces(forces),
         summary=summary(trajectory),
         stopped=stopped(trajectory),

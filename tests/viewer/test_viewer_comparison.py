@@ -94,10 +94,12 @@ def test_the_ghost_moves_in_step_and_the_tab_reads_both(chromium, runs, tmp_path
     errors = []
     page.on("pageerror", lambda e: errors.append(str(e)))
     page.goto(compare(first, second, tmp_path / "both.html", ("one <b>", "other")).as_uri())
-    page.evaluate("robokit.timeline.seek(0.5)")
-    seen = page.evaluate("robokit.ghost.bodies.slice(1).map((body) => body.position.toArray())")
-    q = np.array([[np.interp(0.5, second.t, x) for x in second.q.T]])
-    assert np.allclose(seen, body_poses(second.robot, q)[0, 1:, :3], atol=2e-3)
+    for time in (0.0, 0.5):  # where it opens, and elsewhere
+        if time:
+            page.evaluate(f"robokit.timeline.seek({time})")
+        seen = page.evaluate("robokit.ghost.bodies.slice(1).map((body) => body.position.toArray())")
+        q = np.array([[np.interp(time, second.t, x) for x in second.q.T]])
+        assert np.allclose(seen, body_poses(second.robot, q)[0, 1:, :3], atol=2e-3)
     assert page.locator("#runs .run").all_text_contents() == ["one <b>", "other (ghost)"]
     row = page.locator(".compared tr", has_text="largest contact force")
     values = [

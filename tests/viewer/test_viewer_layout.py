@@ -76,11 +76,22 @@ def test_small_views_keep_their_switches_in_a_sheet(page, tmp_path, size):
     page.screenshot(path=tmp_path / "sheet.png")
     assert switches.is_visible() and opener.get_attribute("aria-expanded") == "true"
     assert page.evaluate(REACH) == WELL
+    # The card of the selected link is one line, until it is unfolded.
+    card = page.locator("#selected")
+    assert card.bounding_box()["height"] < 40 and not card.locator("dl").is_visible()
+    assert card.bounding_box()["x"] > opener.bounding_box()["x"] + opener.bounding_box()["width"]
     before = page.evaluate("robokit.overlays.on.momentum")
     switches.get_by_role("button", name="Momentum").click()
     page.keyboard.press("Escape")
     assert not switches.is_visible() and opener.evaluate("(button) => button === document.activeElement")
     assert page.evaluate("robokit.overlays.on.momentum") != before
+    card.get_by_role("button", name="More about it").click()
+    page.screenshot(path=tmp_path / "card.png")
+    assert card.locator("[data-row=mass]").is_visible() and page.evaluate(REACH) == WELL
+    inside, view = card.bounding_box(), page.locator("#view").bounding_box()
+    assert inside["y"] + inside["height"] <= view["y"] + view["height"]
+    card.get_by_role("button", name="Less about it").click()
+    assert not card.locator("dl").is_visible()
     page.evaluate("robokit.selection.select(null)")
 
 

@@ -70,10 +70,13 @@ def test_a_simulated_fall_becomes_a_page(tmp_path):
     trajectory = rk.simulate(robot, [0.5, 0.2], duration=0.2, dt=2e-3)
     data = data_of(trajectory.to_html(tmp_path / "swing.html").read_text())
     assert data["ground"] is None and data["frames"]["count"] == 13
-    energy = {
-        s["name"]: np.frombuffer(base64.b64decode(s["y"]), dtype="<f4") for s in data["curves"][0]["series"]
-    }
-    assert np.allclose(energy["total"], trajectory.energy.total, atol=1e-5)
+    curve = data["curves"][0]
+    t, *lines = (
+        np.frombuffer(base64.b64decode(x), "<f4") for x in (curve["t"], *(s["y"] for s in curve["series"]))
+    )
+    energy = dict(zip((s["name"] for s in curve["series"]), lines, strict=True))
+    assert set(np.float32(trajectory.t)) <= set(t)
+    assert np.allclose(energy["total"], np.interp(t, trajectory.t, trajectory.energy.total), atol=1e-5)
     assert {"steps_per_second", "energy_balance"} <= {entry["key"] for entry in data["summary"]}
 
 

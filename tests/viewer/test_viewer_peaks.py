@@ -95,14 +95,28 @@ def test_a_page_shows_the_peak_that_the_steps_had(steps, duration, every):
         assert lines[name].max() == pytest.approx(whole.contact_force[:, k].max(), rel=1e-5, abs=1e-6)
     (link,) = data["link_forces"]
     assert (link["link"], numbers(link["y"]).max()) == ("box", pytest.approx(peak.max(), rel=1e-6))
+    curves = {curve["key"]: curve for curve in data["curves"]}
+    for key, expected in (
+        ("energy", {"kinetic": whole.energy.kinetic, "potential": whole.energy.potential}),
+        ("linear", dict(zip("xyz", whole.momentum[:, 3:].T, strict=True))),
+        ("angular", dict(zip("xyz", whole.momentum[:, :3].T, strict=True))),
+    ):
+        shown = {line["name"]: numbers(line["y"]) for line in curves[key]["series"]}
+        for name, y in expected.items():
+            assert shown[name].max() >= y.max() - 1e-5 * np.ptp(y), (key, name)
+            assert shown[name].min() <= y.min() + 1e-5 * np.ptp(y), (key, name)
+        if key == "energy":
+            balance = shown["kinetic"] + shown["potential"] + shown["dissipated"] - shown["total"]
+            np.testing.assert_allclose(balance, 0.0, atol=1e-5 * shown["total"].max())
     if duration > 1.0:
         return  # the flap turns on
     frames = data["frames"]
-    hinge = numbers(frames["v"]).reshape(frames["count"], -1)[:, 6]
-    more = [numbers(p["y"]) for p in frames["peaks"] if (p["line"], p["index"]) == ("v", 6)]
-    seen = np.concatenate([hinge, *more])
-    assert seen.max() == pytest.approx(whole.v[:, 6].max(), rel=1e-5)
-    assert seen.min() == pytest.approx(whole.v[:, 6].min(), rel=1e-5)
+    for letter, at, y in (("v", 6, whole.v[:, 6]), ("q", 7, whole.q[:, 7]), ("q", 6, whole.q[:, 6])):
+        hinge = numbers(frames[letter]).reshape(frames["count"], -1)[:, at]
+        more = [numbers(p["y"]) for p in frames["peaks"] if (p["line"], p["index"]) == (letter, at)]
+        seen = np.concatenate([hinge, *more])
+        assert seen.max() == pytest.approx(y.max(), rel=1e-5)
+        assert seen.min() == pytest.approx(y.min(), rel=1e-5)
 
 
 def test_the_curve_passes_through_the_force_of_every_frame(steps):

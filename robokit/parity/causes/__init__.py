@@ -7,6 +7,7 @@ pairing                 which body is which link, which joint is which
 alignment               where each link of A is in B
 placement_candidates    what becomes of a joint's origin
 inertial_candidates     what becomes of an inertial
+merged_candidates       what becomes of a link that is merged into its parent
 inertial_causes         which of these B has
 shape_masses            masses that come from shapes
 bodies_compared         masses and inertias, merged links included

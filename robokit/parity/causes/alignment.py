@@ -90,7 +90,7 @@ class Aligner:
                 return self._frame_map(first, self.a.bodies[first]) or Placement()
             return by_frame or Placement()
         options = [by_frame] if by_frame is not None else []
-        options += [body.pose @ self.b.bodies[home].pose.inverse(), Placement()]
+        options += [Placement(), body.pose @ self.b.bodies[home].pose.inverse()]
         return max(options, key=lambda option: self._fits(name, option))
 
     def _child(self, joint: SideJoint, body: SideBody, out: Alignment) -> Placement:
@@ -103,11 +103,31 @@ class Aligner:
             if kept > moved or (kept == moved > 0.0 and self._reframing):
                 out.reframed.append(body.name)
                 return before
+            earlier = self._earlier(joint, max(kept, moved), out)
+            if earlier is not None:
+                out.reframed.append(body.name)
+                return earlier
             self._say(joint, before, by_frame, out)
             return by_frame
         if self._fits(body.name, before) >= 1.0 or joint.written is None:
             return before
         return self._guessed(joint, body, before, out)
+
+    def _earlier(self, joint: SideJoint, score: float, out: Alignment) -> Placement | None:
+        """The map of a link further up, where what the link carries fits it better than its parent's map.
+
+        So a frame that is elsewhere, without mass or shapes, says nothing of the links behind it.
+        """
+        into = self.pairing.a.into
+        up: SideJoint | None = joint
+        while up is not None and up.parent in out.maps and not up.moves:
+            up = into.get(up.parent)
+            if up is None or up.parent not in out.maps:
+                return None
+            fits = self._fits(joint.child, out.maps[up.parent])
+            if fits > score and fits > 0.5:
+                return out.maps[up.parent]
+        return None
 
     def _guessed(self, joint: SideJoint, body: SideBody, before: Placement, out: Alignment) -> Placement:
         """The map of a link without a frame of its name in B, by what a known cause would make of it."""
@@ -172,7 +192,9 @@ class Aligner:
             own = self.a.bodies[link]
             ours = ours + Rigid(own.mass, own.com, own.inertia).at(own.pose)
         if ours.mass > 0.0 and not there.static:
-            theirs = Rigid(there.mass, there.com, there.inertia).at(option @ there.pose)
+            theirs = NOTHING
+            for each in (there, *(self.b.bodies[name] for name in self.pairing.beside.get(home, ()))):
+                theirs = theirs + Rigid(each.mass, each.com, each.inertia).at(option @ each.pose)
             size = Rigid(ours.mass, np.zeros(3), ours.inertia).size + self._reach(home)
             yield bool(np.abs(ours.com - theirs.com).max() <= 10 * self.tolerance * max(size, 1e-3))
             yield Slack(10 * self.tolerance).inertia_same(ours, theirs)

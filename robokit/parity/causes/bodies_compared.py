@@ -9,10 +9,20 @@ from dataclasses import replace
 from robokit.model.geometry import Placement
 from robokit.parity.causes.alignment import Alignment
 from robokit.parity.causes.finding import Finding
-from robokit.parity.causes.inertial_candidates import Candidate, candidates, merged
-from robokit.parity.causes.inertial_causes import WEAK, Found, causes_of, number, scaled, undetermined
+from robokit.parity.causes.inertial_candidates import Candidate, candidates
+from robokit.parity.causes.inertial_causes import (
+    CLEAR,
+    ROUNDINGS,
+    WEAK,
+    Found,
+    causes_of,
+    number,
+    scaled,
+    undetermined,
+)
+from robokit.parity.causes.merged_candidates import merged, sums
 from robokit.parity.causes.pairing import Pairing
-from robokit.parity.causes.rigid import NOTHING, Rigid, Slack, steiner
+from robokit.parity.causes.rigid import NOTHING, Rigid, Slack
 from robokit.parity.causes.shape_masses import Finder, shape_candidates
 from robokit.parity.sides.side import SideBody
 
@@ -68,15 +78,8 @@ class Bodies:
             if home is not None and not self.b[home].static and not self.a[link].static:
                 by_body.setdefault(home, []).append(link)
         clusters = {body: (links, [body]) for body, links in by_body.items()}
-        for name, body in self.b.items():
-            if name in by_body or body.static:
-                continue
-            into = self.pairing.b.into.get(name)
-            group = self.pairing.b.members[self.pairing.b.group[name]]
-            near = [into.parent] if into is not None and not into.moves else []
-            beside = next((other for other in (*near, *group) if other in by_body), None)
-            if beside is not None:
-                clusters[beside][1].append(name)
+        for home, (_, bodies) in clusters.items():
+            bodies += [name for name in self.pairing.beside.get(home, ()) if not self.b[name].static]
         return list(clusters.values())
 
     def extra(self) -> Iterator[str]:
@@ -121,18 +124,19 @@ class Bodies:
         total, theirs = self._sum((links, bodies))
         best: tuple[str, list[Found]] | None = None
         explained: dict[str, set[str]] = {}
-        heavy = [link for link in links if self.a[link].mass > 0.0 or self.a[link].inertia.any()]
-        if len(heavy) > 1:
-            head, slack = heavy[0], self._slack(total, len(links))
-            whole = [found for found in scaled(total, theirs, slack) if "inertia are" in found[1]]
-            if whole:
-                return Finding(whole[0][0], "link", head, self.a[head].line, whole[0][1]), whole
         for link in links:
             found = self._explained(link, links, total, theirs)
             if found:
                 explained[link] = {cause for cause, _ in found}
-            if found and (best is None or _rank(found) < _rank(best[1])):
+            # Of two that explain it alike: that of which B has no body of this name.
+            rank = _rank(found), link in self.pairing.direct
+            if found and (best is None or rank < (_rank(best[1]), best[0] in self.pairing.direct)):
                 best = link, found
+        heavy = [link for link in links if self.a[link].mass > 0.0 or self.a[link].inertia.any()]
+        if len(heavy) > 1 and (best is None or _rank(best[1])):
+            slack = self._slack(total, len(links))
+            whole = [found for found in _scaled(total, theirs, slack) if "inertia are" in found[1]]
+            best = (heavy[0], whole) if whole else best
         if best is None:
             best = self._together(links, theirs)
         if best is not None:
@@ -180,25 +184,31 @@ class Bodies:
             what = f"{number(a.mass)} kg" if a.mass else "inertia without mass"
             if found and found[0][0] == "inertial-lost":
                 found = [("fixed-link-dropped", f"{dropped}: {what}"), *(found if a.mass else [])]
-            if body.mass > 0.0 and self._without_steiner(link, joint.parent, links, theirs, total):
+            how = self._added(link, joint.parent, links, theirs, total) if body.mass > 0.0 else ""
+            if how:
                 line = joint.written.line if joint.written else 0
-                text = f"B merges it into {joint.parent!r} without its parallel-axis term (line {line})"
+                text = f"B merges it into {joint.parent!r} {how} (line {line})"
+                found = [f for f in found if f[0] not in WEAK]
                 found.append(("fixed-link-merged-wrongly", text))
         return found
 
-    def _without_steiner(self, link: str, parent: str, links: list[str], theirs: Rigid, total: Rigid) -> bool:
-        """Whether B adds the inertias of a link and of its parent as if they were about the same point."""
-        a, b = self._of(link), self._of(parent)
-        pair, rest = a + b, NOTHING
+    def _added(self, link: str, parent: str, links: list[str], theirs: Rigid, total: Rigid) -> str:
+        """How B adds the link to its parent, if it does so wrongly; "" if that is not the difference."""
+        rest = NOTHING
         for other in links:
             if other not in (link, parent):
                 rest = rest + self._of(other)
-        plain = Rigid(pair.mass, pair.com, a.inertia + b.inertia)
-        half = Rigid(pair.mass, pair.com, plain.inertia + steiner(b.mass, b.com - pair.com))
-        kept = Rigid(pair.mass, b.com, plain.inertia)
+        frame = self._place(parent)
+        pose = frame.inverse() @ self._place(link)
         slack = self._slack(total, len(links))
-        wrong = (rest + each for each in (plain, half, kept))
-        return any(slack.same(each, theirs) and not slack.same(each, total) for each in wrong)
+        made = sums(_rigid(self.a[parent]), _rigid(self.a[link]), pose)
+        wrong = [(text, rest + each.at(frame)) for text, each in made]
+        for rounding in ROUNDINGS:
+            rougher, clear = slack.rougher(rounding), slack.rougher(max(CLEAR * rounding, slack.relative))
+            for text, each in wrong:
+                if rougher.same(each, theirs) and not clear.same(each, total):
+                    return text
+        return ""
 
     def _together(self, links: list[str], theirs: Rigid) -> tuple[str, list[Found]] | None:
         """One cause at work on every link of a merged body."""
@@ -217,7 +227,7 @@ class Bodies:
             for link in links:
                 body = by_link[link][0].body.at(self._place(link)) if link in by_link else self._of(link)
                 sum_ = sum_ + body
-            slack = self._slack(sum_, len(links))
+            slack = self._slack(sum_, len(links)).rougher(ROUNDINGS[1])
             if slack.same(sum_, theirs):
                 first = next(iter(by_link))
                 others = ", ".join(name for name in by_link if name != first)
@@ -228,14 +238,30 @@ class Bodies:
 
 def _agreed(told: list[tuple[Finding, list[Found]]]) -> Iterator[Finding]:
     """The findings; where several causes explain one, that which explains most of the others comes first."""
-    support = Counter(cause for _, found in told for cause, _ in found)
+    support = Counter(_sign(each) for _, found in told for each in found)
     for finding, found in told:
-        best = max(found, key=lambda each: support[each[0]], default=None)
-        if best is None or support[best[0]] < max(3, support[finding.cause] + 1):
+        best = max(found, key=lambda each: support[_sign(each)], default=None)
+        if best is None or support[_sign(best)] < max(3, support[_sign((finding.cause, finding.text))] + 1):
             yield finding
             continue
         also = tuple(cause for cause, _ in found if cause != best[0])
         yield replace(finding, cause=best[0], text=best[1], also=also)
+
+
+def _sign(found: Found) -> Found:
+    """What two findings of one cause have in common: where a number is taken from B, that number."""
+    return found[0], found[1].partition(":")[0] if found[0] in WEAK else ""
+
+
+def _scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+    """:func:`scaled`, with the rounding that it takes."""
+    for rounding in ROUNDINGS:
+        if rounding and slack.rougher(CLEAR * rounding).same(a, b):
+            break
+        found = scaled(a, b, slack.rougher(rounding))
+        if found:
+            return found
+    return []
 
 
 def _rigid(body: SideBody) -> Rigid:
@@ -243,7 +269,7 @@ def _rigid(body: SideBody) -> Rigid:
 
 
 def _rank(found: list[Found]) -> int:
-    return 1 if found[0][0] in WEAK else 0
+    return 1 if not found or found[0][0] in WEAK else 0
 
 
 def _plain(body: Rigid) -> dict[str, object]:

@@ -9,13 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robokit.model.geometry import Placement
 from robokit.parity.causes.rigid import NOTHING, Rigid, steiner
-from robokit.parity.sides.side import SideBody, SideJoint
 from robokit.urdf.description import InertialDescription
 
 WATER = 1000.0
 """Density of Drake's ball, and default density of MuJoCo, PhysX and SDF [kg/m^3]."""
+
+
+LENGTHS = (1000.0, 0.001, 100.0, 0.01, 0.0254, 1.0 / 0.0254, 0.3048, 1.0 / 0.3048)
+"""Factors between metres and other units: mm, cm, inches, feet."""
 
 
 class Candidate(NamedTuple):
@@ -75,11 +77,12 @@ def candidates(own: InertialDescription) -> Iterator[Candidate]:
         yield made("inertial-origin-twice", f"{place} applied twice", 2.0 * c, I)
         yield made("inertial-origin-twice", f"{place} applied twice", c + R @ c, R @ I @ R.T)
         yield made("inertial-origin-inverted", f"{place} negated", -c, I)
-        for k in (1000.0, 0.001, 100.0, 0.01):
+        for k in LENGTHS:
             yield made("inertial-origin-units", f"{place} times {k:g}", k * c, I)
         moved = "moved from the centre of mass to the link's origin (parallel axes)"
         yield made("inertia-about-link-origin", f"its inertia {moved}", c, I + steiner(m, c))
         yield made("inertia-about-link-origin", f"its inertia {moved} and back again", c, I - steiner(m, c))
+        yield made("inertia-about-link-origin", f"its inertia {moved}, twice", c, I + 2.0 * steiner(m, c))
         both = f"{place} left out, its inertia {moved}"
         yield made("inertia-about-link-origin", both, zero, I + steiner(m, c))
     yield from _products(own, m, c, I, R)
@@ -87,7 +90,24 @@ def candidates(own: InertialDescription) -> Iterator[Candidate]:
         mirror = np.eye(3)
         mirror[k, k] = -1.0
         yield made("inertial-mirrored", f"{letter} mirrored", mirror @ c, mirror @ I @ mirror)
+        yield made("inertial-mirrored", f"{letter} of its centre of mass negated", mirror @ c, I)
+    for S in _QUARTER_TURNS:
+        yield made("inertial-axes", "x, y, z exchanged, as for y up", S @ c, S @ I @ S.T)
     yield from _replaced(m, c, I)
+
+
+def _quarter_turns() -> list[np.ndarray]:
+    """The rotations that take coordinate axes to coordinate axes, without the identity."""
+    turns = []
+    for order in itertools.permutations(range(3)):
+        for signs in itertools.product((1.0, -1.0), repeat=3):
+            S = np.eye(3)[list(order)] * np.array(signs)
+            if np.linalg.det(S) > 0.0 and not np.array_equal(S, np.eye(3)):
+                turns.append(S)
+    return turns
+
+
+_QUARTER_TURNS = _quarter_turns()
 
 
 def _other_rotations(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]:
@@ -96,37 +116,35 @@ def _other_rotations(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]
     yield "in degrees, read as radians", rotation(tuple(x * radians for x in rpy))
     yield "read in the order x, y, z of moving axes", rotation(rpy, "xyz")
     yield "read as yaw, pitch, roll", rotation(rpy[::-1])
+    yield from negated(rpy)
+
+
+def negated(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]:
+    """Rotations with some of the angles negated, as between left- and right-handed axes."""
+    for signs in itertools.product((1.0, -1.0), repeat=3):
+        names = [n for n, s, x in zip(("roll", "pitch", "yaw"), signs, rpy, strict=True) if s < 0.0 and x]
+        if len(names) == signs.count(-1.0) and names:
+            yield f"with {' and '.join(names)} negated", rotation(tuple(np.array(signs) * rpy))
 
 
 def _products(
     own: InertialDescription, m: float, c: np.ndarray, I: np.ndarray, R: np.ndarray
 ) -> Iterator[Candidate]:
     xx, xy, xz, yy, yz, zz = own.inertia
-    written = {
-        "products-sign": (
-            "B's inertia is A's with the products of inertia negated",
-            (xx, -xy, -xz, yy, -yz, zz),
-        ),
-        "products-lost": (
-            "B's inertia is A's with the products of inertia left out",
-            (xx, 0.0, 0.0, yy, 0.0, zz),
-        ),
-    }
-    for cause, (text, six) in written.items():
-        yield Candidate(cause, text, Rigid(m, c, R @ matrix(six) @ R.T))
+    lost, negated = "the products of inertia left out", "the products of inertia negated"
+
+    def made(cause: str, text: str, inertia: np.ndarray) -> Candidate:
+        return Candidate(cause, f"B's inertia is A's with {text}", Rigid(m, c, inertia))
+
+    yield made("products-sign", negated, R @ matrix((xx, -xy, -xz, yy, -yz, zz)) @ R.T)
+    yield made("products-lost", lost, R @ matrix((xx, 0.0, 0.0, yy, 0.0, zz)) @ R.T)
     if own.origin.rotated:  # the same in the link's axes
         d = np.diag(np.diag(I))
-        yield Candidate(
-            "products-sign", "B's inertia is A's with the products of inertia negated", Rigid(m, c, 2 * d - I)
-        )
-        yield Candidate(
-            "products-lost", "B's inertia is A's with the products of inertia left out", Rigid(m, c, d)
-        )
-    text = "B's inertia is A's with its six numbers read in another order"
-    orders = [(xx, yy, zz, xy, xz, yz), (xx, yz, xz, yy, xy, zz), (xx, xz, xy, yy, yz, zz)]
-    orders += [(xx, xy, yz, yy, xz, zz), (xx, yy, zz, xy, yz, xz), (xx, xy, yy, xz, yz, zz)]
-    for six in orders:
-        yield Candidate("inertia-order", text, Rigid(m, c, R @ matrix(six) @ R.T))
+        yield made("products-sign", negated, 2 * d - I)
+        yield made("products-lost", lost, d)
+    another = "its six numbers read in another order"
+    for six in ((xx, yy, zz, xy, xz, yz), (xx, xy, xz, xy, yy, yz), (xx, yy, zz, xy, yz, xz)):
+        yield made("inertia-order", another, R @ matrix(six) @ R.T)
     moments, V = np.linalg.eigh(I)
     if np.linalg.det(V) < 0:
         V[:, 0] = -V[:, 0]
@@ -140,6 +158,18 @@ def _products(
                 turned = W.T @ np.diag(moments[list(order)]) @ W
                 text = "B's inertia is A's with the rotation of its principal axes inverted"
                 yield Candidate("principal-axes-inverted", text, Rigid(m, c, turned))
+    for frame, J in ((R, matrix(own.inertia)), *(((np.eye(3), I),) if own.origin.rotated else ())):
+        for i, j, two in ((0, 1, "ixz and iyz"), (0, 2, "ixy and iyz"), (1, 2, "ixy and ixz")):
+            one = J.copy()
+            one[i, j] = one[j, i] = -J[i, j]
+            name = "i" + "xyz"[i] + "xyz"[j]
+            yield made("products-sign", f"its product {name} negated", frame @ one @ frame.T)
+            rest = 2.0 * np.diag(np.diag(J)) - one
+            yield made("products-sign", f"its products {two} negated, as if mirrored", frame @ rest @ frame.T)
+    for x, y, z in itertools.permutations((xx, yy, zz)):
+        for p, q, r in itertools.permutations((xy, xz, yz)):
+            yield made("inertia-order", another, R @ matrix((x, p, q, y, r, z)) @ R.T)
+    yield made("inertia-order", another, R @ matrix((xx, xy, yy, xz, yz, zz)) @ R.T)
 
 
 def _replaced(m: float, c: np.ndarray, I: np.ndarray) -> Iterator[Candidate]:
@@ -169,30 +199,3 @@ def _replaced(m: float, c: np.ndarray, I: np.ndarray) -> Iterator[Candidate]:
             yield Candidate(
                 "inertial-default", f"B has a default in its place: {said}", Rigid(mass, com, moment)
             )
-
-
-def merged(body: SideBody, joint: SideJoint, parent_in_child: Placement) -> Iterator[Candidate]:
-    """What goes wrong when a link behind a fixed joint is merged into its parent.
-
-    Args:
-        body: the link.
-        joint: the fixed joint.
-        parent_in_child: pose of the parent link in the link's frame.
-    """
-    assert joint.written is not None
-    own, origin = Rigid(body.mass, body.com, body.inertia), joint.written.origin
-    P = origin.placement()
-    line = f" of line {origin.line}" if origin.line else ""
-    fixed = f"fixed joint {joint.name!r}"
-    turned, moved = bool(origin.rotated), any(origin.xyz)
-    wrong = []
-    if turned and moved:
-        wrong.append((f"without the rotation{line} of {fixed}", Placement(np.eye(3), P.position)))
-        wrong.append((f"without the position{line} of {fixed}", Placement(P.rotation, np.zeros(3))))
-    if turned:
-        back = Placement(P.rotation.T, P.position)
-        wrong.append((f"with the rotation{line} of {fixed} backwards", back))
-    if turned or moved:
-        wrong.append((f"as if the origin{line} of {fixed} were zero", Placement()))
-    for text, other in wrong:
-        yield Candidate("fixed-link-merged-wrongly", f"B merges it {text}", own.at(parent_in_child @ other))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -21,6 +22,12 @@ UNITS = {
     1.0 / 0.45359237: "kilograms for pounds",
     1e-4: "cm^2 for m^2",
     1e4: "m^2 for cm^2",
+    1e-7: "g cm^2 for kg m^2",
+    1e7: "kg m^2 for g cm^2",
+    0.0254: "inches for metres",
+    1.0 / 0.0254: "metres for inches",
+    0.45359237 * 0.0254**2: "lb in^2 for kg m^2",
+    1.0 / (0.45359237 * 0.0254**2): "kg m^2 for lb in^2",
 }
 
 WEAK = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped")
@@ -28,6 +35,12 @@ WEAK = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped")
 
 ROUGH = 1e-4
 """Relative difference up to which rounding is the cause that is named."""
+
+ROUNDINGS = (0.0, 1e-5, ROUGH)
+"""Roundings of B's numbers under which a cause is looked for: none, six digits, five digits."""
+
+CLEAR = 20.0
+"""How many times its rounding a difference has to be, for a cause to be named under that rounding."""
 
 Found = tuple[str, str]
 """Code of a cause, and the verdict."""
@@ -40,8 +53,13 @@ def number(x: float) -> str:
 
 def factor(k: float) -> str:
     """A factor in words, with the mistake of units that it belongs to."""
-    near = next((said for unit, said in UNITS.items() if abs(k / unit - 1.0) < 1e-6), "")
+    near = unit_of(k)
     return number(k) + (f" ({near})" if near else "")
+
+
+def unit_of(k: float) -> str:
+    """The mistake of units that a factor belongs to, "" if there is none."""
+    return next((said for unit, said in UNITS.items() if abs(k / unit - 1.0) < 1e-5), "")
 
 
 def causes_of(
@@ -61,6 +79,26 @@ def causes_of(
         shapes: candidates made of the link's shapes; called only if nothing else fits.
         more: candidates that come before the others, such as those of merged links.
     """
+    weak: list[Found] = []
+    for rounding in ROUNDINGS:
+        rougher = slack.rougher(rounding)
+        if rounding and slack.rougher(CLEAR * rounding).same(a, b):
+            break
+        found = _causes_within(own, a, b, rougher, shapes, more)
+        if _exact(found):
+            return found
+        weak = weak or found
+    return weak
+
+
+def _causes_within(
+    own: InertialDescription | None,
+    a: Rigid,
+    b: Rigid,
+    slack: Slack,
+    shapes: Callable[[], Iterator[Candidate]],
+    more: tuple[Candidate, ...],
+) -> list[Found]:
     found: list[Found] = []
     if own is None:
         found += _invented(b, slack)
@@ -68,8 +106,8 @@ def causes_of(
         for candidate in (*more, *candidates(own)):
             if slack.same(candidate.body, b) and not slack.same(candidate.body, a):
                 found.append((candidate.cause, candidate.text))
-        found += scaled(a, b, slack)
-        found += _clamped(a, b, slack)
+        if not slack.rougher(ROUGH).same(a, b):
+            found += [*scaled(a, b, slack), *defaults(a, b, slack), *_clamped(own, a, b, slack)]
     if not _exact(found):
         for shape in shapes():
             if slack.same(shape.body, b) and not slack.same(shape.body, a):
@@ -77,7 +115,11 @@ def causes_of(
     unique = list({cause: (cause, text) for cause, text in reversed(found)}.values())[::-1]
     # A round mass may be a bound, a round factor is a factor.
     plain = a.mass > 0.0 and _round(b.mass / a.mass)
-    late = {"inertia-clamped": 1, "mass-clamped": 3 if plain else 1, "mass-scaled": 2, "inertia-scaled": 2}
+    both = not slack.mass_same(a, b)
+    late = {"inertial-default": 1, "inertia-clamped": 4 if both else 2, "mass-clamped": 4 if plain else 2}
+    late |= {"mass-scaled": 3, "inertia-scaled": 3}
+    if plain:
+        late["inertial-default"] = 4
     return sorted(unique, key=lambda f: late.get(f[0], 0))
 
 
@@ -89,16 +131,15 @@ def _invented(b: Rigid, slack: Slack) -> list[Found]:
     one = Rigid(1.0, b.com, np.eye(3))
     if slack.same(one, b):
         return [("inertial-default", "B gives it 1 kg and 1 kg m^2; A has no inertial")]
-    if slack.mass_same(one, b):
-        return [("inertial-default", "B gives it a mass of 1 kg; A has no inertial")]
-    return []
+    given = f"B gives it a mass of {number(b.mass)} kg; A has no inertial"
+    if _power_of_ten(b.mass):
+        return [("inertial-default", given)]
+    return [("mass-clamped", given)] if b.mass > 0.0 and _round(b.mass) else []
 
 
 def scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
     """Mass, inertia or both times a factor; empty if that is not the difference."""
     found: list[Found] = []
-    if Slack(ROUGH, slack.mass, slack.length, slack.inertia).same(a, b):
-        return found
     trace_a, trace_b = float(np.trace(a.inertia)), float(np.trace(b.inertia))
     if not slack.com_same(a, b) or a.mass <= 0.0 or b.mass <= 0.0:
         return found
@@ -115,7 +156,9 @@ def scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
                     "the inertia is A's",
                 )
             )
-        elif slack.inertia_same(Rigid(b.mass, b.com, h * a.inertia), b):
+        elif min(abs(k - 1.0), abs(h - 1.0)) > ROUGH and slack.inertia_same(
+            Rigid(b.mass, b.com, h * a.inertia), b
+        ):
             found.append(
                 ("mass-scaled", f"B's mass is A's times {factor(k)}, its inertia A's times {factor(h)}")
             )
@@ -124,34 +167,78 @@ def scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
     return found
 
 
-def _clamped(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+def defaults(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
+    """A power of ten in the place of the mass, or as each moment of inertia."""
+    if not slack.com_same(a, b):
+        return []
+    moment = float(b.inertia[0, 0])
+    equal = moment > 0.0 and slack.inertia_same(Rigid(b.mass, b.com, moment * np.eye(3)), b)
+    # A default has no digits; a mass or moment that A has already is none.
+    whole = equal and _power_of_ten(moment) and not slack.inertia_same(a, b)
+    mass = _power_of_ten(b.mass) and not slack.mass_same(a, b)
+    if whole and mass:
+        text = f"{number(b.mass)} kg and {number(moment)} kg m^2"
+    elif whole and slack.mass_same(a, b):
+        text = f"{number(moment)} kg m^2 about each axis"
+    elif mass and slack.inertia_same(a, b):
+        text = f"{number(b.mass)} kg; the inertia is A's"
+    else:
+        return []
+    return [("inertial-default", f"B has a default in its place: {text}")]
+
+
+def _power_of_ten(x: float) -> bool:
+    return x > 0.0 and abs(x / 10.0 ** round(math.log10(x)) - 1.0) < 1e-7
+
+
+def _clamped(own: InertialDescription, a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
     """Principal moments, or the mass, raised to a least value."""
     if not slack.com_same(a, b) and a.mass > slack.mass:
         return []
-    moments, V = np.linalg.eigh(a.inertia)
-    theirs = V.T @ b.inertia @ V
-    scale = float(np.abs(b.inertia).max())
-    if scale == 0.0 or float(np.abs(theirs - np.diag(np.diag(theirs))).max()) > slack.relative * scale:
-        return []
-    raised = np.diag(theirs) > moments + slack.relative * scale + slack.inertia
-    kept = np.abs(np.diag(theirs) - moments) <= slack.relative * scale + slack.inertia
-    bound = float(np.diag(theirs)[raised].max()) if raised.any() else 0.0
-    level = np.abs(np.diag(theirs)[raised] - bound) <= slack.relative * scale
-    # Raised moments all have the same value, and those that are kept are larger.
-    if raised.any() and (raised | kept).all() and level.all() and (moments[kept] >= bound * (1 - 1e-9)).all():
-        text = f"B's principal moments are A's raised to at least {number(bound)} kg m^2"
-        if not slack.mass_same(a, b):
-            text += f", its mass from {number(a.mass)} to {number(b.mass)} kg"
-        return [("inertia-clamped", text)]
-    if b.mass > a.mass > 0.0 and kept.all() and _round(b.mass):
-        text = f"B's mass is A's raised to {number(b.mass)} kg; the inertia is A's"
-        return [("mass-clamped", text)]
+    for axes, which in ((None, "principal moments"), (own.origin.rotation(), "moments of inertia")):
+        text = _raised(a, b, slack, axes)
+        if text:
+            return [("inertia-clamped", f"B's {which} are A's raised to at least {text}")]
+    kept = slack.inertia_same(a, b)
+    if b.mass > a.mass and kept and _round(b.mass):
+        before = "A's" if a.mass > 0.0 else "none in A,"
+        return [("mass-clamped", f"B's mass is {before} raised to {number(b.mass)} kg; the inertia is A's")]
     return []
+
+
+def _raised(a: Rigid, b: Rigid, slack: Slack, axes: np.ndarray | None) -> str:
+    """The bound that moments about these axes were raised to, "" if they were not; None: principal axes."""
+    scale = float(np.abs(b.inertia).max())
+    if axes is None:
+        moments, V = np.linalg.eigh(a.inertia)
+        products = np.zeros((3, 3))
+    else:
+        V = axes
+        moments = np.diag(V.T @ a.inertia @ V)
+        products = V.T @ a.inertia @ V - np.diag(moments)
+    theirs = V.T @ b.inertia @ V - products
+    own = np.diag(theirs)
+    allowed = slack.relative * scale
+    if scale == 0.0 or float(np.abs(theirs - np.diag(own)).max()) > allowed:
+        return ""
+    raised = own > moments + max(allowed, ROUGH * scale) + slack.inertia
+    kept = np.abs(own - moments) <= allowed + slack.inertia
+    bound = float(own[raised].max()) if raised.any() else 0.0
+    level = np.abs(own[raised] - bound) <= allowed
+    # Raised moments all have the same value, and those that are kept are larger.
+    if not (raised.any() and (raised | kept).all() and level.all()):
+        return ""
+    if not (moments[kept] >= bound * (1.0 - 1e-9) - allowed).all():
+        return ""
+    text = f"{number(bound)} kg m^2"
+    if not slack.mass_same(a, b):
+        text += f", its mass from {number(a.mass)} to {number(b.mass)} kg"
+    return text
 
 
 def _round(x: float) -> bool:
     """Whether a number has one or two significant digits, as bounds that people write have."""
-    return float(f"{x:.1e}") == x or abs(float(f"{x:.1e}") / x - 1.0) < 1e-9
+    return float(f"{x:.1e}") == x or abs(float(f"{x:.1e}") / x - 1.0) < 1e-7
 
 
 def undetermined(a: Rigid, b: Rigid, slack: Slack) -> Found:
@@ -159,16 +246,18 @@ def undetermined(a: Rigid, b: Rigid, slack: Slack) -> Found:
     rough = Slack(ROUGH, slack.mass, slack.length, slack.inertia)
     if rough.same(a, b):
         return "rounded", "B's mass, centre of mass or inertia is A's rounded"
+    # Beside a clear difference, what is only rounded is not worth a word.
+    apart = rough if not rough.same(a, b) else slack
     parts = []
-    if not slack.mass_same(a, b):
+    if not apart.mass_same(a, b):
         parts.append(f"mass {number(b.mass)} for {number(a.mass)} kg")
-    if not slack.com_same(a, b):
+    if not apart.com_same(a, b):
         off = float(np.linalg.norm(b.com - a.com))
         parts.append(f"centre of mass {number(off * 1e3)} mm off")
-    if not slack.inertia_same(a, b):
+    if not apart.inertia_same(a, b):
         off = float(np.abs(b.inertia - a.inertia).max() / max(np.abs(a.inertia).max(), 1e-300))
         parts.append(f"inertia off by {100 * off:.3g} %" if off < 1e6 else "inertia where A has none")
-    cause = "mass-differs" if not slack.mass_same(a, b) else "inertia-differs"
-    if slack.mass_same(a, b) and not slack.com_same(a, b):
+    cause = "mass-differs" if not apart.mass_same(a, b) else "inertia-differs"
+    if apart.mass_same(a, b) and not apart.com_same(a, b):
         cause = "com-differs"
     return cause, "B has " + ", ".join(parts) + "; no known cause fits"

@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.model.geometry import Placement
 from robokit.parity.causes.finding import Finding
-from robokit.parity.causes.inertial_causes import number
+from robokit.parity.causes.inertial_causes import CLEAR, number
 from robokit.parity.causes.limit_causes import limit_causes, value_causes
 from robokit.parity.causes.pairing import Pairing
 from robokit.parity.sides.side import SideJoint
@@ -125,11 +125,14 @@ def _axis(
     if off <= 10 * tolerance or (a.kind == "planar" and np.linalg.norm(axis + a.axis) <= 10 * tolerance):
         return
     line = a.written.axis_line if a.written else 0
-    same = [
-        (cause, text)
-        for cause, text, candidate in _axes(a, pairing)
-        if float(np.linalg.norm(axis - candidate)) <= 10 * tolerance
-    ]
+    same: list[Found] = []
+    for allowed in (10 * tolerance, ANGLE):
+        if not same and (allowed < ANGLE or off > CLEAR * ANGLE):
+            same = [
+                (cause, text)
+                for cause, text, candidate in _axes(a, pairing)
+                if float(np.linalg.norm(axis - candidate)) <= allowed
+            ]
     if same:
         cause, text = same[0]
         also += dict.fromkeys(other for other, _ in same[1:] if other != cause)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator
 
-from robokit.parity.causes.inertial_causes import ROUGH, factor, number
+from robokit.parity.causes.inertial_causes import CLEAR, ROUGH, ROUNDINGS, factor, number, unit_of
 from robokit.parity.sides.side import SideJoint
 
 DEGREES = 180.0 / math.pi
 
 FAR = 1e6
 """A limit from which on a joint is unlimited [rad | m]."""
+
+UNLIMITED = 1e3
+"""Limits that are so many times A's are none."""
 
 Found = tuple[str, str]
 
@@ -42,42 +46,81 @@ def limit_causes(a: SideJoint, b: SideJoint, format: str, tolerance: float) -> I
         return  # MuJoCo takes no range of one position
     unit = "rad" if a.kind == "revolute" else "m"
     said = f"{number(b.lower)} .. {number(b.upper)} for {number(a.lower)} .. {number(a.upper)} {unit}"
-    finite = all(map(math.isfinite, (*ours, *theirs)))
-    if not any(map(math.isfinite, theirs)):
-        yield "limits-lost", f"B has no limits; A's are {number(a.lower)} .. {number(a.upper)} {unit}"
-    elif not any(map(math.isfinite, ours)):
-        yield "limits-added", f"B has limits, {number(b.lower)} .. {number(b.upper)} {unit}; A has none"
-    elif a.kind == "revolute" and same((a.lower * DEGREES, a.upper * DEGREES), theirs):
-        yield "limits-degrees", f"B's limits are A's in degrees, read as radians: {said}"
-    elif a.kind == "revolute" and same((a.lower / DEGREES, a.upper / DEGREES), theirs, tolerance / DEGREES):
-        yield "limits-degrees", f"B's limits are A's radians, read as degrees: {said}"
-    elif same((a.upper, a.lower), theirs):
-        yield "limits-swapped", f"B's lower and upper limit are exchanged: {said}"
-    elif same((-a.upper, -a.lower), theirs):
-        yield "limits-negated", f"B's limits are A's negated, but not its axis: {said}"
-    elif same((-a.lower, -a.upper), theirs):
-        yield "limits-swapped", f"B's limits are A's with the signs exchanged: {said}"
-    elif same(ours, theirs, ROUGH):
+    if same(ours, theirs, ROUGH):
         yield "rounded", f"B's limits are A's rounded: {said}"
-    elif finite and abs((b.lower - a.lower) - (b.upper - a.upper)) <= tolerance * reach:
-        yield "limits-shifted", f"B's limits are A's plus {number(b.lower - a.lower)} {unit}: {said}"
-    elif finite and a.upper and a.lower and near(b.upper / a.upper, b.lower / a.lower, 10 * tolerance):
-        yield "limits-scaled", f"B's limits are A's times {factor(b.upper / a.upper)}: {said}"
-    else:
-        which = [
-            w
-            for w, x, y in (("lower", *_pair(ours, theirs, 0)), ("upper", *_pair(ours, theirs, 1)))
-            if not (x == y or abs(x - y) <= tolerance * reach)
-        ]
-        yield "limits-differ", f"B's {' and '.join(which)} limit differ{'s' * (len(which) == 1)}: {said}"
+        return
+    causes = _range_cause, _range_factor  # any range is some factor of another: that comes last
+    for cause, rounding in itertools.product(causes, ROUNDINGS):
+        if rounding and same(ours, theirs, CLEAR * rounding):
+            continue
+        found = cause(ours, theirs, a.kind == "revolute", max(tolerance, rounding))
+        if found is not None:
+            yield found[0], f"{found[1]}: {said}"
+            return
+    which = [
+        w
+        for w, x, y in (("lower", a.lower, b.lower), ("upper", a.upper, b.upper))
+        if not (x == y or abs(x - y) <= ROUGH * reach)
+    ]
+    yield "limits-differ", f"B's {' and '.join(which)} limit differ{'s' * (len(which) == 1)}: {said}"
+
+
+Range = tuple[float, float]
+
+
+def _range_cause(ours: Range, theirs: Range, turns: bool, tolerance: float) -> Found | None:
+    """What makes B's range of A's; None if nothing known does."""
+
+    def is_theirs(lower: float, upper: float) -> bool:
+        reach = max((abs(x) for x in (lower, upper, *theirs) if math.isfinite(x)), default=1.0)
+        pairs = zip((lower, upper), theirs, strict=True)
+        return all(p == q or abs(p - q) <= tolerance * reach for p, q in pairs)
+
+    lower, upper = ours
+    unit = "rad" if turns else "m"
+    if not any(map(math.isfinite, theirs)):
+        return "limits-lost", "B has no limits"
+    if not any(map(math.isfinite, ours)):
+        return "limits-added", "B has limits, A has none"
+    if theirs == (0.0, 0.0):
+        return "limits-lost", "B's limits are zero, so that the joint cannot move"
+    if turns and is_theirs(lower * DEGREES, upper * DEGREES):
+        return "limits-degrees", "B's limits are A's in degrees, read as radians"
+    if turns and is_theirs(lower / DEGREES, upper / DEGREES):
+        return "limits-degrees", "B's limits are A's radians, read as degrees"
+    if is_theirs(upper, lower):
+        return "limits-swapped", "B's lower and upper limit are exchanged"
+    if is_theirs(-upper, -lower):
+        return "limits-negated", "B's limits are A's negated, but not its axis"
+    if is_theirs(-lower, -upper):
+        return "limits-swapped", "B's limits are A's with the signs exchanged"
+    if not all(map(math.isfinite, (*ours, *theirs))):
+        return None
+    if turns and any(is_theirs(-k * math.pi, k * math.pi) for k in (1.0, 2.0, 4.0)):
+        return "limits-lost", "B's limits are whole turns, a default"
+    reach = max(map(abs, (*ours, *theirs)))
+    if reach >= UNLIMITED * max(map(abs, ours)) and -theirs[0] == theirs[1]:
+        return "limits-lost", "B's limits are so wide that they are none"
+    shift = theirs[0] - lower
+    if abs(theirs[1] - upper - shift) <= tolerance * reach:
+        return "limits-shifted", f"B's limits are A's plus {number(shift)} {unit}"
+    return None
+
+
+def _range_factor(ours: Range, theirs: Range, _: bool, tolerance: float) -> Found | None:
+    if not all(map(math.isfinite, (*ours, *theirs))):
+        return None
+    ratios = [y / x for x, y in zip(ours, theirs, strict=True) if x]
+    zeros = all(y == 0.0 for x, y in zip(ours, theirs, strict=True) if not x)
+    if zeros and ratios and all(near(ratios[0], ratio, 10 * tolerance) for ratio in ratios):
+        k = ratios[0]
+        if len(ratios) == 2 or unit_of(k):  # one number alone is any other number times something
+            return "limits-scaled", f"B's limits are A's times {factor(k)}"
+    return None
 
 
 def _far(x: float | None) -> float | None:
     return math.copysign(math.inf, x) if x is not None and abs(x) >= FAR else x
-
-
-def _pair(ours: tuple[float, float], theirs: tuple[float, float], k: int) -> tuple[float, float]:
-    return ours[k], theirs[k]
 
 
 def _any_finite(*pairs: tuple[float, float]) -> bool:

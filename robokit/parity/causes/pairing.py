@@ -48,6 +48,8 @@ class Pairing:
         joints: name of a movable joint of A -> the joint of B.
         groups: group of A -> group of B.
         unnamed: links of A that were found by geometry -> body of B.
+        beside: body of B -> bodies fixed to it that are no link's home: its links are merged in A, or
+            have other names.
     """
 
     a: Tree
@@ -57,6 +59,7 @@ class Pairing:
     joints: dict[str, SideJoint] = field(default_factory=dict)
     groups: dict[int, int] = field(default_factory=dict)
     unnamed: dict[str, str] = field(default_factory=dict)
+    beside: dict[str, list[str]] = field(default_factory=dict)
 
 
 def grouped(side: Side) -> Tree:
@@ -84,6 +87,7 @@ def paired(a: Side, b: Side) -> Pairing:
     _match_groups(pairing)
     _match_joints(pairing)
     _find_homes(pairing)
+    _find_beside(pairing)
     return pairing
 
 
@@ -236,6 +240,18 @@ def _find_homes(pairing: Pairing) -> None:
             else:
                 continue
             found.append(name)
+
+
+def _find_beside(pairing: Pairing) -> None:
+    b, homes = pairing.b, set(pairing.home.values())
+    for name in b.side.bodies:
+        if name in homes:
+            continue
+        into, group = b.into.get(name), b.members[b.group[name]]
+        near = [into.parent] if into is not None and not into.moves else []
+        home = next((other for other in (*near, *group) if other in homes), None)
+        if home is not None:
+            pairing.beside.setdefault(home, []).append(name)
 
 
 def _main(tree: Tree, g: int) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from robokit.model.geometry import Placement
-from robokit.parity.causes.inertial_candidates import rotation
-from robokit.parity.causes.inertial_causes import number
+from robokit.parity.causes.inertial_candidates import LENGTHS, negated, rotation
+from robokit.parity.causes.inertial_causes import CLEAR, number
 from robokit.parity.sides.side import SideJoint
 from robokit.urdf.description import JointDescription
 
@@ -37,6 +37,7 @@ def origin_causes(joint: JointDescription) -> Iterator[Wrong]:
             for text, S in (
                 ("read in the order x, y, z of moving axes", rotation(rpy, "xyz")),
                 ("read as yaw, pitch, roll", rotation(rpy[::-1])),
+                *negated(rpy),
             ):
                 yield "origin-rotation-convention", f"{it} {text}", Placement(S, p)
         yield (
@@ -51,7 +52,7 @@ def origin_causes(joint: JointDescription) -> Iterator[Wrong]:
         yield "origin-position-lost", f"{it} left out", Placement(R, zero)
         yield "origin-position-twice", f"{it} applied twice", Placement(R, 2.0 * p)
         yield "origin-position-inverted", f"{it} negated", Placement(R, -p)
-        for k in (1000.0, 0.001, 100.0, 0.01, 0.0254, 1 / 0.0254):
+        for k in LENGTHS:
             yield "origin-units", f"{it} times {k:g}", Placement(R, k * p)
         for k, letter in enumerate("xyz"):
             mirrored = p.copy()
@@ -75,17 +76,19 @@ def placement_text(
     if _near(right, theirs, 3 * tolerance, 3 * reach):
         return None
     if joint.written is not None:
-        found = [
-            (cause, text)
-            for cause, text, wrong in origin_causes(joint.written)
-            if _near(wrong, theirs, 10 * tolerance, 10 * reach) and not _near(wrong, right, tolerance, reach)
-        ]
+        found: list[tuple[str, str]] = []
+        for k in (1.0, 10.0):  # B's numbers may be rounded
+            if k > 1.0 and (found or _near(theirs, right, CLEAR * k * tolerance, CLEAR * k * reach)):
+                break
+            found = [
+                (cause, text)
+                for cause, text, wrong in origin_causes(joint.written)
+                if _near(wrong, theirs, 10 * k * tolerance, 10 * k * reach)
+                and not _near(wrong, right, k * tolerance, k * reach)
+            ]
         if found:
             also = tuple(dict.fromkeys(cause for cause, _ in found[1:] if cause != found[0][0]))
             return found[0][0], f"B has the joint with {found[0][1]}", also
-        shifted = _zero(joint, right.inverse() @ theirs, tolerance, reach)
-        if shifted is not None:
-            return "zero-position", shifted, ()
     far = float(np.linalg.norm(theirs.position - right.position))
     turn = right.rotation.T @ theirs.rotation
     angle = math.acos(min(1.0, max(-1.0, (float(np.trace(turn)) - 1.0) / 2.0)))
@@ -95,6 +98,10 @@ def placement_text(
     place = " and ".join(parts) or "elsewhere"
     if rough:
         return "rounded", f"B has the joint's origin rounded ({place})", ()
+    if joint.written is not None:
+        shifted = _zero(joint, right.inverse() @ theirs, tolerance, reach)
+        if shifted is not None:
+            return "zero-position", shifted, ()
     return "origin-differs", f"B has the joint {place}; no known cause fits", ()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,10 @@ class Rigid:
 NOTHING = Rigid(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
+LEAST = 1e-9
+"""Distance of two centres of mass that is none, however small the body is [m]."""
+
+
 @dataclass(frozen=True)
 class Slack:
     """What may differ between equal bodies: a relative part, and absolute parts from rounding."""
@@ -66,6 +70,10 @@ class Slack:
     mass: float = 0.0
     length: float = 0.0
     inertia: float = 0.0
+
+    def rougher(self, relative: float) -> Slack:
+        """The same with a larger relative part."""
+        return replace(self, relative=max(relative, self.relative))
 
     def mass_same(self, a: Rigid, b: Rigid) -> bool:
         """Whether the masses agree."""
@@ -77,7 +85,7 @@ class Slack:
             return True
         size = max(a.size, b.size)
         lever = self.mass / max(abs(a.mass), abs(b.mass), 1e-300) * size
-        return float(np.abs(a.com - b.com).max()) <= self.relative * size + self.length + lever
+        return float(np.abs(a.com - b.com).max()) <= self.relative * size + self.length + lever + LEAST
 
     def inertia_same(self, a: Rigid, b: Rigid) -> bool:
         """Whether the inertias about the centres of mass agree, measured by their largest entries."""

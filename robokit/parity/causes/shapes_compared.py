@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
@@ -13,10 +14,16 @@ from robokit.parity.causes.alignment import close
 from robokit.parity.causes.finding import Finding
 from robokit.parity.causes.inertial_causes import ROUGH, factor, number
 from robokit.parity.causes.pairing import Pairing
-from robokit.parity.causes.shape_masses import Finder
+from robokit.parity.causes.shape_masses import LARGEST, Finder
 from robokit.parity.sides.side import SideShape
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")
+
+QUARTER = 1e-2
+"""How far a box may be from quarter turns for its edges to be taken in another order."""
+
+OTHER_MESH = 1e-2
+"""Relative difference of bounding boxes above which two files hold different meshes."""
 
 ANOTHER_KIND, NEARBY = 4.0, 0.05
 """Cost of pairing shapes of two kinds, and of how far away they may be for that."""
@@ -33,6 +40,7 @@ class Shapes:
         self.a, self.b = pairing.a.side, pairing.b.side
         self.notes: list[str] = []
         self._left_out = 0
+        self._boxes: dict[Path, np.ndarray | None] = {}
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each shape that differs."""
@@ -53,10 +61,11 @@ class Shapes:
             body = self.b.bodies[home]
             # The map of the link that the body is called after; the others are fixed to it.
             main = next((n for n in those if self.pairing.direct.get(n, ("",))[0] == home), those[0])
-            place = self.maps[main] @ body.pose
+            beside = [self.b.bodies[name] for name in self.pairing.beside.get(home, ())]
             theirs = [
-                (home, shape, place @ shape.pose)
-                for shape in body.collisions
+                (home, shape, self.maps[main] @ each.pose @ shape.pose)
+                for each in (body, *beside)
+                for shape in each.collisions
                 if (meshes or shape.kind != "mesh") and min(map(abs, shape.size), default=1.0) > 0.0
             ]
             yield from self._body(ours, theirs)
@@ -98,7 +107,7 @@ class Shapes:
             return [], ours, theirs
         from scipy.optimize import linear_sum_assignment
 
-        costs = np.array([[_unlike(x, y) for y in theirs] for x in ours])
+        costs = np.array([[_unlike(x, turned_box(x, y)) for y in theirs] for x in ours])
         rows, columns = linear_sum_assignment(costs)
         # Another kind is a replacement only at the same place.
         both = [
@@ -108,12 +117,12 @@ class Shapes:
         ]
         rest = [x for i, x in enumerate(ours) if i not in {i for i, _ in both}]
         extra = [y for j, y in enumerate(theirs) if j not in {j for _, j in both}]
-        return [(ours[i], theirs[j]) for i, j in both], rest, extra
+        return [(ours[i], turned_box(ours[i], theirs[j])) for i, j in both], rest, extra
 
     def _same(self, x: Placed, y: Placed) -> bool:
         """Whether two shapes agree as they are, which most do."""
         a, b = x[1], y[1]
-        alike = a.kind == b.kind and _sizes_near(a, b, self.tolerance)
+        alike = a.kind == b.kind and _sizes_near(a, b, self.tolerance) and _stem(a) == _stem(b)
         return alike and close(x[2], y[2], self.tolerance, 0.1)
 
     def _one(
@@ -125,6 +134,9 @@ class Shapes:
             return
         if not _sizes_near(a, b, self.tolerance):
             yield self._size(a, b, name)
+        elif a.kind == "mesh" and self._other_file(a, b):
+            yield "mesh-file", f"B has another mesh in the place of the collision {name}: {_name(b)}"
+            return
         size = max(float(np.linalg.norm(a.pose.position)), float(np.abs(a.size).max()), 0.01)
         size = size if a.kind != "mesh" else max(float(np.linalg.norm(a.pose.position)), 0.1)
         if close(*_symmetric(a, here, there), 10 * self.tolerance, size):
@@ -146,6 +158,33 @@ class Shapes:
         place = f"{number(far * 1e3)} mm away" if far > 10 * self.tolerance * size else "turned"
         yield "shape-pose", f"B has the collision {name} {place}"
 
+    def _other_file(self, a: SideShape, b: SideShape) -> bool:
+        """Whether two mesh files of different names, both there, have different bounding boxes."""
+        if _stem(a) == _stem(b):
+            return False
+        ours, theirs = self._bounds(self.find(a.file)), self._bounds(self._file_of_b(b.file))
+        if ours is None or theirs is None:
+            return False
+        return float(np.abs(ours - theirs).max()) > OTHER_MESH * float(np.ptp(ours, axis=0).max())
+
+    def _file_of_b(self, name: str) -> Path | None:
+        beside = Path(self.b.file).parent / name
+        return beside if beside.is_file() else self.find(name)
+
+    def _bounds(self, path: Path | None) -> np.ndarray | None:
+        """Corners of a mesh's bounding box, (2, 3) [m]; None if it cannot be read."""
+        from robokit.meshes.read_mesh import read_mesh
+
+        if path is None or not path.is_file() or path.stat().st_size > LARGEST:
+            return None
+        if path not in self._boxes:
+            try:
+                points = np.concatenate([surface.vertices for surface in read_mesh(path)])
+                self._boxes[path] = np.array([points.min(axis=0), points.max(axis=0)])
+            except (ValueError, OSError):
+                self._boxes[path] = None
+        return self._boxes[path]
+
     def _size(self, a: SideShape, b: SideShape, name: str) -> tuple[str, str]:
         ratios = [y / x for x, y in zip(a.size, b.size, strict=True) if x]
         said = f"{_numbers(b.size)} for {_numbers(a.size)}"
@@ -165,10 +204,31 @@ class Shapes:
         return "shape-size", f"B's collision {name} has another size: {said} m"
 
 
+def turned_box(x: Placed, y: Placed) -> Placed:
+    """The second shape; a box with its edges in the first one's order, where quarter turns lie between."""
+    name, shape, pose = y
+    if x[1].kind != "box" or shape.kind != "box":
+        return y
+    turn = x[2].rotation.T @ pose.rotation
+    near = np.rint(turn)
+    if not np.array_equal(near @ near.T, np.eye(3)) or float(np.abs(turn - near).max()) > QUARTER:
+        return y
+    size = tuple(map(float, np.abs(near) @ np.array(shape.size)))
+    straight = replace(shape, size=size)
+    # With other edges it is another box, or one whose rotation is lost.
+    if not _sizes_near(x[1], straight, ROUGH):
+        return y
+    return name, straight, Placement(pose.rotation @ near.T, pose.position)
+
+
 def _name(shape: SideShape) -> str:
     if shape.kind == "mesh":
         return f"mesh {PurePosixPath(shape.file.replace(chr(92), '/')).name!r}"
     return shape.kind
+
+
+def _stem(shape: SideShape) -> str:
+    return PurePosixPath(shape.file.replace(chr(92), "/")).stem.lower()
 
 
 def _numbers(values: tuple[float, ...]) -> str:
@@ -185,8 +245,7 @@ def _unlike(x: Placed, y: Placed) -> float:
     a, b = x[1], y[1]
     cost = 0.0 if a.kind == b.kind else ANOTHER_KIND
     if a.kind == b.kind == "mesh":
-        stems = (PurePosixPath(s.file.replace(chr(92), "/")).stem.lower() for s in (a, b))
-        cost += 0.0 if next(stems) == next(stems) else 2.0
+        cost += 0.0 if _stem(a) == _stem(b) else 2.0
     far = float(np.linalg.norm(x[2].position - y[2].position))
     cost += min(1.0, 10.0 * far) + 0.3 * min(1.0, float(np.abs(x[2].rotation - y[2].rotation).max()))
     if a.kind == b.kind and not _sizes_near(a, b, 1e-6):

@@ -31,7 +31,7 @@ def whole_findings(
         notes: gets what is not compared.
     """
     a, b = pairing.a.side, pairing.b.side
-    found = [*_base(a, b, base, notes), *_gravity(a, b, tolerance), *_order(pairing, notes)]
+    found = [*_base(a, b, base, notes), *_gravity(a, b, tolerance, notes), *_order(pairing, notes)]
     for cause, text in found:
         yield Finding(cause, "robot", a.name or "robot", 0, text)
     alone = [name for name, body in a.bodies.items() if not body.gravity and a.format != b.format]
@@ -42,6 +42,7 @@ def whole_findings(
         if (
             name not in alone
             and home is not None
+            and body.mass > 0.0
             and b.bodies[home].gravity != body.gravity
             and not b.bodies[home].static
         ):
@@ -73,7 +74,7 @@ def _base(a: Side, b: Side, base: str | None, notes: list[str]) -> Iterator[Text
         notes.append(f"B's base is {b.base}; A does not say (--base fixed or --base floating compares it)")
 
 
-def _gravity(a: Side, b: Side, tolerance: float) -> Iterator[Text]:
+def _gravity(a: Side, b: Side, tolerance: float, notes: list[str]) -> Iterator[Text]:
     if b.gravity is None and a.gravity is None:
         return
     if b.gravity is None and a.format != b.format:
@@ -83,6 +84,8 @@ def _gravity(a: Side, b: Side, tolerance: float) -> Iterator[Text]:
     g = float(np.linalg.norm(ours))
     off = float(np.abs(theirs - ours).max())
     if off <= (LIKE_DEFAULT if a.gravity is None else tolerance) * max(g, 1.0):
+        if off > max(tolerance, 1e-6) * g:
+            notes.append(f"B's gravity is {_vector(theirs)} m/s^2; A says none, and robokit's is 9.81")
         return
     said = f"{_vector(theirs)} for {_vector(ours)} m/s^2"
     if not theirs.any():

@@ -27,6 +27,9 @@ SEVERAL = {
 
 GEOMS = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 
+GROUNDS = (0, 1)
+"""Planes and height fields: on the fixed frame they are the scene's, not the robot's."""
+
 JOINT_TRANSMISSIONS = (0, 1)
 
 NO_MESHES = "read without meshes"
@@ -49,6 +52,8 @@ def mujoco_side(path: str | os.PathLike[str]) -> Side:
     notes: list[str] = []
     model, spec = _compiled(mujoco, Path(path), notes)
     urdf = Path(path).suffix.lower() in (".urdf", ".xacro")
+    if model.nbody == 1 and not model.ngeom:
+        raise RobokitError(f"{path}: no body in it; give the file of a robot, with its <include>s beside it")
     side = model_side(model, "URDF through MuJoCo" if urdf else "MJCF", os.fspath(path))
     side.name = spec.modelname or side.name
     side.notes = notes
@@ -114,7 +119,8 @@ def model_side(model: Any, format: str, file: str = "") -> Side:
     for k in range(model.ngeom):
         shape = _shape(model, k)
         body = bodies[_name(model, "body", int(model.geom_bodyid[k]))]
-        if shape is not None and (model.geom_contype[k] or model.geom_conaffinity[k]):
+        floor = body.static and int(model.geom_type[k]) in GROUNDS
+        if not floor and shape is not None and (model.geom_contype[k] or model.geom_conaffinity[k]):
             body.collisions = (*body.collisions, shape)
     roots = [j for j in joints if j.parent == WORLD]
     side = Side(format, file, "", bodies, joints, gravity=np.array(model.opt.gravity))

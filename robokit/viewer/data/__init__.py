@@ -3,6 +3,7 @@
 motion_data        frames, curves and figures of a motion
 comparison_data    two runs beside each other
 force_data         contact forces of the robot and of its links, step by step
+step_states        the states of every step
 thin_curves        fewer points, every peak kept
 key_frames         frames for the hardest contacts between the records
 event_data         events, tables by link and by joint

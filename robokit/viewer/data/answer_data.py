@@ -7,6 +7,7 @@ from typing import Any
 
 from robokit.sim.answers import Answer
 from robokit.sim.events import Event
+from robokit.sim.run_arguments import LARGEST_CONTACT_STEP
 from robokit.sim.run_warnings import DEEP, UNBALANCED, UNSETTLED
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.payload_keys import AnswerData
@@ -35,7 +36,12 @@ def assumed(trajectory: Trajectory) -> list[AnswerData]:
 
     if "dt" in s:
         note = "chosen for the robot" if s.get("dt_chosen") else "as asked for"
-        say("time step", f"{1e3 * s['dt']:g} ms", note)
+        long = trajectory.ground is not None and s["dt"] > LARGEST_CONTACT_STEP
+        if long:
+            note = f"long for contact: take {1e3 * LARGEST_CONTACT_STEP:g} ms or less"
+        say("time step", f"{1e3 * s['dt']:g} ms", note, long)
+    if s.get("interrupted"):
+        say("ended", f"at {trajectory.t[-1]:.4g} s", "interrupted before its time", True)
     if "integrator" in s:
         say("method", str(s["integrator"]))
     robot = trajectory.robot
@@ -83,6 +89,9 @@ def books(trajectory: Trajectory) -> list[AnswerData]:
     if "contact_residual_mean" in s:
         rest: Any = s["contact_residual_mean"]
         say("settled to", f"{rest:.2g} m/s", "changed in the last sweep, on average", rest > UNSETTLED)
+    if s.get("steps_not_settled"):
+        first = f"steps missed {s['accuracy']:g} m/s, the first at {s['first_not_settled']:.4g} s"
+        say("not settled", f"{s['steps_not_settled']}", first, True)
     if "loop_gap" in s:
         say("loops", f"{s['loop_gap']:.2g} m", "open at most")
     return rows

@@ -10,8 +10,9 @@ import numpy as np
 from robokit.dynamics import center_of_mass
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.data.force_data import ForceHistory, every_step, force_curve
+from robokit.viewer.data.force_data import ForceHistory, force_curve
 from robokit.viewer.data.packing import packed
+from robokit.viewer.data.step_states import StepStates
 from robokit.viewer.data.thin_curves import kept, peaks_between
 from robokit.viewer.payload_keys import (
     CurveData,
@@ -38,7 +39,12 @@ def still_frame(robot: Robot, q: np.ndarray, poses: np.ndarray) -> FramesData:
 
 
 def motion_frames(
-    trajectory: Trajectory, robot: Robot, chosen: np.ndarray, poses: np.ndarray, sane: int
+    trajectory: Trajectory,
+    robot: Robot,
+    chosen: np.ndarray,
+    poses: np.ndarray,
+    sane: int,
+    states: StepStates | None = None,
 ) -> FramesData:
     """The frames of a motion.
 
@@ -48,6 +54,7 @@ def motion_frames(
         chosen: indices of the samples that become frames, (T,).
         poses: of the bodies at these samples, (T, nbodies + 1, 7).
         sane: frames at the start that can be trusted.
+        states: of every step, if they are known.
     """
 
     def frames(values: np.ndarray | None) -> str | None:
@@ -67,7 +74,7 @@ def motion_frames(
         force=frames(trajectory.contact_force) if np.any(trajectory.contact_force) else None,
         contact_count=count,
         contacts=points,
-        peaks=peaks(trajectory, chosen),
+        peaks=peaks(trajectory, chosen, states),
     )
 
 
@@ -92,52 +99,80 @@ def joint_forces(trajectory: Trajectory) -> np.ndarray | None:
     return np.where(np.any(driven, axis=0), driven, 0.0 if tau is None else tau)
 
 
-def peaks(trajectory: Trajectory, chosen: np.ndarray) -> list[PeaksData]:
-    """What coordinates, velocities and joint forces do between frames; velocities at every step if known."""
+def peaks(trajectory: Trajectory, chosen: np.ndarray, states: StepStates | None) -> list[PeaksData]:
+    """What coordinates, velocities and joint forces do between frames: at every step, if known.
+
+    Forces of actuators are means between records.
+    """
     t = trajectory.t - trajectory.t[0]
+    lines = {"q": trajectory.q, "v": trajectory.v, "tau": joint_forces(trajectory)}
+    known = {}
+    if states is not None:
+        known = {"q": states.q, "v": states.v}
+        if trajectory.actuator_force is None and states.tau is not None:
+            known["tau"] = states.tau
     found = []
-    for line, values in (("q", trajectory.q), ("v", trajectory.v), ("tau", joint_forces(trajectory))):
-        if values is None:
+    for line, recorded in lines.items():
+        if recorded is None:
             continue
-        times = t
-        if line == "v" and every_step(trajectory) and trajectory.step_facts is not None:
-            values = np.concatenate([trajectory.step_facts.v, values[-1:]])
-            times = np.append(trajectory.summary["dt"] * np.arange(len(values) - 1), t[-1])
+        times, values = (states.t, known[line]) if states is not None and line in known else (t, recorded)
         for index, (at, y) in enumerate(peaks_between(times, values, t[chosen])):
             if len(at):
                 found.append(PeaksData(line, index, packed(at), packed(y)))
     return found
 
 
-def curves(trajectory: Trajectory, forces: ForceHistory) -> list[CurveData]:
+def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | None = None) -> list[CurveData]:
     """The plots, thinned to a screen's width so that every peak stays.
 
     Args:
         trajectory: the Trajectory.
         forces: of the ground.
+        states: of every step, if they are known.
     """
     t = trajectory.t - trajectory.t[0]
 
-    def plot(key: str, title: str, unit: str, **lines: np.ndarray) -> CurveData:
-        keep = kept(list(lines.values()))
+    def plot(
+        key: str, title: str, unit: str, lines: dict[str, np.ndarray], every: StepStates | None = None
+    ) -> CurveData:
+        keep = kept(list(lines.values())) if every is None else every.shown(list(lines.values()))
         series = [SeriesData(name, packed(y[keep])) for name, y in lines.items()]
-        return CurveData(key, title, unit, packed(t[keep]), series)
+        return CurveData(key, title, unit, packed((t if every is None else every.t)[keep]), series)
 
-    energy, h = trajectory.energy, trajectory.momentum
-    parts = {"kinetic": energy.kinetic, "potential": energy.potential, "dissipated": energy.dissipated}
-    if np.any(energy.work):
-        parts["work"] = energy.work
-    plots = [plot("energy", "Energy", "J", **parts, total=energy.total)]
+    h = trajectory.momentum if states is None else states.momenta()
+    plots = [plot("energy", "Energy", "J", energy_lines(trajectory, states), states)]
     if np.any(forces.total):
         plots.append(force_curve(forces))
-    plots.append(plot("linear", "Linear momentum", "N s", x=h[:, 3], y=h[:, 4], z=h[:, 5]))
-    plots.append(plot("angular", "Angular momentum about the CoM", "N m s", x=h[:, 0], y=h[:, 1], z=h[:, 2]))
+    for key, title, unit, first in (
+        ("linear", "Linear momentum", "N s", 3),
+        ("angular", "Angular momentum about the CoM", "N m s", 0),
+    ):
+        plots.append(plot(key, title, unit, dict(zip("xyz", h[:, first : first + 3].T, strict=True)), states))
     rates = powers(trajectory)
     if rates:
-        plots.append(plot("power", "Power, mean since the sample before", "W", **rates))
-    drift = energy.total - energy.total[0]
-    plots.append(plot("drift", "Energy balance: total minus its initial value", "J", drift=drift))
+        plots.append(plot("power", "Power, mean since the sample before", "W", rates))
+    drift = {"drift": trajectory.energy.total - trajectory.energy.total[0]}
+    plots.append(plot("drift", "Energy balance: total minus its initial value", "J", drift))
     return plots
+
+
+def energy_lines(trajectory: Trajectory, states: StepStates | None) -> dict[str, np.ndarray]:
+    """Energies at every step, or at the records where the steps are not known [J].
+
+    Between records work and total are on straight lines, and what is dissipated closes the balance.
+    """
+    energy, t = trajectory.energy, trajectory.t - trajectory.t[0]
+    kinetic, potential, dissipated = energy.kinetic, energy.potential, energy.dissipated
+    work, total = energy.work, energy.total
+    if states is not None:
+        with np.errstate(all="ignore"):
+            kinetic, potential = states.energies()
+            work, total = np.interp(states.t, t, work), np.interp(states.t, t, total)
+            dissipated = total + work - kinetic - potential
+    parts = {"kinetic": kinetic, "potential": potential, "dissipated": dissipated}
+    if np.any(energy.work):
+        parts["work"] = work
+    return parts | {"total": total}
 
 
 def powers(trajectory: Trajectory) -> dict[str, np.ndarray]:

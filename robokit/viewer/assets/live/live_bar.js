@@ -18,10 +18,10 @@ class LiveBar {
       return made;
     };
     this.play = button("live-play", "pause", "Run or pause (space)", () => run.toggle(), "primary");
-    this.clock = element("output", { id: "live-clock", class: "clock" });
+    this.clock = element("output", { id: "live-clock", class: "clock", "aria-live": "off" });
     this.scrub = element("input", { id: "live-scrub", type: "range", min: 0, max: 1, step: "any", value: 0, "aria-label": "Time of the live run" });
     this.scrub.addEventListener("input", () => run.seek(Number(this.scrub.value)));
-    this.rate = element("output", { id: "live-rate", title: "Simulated time over real time" });
+    this.rate = element("output", { id: "live-rate", "aria-live": "off", title: "Simulated time over real time" });
     const speed = element("select", { id: "live-speed", title: "Speed" }, ...LIVE_SPEEDS.map(([value, label]) => element("option", { value }, label)));
     speed.value = "1";
     speed.addEventListener("change", () => run.setSpeed(Number(speed.value)));

@@ -44,19 +44,21 @@ class Lane {
 
   draw() {
     this.width = this.host.clientWidth;
-    this.marks = this.clusters().map((group) => this.mark(group));
+    const groups = this.clusters();
+    this.marks = groups.map((group, k) => this.mark(group, groups[k + 1]));
     this.host.replaceChildren(...this.marks.map(({ button }) => button));
     this.tip.hidden = true;
     this.markCurrent();
   }
 
-  mark(group) {
+  mark(group, next) {
     const entries = group.map(({ entry }) => entry).sort((a, b) => a.rank - b.rank || a.number - b.number);
     const [first] = entries;
     const more = entries.length > 1 ? ` and ${entries.length - 1} more` : "";
     const button = element("button", { type: "button", class: "mark", tabindex: "-1", "aria-label": `${first.time.toFixed(4)} s, ${first.kind}: ${first.subject}${more}` }, familyIcon(first.family));
-    // In the middle of its own, so that the mark lies over what it stands for.
-    button.style.left = `${(group[0].x + group[group.length - 1].x) / 2}px`;
+    // In the middle of its own, so that the mark lies over what it stands for, and clear of the next one.
+    const middle = (group[0].x + group[group.length - 1].x) / 2;
+    button.style.left = `${Math.min(middle, next ? next[0].x - MARK_WIDTH : Infinity)}px`;
     const families = [...new Set(entries.map((entry) => entry.family))];
     if (entries.length > 1) {
       const tints = families.map((name) => element("i", { style: `background: var(--${FAMILIES[name].colour})` }));

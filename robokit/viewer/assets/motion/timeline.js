@@ -102,7 +102,10 @@ class Timeline {
     const done = this.motion.duration ? (100 * this.time) / this.motion.duration : 0;
     $("scrub").value = String(this.time);
     $("scrub").style.setProperty("--done", `${done}%`);
-    $("clock").replaceChildren(element("b", {}, this.time.toFixed(3)), ` / ${this.motion.duration.toFixed(2)} s`);
+    // A short run has its decimals, down to single steps.
+    const { duration } = this.motion, more = duration >= 1 ? 0 : duration >= 0.1 ? 1 : 2;
+    $("clock").replaceChildren(element("b", {}, this.time.toFixed(more > 1 ? 5 : 3)), ` / ${duration.toFixed(2 + more)} s`);
+    $("scrub").setAttribute("aria-valuetext", $("clock").textContent);
   }
 
   addKeys(shortcuts) {

@@ -1,6 +1,8 @@
 // The plots of a run: two at a time, each of what the reader chooses, in step with the timeline and one another.
 
 const GRAPH_NAMES = { energy: "Energy", force: "Contact force", links: "Force by link", power: "Power", joint: "Joints", velocity: "Link velocity", bodies: "Kinetic by body", linear: "Linear momentum", angular: "Angular momentum", drift: "Energy balance" };
+// Size below which what a plot shows is zero, in SI units.
+const LEAST = 1e-9;
 const PARTS = { joint: [["q", "q"], ["v", "v"], ["tau", "τ"]], velocity: [["linear", "linear"], ["angular", "angular"]] };
 
 class Curves {
@@ -58,7 +60,12 @@ class Curves {
     this.drawPeak(pane);
   }
 
-  graphOf({ key, part }) {
+  // Robots at rest move by rounding; the balance of energy is about just that.
+  graphOf(pane) {
+    return { ...this.dataOf(pane), least: pane.key === "drift" ? 0 : LEAST };
+  }
+
+  dataOf({ key, part }) {
     if (key === "joint") return this.graphs.joints(this.picker.joints, part.joint);
     if (key === "links") return this.graphs.links(this.link);
     if (key === "bodies") return this.graphs.bodies(this.body);
@@ -94,7 +101,7 @@ class Curves {
     const one = lines.find((line) => line.name === "size" || line.name === "kinetic");
     let best = null;
     for (const line of one ? [one] : lines) line.y.forEach((y, k) => { if (Number.isFinite(y) && (!best || Math.abs(y) > Math.abs(best.y))) best = { y, time: timeOf(line, k), name: line.name }; });
-    pane.peak.hidden = !best || best.y === 0 || !pane.plot.cut.hidden || Boolean(PARTS[pane.key]);
+    pane.peak.hidden = !best || Math.abs(best.y) <= pane.plot.graph.least || !pane.plot.cut.hidden || Boolean(PARTS[pane.key]);
     if (!best) return;
     pane.peak.replaceChildren(`${best.name === "size" ? "peak" : best.name} `, element("b", {}, figure(best.y, 4)), ` at ${+best.time.toFixed(4)} s`);
     pane.peak.title = `The largest value, of ${best.name}: click to go there`;

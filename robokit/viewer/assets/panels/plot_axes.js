@@ -38,7 +38,8 @@ function sane(lines, stopped) {
 }
 
 // Range of the y axis over a part of the time: all that is drawn there, some air, never narrower than rounding.
-function span(lines, from, to, limit) {
+// What is smaller than `least` is zero.
+function span(lines, from, to, limit, least = 0) {
   let low = Infinity, high = -Infinity;
   const take = (value) => {
     if (!Number.isFinite(value)) return;
@@ -52,6 +53,7 @@ function span(lines, from, to, limit) {
     take(valueAt(line, to));
   }
   if (low > high) return [0, 1];
+  if (Math.max(Math.abs(low), Math.abs(high)) < least) return [-1, 1];
   if (low < limit && high > -limit) { low = Math.max(low, -limit); high = Math.min(high, limit); }
   // A limit that is near belongs into the picture.
   const reach = 0.6 * (high - low);
@@ -62,6 +64,12 @@ function span(lines, from, to, limit) {
   const size = Math.max(Math.abs(low), Math.abs(high), 1e-300);
   const air = Math.max(0.06 * (high - low), 1e-6 * size);
   return [low - air, high + air];
+}
+
+// Labels of times: in milliseconds where only these tell them apart.
+function timeLabels(ticks, step) {
+  if (step < 5e-3) return ticks.map((s) => `${(1e3 * s).toFixed(decimals(1e3 * step))} ms`);
+  return ticks.map((s) => `${s.toFixed(decimals(step))} s`);
 }
 
 // Labels of ticks: as many decimals as tell them apart, powers of ten where nothing else is short.

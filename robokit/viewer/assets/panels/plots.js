@@ -58,7 +58,7 @@ class Plot {
       cursor: { show: false },
       scales: { x: { time: false, range: () => [act.window.from, act.window.to] }, y: { range: () => this.range() } },
       axes: [
-        { ...axis, size: 24, gap: 3, space: 62, values: (_, ticks, _axis, _space, step) => ticks.map((s) => `${s.toFixed(decimals(step))} s`) },
+        { ...axis, size: 24, gap: 3, space: 62, values: (_, ticks, _axis, _space, step) => timeLabels(ticks, step) },
         { ...axis, size: room, gap: 4, values: (_, ticks, _axis, _space, step) => tickLabels(ticks, step) },
       ],
       series: [{}, ...graph.lines.map((line) => ({ stroke: line.tint, width: line.name === "total" ? 2 : 1.6, points: { show: false }, spanGaps: true, pxAlign: 0, show: !this.hiddenSeries.has(line.name), dash: line.name === "total" ? [6, 3] : undefined }))],
@@ -91,7 +91,7 @@ class Plot {
 
   range() {
     const { from, to } = this.act.window;
-    return span(this.shown(), from, to, this.all ? Infinity : this.limit);
+    return span(this.shown(), from, to, this.all ? Infinity : this.limit, this.graph.least);
   }
 
   // After a change of the window, of what is shown, or of what is cut.
@@ -173,7 +173,7 @@ class Plot {
   }
 
   text(exact) {
-    const value = Math.abs(exact) < ROUNDING * this.largest ? 0 : exact;
+    const value = Math.abs(exact) < Math.max(ROUNDING * this.largest, this.graph.least ?? 0) ? 0 : exact;
     return Math.abs(value) < 0.01 && value !== 0 ? figure(value) : steady(value, Math.abs(value) < 10 ? 3 : 1);
   }
 }

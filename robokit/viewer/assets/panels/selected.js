@@ -1,4 +1,5 @@
 // The card of what is selected, over the 3D view: what it is, what it weighs, what the ground does to it now.
+// In a small view it is one line, which unfolds.
 
 class SelectedCard {
   constructor(page, branches) {
@@ -6,7 +7,20 @@ class SelectedCard {
     this.branches = branches;
     this.card = element("section", { id: "selected", "aria-label": "Selected link" });
     this.card.hidden = true;
+    // The force of the ground in the one line of a small view, and the button that unfolds it.
+    this.brief = element("span", { class: "brief" });
+    this.fold = element("button", { class: "quiet fold-card", type: "button", onclick: () => this.unfold(!this.card.classList.contains("open")) });
+    this.unfold(false);
     $("view").append(this.card);
+  }
+
+  unfold(open) {
+    const text = open ? "Less about it" : "More about it";
+    this.card.classList.toggle("open", open);
+    this.fold.setAttribute("aria-expanded", String(open));
+    this.fold.setAttribute("aria-label", text);
+    this.fold.title = text;
+    this.fold.textContent = open ? "▴" : "▾";
   }
 
   show({ body, link: name }) {
@@ -30,16 +44,31 @@ class SelectedCard {
     this.contact = element("dd", {}, "–");
     const { link_forces } = data;
     if (link_forces.length) rows.push(element("div", {}, element("dt", {}, "ground"), this.contact));
-    const title = element("header", {}, element("h2", { title: name }, name ?? data.bodies.name[body]), element("button", { class: "quiet", type: "button", "aria-label": "Unselect", title: "Unselect (Escape)", onclick: () => selection.select(null) }, "×"));
+    const title = element("header", {}, element("h2", { title: name }, name ?? data.bodies.name[body]), this.brief, this.fold, element("button", { class: "quiet", type: "button", "aria-label": "Unselect", title: "Unselect (Escape)", onclick: () => selection.select(null) }, "×"));
     this.card.replaceChildren(title, element("dl", {}, ...rows));
     this.update();
   }
 
-  // The size of the ground's force on the link at the time shown; a live run does not tell it by link.
+  // The size of the ground's force on the link at the time shown. A live run tells it by body.
   update() {
     if (this.card.hidden) return;
     const { timeline, run } = this.page;
-    if (!timeline || run?.on) this.contact.textContent = "–";
+    if (run?.on) this.contact.textContent = this.liveForce(run.motion);
+    else if (!timeline) this.contact.textContent = "–";
     else this.contact.textContent = this.history ? `${figure(valueAt(this.history, timeline.time))} N` : "no contact";
+    this.brief.textContent = /\d/.test(this.contact.textContent) ? this.contact.textContent : "";
+  }
+
+  liveForce({ count, contacts, contactBody }) {
+    if (!count || this.page.posed) return "–";
+    const { body, data } = this.page.selection, force = [0, 0, 0];
+    let touches = false;
+    contactBody.forEach((one, k) => {
+      if (one !== body) return;
+      touches = true;
+      for (let j = 0; j < 3; j++) force[j] += contacts[6 * k + 3 + j];
+    });
+    const several = data.links.filter((link) => link.body === body).length > 1;
+    return touches ? `${figure(Math.hypot(...force))} N${several ? " on its body" : ""}` : "no contact";
   }
 }

@@ -26,6 +26,13 @@ class Summary {
     const { group, select } = choice(known.map((key) => [key, names[key]]), "events", (key) => this.open(key));
     this.select = select;
     group.setAttribute("aria-label", "Details of the run");
+    // What makes one doubt the run is to be found without opening everything.
+    Object.entries({ assumed, books }).forEach(([key, list]) => {
+      const button = group.children[known.indexOf(key)];
+      if (!button || !list.some((answer) => answer.doubtful)) return;
+      button.classList.add("doubtful");
+      button.title = "Something here makes the run doubtful";
+    });
     this.body = element("div", { class: "details", tabindex: "0", role: "group", "aria-label": "Details" });
     host.append(element("header", { class: "parts" }, group), this.body);
     this.open("events");
@@ -67,6 +74,7 @@ class Summary {
       const row = element("button", { type: "button", class: "happening" }, familyIcon(entry.family), element("span", { class: "time" }, entry.time.toFixed(4)), element("span", {}, element("b", {}, entry.subject), ` ${entry.text}`));
       return this.goes(row, entry.number);
     });
+    if (!this.rows.length) return element("p", { class: "left-out" }, "Nothing happened: no contact, no joint limit, no stop.");
     const note = leftOut ? [element("p", { class: "left-out" }, `${leftOut.toLocaleString("en-US")} smaller events are left out; trajectory.events has them.`)] : [];
     this.chips = element("div", { class: "kinds", role: "group", "aria-label": "Kinds of events" }, ...chips);
     return element("div", {}, this.chips, ...this.rows, ...note);

@@ -138,7 +138,8 @@ class Framing {
   insets(high) {
     const most = 0.25 * high;
     const room = (box) => (box ? Math.min(box.offsetHeight + 20, most) : 0);
-    return { top: room($("switches")), foot: room($("cameras")) };
+    const opener = $("layers"); // in small views it stands for the switches
+    return { top: room(opener.offsetHeight ? opener : $("switches")), foot: room($("cameras")) };
   }
 }
 

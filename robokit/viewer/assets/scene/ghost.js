@@ -27,11 +27,12 @@ class Ghost {
     stage.frameMotion();
     const [first, second] = ghost.labels;
     this.legend = element("div", { id: "runs", "aria-label": "The two runs" }, element("span", { class: "run one" }, first), element("span", { class: "run two" }, `${second} (ghost)`));
-        const button = toggle("Ghost", true, (on) => { this.group.visible = on; stage.dirty(); }, { colour: "var(--ghost)", title: second });
+    const button = toggle("Ghost", true, (on) => { this.group.visible = on; stage.dirty(); }, { colour: "var(--ghost)", title: second });
     button.dataset.key = "ghost";
     $("switches").append(button, this.legend);
     this.paint();
     page.timeline.onChange((time) => this.move(time));
+    this.move(page.timeline.time);
     whenThemeChanges(() => this.paint());
   }
 

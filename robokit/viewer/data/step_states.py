@@ -1,0 +1,83 @@
+"""The states of every step of a run: what curves show between its records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robokit.model.robot import Robot
+from robokit.sim.recorded import energies, momenta
+from robokit.sim.trajectory import Trajectory
+from robokit.viewer.data.force_data import every_step
+from robokit.viewer.data.thin_curves import kept, peaks_between
+
+
+@dataclass(frozen=True)
+class StepStates:
+    """States before each of S steps, and the last one.
+
+    Attributes:
+        robot: the Robot.
+        t: times since the start, (S + 1,) [s].
+        q, v: the states, (S + 1, ...).
+        tau: the controller's joint forces, (S + 1, nv) [N m | N]; None without a controller.
+        records: which of them are the records of the run.
+    """
+
+    robot: Robot
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray | None
+    records: np.ndarray
+
+    def energies(self) -> tuple[np.ndarray, np.ndarray]:
+        """Kinetic and potential energy, (S + 1,) each [J]."""
+        first, counts = self._different()
+        kinetic, potential = energies(self.robot, self.q[first], self.v[first])
+        return np.repeat(kinetic, counts), np.repeat(potential, counts)
+
+    def momenta(self) -> np.ndarray:
+        """Centroidal momentum [angular; linear], world axes, (S + 1, 6) [N m s; N s]."""
+        first, counts = self._different()
+        return np.repeat(momenta(self.robot, self.q[first], self.v[first]), counts, axis=0)
+
+    def shown(self, lines: Sequence[np.ndarray]) -> np.ndarray:
+        """Indices that a plot of several lines keeps: records, and the peaks between them.
+
+        Args:
+            lines: (S + 1,) each.
+        """
+        keep = self.records[kept([y[self.records] for y in lines])]
+        peaks = peaks_between(self.t, np.stack(lines, axis=1), self.t[keep])
+        return np.unique(np.concatenate([keep, *(np.searchsorted(self.t, times) for times, _ in peaks)]))
+
+    def _different(self) -> tuple[np.ndarray, np.ndarray]:
+        """Indices of states unlike the one before, and for how many each stands: a robot at rest has few."""
+        rows = np.concatenate([self.q, self.v], axis=1)
+        first = np.flatnonzero(np.append(True, np.any(rows[1:] != rows[:-1], axis=1)))
+        return first, np.diff(np.append(first, len(rows)))
+
+
+def step_states(trajectory: Trajectory) -> StepStates | None:
+    """The states of a run of which a page looks at every step; None of others.
+
+    Args:
+        trajectory: the Trajectory.
+    """
+    facts = trajectory.step_facts if every_step(trajectory) else None
+    if facts is None or trajectory.robot is None or not len(facts.v):
+        return None
+    t = trajectory.t - trajectory.t[0]
+    times = np.append(trajectory.summary["dt"] * np.arange(len(facts.v)), t[-1])
+    tau = None if trajectory.tau is None else np.concatenate([facts.tau, trajectory.tau[-1:]])
+    return StepStates(
+        trajectory.robot,
+        times,
+        np.concatenate([facts.q, trajectory.q[-1:]]),
+        np.concatenate([facts.v, trajectory.v[-1:]]),
+        tau,
+        np.unique(np.clip(np.searchsorted(times, t - 1e-9), 0, len(facts.v))),
+    )
