@@ -113,6 +113,8 @@ function rowData(base, run, inputs, inertial, title, row) {
     live.masses = inertial.map(([m]) => m);
   }
   Object.assign(made.live, { q: base64(inputs.q), v: base64(inputs.v), parameters: base64(inputs.parameters) });
+  // What the actuators are to reach stays: the page takes it as it takes tables.
+  if (inputs.drives) made.live.tables = [...made.live.tables, ["drives", base64(inputs.drives)]];
   made.robot.name = title;
   made.frames = {
     count, sane: count, t: singles(pictures.t), poses: singles(alignedPoses(pictures.poses, bodies)), q: singles(pictures.q), v: singles(pictures.v), tau: null,
