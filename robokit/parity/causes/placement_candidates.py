@@ -84,7 +84,7 @@ def placement_text(
                 (cause, text)
                 for cause, text, wrong in origin_causes(joint.written)
                 if _near(wrong, theirs, 10 * k * tolerance, 10 * k * reach)
-                and not _near(wrong, right, k * tolerance, k * reach)
+                and not _near(wrong, right, CLEAR * k * tolerance, k * reach)
             ]
         if found:
             also = tuple(dict.fromkeys(cause for cause, _ in found[1:] if cause != found[0][0]))
