@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -75,19 +76,13 @@ VALUES are those of all rows:
     sub.add_argument("--no-ground", action="store_true", help="without a ground")
     sub.add_argument("--self-collision", action="store_true", help="keep a robot's bodies apart")
     sub.add_argument(
-        "--measure",
-        action="append",
-        metavar="NAME",
+        "--measure", action="append", metavar="NAME",
         help="measure this; several times for more; default: most",
-    )
+    )  # fmt: skip
     sub.add_argument(
-        "--trajectory",
-        action="append",
-        default=[],
-        type=seed,
-        metavar="ROW",
+        "--trajectory", action="append", default=[], type=seed, metavar="ROW",
         help="keep this row's motion, too",
-    )
+    )  # fmt: skip
     sub.add_argument("--chunk", type=count, metavar="N", help="rows that are written together")
     sub.add_argument("--workers", type=seed, metavar="N", help="processes; default: one a processor")
     sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
@@ -147,11 +142,15 @@ def _resumed(arguments: argparse.Namespace, shown: bool) -> Any:
 def _new(arguments: argparse.Namespace, shown: bool) -> Any:
     import robokit as rk
 
-    robots = _robots(arguments)
+    robots, parameters = _robots(arguments), _parameters(arguments)
+    if arguments.count is None and not any(isinstance(x, rk.Grid) for x in parameters.values()):
+        raise RobokitError(
+            "--count N: how many rows? Only a grid (--grid N, --tilt grid:0:20:11) says so itself"
+        )
     output = arguments.output or f"{file_stem(next(iter(robots.values())))}_sweep"
     return rk.sweep(
         robots,
-        parameters=_parameters(arguments),
+        parameters=parameters,
         duration=arguments.duration,
         ground=not arguments.no_ground,
         measures=arguments.measure,
@@ -201,6 +200,8 @@ def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     for name, (option, text, scale) in given.items():
         try:
             found[name] = read_distribution(text, scale)
+            if scale != 1.0 and isinstance((found[name].values() or [0.0])[0], str):
+                raise RobokitError(f"expected numbers of degrees, such as 10 or 0:20, got {text!r}")
         except RobokitError as error:
             raise RobokitError(f"{option}: {error}") from None
         if arguments.grid and type(found[name]) is Uniform:
@@ -224,7 +225,8 @@ def _summary(found: Any) -> list[str]:
         )
     run = found.summary
     if run is not None and run.seconds > 0.0:
-        speed = f", {run.computed / run.seconds:,.0f} a second" if run.computed else ""
+        rate = run.computed / run.seconds
+        speed = f", {rate:,.{0 if rate >= 10.0 else 2}f} a second" if run.computed else ""
         lines.append(f"  computed      {counted(run.computed, 'row')} in {run.seconds:.1f} s{speed}")
     if failed:
         why = found.failures["failure"][0].as_py()
@@ -238,7 +240,7 @@ def _summary(found: Any) -> list[str]:
             row = each["row"]
             force = f"{each['peak_force']:,.0f} N on {each['peak_force_link']}"
             lines.append(f"  hardest       {force}, in row {row}")
-    lines.append(f"  see a row     robokit replay {found.folder} {row}")
+    lines.append(f"  see a row     robokit replay {shlex.quote(str(found.folder))} {row}")
     return lines
 
 

@@ -23,6 +23,12 @@ PROXIMAL_SINGLE = 1e-4
 SINGULAR = ("inertias", "the frames cannot move in some direction here; give a damping, such as 1e-6")
 """What is not finite in a singular pose, and what to do."""
 
+UNBOUNDED = (
+    "accelerations and forces",
+    "v, tau or f_ext are too large, or proximal is too small for constraints that repeat one another",
+)
+"""The same for constraints."""
+
 NO_GAINS = (0.0, 0.0)
 """Baumgarte's gains by default: no stabilisation."""
 
@@ -156,7 +162,8 @@ def constrained_dynamics(
     key = (name, _constraints(robot, constraints))
     gains = _NO_GAINS if stabilisation is NO_GAINS else stabilisation
     e = _proximal(proximal, dtype)
-    return accelerations(robot, key, out, engine, dtype, reproducible, q, v, tau, gains, e, *given)
+    state = (q, v, tau, gains, e, *given)
+    return accelerations(robot, key, out, engine, dtype, reproducible, *state, refusal=UNBOUNDED)
 
 
 def impact(
@@ -205,7 +212,8 @@ def impact(
     check_robot(robot)
     key = ("impact", _constraints(robot, constraints))
     e = _share("restitution", restitution, most=1.0)
-    return accelerations(robot, key, out, engine, dtype, reproducible, q, v, e, _proximal(proximal, dtype))
+    state = (q, v, e, _proximal(proximal, dtype))
+    return accelerations(robot, key, out, engine, dtype, reproducible, *state, refusal=UNBOUNDED)
 
 
 def _constraints(robot: Robot, given: Sequence[Any] | None) -> tuple[Any, ...]:

@@ -171,7 +171,8 @@ class Function(Exports):
         """The derivatives of all outputs with respect to some inputs, by forward mode on the recorded graph.
 
         With respect to a configuration they are taken along ``robot.integrate(q, eps e_k)``, so that there
-        are nv of them. The output ``tau`` has the derivative ``dtau_dq``, of its shape with one axis more.
+        are nv of them. The output ``tau`` has the derivative ``dtau_dq``, of its shape with one axis more: nv
+        long for a configuration, one for a number, nine, row by row, for an input of shape (3, 3).
 
         Args:
             of: names of inputs.

@@ -27,6 +27,9 @@ THICK = 10.0
 LEFT = 8
 """Corners of a hull beside its circles, at most: circles are for wheels, not for every round edge."""
 
+ROUND = 40
+"""Corners of a mesh that is taken as a ball, at least."""
+
 ON_IT = 1e-9
 """Points this deep inside a hull, relative to its size, lie on it."""
 
@@ -44,11 +47,16 @@ class BodySurface:
     hulls: list[tuple[Link, np.ndarray]]
 
     def with_rims(self, error: float) -> BodySurface:
-        """The same with the circles of hulls as exact shapes besides the corners."""
-        exact = list(self.exact)
+        """The same with hulls that are balls, and the circles of others besides their corners, as exact."""
+        exact, hulls = list(self.exact), []
         for link, corners in self.hulls:
+            ball = ball_of(corners, error)
+            if ball is not None:
+                exact.append((link, ball))
+                continue
+            hulls.append((link, corners))
             exact += [(link, rim) for rim in rims_of(corners, error)]
-        return BodySurface(exact, self.hulls)
+        return BodySurface(exact, hulls)
 
     def on_the_hull(self) -> BodySurface:
         """The same without shapes inside the hull of all: they cannot be the lowest."""
@@ -139,6 +147,23 @@ def shared(exact: list[tuple[Link, ContactShape]], error: float) -> list[tuple[L
 
 def _is_corner(shape: ContactShape) -> bool:
     return isinstance(shape, Ball) and shape.radius == 0.0
+
+
+def ball_of(corners: np.ndarray, error: float) -> Ball | None:
+    """The ball that a hull of many corners is, within the error and a twentieth of its radius; else None."""
+    if len(corners) < ROUND:
+        return None
+    center = np.round(0.5 * (corners.min(axis=0) + corners.max(axis=0)), 9)
+    x, y, z = (corners - center).T
+    away = np.sqrt(x * x + y * y + z * z)
+    radius = round(float(away.max()), 9)
+    most = min(error, 0.05 * radius)
+    if float(away.min()) < radius - most:
+        return None
+    hull = solid_hull(corners - center)
+    if hull is None or float(-hull.equations[:, 3].max()) < radius - most:
+        return None
+    return Ball(_tuple(center), radius)
 
 
 def rims_of(corners: np.ndarray, error: float) -> list[Rim]:

@@ -53,6 +53,9 @@ def _csv(path: Path) -> Table:
     line, header = rows[0]
     if "time" not in header:
         raise ShapeError(f"{path}, line {line}: expected a column 'time' in the header, got {shown(header)}")
+    for name in ("time", "name"):
+        if header.count(name) > 1:
+            raise ShapeError(f"{path}, line {line}: expected one column {name!r}, got {header.count(name)}")
     columns = [k for k, name in enumerate(header) if name not in ("time", "name")]
     if any(not header[k] for k in columns):
         k = next(k for k in columns if not header[k])
@@ -105,6 +108,8 @@ def _json(path: Path) -> Table:
 
 
 def _npz(path: Path) -> Table:
+    if not zipfile.is_zipfile(path):
+        raise ShapeError(f"{path}: not an .npz file, as numpy.savez writes it")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files if name in ("time", "joints", "values", "name")}

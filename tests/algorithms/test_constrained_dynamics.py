@@ -217,6 +217,10 @@ def test_wrong_contacts_and_numbers_are_named():
         rk.operational_space_inertia(robot, [0.0], ["rod"], -1)
     with pytest.raises(rk.ShapeError, match=r"^stabilisation"):
         rk.constrained_dynamics(robot, [0.0], [0.0], [0.0], rod, (1.0,))
+    with pytest.raises(
+        rk.ShapeError, match=r"not finite: .* proximal is too small for constraints that repeat"
+    ):
+        rk.constrained_dynamics(robot, [0.3], [0.0], [0.0], 2 * rod, proximal=0.0, **PLAIN)
 
 
 @pytest.mark.parametrize("kind", ROBOTS)

@@ -69,6 +69,24 @@ def test_casadi_has_matrices_numbers_and_rows_of_poses(robot):
     assert relative(np.array(poses).reshape(expected.shape), expected) < 1e-14
 
 
+def test_casadi_has_choices_and_elementary_functions():
+    from robokit.spatial.elementary import atan2, exp, log, tanh
+    from robokit.spatial.scalars import floor, where
+
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+
+    def text(tree, q, v):
+        (x,), (y,), u = q[1], q[2], v[1][0]
+        some = where((x > 0.1) & ~(u < 0.0) | (y == 1.0), x % 0.3, abs(u))
+        return [some, exp(x) + log(abs(y)) * tanh(u), atan2(y, u), floor(3.0 * x)]
+
+    f = rk.function(text, inputs=("q", "v"), outputs={"z": (4,)})
+    made = f.to_casadi(robot)
+    for q, v in (([0.5, 0.2], [1.3, -2.0]), ([0.5, -1.2], [-0.4, 0.0]), ([-0.7, 1.0], [-1.0, 0.0])):
+        assert relative(np.array(made(q, v)).ravel(), f(robot, q, v)) < 1e-14
+        assert relative(np.array(made.jacobian()(q, v, 0)[0]), f.derivative("q")(robot, q, v)) < 1e-13
+
+
 def test_jax_has_our_derivative_in_both_modes(robot, jax):
     s = State(robot)
     expected = rk.functions["aba"].derivative("q", "v", "tau")(robot, s.q, s.v, s.tau)

@@ -138,6 +138,7 @@ def test_the_three_formats_say_the_same(tmp_path):
         ("a.csv", "time,hip\n0,1\n0.5\n", "line 3: expected 2 columns, got 1"),
         ("a.csv", "hip\n1\n", "column 'time'"),
         ("a.csv", "", "header"),
+        ("a.csv", "time,time,hip\n0,1,0\n", "one column 'time', got 2"),
         ("a.csv", "time,hip\n1,0\n0,0\n", "a.csv.*ascending"),
         ("a.csv", "time,hip,hip\n1,0,0\n", "'hip' occurs twice"),
         ("a.json", '{"keyframes": [', "a.json, line 1, column"),
@@ -149,7 +150,7 @@ def test_the_three_formats_say_the_same(tmp_path):
             "expected 2 'values'",
         ),
         ("a.json", "[" * 100000, "nested|line"),
-        ("a.npz", "no", "npz"),
+        ("a.npz", "no", "not an .npz file, as"),
         ("a.txt", "", "ends in .csv, .json, .npz"),
     ],
 )

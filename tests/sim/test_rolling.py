@@ -51,6 +51,19 @@ def test_a_wheel_rolls_five_metres_and_keeps_its_speed(wheels, kind, speed):
     assert abs(run.q[-1, 5]) < 1e-6
 
 
+def test_a_ball_of_a_mesh_rolls_as_a_ball(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    path = tmp_path / "ball.stl"
+    trimesh.creation.icosphere(subdivisions=3, radius=RADIUS).export(path)
+    builder = ModelBuilder("ball")
+    inertia = np.eye(3) * 0.4 * RADIUS**2
+    builder.link("ball", mass=1.0, inertia=inertia, collisions=(Shape(Mesh("ball.stl", path=path)),))
+    angle = 0.15
+    q0 = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, RADIUS]
+    run = rk.simulate(builder.build("floating"), q0, ground=rk.Ground(), gravity=m.tilted(angle))
+    assert run.q[-1, 4] == pytest.approx(0.5 * m.G * math.sin(angle) / 1.4, rel=1e-4)
+
+
 def test_a_thin_disc_rolls_upright_and_stands():
     """Tilted by a tenth of a milliradian: its rim of 1 cm holds it, also where its spin alone would not."""
     radius, width = 0.25, 0.01

@@ -58,6 +58,8 @@ def test_a_ball_comes_to_rest_on_a_box():
     run = rk.simulate(world, duration=0.5, dt=1e-3, ground=rk.Ground(), self_collision=True)
     assert run.q[-1, 13] + 0.4 > 0.25  # it lies on the capsules of the box, not on the ground
     assert run.energy.kinetic[-1] < 0.05
+    forces = sum(run.contact_forces.values())
+    np.testing.assert_allclose(forces, run.contact_force, atol=1e-9 * np.abs(forces).max())
 
 
 @pytest.mark.parametrize("wrong", [None, [], "robots"])

@@ -62,6 +62,16 @@ def test_columns_count_all_rows_and_keep_the_values_of_some():
     np.testing.assert_array_equal(unpacked(found.values), [0.0, 1.0, np.nan, 0.0])
 
 
+def test_numbers_that_hardly_differ_or_are_huge_have_a_column():
+    """Energies of rows in free flight differ by their last bits; rows that explode have any number."""
+    last = 61.4 + np.spacing(61.4) * np.arange(10.0)
+    wild = np.array([1e300, -1e300, 0.0, np.inf, np.nan, 5e-324, 1.0, 2.0, 3.0, 4.0])
+    for values, most in ((last, 62.0), (wild, 1e39), (np.zeros(10), 0.0)):
+        found = column_data("x", values, About("measure", "J"), np.arange(10))
+        assert sum(found.counts) == np.isfinite(values).sum() and abs(found.high) <= most
+        assert np.isfinite([found.low, found.high]).all()
+
+
 def test_a_recipe_in_words_says_what_was_drawn():
     recipe = make_recipe(
         sweep_robots.hopper(),

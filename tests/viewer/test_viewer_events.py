@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from robokit.model import ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.events import Event, newtons
 from robokit.viewer import write_page
 from robokit.viewer.data import force_data
+from robokit.viewer.data.answer_data import assumed, books
 from robokit.viewer.data.event_data import events, important, side_of
 
 
@@ -72,6 +74,21 @@ def test_the_tables_are_those_of_the_events(run):
     assert set(reached) == {(event.subject, side_of(event)) for event in of_kind(run, "limit")}
     past = [found.happenings[row.past].size for row in found.reached if row.past is not None]
     assert past[0] == f"{largest(run, 'past limit').size:.3g} rad"
+
+
+def test_what_makes_a_run_doubtful_is_marked(run):
+    assert not any(row.doubtful for row in assumed(run))
+    about = {
+        "dt": 0.02,
+        "interrupted": True,
+        "steps_not_settled": 3,
+        "accuracy": 1e-3,
+        "first_not_settled": 0.5,
+    }
+    worse = replace(run, summary=run.summary | about | {"first_not_settled": 0.5})
+    rows = [row for row in [*assumed(worse), *books(worse)] if row.doubtful]
+    assert [row.label for row in rows] == ["time step", "ended", "not settled"]
+    assert rows[0].note == "long for contact: take 4 ms or less" and "the first at 0.5 s" in rows[2].note
 
 
 def test_of_very_many_events_the_important_ones_are_kept():
@@ -226,6 +243,21 @@ def test_the_lane_has_every_event_and_goes_there(page, run):
     assert page.evaluate("robokit.happenings.current.number") in marks[crowded]
     page.mouse.move(300, 300)
     assert page.locator("#lane-tip").is_hidden()
+
+
+@pytest.mark.browser
+def test_marks_of_close_events_lie_beside_one_another(page):
+    centres = page.evaluate("""() => {
+      const own = robokit.lane, lane = Object.create(Object.getPrototypeOf(own));
+      const places = Array.from({ length: 30 }, (_, k) => 26 * Math.floor(k / 3) + [0, 11, 13][k % 3]);
+      const entries = places.map((x, k) => ({ ...own.happenings.entries[0], number: k,
+        time: (x / own.width) * robokit.motion.duration }));
+      Object.assign(lane, own, { happenings: { entries, shows: () => true, current: null } });
+      lane.draw();
+      own.draw();
+      return lane.marks.map(({ button }) => parseFloat(button.style.left));
+    }""")
+    assert len(centres) == 20 and np.diff(centres).min() >= 12.0 - 1e-3
 
 
 @pytest.mark.browser

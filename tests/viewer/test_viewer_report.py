@@ -8,6 +8,7 @@ import pytest
 from test_viewer_browser import Watch, until
 from test_viewer_worker import toy
 
+from robokit import PD
 from robokit.sweeps.draws.distributions import Choice, Uniform
 from robokit.sweeps.recipes.make_recipe import make_recipe
 from robokit.sweeps.reporting.report import write_report
@@ -33,7 +34,7 @@ class InMemory:
 
 @pytest.fixture(scope="module")
 def sweep():
-    """Falls of a toy with other starts, masses and frictions; one row is said to have failed."""
+    """Falls of a driven toy with other starts, masses, frictions and gains; one is said to have failed."""
     recipe = make_recipe(
         toy(),
         starts={"tilt": Uniform(0.0, 1.0), "joint_noise": 0.2, "spin": Uniform(-3.0, 3.0)},
@@ -44,7 +45,10 @@ def sweep():
             "push": Uniform(0.0, 3.0),
             "push_time": Uniform(0.0, 0.2),
             "push_link": Choice(["box", "bar"]),
+            "kp": Uniform(0.5, 2.0),
+            "target_noise": 0.3,
         },
+        actuators=PD(kp=4.0, kd=0.1, effort=1.0, max_velocity=5.0),
         duration=0.3,
         count=ROWS,
         seed=5,

@@ -83,7 +83,22 @@ def chosen(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
 
 def opposite(a: Any) -> Any:
     """Not a, for the outcome of a comparison of any scalars."""
-    return not a if type(a) is bool else ~a
+    if type(a) is bool:
+        return not a
+    own = generic.library(a, "logic_not")  # of CasADi, whose expressions have no ~, & and |
+    return ~a if own is None else own(a)
+
+
+def both(a: Any, b: Any) -> Any:
+    """a and b, for outcomes of comparisons."""
+    own = generic.library(a, "logic_and") or generic.library(b, "logic_and")
+    return a & b if own is None else own(a, b)
+
+
+def either(a: Any, b: Any) -> Any:
+    """a or b, for outcomes of comparisons."""
+    own = generic.library(a, "logic_or") or generic.library(b, "logic_or")
+    return a | b if own is None else own(a, b)
 
 
 PLAY: dict[int, Callable[..., Any]] = {
@@ -100,8 +115,8 @@ PLAY: dict[int, Callable[..., Any]] = {
     LT: operator.lt,
     LE: operator.le,
     EQ: operator.eq,
-    AND: operator.and_,
-    OR: operator.or_,
+    AND: both,
+    OR: either,
     NOT: opposite,
 }
 """How each operation is done on scalars of any kind, where the table's own function is for plain numbers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from robokit.sim.step.body_points import Velocities
@@ -49,6 +50,21 @@ class Acting:
         excess = T * sqrt(at.sliding) - self.body.mu_at(m) * pressed
         self.outside = self.outside + dt * maximum(excess, 0.0)
         self.depth = maximum(self.depth, -self.body.phi[m])
+
+    def return_normals(self, impulse: Force, normals: Sequence[Scalar]) -> None:
+        """Add what the points give in return along their normals: its sum and each [N s]."""
+        dt = self.body.dt
+        self.impulse = self.impulse + impulse
+        forces, self.forces = self.forces, []
+        self.pressed, self.pulled, self.outside = 0.0, 0.0, 0.0
+        for m, ((N, x, y), more) in enumerate(zip(forces, normals, strict=True)):
+            N = N + more * (1.0 / dt)
+            self.forces.append((N, x, y))
+            pressed = maximum(N, 0.0)
+            self.pressed = self.pressed + dt * pressed
+            self.pulled = self.pulled + dt * (pressed - N)
+            excess = sqrt(x * x + y * y) - self.body.mu_at(m) * pressed
+            self.outside = self.outside + dt * maximum(excess, 0.0)
 
     def point_forces(self) -> list[Vector3]:
         """Of every point, body coordinates [N]."""

@@ -37,6 +37,8 @@ class BodyPoints:
         phi: heights over the ground [m].
         anchors: bristles at the step's end (they do not move in it) [m]; empty without.
         near: whether any point could be on (near_ground.py).
+        leads: what the velocity of a surface that turns changes by in half a step, at a place that moves
+            as the body does, for each point; None of one that does not turn.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class BodyPoints:
         self._rest()
         self.anchors: list[tuple[Scalar, Scalar]] = []
         self.near: Any = True
+        self.leads: list[Vector3 | None] = [None for _ in self.p]
 
     def _rest(self) -> None:
         """What follows from the heights: N = load - damp vn, and the speed below which a point is on."""
@@ -73,6 +76,7 @@ class BodyPoints:
         self.load = [-(self.law.k * phi) for phi in self.phi]
         self.damp = [self.kd for _ in self.phi]
         self.back: list[Scalar] = [0.0 for _ in self.phi]
+        self.fast: list[Any] = [False for _ in self.phi]
         self.hardest = [self.kd_t for _ in self.phi]
 
     # ---- of the surface under point m --------------------------------------------------------------
@@ -99,14 +103,21 @@ class BodyPoints:
 
     # ---- points ------------------------------------------------------------------------------------
 
+    def set_out(self, V: Motion) -> None:
+        """Look where a surface that turns takes what rides on it, at the velocity V before the kick.
+
+        A kick has the velocity half a step before its pose and gives that half a step after it. On a
+        turntable these differ by the circle's inward turn. Against the surface at the pose, a box that rides
+        on it would seem to slide, outward before and inward after, and friction would drive it out.
+        """
+        turns = map(self.surface_turn, range(len(self.p)))
+        self.leads = [None if w is None else w.cross(V.lin) * (0.5 * self.dt) for w in turns]
+
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
-        for m, (at, phi, (ex, ey)) in enumerate(zip(self.velocities(V), self.phi, anchors, strict=True)):
+        speeds = self.velocities_before(V)
+        for m, (at, phi, (ex, ey)) in enumerate(zip(speeds, self.phi, anchors, strict=True)):
             ux, uy = at.x
-            turn = self.surface_turn(m)
-            if turn is not None:  # half a step's way back, where it was on average, the surface moved so
-                axes, more = self.frame(m), turn.cross(V.lin) * (0.5 * self.dt)
-                ux, uy = ux + axes.along_x.dot(more), uy + axes.along_y.dot(more)
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
             # Not by the damper: over the ground there is nothing to hold on to, however fast the point comes.
             N = maximum(-(self.law.k * phi + self.law.d * maximum(at.vn, 0.0)), 0.0)
@@ -116,9 +127,19 @@ class BodyPoints:
             self.anchors.append((ex * keep, ey * keep))
 
     def velocities(self, V: Motion) -> list[Velocities]:
-        """Of every point at the body's velocity V; x includes the bristle once there is one."""
+        """Of every point, at the body's velocity V after the kick; x includes the bristle."""
+        return self._relative(V, 1.0)
+
+    def velocities_before(self, V: Motion) -> list[Velocities]:
+        """The same at the velocity V before the kick."""
+        turns = any(lead is not None for lead in self.leads)
+        return self._relative(V, -1.0) if turns else self.velocities(V)
+
+    def _relative(self, V: Motion, side: float) -> list[Velocities]:
         out = []
         for m, u in enumerate(self._over_ground(V)):
+            lead = self.leads[m]
+            u = u if lead is None else u - lead * side
             axes = self.frame(m)
             x, y = axes.along_x.dot(u), axes.along_y.dot(u)
             if self.anchors:
@@ -136,6 +157,8 @@ class BodyPoints:
         """(along the normal, along the ground) of every point over the surface at the velocity V [m/s]."""
         out = []
         for m, u in enumerate(self._over_ground(V)):
+            lead = self.leads[m]
+            u = u if lead is None else u - lead
             vn = self.frame(m).n.dot(u)
             out.append((vn, sqrt(maximum(u.dot(u) - vn * vn, 0.0))))
         return out

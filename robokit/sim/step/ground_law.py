@@ -10,6 +10,9 @@ from robokit.sim.step.surfaces import Surface
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, where
 
+OVERHEAD = -0.83
+"""Upward part of a normal below which a surface's tangents are found from below."""
+
 
 @dataclass(frozen=True)
 class GroundLaw:
@@ -54,9 +57,12 @@ class Axes:
     def of_plane(n: Vector3, d: Scalar) -> Axes:
         """Those of the plane n . x = d, in world axes: x and y, turned by the shortest way to n.
 
+        They change from one form to another where few surfaces are: at walls, rounding would change the
+        axes in which bristles are kept.
+
         Source: J. Frisvad (2012) and T. Duff et al. (2017), orthonormal bases without branches.
         """
-        s = where(n.z < 0.0, -1.0, 1.0)
+        s = where(n.z < OVERHEAD, -1.0, 1.0)
         a = -1.0 / (s + n.z)
         b = n.x * n.y * a
         return Axes(

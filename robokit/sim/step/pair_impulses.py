@@ -152,7 +152,7 @@ class Meeting:
         """
         law, dt, bodies = self.law, self.dt, self.law.shapes.bodies
         ground = [acting for acting in kicked.ground if acting.body.i in bodies]
-        rest = 6 * len(bodies) + 7 * len(ground) + len(self.slots)
+        rest = 6 * len(bodies) + sum(6 + len(acting.forces) for acting in ground) + len(self.slots)
         none = [*flat(y), *flat(V), *([0.0] * rest)]
 
         def near() -> Sequence[Scalar]:
@@ -180,8 +180,9 @@ class Meeting:
         V = [Motion(_vector(values), _vector(values)) for _ in V]
         met = Met({b: self.given[b] + Force(_vector(values), _vector(values)) for b in bodies})
         for acting in ground:
-            acting.impulse = acting.impulse + Force(_vector(values), _vector(values))
-            acting.pressed = acting.pressed + next(values)
+            acting.return_normals(
+                Force(_vector(values), _vector(values)), [next(values) for _ in acting.forces]
+            )
         for row in self.carried.bonds:
             row[4] = next(values)
         met.overlap = next(values)
@@ -216,7 +217,7 @@ def _solve(
     y: Rows,
     V: list[Motion],
 ) -> list[Scalar]:
-    """New y and V, impulses on bodies; the ground's in return, and normal; those of contacts, normal."""
+    """New y and V, impulses on bodies; the ground's in return, its points'; those of contacts, normal."""
     tree, dt = kicked.tree, kicked.dt
     K: list[Any] = [None] * (tree.n + 1)
     gains = {acting.body.i: _pressed(acting, bodies, poses, contacts) for acting in ground}
@@ -256,12 +257,13 @@ def _solve(
     returned: list[Scalar] = []
     for acting in ground:
         i = acting.body.i
-        total, pressed = Force.zero(), 0.0 * s
+        total, normals = Force.zero(), []
         for m, (p, gain) in enumerate(zip(acting.body.p, gains[i], strict=True)):
             n = acting.body.frame(m).n
             N = -gain * s * n.dot(dV[i].lin + dV[i].ang.cross(p))
-            total, pressed = total + Force(p.cross(n) * N, n * N), pressed + N
-        returned += [*total, pressed]
+            total = total + Force(p.cross(n) * N, n * N)
+            normals.append(N)
+        returned += [*total, *normals]
     return [
         *(a + b * s for a, b in zip(flat(y), dy, strict=True)),
         *(a + b * s for a, b in zip(flat(V), flat(dV), strict=True)),

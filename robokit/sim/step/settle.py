@@ -268,6 +268,7 @@ def touching_bodies(
     contacts = list(on_ground(p.tree, X, bodies, p.points, p.ground, dt))
     for body, near in zip(contacts, near_ground(contacts, p.points, V, dt), strict=True):
         i, body.near = body.i, near
+        body.set_out(V[i])
         if p.ground.slip is None:
             n = len(p.points[i])
             bend(near, body, V[i], carried.anchors[at : at + n])

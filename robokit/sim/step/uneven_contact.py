@@ -82,6 +82,7 @@ class UnevenContact(BodyContact):
             self.p.append(p)
             self.phi.append(touch.phi)
         self._rest()
+        self.leads = [None for _ in self.p]
 
     def _facing(self, shape: Facing, pose: Transform, known: Known) -> tuple[Vector3, Touch]:
         """The place of a point that faces a solid, and what is there."""
@@ -144,8 +145,9 @@ class UnevenContact(BodyContact):
             f = n * (w * self.load[m] * dt)
             if self.anchors:
                 f = f - self._bent(m)
-            u = self.moved[m]
+            u, lead = self.moved[m], self.leads[m]
             if u is not None:
+                u = u if lead is None else u + lead
                 f = f + u * c + ng * n.dot(u)
             impulse = impulse + Force(p.cross(f), f)
         return self._with_turning(isotropic(C) + ArticulatedInertia(A, B, M)), impulse

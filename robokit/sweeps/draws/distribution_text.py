@@ -57,6 +57,10 @@ def read_distribution(text: str, scale: float = 1.0) -> Distribution:
         numbers = _numbers(text, text)
         if len(numbers) != 2:
             raise _refusal(text)
+        if numbers[0] > numbers[1]:
+            raise ShapeError(
+                f"expected the smaller number first, as in {numbers[1]:g}:{numbers[0]:g}, got {text}"
+            )
         return Uniform(scale * numbers[0], scale * numbers[1])
     value = _value(text, scale)
     if not text or "," in text:

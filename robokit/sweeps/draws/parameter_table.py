@@ -16,6 +16,7 @@ import numpy as np
 
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot
+from robokit.sweeps.draws.distribution_text import spelled
 from robokit.sweeps.draws.distributions import Constant, Distribution, Grid, distribution
 
 MOST_GRAVITIES = 8
@@ -234,9 +235,9 @@ def _checked(name: Any, given: Any, robots: Mapping[str, Robot], ground: bool) -
     if row.words:
         values = _listed(name, found, "words")
         if not all(isinstance(value, str) for value in values):
-            raise ShapeError(f"{name}: expected words, such as rk.Choice(['a', 'b']), got {found}")
+            raise ShapeError(f"{name}: expected words, such as rk.Choice(['a', 'b']), got {spelled(found)}")
     elif isinstance((found.values() or [0.0])[0], str):
-        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {found}")
+        raise ShapeError(f"{name}: expected numbers [{row.unit or '1'}], got {spelled(found)}")
     else:
         _check_bounds(name, row, found)
     if row.ground and not ground:
@@ -259,6 +260,8 @@ def _check_names(row: Parameter, name: str, what: str, found: Distribution, robo
             raise ShapeError(f"{name}: link {link!r} is fixed to the world")
     if row.of == "joint" and what:
         joint = robot.joint(what)
+        if joint not in robot.joints and joint.mimic is not None and joint.kind != "fixed":
+            raise ShapeError(f"{name}: joint {what!r} follows {joint.mimic.joint!r}; give that one")
         if joint not in robot.joints or joint.v_slice.stop - joint.v_slice.start != 1:
             raise ShapeError(f"{name}: expected a joint of one degree of freedom, got a {joint.kind} one")
 
@@ -271,13 +274,15 @@ def _check_bounds(name: str, row: Parameter, found: Distribution) -> None:
     if bad:
         words = f"above {row.least:g}" if row.above else f"from {row.least:g} to {row.most:g}"
         words = words.replace(" to inf", " on")
-        raise ShapeError(f"{name}: expected values {words}, got {found}")
+        raise ShapeError(f"{name}: expected values {words}, got {spelled(found)}")
 
 
 def _listed(name: str, found: Distribution, what: str) -> Sequence[Any]:
     values = found.values()
     if values is None:
-        raise ShapeError(f"{name}: expected {what}: one, rk.Choice([...]) or rk.Grid([...]), got {found}")
+        raise ShapeError(
+            f"{name}: expected {what}: one, rk.Choice([...]) or rk.Grid([...]), got {spelled(found)}"
+        )
     return values
 
 

@@ -96,7 +96,8 @@ def make_recipe(
         name: _actuators(name, robot, actuators, (steps[name], duration), begun[name][0])
         for name, robot in named.items()
     }
-    for name, robot in named.items():
+    driven = {name: robot for name, robot in named.items() if drives[name]} or named
+    for name, robot in driven.items():
         check_drives(robot, drives[name], list(found))
     records = {
         name: RobotRecord.of(robot, *begun[name][:2], surface, links, bool(self_collision), drives[name])

@@ -20,6 +20,12 @@ MOST_TICKS = 20 * BINS
 
 SEEN = 100_000
 
+SPREAD = 1e-12
+"""Numbers that differ by a smaller share of themselves are one number."""
+
+LARGEST = 1e38
+"""Numbers that are larger, as of rows that explode, are shown as this one: pages hold single precision."""
+
 MOST_LABELS = 40
 """Texts that a column of texts keeps by name, the most frequent; the others are "other"."""
 
@@ -63,14 +69,16 @@ def column_data(name: str, values: np.ndarray, about: About, held: np.ndarray) -
         return _labels(name, title, values, about, held)
     whole = values.dtype.kind != "f"
     numbers, unit = shown_unit(values.astype(np.float64), about.unit)
+    numbers = np.where(np.isfinite(numbers), np.clip(numbers, -LARGEST, LARGEST), np.nan)
     known = numbers[np.isfinite(numbers)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, -1.0)
+    if high - low <= SPREAD * max(abs(low), abs(high)):
+        high = low if len(known) else high  # the same number but for rounding: no bins lie between
     counts = np.array([len(known)])
     if high > low:
         counts = np.histogram(known, bins_of(known, low, high), (low, high))[0]
     whole = whole or bool(len(known) and np.array_equal(known, np.round(known)) and abs(high) < 1e9)
-    with np.errstate(over="ignore"):
-        singles = np.where(np.isfinite(numbers[held]), numbers[held], np.nan).astype(np.float32)
+    singles = numbers[held].astype(np.float32)
     if not whole:
         singles = five_digits(singles)
     return ColumnData(

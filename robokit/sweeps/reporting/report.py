@@ -51,7 +51,8 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
     """
     table = sweep.table()
     if not table.num_rows:
-        raise RobokitError("the sweep has no rows yet; go on with it: robokit sweep --resume FOLDER")
+        where = "FOLDER" if sweep.folder is None else shlex.quote(str(sweep.folder))
+        raise RobokitError(f"the sweep has no rows yet; go on with it: robokit sweep --resume {where}")
     columns = {name: numbers_of(table, name) for name in table.column_names}
     about = {field.name: _about(sweep.recipe, field) for field in table.schema}
     most = min(MOST_ROWS, max(1000, MOST_NUMBERS // len(columns)))

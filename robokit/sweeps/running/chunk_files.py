@@ -14,6 +14,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,7 +180,7 @@ def read_chunks(
         except (OSError, pa.ArrowException) as error:
             raise RobokitError(
                 f"{file.path} is damaged ({str(error).splitlines()[0]:.100}); "
-                f"robokit sweep --resume {folder} computes its rows again"
+                f"robokit sweep --resume {shlex.quote(str(folder))} computes its rows again"
             ) from error
         yield as_computed(found)
 

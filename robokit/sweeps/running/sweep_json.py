@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +98,7 @@ def begin(folder: Path, given: SweepJson) -> None:
         if (folder / NAME).exists():
             raise RobokitError(
                 f"out: {folder} holds a sweep already; go on with it by resume=True (robokit sweep --resume "
-                f"{folder}), or give another folder"
+                f"{shlex.quote(str(folder))}), or give another folder"
             )
         others = [path.name for path in folder.iterdir()] if folder.exists() else []
         foreign = [name for name in others if name != CHUNKS and not name.startswith(".sweep.")]

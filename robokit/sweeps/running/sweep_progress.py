@@ -91,9 +91,10 @@ class SweepProgress:
     def _line(self) -> None:
         self._said = time.monotonic()
         new, seconds = self.rows - self.there, self.seconds
+        rate = new / seconds
         left = seconds * (self.total - self.rows) / max(new, 1)
         print(
-            f"robokit: {self.rows:,} of {self.total:,} rows, {new / seconds:,.0f} rows/s, "
+            f"robokit: {self.rows:,} of {self.total:,} rows, {rate:,.{0 if rate > 10 else 2}f} rows/s, "
             f"{self.failures:,} failed, {_clock(left)} left",
             file=sys.stderr,
             flush=True,

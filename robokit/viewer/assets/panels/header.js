@@ -12,10 +12,14 @@ function drawHeader(data) {
   $("name").textContent = robot.name;
   $("name").title = robot.name;
   const count = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+  // A world of several robots stands still; those in it may float.
+  const { parent } = data.bodies;
+  const floating = robot.base === "fixed" ? data.joints.filter((joint) => joint.kind === "floating" && parent[joint.body] === 0).length : 0;
+  const base = floating ? count(floating, "floating base") : `${robot.base} base`;
   // A fixed root may have a mass too, which the dynamics never sees.
   const standing = robot.total_mass - robot.mass > 1e-6 * robot.total_mass;
   const masses = standing ? [`${figure(robot.total_mass)} kg in total`, `${figure(robot.mass)} kg moving`] : robot.mass > 0 ? [`${figure(robot.mass)} kg`] : [];
-  $("facts").textContent = [...masses, `${robot.dof} dof`, count(robot.joints, "joint"), `${robot.base} base`].join("  ·  ");
+  $("facts").textContent = [...masses, `${robot.dof} dof`, count(robot.joints, "joint"), base].join("  ·  ");
   const given = new Map(data.summary.map(({ key, value }) => [key, value]));
   const beside = new Map((data.ghost?.summary || []).map(({ key, value }) => [key, value]));
   const second = (key, text) => (typeof beside.get(key) === "number" ? [element("span", { class: "beside" }, ` ${text(beside.get(key))}`)] : []);

@@ -74,6 +74,7 @@ class Summary {
       const row = element("button", { type: "button", class: "happening" }, familyIcon(entry.family), element("span", { class: "time" }, entry.time.toFixed(4)), element("span", {}, element("b", {}, entry.subject), ` ${entry.text}`));
       return this.goes(row, entry.number);
     });
+    if (!this.rows.length) return element("p", { class: "left-out" }, "Nothing happened: no contact, no joint limit, no stop.");
     const note = leftOut ? [element("p", { class: "left-out" }, `${leftOut.toLocaleString("en-US")} smaller events are left out; trajectory.events has them.`)] : [];
     this.chips = element("div", { class: "kinds", role: "group", "aria-label": "Kinds of events" }, ...chips);
     return element("div", {}, this.chips, ...this.rows, ...note);
