@@ -148,8 +148,12 @@ def _used(pid: int) -> float:
 
 async def _crowd(count: int, file: str, there: str) -> None:
     """Workers that share a process."""
+    import pyarrow  # noqa: F401 (before the workers' threads all need it)
     from distributed import Worker
 
+    from robokit.disk_cache import source_digest
+
+    source_digest()
     while not Path(file).exists():
         await asyncio.sleep(0.05)
     workers = [Worker(scheduler_file=file, nthreads=1, dashboard=False) for _ in range(count)]

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dynamics.function_objects import Function
+
 KNOWN = ("robokit", "math", "cmath", "itertools", "functools", "operator", "numpy", "builtins", "collections")
 """Packages whose contents change with their version only, robokit's with its source, which keys contain."""
 
@@ -57,6 +59,10 @@ def _parts(value: Any, open_: list[Any]) -> Iterator[bytes]:
         yield value.tobytes()
     elif kind is ModuleType or isinstance(value, type | BuiltinFunctionType):
         yield _known(value).encode()
+    elif isinstance(value, np.ufunc) and getattr(np, name := str(value.__name__), None) is value:
+        yield name.encode()
+    elif isinstance(value, Function) and value.row.source is not None:
+        yield repr((value.name, value.row.derived)).encode() + value.row.source
     elif any(value is each for each in open_):
         yield b"again"  # a function that calls itself
     elif kind in (tuple, list):

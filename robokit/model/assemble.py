@@ -26,6 +26,7 @@ from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector
 BASES = ("fixed", "floating")
 _HERE = Placement()  # of a link whose frame is its body's
 _UPRIGHT = _HERE.rotation.tolist()
+_IDENTITY = Matrix3.identity()
 
 
 def assemble(
@@ -107,7 +108,9 @@ def assemble(
         if key not in known:  # most joints of a robot turn about the same few axes
             known[key] = JointModel(JOINT_TABLE[draft.kind], Vector3(*key[1:4]), draft.pitch)
         models.append(known[key])
-        XT.append(Transform(Matrix3(zip(*rows, strict=True)), Vector3(*shift)))
+        XT.append(
+            Transform(_IDENTITY if rows is _UPRIGHT else Matrix3(zip(*rows, strict=True)), Vector3(*shift))
+        )
         frame[child] = (len(parent) - 1, _HERE)
 
     inertia: list[RigidInertia | None] = [None] * len(parent)

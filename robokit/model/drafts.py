@@ -13,6 +13,11 @@ from robokit.model.geometry import Placement, Shape
 from robokit.model.joints import JOINT_TABLE
 from robokit.model.parts import Calibration, Mimic, Safety
 
+# Nearly all axes of joints are one of these, which are what snapping leaves of them. (-0.0 finds 0.0.)
+_COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
+    axis: axis for s in (1.0, -1.0) for axis in ((s, 0.0, 0.0), (0.0, s, 0.0), (0.0, 0.0, s))
+}
+
 
 @dataclass
 class LinkDraft:
@@ -72,6 +77,9 @@ def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
     """The axis of a joint, normalised, (3,); the x axis for a kind of joint without an axis."""
     if not JOINT_TABLE[kind].has_axis:
         return np.array([1.0, 0.0, 0.0])
+    usual = _COORDINATE_AXES.get(tuple(axis))
+    if usual is not None:
+        return np.array(usual)
     norm = math.hypot(*axis)
     if not 1e-300 < norm < math.inf:  # the length has lost its digits
         largest = max(map(abs, axis))

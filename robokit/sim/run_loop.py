@@ -246,6 +246,8 @@ class Run:
         tree, rows = robot.tree, robot.split_q(self.records.q[k].tolist())
         V = body_velocities(tree, tree.transforms(rows), robot.split_v(self.records.v[k].tolist()))
         energy = [0.5 * V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()]
+        if not np.any(energy):
+            return f"in the state recorded before, at {self.dt * self.records.steps[k]:g} s, nothing moves"
         i = 1 + int(np.nanargmax(energy)) if np.isfinite(energy).any() else 1
         turning, speed = (float(np.linalg.norm(list(x))) for x in (V[i].ang, V[i].lin))
         return f"link {robot.body_name(i)!r} has most kinetic energy: {speed:.3g} m/s, {turning:.3g} rad/s"

@@ -53,6 +53,8 @@ def sine_and_cosine(x: float) -> tuple[float, float]:
     Raises:
         ValueError: x is infinite.
     """
+    if x == 0.0:  # most angles of a robot's description; also what is computed below
+        return 0.0, 1.0
     size = abs(x)
     if not size <= LIMIT:
         return math.sin(x), math.cos(x)

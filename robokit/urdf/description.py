@@ -287,7 +287,7 @@ class RobotDescription(NamedTuple):
 
     def material_table(self) -> dict[str, MaterialDescription]:
         """All defined materials by name, the first definition of each."""
-        inline = (v.material for link in self.links for v in link.visuals if v.material)
+        inline = [v.material for link in self.links for v in link.visuals if v.material]
         table: dict[str, MaterialDescription] = {}
         for material in (*self.materials, *inline):
             if material.defined:

@@ -315,6 +315,9 @@ def test_the_key_of_a_text_is_what_it_depends_on(monkeypatch):
     assert source_key(scaled(np.array([1.0, 2.0]))) != source_key(scaled(np.array([1.0, 3.0])))
     assert source_key(lambda q: rnea(None, q, q, q)) is not None
     assert source_key(lambda q: where(q, 1.0, 2.0)) != source_key(lambda q: sqrt(q))
+    assert source_key(scaled(np.sin)) != source_key(scaled(np.cos))
+    assert source_key(scaled(reach)) != source_key(scaled(twice_the_energy)) is not None
+    assert source_key(scaled(np.frompyfunc(abs, 1, 1))) is None
 
 
 @pytest.mark.parametrize("unknown", [object(), pickle.Pickler, pytest])

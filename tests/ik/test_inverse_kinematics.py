@@ -162,6 +162,14 @@ def test_out_of_reach_the_nearest_point_is_found():
     assert "target of 'tip' missed by 0.894 m" in found.message and "out of reach" in found.message
 
 
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6])
+def test_far_away_it_reaches_out_all_the_same(far):
+    robot = arm(n=3)
+    found = rk.inverse_kinematics(robot, {"tip": (far, far, 0.0)}, [0.1, 0.2, -0.3], **PYTHON)
+    assert not found.converged and "out of reach" in found.message
+    np.testing.assert_allclose(found.q, [np.pi / 4, 0.0, 0.0], atol=1e-2)
+
+
 def test_nearest_within_the_limits():
     # The elbow wants to bend to where its limit does not let it.
     robot = arm(-1.0, 1.0)

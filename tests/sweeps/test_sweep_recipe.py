@@ -160,27 +160,6 @@ def test_a_push_changes_the_momentum_by_its_size(robot):
         assert np.abs(motion.momentum[before, 3:5]).max(initial=0.0) < 1e-9
 
 
-@pytest.mark.slow
-def test_a_row_that_cannot_start_is_a_row_with_a_reason(robot):
-    given = {"count": 12, "duration": 0.002, "dt": 1e-3, "measures": ["energy"]}
-    deep = make_recipe(robot, starts={"height": Uniform(-0.4, 0.1)}, **given)
-    why = deep.compute(0, 12)["failure"].to_pylist()
-    heights = deep.rows(0, 12)["height"]
-    assert [x is not None for x in why] == (heights < -0.1).tolist() and None in why
-    assert any("below the ground" in x for x in why if x)
-    bar = rk.load_urdf(rk.find_robot("four_bar"))
-    given |= {"ground": None, "count": 40}
-    loops = make_recipe(bar, starts={"joint_noise": 5.0}, parameters={"mass": Uniform(0.5, 2.0)}, **given)
-    table = loops.compute(0, 40)
-    failed = [k for k, x in enumerate(table["failure"].to_pylist()) if x]
-    for k in (*failed[:2], 7, 20):  # the loops of a row close as they do alone
-        alone = loops.compute(k, k + 1)
-        assert alone["final_hash"][0] == table["final_hash"][k] and alone["failure"][0] == table["failure"][k]
-    spin = make_recipe(bar, starts={f"joint:{bar.joint_names[0]}": Choice([0.1, 1e12])}, **given)
-    why = spin.compute(0, 40)["failure"].to_pylist()
-    assert None in why and "beyond" in next(x for x in why if x)
-
-
 def test_a_row_that_makes_no_sense_is_a_row_with_a_reason(robot):
     recipe = make_recipe(robot, parameters={"mass": Normal(1.0, 1.0)}, count=30, duration=0.004)
     table = recipe.compute(0, 30)

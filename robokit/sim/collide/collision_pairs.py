@@ -1,8 +1,8 @@
 """Which bodies of a robot can meet.
 
 Found once by sampling random configurations inside the joints' limits, with loops closed. Where a pair met in
-none of them, those in which it came nearest are varied, and again the nearest of these; not for robots with
-loops or with ENOUGH pairs. Left out are
+none of them, its distance is descended from those in which it came nearest; not for robots with loops or with
+ENOUGH pairs. What was found is kept on disk. Left out are
 
     neighbours      a body and the nearest one with a shape that carries it; bodies that a loop joint connects
     touching        bodies whose hulls touch in the neutral configuration: they are made so
@@ -19,6 +19,7 @@ from itertools import combinations
 
 import numpy as np
 
+from robokit import disk_cache
 from robokit.arguments import whole_number
 from robokit.dynamics import forward_kinematics
 from robokit.model.robot import Robot, check_robot
@@ -31,23 +32,20 @@ from robokit.sim.collide.pair_list import CollisionPairs
 SAMPLES = 1024
 SEED = 0
 
-SHRINK = 0.7
-"""Size of the variations of a round over that of the one before."""
+KEPT, ROUNDS = 3, 10
+"""Configurations of a pair that are searched from, and steps of each, where it met in no sample."""
 
-ROUNDS = 6
-"""Rounds of the search for pairs that met in no sample."""
+SLIGHT = 1e-4
+"""Change of a coordinate that tells the slope of a distance [rad | m]."""
+
+STEPS = (0.0, 0.02, 0.08, 0.25, 0.7)
+"""Largest change of a coordinate in a step; that which brings the pair nearest is taken [rad | m]."""
 
 ENOUGH = 300
 """Pairs from which on none are searched for, and all shapes are capsules; two boxes count twice.
 
 A step would become too long to compile.
 """
-
-KEPT, VARIED = 4, 8
-"""Configurations of a pair that a round keeps, and variations of each."""
-
-SPREAD = 0.5
-"""Size of a variation in the first round, of the way to a random configuration; smaller in each round."""
 
 NEIGHBOURS, TOUCHING, NEVER = "neighbours", "touching in the neutral pose", "never met"
 
@@ -93,36 +91,53 @@ def _pairs_of(robot: Robot, shapes: tuple[LinkShape, ...], samples: int) -> Coll
     q = those_that_close(robot, q)
     root = roots(robot)
     bring_together(robot, shapes, root, q, rng)
-    gaps = Gaps(robot, shapes, q)
-    bodies = sorted(gaps.of)
-    near = neighbours(robot, set(bodies))
-    kept: list[tuple[int, int]] = []
-    left: dict[str, list[tuple[int, int]]] = {NEIGHBOURS: [], TOUCHING: [], NEVER: []}
-    slack: dict[tuple[int, int], float] = {}
-    for pair in combinations(bodies, 2):
-        if pair in near:
-            left[NEIGHBOURS].append(pair)
-            continue
-        met = gaps.met(*pair)
-        if met[0] and root[pair[0]] == root[pair[1]]:
-            slack[pair] = CLEAR - gaps.nearest(*pair, row=0)
-            if touching(robot, *pair, q[0]):
-                left[TOUCHING].append(pair)
-                continue
-        (kept if met.any() else left[NEVER]).append(pair)
-    found = searched(robot, shapes, left[NEVER], q, gaps, rng) if len(kept) < ENOUGH else set()
-    kept = sorted({*kept, *found})
-    left[NEVER] = [pair for pair in left[NEVER] if pair not in found]
+    # Hulls of other links have other shapes; limits of joints are in the samples.
+    key = ("pairs of bodies", robot.fingerprint, robot.tree.loops, shapes, q.tobytes())
+    rows, least = disk_cache.arrays(
+        f"{robot.name}: bodies that can meet", key, lambda: _judged(robot, shapes, root, q)
+    )
+    pairs = [(int(i), int(j)) for i, j, _ in rows]
+    of = [[pair for pair, row in zip(pairs, rows, strict=True) if row[2] == k] for k in range(4)]
     return CollisionPairs(
         robot.name,
         tuple(robot.tree.name),
-        tuple(kept),
+        tuple(of[0]),
         shapes,
-        {reason: tuple(pairs) for reason, pairs in left.items()},
-        slack,
+        {reason: tuple(of[k]) for k, reason in enumerate((NEIGHBOURS, TOUCHING, NEVER), 1)},
+        {pair: slack for pair, slack in zip(pairs, least.tolist(), strict=True) if slack > 0.0},
         samples,
         {link.name: link.body for link in robot.links},
     )
+
+
+def _judged(
+    robot: Robot, shapes: Sequence[LinkShape], root: list[int], q: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of bodies with shapes and what becomes of each, and their slack or 0.
+
+    (P, 3): the two bodies, then 0 where it is kept, or why it is left out: 1 for neighbours, 2 for those that
+    touch, 3 for those that never met. (P,) [m].
+    """
+    gaps = Gaps(robot, shapes, q)
+    bodies = sorted(gaps.of)
+    near = neighbours(robot, set(bodies))
+    verdict: dict[tuple[int, int], int] = {}
+    slack: dict[tuple[int, int], float] = {}
+    for pair in combinations(bodies, 2):
+        if pair in near:
+            verdict[pair] = 1
+            continue
+        met = gaps.met(*pair)
+        verdict[pair] = 0 if met.any() else 3
+        if met[0] and root[pair[0]] == root[pair[1]]:
+            slack[pair] = CLEAR - gaps.nearest(*pair, row=0)
+            if touching(robot, *pair, q[0]):
+                verdict[pair] = 2
+    never = [pair for pair, why in verdict.items() if why == 3]
+    if sum(why == 0 for why in verdict.values()) < ENOUGH:
+        verdict |= dict.fromkeys(searched(robot, shapes, never, q, gaps), 0)
+    rows = np.array([[*pair, why] for pair, why in verdict.items()], dtype=np.int64).reshape(-1, 3)
+    return rows, np.array([slack.get(pair, 0.0) for pair in verdict])
 
 
 def searched(
@@ -131,12 +146,12 @@ def searched(
     pairs: Sequence[tuple[int, int]],
     q: np.ndarray,
     gaps: Gaps,
-    rng: np.random.Generator,
 ) -> set[tuple[int, int]]:
-    """Those of the pairs that meet in a configuration near those in which they come nearest.
+    """Those of the pairs that meet where a descent of their distance ends.
 
-    Half of the joints between the two bodies are moved from a known configuration towards a random one; all
-    pairs at once. Robots with loops are not searched.
+    It begins where the balls around them are nearest in the samples, and moves the joints between the two
+    bodies that have one coordinate, inside the range of the samples; all pairs at once. Robots with loops are
+    not searched.
 
     Args:
         robot: the robot.
@@ -144,65 +159,63 @@ def searched(
         pairs: that met in no sample.
         q: the samples, (B, nq).
         gaps: distances in them.
-        rng: random numbers.
     """
     found: set[tuple[int, int]] = set()
     if robot.tree.loops:
         return found
-    left = {pair: q[np.argsort(gaps.apart(*pair))[:KEPT]] for pair in pairs}
-    moving = {pair: joints_between(robot, *pair) for pair in pairs}
-    share = SPREAD
+    low, high = q.min(axis=0), q.max(axis=0)
+    at = {pair: q[np.argsort(gaps.apart(*pair))[:KEPT]] for pair in pairs}
+    those = {pair: np.flatnonzero(joints_between(robot, *pair)) for pair in pairs}
+
+    def least(tried: dict[tuple[int, int], np.ndarray]) -> dict[tuple[int, int], np.ndarray]:
+        now, first = Gaps(robot, shapes, np.concatenate(list(tried.values()))), 0
+        distances = {}
+        for pair, rows in tried.items():
+            distances[pair] = now.least(*pair, np.arange(first, first + len(rows)))
+            first += len(rows)
+        return distances
+
     for _ in range(ROUNDS):
-        if not left:
+        if not at:
             break
-        rows = KEPT * VARIED
-        known = np.concatenate([np.repeat(some, VARIED, axis=0) for some in left.values()])
-        other = q[rng.integers(1, len(q), size=len(known))] if len(q) > 1 else known
-        those = np.repeat([moving[pair] for pair in left], rows, axis=0)
-        tried = np.concatenate([known[::VARIED], between(robot, known, other, share, those, rng)])
-        now = Gaps(robot, shapes, tried)
-        old = len(known) // VARIED
-        for k, pair in enumerate(list(left)):
-            mine = np.r_[KEPT * k : KEPT * (k + 1), old + rows * k : old + rows * (k + 1)]
-            distance = now.least(*pair, mine)
-            if distance.min() < 0.0:
+        moved = {}
+        for pair, rows in at.items():
+            moved[pair] = np.repeat(rows, 1 + len(those[pair]), axis=0)
+            for k, joint in enumerate(those[pair]):
+                moved[pair][1 + k :: 1 + len(those[pair]), joint] += SLIGHT
+        tried = {}
+        for pair, distance in least(moved).items():
+            change = distance.reshape(len(at[pair]), -1)
+            if change[:, 0].min() < 0.0:
                 found.add(pair)
-                del left[pair]
-            else:
-                left[pair] = tried[mine[np.argsort(distance)[:KEPT]]]
-        share *= SHRINK
+                continue
+            slope = (change[:, 1:] - change[:, :1]) / SLIGHT
+            way = np.zeros_like(at[pair])
+            way[:, those[pair]] = -slope / np.maximum(np.abs(slope).max(axis=1, initial=0.0), 1e-9)[:, None]
+            rows = at[pair][:, None] + way[:, None] * np.array(STEPS)[:, None]
+            tried[pair] = np.clip(rows, low, high).reshape(-1, q.shape[1])
+        at = {}
+        for pair, distance in least(tried).items() if tried else ():
+            best = (
+                distance.reshape(-1, len(STEPS)).argmin(axis=1)
+                + len(STEPS) * np.arange(KEPT)[: len(distance)]
+            )
+            at[pair] = tried[pair][best]
     return found
 
 
 def joints_between(robot: Robot, i: int, j: int) -> np.ndarray:
-    """Which coordinates move one of two bodies against the other, (nq,) booleans."""
+    """Which coordinates move one of two bodies against the other, of joints with one, (nq,) booleans."""
     tree, found = robot.tree, np.zeros(robot.nq, bool)
-    if tree.coupling is not None:  # a joint on the way may follow one beside it
-        return ~found
     ways: list[set[int]] = [set(), set()]
     for way, body in zip(ways, (i, j), strict=True):
         while body:
             way.add(body)
             body = tree.parent[body]
-    for body in ways[0] ^ ways[1]:
-        found[tree.q_slice[body]] = True
+    for body in ways[0] ^ ways[1] if tree.coupling is None else range(1, tree.n + 1):
+        at = tree.q_slice[body]  # where joints follow others, one on the way may follow one beside it
+        found[at] = at.stop - at.start == 1
     return found
-
-
-def between(
-    robot: Robot,
-    known: np.ndarray,
-    other: np.ndarray,
-    share: float,
-    those: np.ndarray,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Configurations with half of those coordinates moved by up to this share towards others, (B, nq)."""
-    part = np.where(rng.random(known.shape) < 0.5, share * rng.random(known.shape), 0.0)
-    for at in robot.tree.q_slice:
-        if at.stop - at.start > 1:  # quaternions, and what belongs to them: all of it or nothing
-            part[:, at] = rng.random((len(known), 1)) < share
-    return known + np.where(those, part, 0.0) * (other - known)
 
 
 def roots(robot: Robot) -> list[int]:

@@ -22,7 +22,7 @@ from robokit.sim.step.momentum_projection import at_base, floats
 from robokit.sim.step.pair_shapes import PairShapes
 from robokit.sim.step.shared_distances import Row, meetings, sorted_in
 from robokit.spatial import Force, Matrix3, Motion, Vector3
-from robokit.spatial.scalars import Scalar, guard
+from robokit.spatial.scalars import Scalar, floor, guard, where
 
 SLOTS = 6
 """Contacts between bodies that a step treats together."""
@@ -42,7 +42,7 @@ PLACE = 7
 WAYS = 4
 """Points of two shapes at most."""
 
-TOGETHER = 24
+TOGETHER = 12
 """Pairs that are sorted in together."""
 
 FASTEST = 10.0
@@ -83,7 +83,7 @@ class Nearest:
         n: unit vector from j to i, world axes.
         x: the point between them, world axes [m].
         i, j: places in the list of bodies, as scalars.
-        which: number of the pair of shapes and of their point, as a scalar.
+        which: number of the pair of bodies, of their shapes and of the point, as a scalar.
     """
 
     phi: Scalar
@@ -144,22 +144,31 @@ class Vicinity:
         blocks = [placed(shape, at.turned, at.o) for shape, at in zip(shapes.shapes, poses, strict=True)]
         found: list[Row] = []
         rows = zip(shapes.pairs, shapes.points, self.apart, self.near, strict=True)
-        nothing = Nearest.none().values()[:PLACE]
+        nothing = [*Nearest.none().values()[:PLACE], -1.0]
+        ways = WAYS * max((len(both) for *_, both in shapes.pairs), default=1)
         for (i, j, slack, both), count, d, condition in rows:
-            closest = partial(_closest, blocks, d, slack, both, count)
-            values = iter(guard(condition, closest, *([*nothing, -1.0] * count)))
-            # What is not near is FAR, and never sorted in: then it does not matter which bodies these are.
-            found += [[*islice(values, PLACE), float(i), float(j), next(values)] for _ in range(count)]
-        kept = [Nearest.none().values()] * slots_of(shapes)
+            number = ways * (i * len(shapes.bodies) + j)
+            closest = partial(_closest, blocks, d, slack, both, number, count)
+            values = iter(guard(condition, closest, *(nothing * count)))
+            found += [list(islice(values, PLACE + 1)) for _ in range(count)]
+        kept = [nothing] * slots_of(shapes)
         together = -(-len(found) // max(1, -(-len(found) // TOGETHER)))
-        found += [Nearest.none().values()] * (-len(found) % max(1, together))
+        found += [nothing] * (-len(found) % max(1, together))
         for k in range(0, len(found), max(1, together)):
             some = found[k : k + together]
             close = any_of([row[0] < self.reach for row in some])
-            before = [x for row in kept for x in row]
-            values = iter(guard(close, partial(_flat_sorted_in, kept, some), *before))
-            kept = [list(islice(values, WIDTH)) for _ in kept]
-        return [Nearest.of(row) for row in kept]
+            values = iter(
+                guard(close, partial(_flat_sorted_in, kept, some), *(x for row in kept for x in row))
+            )
+            kept = [list(islice(values, PLACE + 1)) for _ in kept]
+        return [Nearest.of([*row[:PLACE], *self._bodies(row[PLACE], ways), row[PLACE]]) for row in kept]
+
+    def _bodies(self, which: Scalar, ways: int) -> tuple[Scalar, Scalar]:
+        """Places of the two bodies, from the number of a point: it counts bodies, bodies and ways."""
+        count, some = len(self.shapes.bodies), which >= 0.0
+        i = floor((which + 0.5) * (1.0 / (ways * count)))
+        j = floor((which + 0.5) * (1.0 / ways)) - i * float(count)
+        return where(some, i, -1.0), where(some, j, -1.0)
 
 
 def slots_of(shapes: PairShapes) -> int:
@@ -180,14 +189,18 @@ def _flat_sorted_in(slots: Sequence[Row], found: Sequence[Row]) -> list[Scalar]:
 
 
 def _closest(
-    blocks: Sequence[Block], apart: Vector3, slack: float, both: Sequence[tuple[int, int]], count: int
+    blocks: Sequence[Block],
+    apart: Vector3,
+    slack: float,
+    both: Sequence[tuple[int, int]],
+    number: int,
+    count: int,
 ) -> list[Scalar]:
-    """The nearest points of the shapes of two bodies, ``count`` of them: distance, normal, place, which."""
+    """The nearest points of the shapes of two bodies, ``count`` of them: distance, normal, point, which."""
     candidates = []
-    for a, b in both:
-        number = WAYS * (a * len(blocks) + b)
+    for m, (a, b) in enumerate(both):
         for k, (phi, n, x) in enumerate(meetings(blocks[a], blocks[b], -apart)):
-            candidates.append([phi + slack, *(-n), *x, float(number + k)])
+            candidates.append([phi + slack, *(-n), *x, float(number + WAYS * m + k)])
     if len(candidates) > count:
         none = [*Nearest.none().values()[:PLACE], -1.0]
         candidates = sorted_in([none] * count, candidates)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -23,6 +24,9 @@ LOOK_SECONDS = 0.5
 
 FETCH_SECONDS = 120.0
 """How long a result may take from a worker before its chunk is computed again [s]."""
+
+FETCHERS = 16
+"""Results that are fetched at once, so that a worker that is slow to answer does not hold up the others."""
 
 MOST_ATTEMPTS = 2
 """How often a chunk is tried that raises an error or ends its worker; then the sweep goes on without it."""
@@ -107,6 +111,9 @@ class ChunkQueue:
         """
         client = cluster.client
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        fetched: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for _ in range(FETCHERS):
+            threading.Thread(target=_fetch, args=(ended, fetched), daemon=True).start()
         flight: dict[Any, tuple[int, int]] = {}
         room, looked = 1, -LOOK_SECONDS
         try:
@@ -125,8 +132,9 @@ class ChunkQueue:
                     flight[future.key] = chunk
                     future.add_done_callback(ended.put)
                 with contextlib.suppress(queue.Empty):
-                    future = ended.get(timeout=LOOK_SECONDS)
-                    self._take(future, flight.pop(future.key))
+                    future, outcome = fetched.get(timeout=LOOK_SECONDS)
+                    self._take(flight.pop(future.key), outcome)
+                    future.release()
                 if client.status != "running":
                     return False
         except (RobokitError, ClusterEnded, ChunksFailed):
@@ -136,6 +144,8 @@ class ChunkQueue:
                 raise
             return False
         finally:
+            for _ in range(FETCHERS):
+                ended.put(None)
             self._waiting.extendleft(flight.values())
         return True
 
@@ -145,25 +155,21 @@ class ChunkQueue:
         key = f"chunk-{self._token}", *chunk, sent
         return client.submit(compute_chunk, text, self._reader, *chunk, self._place, key=key, pure=False)
 
-    def _take(self, future: Any, chunk: tuple[int, int]) -> None:
-        """A chunk has ended, one way or another."""
+    def _take(self, chunk: tuple[int, int], outcome: Any) -> None:
+        """A chunk has ended, one way or another: with what was computed, or with an error."""
         from distributed import CancelledError, KilledWorker
 
-        try:
-            done = future.result(timeout=FETCH_SECONDS)
-        except (CancelledError, TimeoutError):
+        if isinstance(outcome, CancelledError | TimeoutError):
             self._waiting.append(chunk)  # lost on the way, no fault of the rows
-        except KilledWorker:
+        elif isinstance(outcome, KilledWorker):
             self._set_aside(
                 chunk, "their worker is killed again and again; is its memory too small?", again=True
             )
-        except Exception as error:
-            self._set_aside(chunk, _words(error), again=not isinstance(error, RobokitError))
+        elif isinstance(outcome, BaseException):
+            self._set_aside(chunk, _words(outcome), again=not isinstance(outcome, RobokitError))
         else:
             self._begun = True
-            self._keep(done)
-        finally:
-            future.release()
+            self._keep(outcome)
 
     def _set_aside(self, chunk: tuple[int, int], why: str, again: bool) -> None:
         """A chunk failed: try it again at the end, alone, if that may help; then go on without it."""
@@ -177,7 +183,17 @@ class ChunkQueue:
             raise ChunksFailed
 
 
-def _words(error: Exception) -> str:
+def _fetch(ended: queue.SimpleQueue[Any], fetched: queue.SimpleQueue[Any]) -> None:
+    """Fetch the results of futures that have ended, until None comes; an error is a result, too."""
+    while (future := ended.get()) is not None:
+        try:
+            outcome = future.result(timeout=FETCH_SECONDS)
+        except BaseException as error:
+            outcome = error
+        fetched.put((future, outcome))
+
+
+def _words(error: BaseException) -> str:
     said = one_line(str(error), 300)
     return said if isinstance(error, RobokitError) else f"{type(error).__name__}: {said}"
 

@@ -100,7 +100,7 @@ def _check_materials(robot: RobotDescription, report: Report) -> None:
     for link in robot.links:
         for visual in link.visuals:
             material = visual.material
-            if material is not None and not material.defined and material.name and material.name not in table:
+            if material is not None and material.name not in table and material.name and not material.defined:
                 where = f"link {link.name!r} visual"
                 message = f"material {material.name!r} is not defined; the default colour is used"
                 report.once("material-undefined", material.name, where, material.line, message)

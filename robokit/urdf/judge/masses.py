@@ -109,8 +109,10 @@ def _check_seen(
     """
     for k, body in bodies.items():
         members = [links[tree.order[m]] for m in body]
+        if not heavy[k] or members[0].inertial or any(link.inertial for link in members):
+            continue
         seen = next((link for link in members if link.visuals), None)
-        if seen is None or not heavy[k] or any(link.inertial for link in members):
+        if seen is None:
             continue
         if k or base == "floating":
             message = "moves and is seen, but neither it nor a link fixed to it has an <inertial>: massless"

@@ -32,12 +32,17 @@ def check_inertias(robot: RobotDescription, report: Report) -> None:
         inertial = link.inertial
         if inertial is None:
             continue
+        largest = max(map(abs, inertial.inertia))
+        x, y, z = inertial.origin.xyz
+        reach = x * x + y * y + z * z
+        finite = math.isfinite(9.0 * largest + abs(inertial.mass) * reach)  # what turning and moving can give
+        ordinary = largest > 0 and _surely_of_a_body(inertial, largest)
+        if finite and ordinary and 0 < ZERO_GYRATION * inertial.mass < largest:
+            continue
         where = f"link {link.name!r} inertial"
         if inertial.mass < 0:
             report.add("mass-negative", where, inertial.line, f"mass {inertial.mass:g} kg is below zero")
-        largest = max(map(abs, inertial.inertia))
-        reach = sum(x * x for x in inertial.origin.xyz)
-        if not math.isfinite(9.0 * largest + abs(inertial.mass) * reach):  # what turning and moving can give
+        if not finite:
             message = "the inertia about the link's origin is beyond the largest double, 1.8e308"
             report.add("number-not-finite", where, inertial.line, message, "mind the units: kg and metres")
             continue
@@ -57,7 +62,7 @@ def check_inertias(robot: RobotDescription, report: Report) -> None:
                 inertial.line,
                 "has a rotational inertia, but its mass is zero",
             )
-        if not _surely_of_a_body(inertial, largest):
+        if not ordinary:
             regular.append((link, inertial))
     if not regular:
         return
@@ -85,7 +90,7 @@ def _surely_of_a_body(inertial: InertialDescription, largest: float) -> bool:
     Then the moments are positive and satisfy the triangle inequality. Nearly every inertia passes, and no
     principal moments need to be found. The leading minors are compared (Sylvester's criterion).
     """
-    xx, xy, xz, yy, yz, zz = (x / largest for x in inertial.inertia)
+    xx, xy, xz, yy, yz, zz = [x / largest for x in inertial.inertia]
     a, b, c = 0.5 * (yy + zz - xx), 0.5 * (xx + zz - yy), 0.5 * (xx + yy - zz)
     minor = a * b - xy * xy
     return min(a, minor, minor * c - a * yz * yz - b * xz * xz - 2.0 * xy * xz * yz) > SURELY
@@ -125,13 +130,13 @@ def _check_axis(joint: JointDescription, report: Report) -> None:
 
 
 def _check_limit(joint: JointDescription, report: Report) -> None:
-    limit, where = joint.limit, f"joint {joint.name!r} limit"
-    ranged = joint.type in ("revolute", "prismatic")
+    limit, ranged = joint.limit, joint.type in ("revolute", "prismatic")
     if limit is None:
         if ranged:
             message = f"this {joint.type} joint has no <limit>: it is loaded without limits"
             report.add("limit-missing", f"joint {joint.name!r}", joint.line, message)
         return
+    where = f"joint {joint.name!r} limit"
     if ranged:
         _check_range(joint, report)
     elif joint.type == "continuous" and (limit.lower or limit.upper):

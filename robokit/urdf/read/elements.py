@@ -83,6 +83,15 @@ class Reader:
                 found[tag] = child
         return found
 
+    def first(self, element: etree._Element, where: str, known: frozenset[str]) -> etree._Element | None:
+        """The first known child; those before it are noted, those behind it count for nothing."""
+        for child in element:
+            tag = self._names.get(child.tag) or self.tag(child)
+            if tag in known:
+                return child
+            self._ignored(tag, child, element, where)
+        return None
+
     def repeated(self, tag: str, element: etree._Element, where: str) -> None:
         """Warns of a second element of a kind that may come once."""
         message = f"has a second <{tag}>; the first one counts"
@@ -175,10 +184,23 @@ class Reader:
         where: str,
         absent: float | None,
         bad: float | None,
+        others: tuple[str, ...] = (),
     ) -> list[float | None]:
-        """One number of each of these attributes, as :meth:`number` gives them."""
-        given, read = dict(element.items()), self._read[1]
+        """One number of each of these attributes, as :meth:`number` gives them.
+
+        Args:
+            element: the element.
+            names: of the attributes.
+            where: place in the file, in words.
+            absent, bad: stand for numbers that are not there or are unreadable.
+            others: attributes that may be there too; all but these and the names are noted.
+        """
+        read = self._read[1]
         try:
+            if tuple(element.keys()) == names:  # the usual case
+                return [read[text][0] for text in element.values()]
+            self.attributes(element, where, (*names, *others))
+            given = dict(element.items())
             return [read[given[name]][0] if name in given else absent for name in names]
         except NumberError:
             return [self.number(element, name, where, absent, bad) for name in names]

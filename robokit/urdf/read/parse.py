@@ -169,7 +169,6 @@ def _inertial(element: etree._Element, reader: Reader, where: str) -> InertialDe
 
 
 def _inertia(element: etree._Element, reader: Reader, where: str) -> tuple[float, ...] | None:
-    reader.attributes(element, where, _PRODUCTS)
     found = reader.several(element, _PRODUCTS, where, None, math.nan)
     if None in found:
         left_out = [name for name, number in zip(_PRODUCTS, found, strict=True) if number is None]
@@ -245,9 +244,8 @@ def _end(
 def _limit(element: etree._Element | None, reader: Reader, where: str) -> LimitDescription | None:
     if element is None:
         return None
-    reader.attributes(element, where, ("lower", "upper", "effort", "velocity", "acceleration", "jerk"))
-    names = ("lower", "upper", "effort", "velocity")
-    lower, upper, effort, velocity = reader.several(element, names, where, None, 0.0)
+    names, others = ("lower", "upper", "effort", "velocity"), ("acceleration", "jerk")
+    lower, upper, effort, velocity = reader.several(element, names, where, None, 0.0, others)
     return LimitDescription(lower, upper, effort, velocity, reader.line(element))
 
 
@@ -255,7 +253,6 @@ def _dynamics(element: etree._Element | None, reader: Reader, where: str) -> Dyn
     if element is None:
         return None
     names = ("damping", "friction", "armature")
-    reader.attributes(element, where, names)
     damping, friction, armature = reader.several(element, names, where, 0.0, 0.0)
     return DynamicsDescription(damping or 0.0, friction or 0.0, reader.line(element), armature or 0.0)
 
@@ -264,7 +261,6 @@ def _safety(element: etree._Element | None, reader: Reader, where: str) -> Safet
     if element is None:
         return None
     names = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
-    reader.attributes(element, where, names)
     if element.get("k_velocity") is None:
         message = "<safety_controller> has no k_velocity; 0 is taken"
         reader.report.add("safety-incomplete", where, reader.line(element), message)
@@ -276,7 +272,6 @@ def _calibration(element: etree._Element | None, reader: Reader, where: str) -> 
     if element is None:
         return None
     names = ("rising", "falling", "reference_position")
-    reader.attributes(element, where, names)
     rising, falling, reference = reader.several(element, names, where, None, None)
     return CalibrationDescription(rising, falling, reference, reader.line(element))
 

@@ -60,10 +60,10 @@ def read_material(element: etree._Element, reader: Reader, where: str) -> Materi
 
 
 def _geometry(element: etree._Element, reader: Reader, where: str) -> Geometry | None:
-    for tag, child in reader.children(element, where, _GEOMETRIES):
-        if tag == "mesh":
-            return _mesh(child, reader, where)
-        return _primitive(tag, child, reader, where)
+    child = reader.first(element, where, _GEOMETRIES)
+    if child is not None:
+        tag = reader.tag(child)
+        return _mesh(child, reader, where) if tag == "mesh" else _primitive(tag, child, reader, where)
     known = ", ".join(sorted(_GEOMETRIES))
     message = "<geometry> holds no known shape; it is left out"
     reader.report.add("geometry-missing", where, reader.line(element), message, f"known: {known}")

@@ -71,22 +71,19 @@ _ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (
 def read_file(path: str | os.PathLike[str], report: Report) -> bytes | None:
     """The bytes of a regular file, or None with an error in the report."""
     try:
-        mode = os.stat(path).st_mode
+        found = os.stat(path)
+        mode, size = found.st_mode, found.st_size
         if stat.S_ISDIR(mode):
             urdfs = sorted(p.name for p in Path(path).glob("*.urdf"))[:5]
             hint = f"it holds {', '.join(urdfs)}" if urdfs else None
             report.add("file-not-regular", "file", 0, "is a directory, not a URDF file", hint)
         elif not stat.S_ISREG(mode):
             report.add("file-not-regular", "file", 0, "is a device or a pipe, not a file")
-        elif os.path.getsize(path) > MAX_BYTES:
-            report.add(
-                "file-too-large",
-                "file",
-                0,
-                f"has {os.path.getsize(path)} bytes, at most {MAX_BYTES} are read",
-            )
+        elif size > MAX_BYTES:
+            report.add("file-too-large", "file", 0, f"has {size} bytes, at most {MAX_BYTES} are read")
         else:
-            return Path(path).read_bytes()
+            with open(path, "rb") as file:
+                return file.read()
     except (FileNotFoundError, NotADirectoryError):
         report.add("file-missing", "file", 0, "there is no such file", _missing_hint(path))
     except (OSError, ValueError) as problem:  # ValueError: a NUL character in the path
