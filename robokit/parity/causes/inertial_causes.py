@@ -36,6 +36,9 @@ WEAK = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped")
 ROUGH = 1e-4
 """Relative difference up to which rounding is the cause that is named."""
 
+ROUGH_LENGTH = 1e-6
+"""What rounding may move a body whose own size is smaller: origins of joints are rounded too [m]."""
+
 ROUNDINGS = (0.0, 1e-5, ROUGH)
 """Roundings of B's numbers under which a cause is looked for: none, six digits, five digits."""
 
@@ -243,7 +246,7 @@ def _round(x: float) -> bool:
 
 def undetermined(a: Rigid, b: Rigid, slack: Slack) -> Found:
     """A difference without a known cause: rounding if it is small, else which of the three differ."""
-    rough = Slack(ROUGH, slack.mass, slack.length, slack.inertia)
+    rough = Slack(ROUGH, slack.mass, slack.length + ROUGH_LENGTH, slack.inertia)
     if rough.same(a, b):
         return "rounded", "B's mass, centre of mass or inertia is A's rounded"
     # Beside a clear difference, what is only rounded is not worth a word.

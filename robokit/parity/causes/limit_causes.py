@@ -115,7 +115,8 @@ def _range_factor(ours: Range, theirs: Range, _: bool, tolerance: float) -> Foun
     if zeros and ratios and all(near(ratios[0], ratio, 10 * tolerance) for ratio in ratios):
         k = ratios[0]
         if len(ratios) == 2 or unit_of(k):  # one number alone is any other number times something
-            return "limits-scaled", f"B's limits are A's times {factor(k)}"
+            said = factor(k) if "metres" in unit_of(k) else number(k)
+            return "limits-scaled", f"B's limits are A's times {said}"
     return None
 
 

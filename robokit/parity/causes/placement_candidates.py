@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.model.geometry import Placement
 from robokit.parity.causes.inertial_candidates import LENGTHS, negated, rotation
-from robokit.parity.causes.inertial_causes import CLEAR, number
+from robokit.parity.causes.inertial_causes import CLEAR, ROUGH, number
 from robokit.parity.sides.side import SideJoint
 from robokit.urdf.description import JointDescription
 
@@ -84,7 +84,7 @@ def placement_text(
                 (cause, text)
                 for cause, text, wrong in origin_causes(joint.written)
                 if _near(wrong, theirs, 10 * k * tolerance, 10 * k * reach)
-                and not _near(wrong, right, k * tolerance, k * reach)
+                and not _near(wrong, right, CLEAR * k * tolerance, k * reach)
             ]
         if found:
             also = tuple(dict.fromkeys(cause for cause, _ in found[1:] if cause != found[0][0]))
@@ -92,7 +92,8 @@ def placement_text(
     far = float(np.linalg.norm(theirs.position - right.position))
     turn = right.rotation.T @ theirs.rotation
     angle = math.acos(min(1.0, max(-1.0, (float(np.trace(turn)) - 1.0) / 2.0)))
-    rough = far <= 1e-4 * size and angle <= 1e-4
+    own = float(np.abs(right.position).max())
+    rough = far <= max(ROUGH * own, 0.1 * ROUGH * size) and angle <= ROUGH
     parts = [f"{number(far * 1e3)} mm away"] if far > reach else []
     parts += [f"turned by {number(math.degrees(angle))} deg"] if angle > tolerance else []
     place = " and ".join(parts) or "elsewhere"

@@ -103,7 +103,9 @@ class Curves {
     for (const line of one ? [one] : lines) line.y.forEach((y, k) => { if (Number.isFinite(y) && (!best || Math.abs(y) > Math.abs(best.y))) best = { y, time: timeOf(line, k), name: line.name }; });
     pane.peak.hidden = !best || Math.abs(best.y) <= pane.plot.graph.least || !pane.plot.cut.hidden || Boolean(PARTS[pane.key]);
     if (!best) return;
-    pane.peak.replaceChildren(`${best.name === "size" ? "peak" : best.name} `, element("b", {}, figure(best.y, 4)), ` at ${+best.time.toFixed(4)} s`);
+    // Of a run of which only the records are known, single steps may have had more: the summary has their peak.
+    const peak = pane.plot.graph.title?.includes("only of the steps that were recorded") ? "peak of records" : "peak";
+    pane.peak.replaceChildren(`${best.name === "size" ? peak : best.name} `, element("b", {}, figure(best.y, 4)), ` at ${+best.time.toFixed(4)} s`);
     pane.peak.title = `The largest value, of ${best.name}: click to go there`;
     pane.peak.onclick = () => { this.page.timeline.pause(); this.page.timeline.seek(best.time); };
   }
