@@ -149,6 +149,12 @@ def _start(robot: Any, q: Any) -> np.ndarray:
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
     if robot.base != "floating":
+        if any(joint.kind == "floating" for joint in robot.joints):
+            raise ShapeError(
+                f"robot {robot.name!r} is a world of robots, each with a base of its own; let each stand "
+                "alone, and give their q one after the other: "
+                "np.concatenate([rk.standing_configuration(a), rk.standing_configuration(b)])"
+            )
         raise ShapeError(
             f"robot {robot.name!r} has a fixed base and cannot stand; load it with base='floating'"
         )

@@ -40,6 +40,16 @@ def test_each_falls_as_it_would_alone():
         assert run.summary[f"momentum_balance_{name}"] < 1e-6
 
 
+def test_robots_of_a_world_stand_one_by_one():
+    ball, box = m.ball(), m.box()
+    world = rk.together({"ball": ball, "box": (box, _at(1.0, 0.0))})
+    with pytest.raises(rk.ShapeError, match=r"a world of robots.*np.concatenate"):
+        rk.standing_configuration(world)
+    q = np.concatenate([rk.standing_configuration(robot) for robot in (ball, box)])
+    run = rk.simulate(world, q, duration=0.05, dt=1e-3, ground=True)
+    assert abs(run.v).max() < 0.02
+
+
 def test_robots_that_meet_in_space_keep_their_momentum():
     ball = m.ball()
     world = rk.together({"one": (ball, _at(0.0, 0.0)), "two": (ball, _at(1.0, 0.05))})
