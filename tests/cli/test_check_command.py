@@ -99,9 +99,10 @@ def test_mimic_says_what_independence_drops_and_coupling_refuses(folder, capsys,
 
 
 def test_an_unreadable_file_is_status_2(folder, capsys, monkeypatch):
-    monkeypatch.setattr(
-        "robokit.urdf.read.source.Path.read_bytes", lambda self: (_ for _ in ()).throw(OSError(5, "broken"))
-    )
+    def broken(*_):
+        raise OSError(5, "broken")
+
+    monkeypatch.setattr("robokit.urdf.read.source.open", broken, raising=False)
     status, out, _ = run(capsys, "clean.urdf")
     assert status == 2 and "file-unreadable" in out and "broken" in out
 

@@ -70,7 +70,7 @@ def collision_pairs(robot: Robot, samples: int = SAMPLES) -> CollisionPairs:
         >>> robot = rk.load_urdf(rk.find_robot("quadruped"))
         >>> pairs = rk.collision_pairs(robot, samples=64)
         >>> len(pairs.bodies)
-        8
+        21
     """
     check_robot(robot)
     n = whole_number("samples", samples, 1)
