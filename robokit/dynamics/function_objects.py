@@ -6,10 +6,13 @@ go the same way: layout, kernels, checks.
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from operator import attrgetter
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -78,9 +81,19 @@ class Function(Exports):
     def __repr__(self) -> str:
         return f"<Function {self.name}({', '.join(('robot', *self.inputs))})>"
 
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        """Pickled as functions are: by the name that it has in its module."""
-        return (self._made_by[0], self._made_by[1:]) if self._made_by else self.__qualname__
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """Pickled as functions are: by the name that it has in its module.
+
+        One without such a name, or of the program itself, goes with its text: cloudpickle can take that
+        along, as it does for workers of a sweep.
+        """
+        if self._made_by:
+            return self._made_by[0], self._made_by[1:]
+        if self.__module__ != "__main__":
+            with contextlib.suppress(AttributeError, KeyError):
+                if attrgetter(self.__qualname__)(sys.modules[self.__module__]) is self:
+                    return self.__qualname__
+        return super().__reduce_ex__(protocol)
 
     def __call__(
         self,

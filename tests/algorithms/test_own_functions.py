@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 
+import cloudpickle
 import numpy as np
 import pytest
 from ladder import State, chain, coordinate_rate, pendulum, random_tree, relative
@@ -408,6 +409,18 @@ def test_texts_are_parts_of_other_texts_and_functions_are_pickled_by_name():
     assert relative(four(robot, s.q, s.v), 4.0 * energy) < 1e-14
     for f in (twice_the_energy, rk.functions["crba"], rk.functions["rnea"].derivative("q").gradient("v")):
         assert pickle.loads(pickle.dumps(f)) is f
+
+
+def test_a_function_of_a_program_goes_to_other_processes_with_its_text():
+    space = {"__name__": "__main__", "rk": rk}
+    exec(
+        "@rk.function(inputs=('v',), outputs={'y': ()})\ndef fast(tree, v):\n return v[1][0] * v[1][0]\n",
+        space,
+    )
+    again = pickle.loads(cloudpickle.dumps(space["fast"]))
+    assert again is not space["fast"] and again(chain(1), [3.0], engine="python") == 9.0
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(space["fast"])
 
 
 def test_common_mistakes_in_a_text_are_explained():
