@@ -272,7 +272,7 @@ def test_what_was_assumed_and_how_the_books_close_is_said(page, run):
 
 
 @pytest.mark.browser
-def test_the_summary_and_the_lane_fit_at_every_size(page, tmp_path):
+def test_the_summary_and_the_lane_fit_at_every_size(page):
     for size in SIZES:
         page.set_viewport_size({"width": size[0], "height": size[1]})
         for key in ("events", "links", "limits", "assumed", "books"):
@@ -280,7 +280,6 @@ def test_the_summary_and_the_lane_fit_at_every_size(page, tmp_path):
             page.wait_for_timeout(40)
             assert page.evaluate(REACH) == WELL, (size, key)
             assert page.evaluate(LAYOUT)["cut"] == [] or size[0] < 1280
-        page.screenshot(path=tmp_path / f"{size[0]}.png")
         lane, whole = (page.locator(name).bounding_box() for name in ("#lane", "#timeline"))
         assert whole["y"] < lane["y"] and lane["y"] + lane["height"] <= whole["y"] + whole["height"]
     page.set_viewport_size({"width": 1280, "height": 800})

@@ -55,25 +55,23 @@ def page(chromium, humanoid, tmp_path_factory):
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
-def test_every_control_can_be_reached_and_none_covers_another(page, tmp_path, size):
+def test_every_control_can_be_reached_and_none_covers_another(page, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})
     for key in page.evaluate("[...robokit.panels.known.keys()]"):
         page.evaluate(f"robokit.openTab('{key}')")
         page.wait_for_timeout(60)
-        page.screenshot(path=tmp_path / f"{key}.png")
         assert page.evaluate(REACH) == WELL, key
         if size[0] >= 1280:
             assert page.evaluate(LAYOUT)["cut"] == [], key
 
 
 @pytest.mark.parametrize("size", SIZES[:2], ids=lambda s: f"{s[0]}x{s[1]}")
-def test_small_views_keep_their_switches_in_a_sheet(page, tmp_path, size):
+def test_small_views_keep_their_switches_in_a_sheet(page, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.evaluate("robokit.selection.select(5)")
     switches, opener = page.locator("#switches"), page.locator("#layers")
     assert not switches.is_visible()
     opener.click()
-    page.screenshot(path=tmp_path / "sheet.png")
     assert switches.is_visible() and opener.get_attribute("aria-expanded") == "true"
     assert page.evaluate(REACH) == WELL
     # The card of the selected link is one line, until it is unfolded.
@@ -86,7 +84,6 @@ def test_small_views_keep_their_switches_in_a_sheet(page, tmp_path, size):
     assert not switches.is_visible() and opener.evaluate("(button) => button === document.activeElement")
     assert page.evaluate("robokit.overlays.on.momentum") != before
     card.get_by_role("button", name="More about it").click()
-    page.screenshot(path=tmp_path / "card.png")
     assert card.locator("[data-row=mass]").is_visible() and page.evaluate(REACH) == WELL
     inside, view = card.bounding_box(), page.locator("#view").bounding_box()
     assert inside["y"] + inside["height"] <= view["y"] + view["height"]

@@ -232,12 +232,11 @@ def test_operation_counts_are_those_of_cost(page, humanoid):
     page.locator(".matrix-card").get_by_role("button", name="H", exact=True).click()
 
 
-def test_the_structure_tab_in_small_and_large_windows(page, tmp_path):
+def test_the_structure_tab_in_small_and_large_windows(page):
     for size in ((1024, 600), (1920, 1080)):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         click(page, "chest")
         page.wait_for_timeout(150)
-        page.screenshot(path=tmp_path / f"{size[0]}.png")
         found = page.evaluate(LAYOUT)
         assert found["cut"] == [] and not found["scrolls"]
     page.set_viewport_size({"width": 1280, "height": 800})

@@ -67,7 +67,7 @@ def test_a_picture_shows_one_robot(tmp_path, capsys, monkeypatch, more):
 
 
 @pytest.mark.browser
-def test_the_page_compares_robots(chromium, path, robots, tmp_path):
+def test_the_page_compares_robots(chromium, path, robots):
     watch = Watch(chromium, (1280, 900))
     page = watch.open(path)
     rows = page.locator("#summary tbody tr").all_inner_texts()
@@ -87,6 +87,5 @@ def test_the_page_compares_robots(chromium, path, robots, tmp_path):
     until(page, "robokit.shown.every((one) => one.matrix.kind === 'cholesky')")
     assert "54 entries" in second.locator(".figures").inner_text()
     page.get_by_role("button", name="Light or dark").click()
-    page.screenshot(path=tmp_path / "dark.png")
     assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
     watch.judge()
