@@ -22,6 +22,7 @@ The files of this folder:
     commands       one function a command, but for those below
     simulations    the commands fall and simulate
     sweep_commands the commands sweep and replay
+    sweep_values   options of sweep whose values differ from row to row, and its servos
     exports        the command codegen
     comparisons    a second run with one thing changed
     refereeing     two descriptions of one robot compared
