@@ -35,7 +35,9 @@ The files of this folder:
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import warnings
 from collections.abc import Sequence
@@ -67,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     tolerant_output()
     warnings.showwarning = show_warning
+    atexit.register(gc.freeze)  # Python would search all objects for cycles at its end: up to a second
     try:
         parser = make_parser()
         arguments = parser.parse_args(argv)
