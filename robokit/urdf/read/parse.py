@@ -30,6 +30,7 @@ from robokit.urdf.read.loop_joints import read_loop
 from robokit.urdf.read.shapes import read_material, read_shape
 from robokit.urdf.read.source import decode, parse_xml, read_file
 from robokit.urdf.read.transmissions import Rotor, read_transmission, with_rotors
+from robokit.urdf.read.usual import usual_inertial, usual_joint, usual_name, usual_shape
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -98,7 +99,7 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
         if tag == "link":
             links.append(_link(element, reader))
         elif tag == "joint":
-            joints.append(_joint(element, reader))
+            joints.append(usual_joint(element, reader) or _joint(element, reader))
         elif tag == "loop_joint":
             loops.append(read_loop(element, reader))
         elif tag == "transmission":
@@ -132,23 +133,25 @@ def _name(element: etree._Element, reader: Reader, what: str) -> str:
 
 
 def _link(element: etree._Element, reader: Reader) -> LinkDescription:
-    name = _name(element, reader, "link")
+    name = usual_name(element)
+    if name is None:
+        name = _name(element, reader, "link")
+        reader.attributes(element, f"link {name!r}", ("name", "type"))
     where = f"link {name!r}"
-    reader.attributes(element, where, ("name", "type"))
     inertial: InertialDescription | None = None
     visuals: list[ShapeDescription] = []
     collisions: list[ShapeDescription] = []
     weighed = False
     for tag, child in reader.children(element, where, _LINK):
         if tag != "inertial":
-            shape = read_shape(child, reader, f"{where} {tag}")
+            shape = usual_shape(child, reader) or read_shape(child, reader, f"{where} {tag}")
             if shape is not None:
                 (visuals if tag == "visual" else collisions).append(shape)
         elif weighed:
             reader.repeated(tag, child, where)
         else:
             weighed = True
-            inertial = _inertial(child, reader, where + " inertial")
+            inertial = usual_inertial(child, reader) or _inertial(child, reader, where + " inertial")
     return LinkDescription(name, inertial, tuple(visuals), tuple(collisions), reader.line(element))
 
 
