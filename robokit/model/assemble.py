@@ -125,18 +125,7 @@ def assemble(
                 f"those of body {body_names[body]!r}: the sum is not finite"
             )
         inertia[body] = total
-        placed_links.append(
-            Link(
-                link.name,
-                body,
-                placement,
-                link.mass,
-                link.com,
-                link.inertia,
-                link.visuals,
-                link.collisions,
-            )
-        )
+        placed_links.append(_link(link, body, placement))
     g = Tree.gravity if gravity is None else tuple(finite("gravity", gravity, (3,)).tolist())
     tree = Tree(
         parent=tuple(parent),
@@ -223,6 +212,14 @@ def _rotors(movable: Sequence[JointDraft]) -> tuple[tuple[float, ...], ...]:
     if not any(d.armature for d in movable):
         return ()
     return ((), *((d.armature,) * JOINT_TABLE[d.kind].nv for d in movable))
+
+
+def _link(d: LinkDraft, body: int, placement: Placement) -> Link:
+    if d.make_shapes is None:
+        return Link(d.name, body, placement, d.mass, d.com, d.inertia, d.visuals, d.collisions)
+    return Link.with_shapes_later(
+        d.make_shapes, name=d.name, body=body, placement=placement, mass=d.mass, com=d.com, inertia=d.inertia
+    )
 
 
 def _joint(d: JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:

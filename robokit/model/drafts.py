@@ -11,7 +11,7 @@ import numpy as np
 from robokit.conventions import SNAP
 from robokit.model.geometry import Placement, Shape
 from robokit.model.joints import JOINT_TABLE
-from robokit.model.parts import Calibration, Mimic, Safety
+from robokit.model.parts import Calibration, MakeShapes, Mimic, Safety
 
 # Nearly all axes of joints are one of these, which are what snapping leaves of them. (-0.0 finds 0.0.)
 _COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
@@ -21,14 +21,19 @@ _COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
 
 @dataclass
 class LinkDraft:
-    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked."""
+    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked.
+
+    Attributes:
+        make_shapes: gives the shapes at their first use instead, or None.
+    """
 
     name: str
     mass: float
     com: np.ndarray
     inertia: np.ndarray
-    visuals: tuple[Shape, ...]
-    collisions: tuple[Shape, ...]
+    visuals: tuple[Shape, ...] = ()
+    collisions: tuple[Shape, ...] = ()
+    make_shapes: MakeShapes | None = None
 
 
 @dataclass

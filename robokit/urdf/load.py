@@ -7,6 +7,7 @@ import gc
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from robokit.model.robot import Robot
 from robokit.urdf.description import (
     InertialDescription,
     JointDescription,
+    LinkDescription,
+    MaterialDescription,
     RobotDescription,
     ShapeDescription,
 )
@@ -271,23 +274,22 @@ def build(
     """
     resolver = resolver or Resolver()
     materials = description.material_table()
-
-    def shape(s: ShapeDescription) -> Shape:
-        geometry, texture, written, rgba, material = s.geometry, None, None, None, s.material
-        if isinstance(geometry, Mesh):
-            geometry = Mesh(geometry.filename, geometry.scale, resolver(geometry.filename).path)
-        if material is not None:
-            material = material if material.defined else materials.get(material.name, material)
-            rgba, written = material.rgba, material.texture
-            found = resolver(written).path if written else None
-            texture = None if found is None else str(found)
-        return Shape(geometry, s.origin.placement(), rgba, texture, s.name, written)
-
+    for material in materials.values():
+        if material.texture:
+            resolver(material.texture)
     builder = ModelBuilder(description.name.strip() or "robot", source=description.file)
-    for link in description.links:
-        shapes = tuple(map(shape, link.visuals)), tuple(map(shape, link.collisions))
-        own = link.inertial or NO_INERTIAL
-        builder.add(LinkDraft(link.name, own.mass, np.array(own.origin.xyz), own.matrix(), *shapes))
+    own = [link.inertial or NO_INERTIAL for link in description.links]
+    # One array is cut into those of the links: NumPy takes as long to make one as to make a row of it.
+    coms = np.array([inertial.origin.xyz for inertial in own])
+    inertias = np.array([inertial.matrix_rows() for inertial in own])
+    for link, inertial, com, inertia in zip(description.links, own, coms, inertias, strict=True):
+        for shape in (*link.visuals, *link.collisions):
+            if isinstance(shape.geometry, Mesh):
+                resolver(shape.geometry.filename)
+            if shape.material is not None and shape.material.texture:
+                resolver(shape.material.texture)
+        shapes = partial(_shapes, link, resolver, materials)
+        builder.add(LinkDraft(link.name, inertial.mass, com, inertia, make_shapes=shapes))
     # Several quadrupeds call the fixed joint under their trunk "floating_base".
     renamed = {FLOATING_BASE: fixed_base_name(description)} if base == "floating" else {}
     for joint in description.joints:
@@ -304,6 +306,24 @@ def build(
             loop.axis,
         )
     return builder.build(base=base, diagnostics=list(diagnostics))
+
+
+def _shapes(
+    link: LinkDescription, resolver: Resolver, materials: Mapping[str, MaterialDescription]
+) -> tuple[tuple[Shape, ...], tuple[Shape, ...]]:
+    """Visuals and collisions of a link, made at their first use: all their files have been looked up."""
+
+    def shape(s: ShapeDescription) -> Shape:
+        geometry, texture, written, rgba, material = s.geometry, None, None, None, s.material
+        if isinstance(geometry, Mesh):
+            geometry = Mesh(geometry.filename, geometry.scale, resolver(geometry.filename).path)
+        if material is not None:
+            material = material if material.defined else materials.get(material.name, material)
+            rgba, written = material.rgba, material.texture
+            texture = resolver(written).path if written else None
+        return Shape(geometry, s.origin.placement(), rgba, texture and str(texture), s.name, written)
+
+    return tuple(map(shape, link.visuals)), tuple(map(shape, link.collisions))
 
 
 def _joint(joint: JointDescription, renamed: Mapping[str, str]) -> JointDraft:
