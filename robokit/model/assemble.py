@@ -254,7 +254,20 @@ def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:
         c = map(add, turned_by_rows(R, c), p)
         Ic = product_of_rows(product_of_rows(R, Ic), tuple(zip(*R, strict=True)))
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = Ic
-    return RigidInertia.about_com(link.mass, Vector3(*c), Symmetric3(xx, yy, zz, xy, xz, yz))
+    # RigidInertia.about_com in plain floats, to the bit: a third of its time.
+    m, (x, y, z) = link.mass, c
+    hx, hy, hz = x * m, y * m, z * m
+    sx, sy, sz = x * 0.5, y * 0.5, z * 0.5
+    px, py, pz = hx * x, hy * y, hz * z
+    about_frame = Symmetric3(
+        xx + (py + pz),
+        yy + (px + pz),
+        zz + (px + py),
+        xy - (hx * sy + hy * sx),
+        xz - (hx * sz + hz * sx),
+        yz - (hy * sz + hz * sy),
+    )
+    return RigidInertia(m, Vector3(hx, hy, hz), about_frame)
 
 
 def _is_finite(inertia: RigidInertia) -> bool:

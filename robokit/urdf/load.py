@@ -17,8 +17,8 @@ from robokit.arguments import one_of, path_argument
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic, WrongType
 from robokit.model.builder import ModelBuilder
-from robokit.model.drafts import JointDraft, LinkDraft, unit_axis
-from robokit.model.geometry import Mesh, Shape
+from robokit.model.drafts import JointDraft, LinkDraft, unit_numbers
+from robokit.model.geometry import Mesh, Placement, Shape
 from robokit.model.mimics import couple
 from robokit.model.parts import Calibration, Mimic, Safety
 from robokit.model.robot import Robot
@@ -292,8 +292,12 @@ def build(
         builder.add(LinkDraft(link.name, inertial.mass, com, inertia, make_shapes=shapes))
     # Several quadrupeds call the fixed joint under their trunk "floating_base".
     renamed = {FLOATING_BASE: fixed_base_name(description)} if base == "floating" else {}
-    for joint in description.joints:
-        builder.add(_joint(joint, renamed))
+    joints = description.joints
+    rotations = np.array([joint.origin.rotation_rows() for joint in joints])
+    positions = np.array([joint.origin.xyz for joint in joints])
+    axes = np.array([unit_numbers(joint.type, joint.axis) for joint in joints])
+    for joint, R, p, axis in zip(joints, rotations, positions, axes, strict=True):
+        builder.add(_joint(joint, Placement(R, p), axis, renamed))
     for loop in description.loops:
         assert loop.predecessor is not None and loop.successor is not None  # an error stopped us otherwise
         builder.loop_joint(
@@ -326,7 +330,9 @@ def _shapes(
     return tuple(map(shape, link.visuals)), tuple(map(shape, link.collisions))
 
 
-def _joint(joint: JointDescription, renamed: Mapping[str, str]) -> JointDraft:
+def _joint(
+    joint: JointDescription, placement: Placement, axis: np.ndarray, renamed: Mapping[str, str]
+) -> JointDraft:
     assert joint.parent is not None and joint.child is not None  # an error stopped us otherwise
     limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
     s, c = joint.safety, joint.calibration
@@ -337,8 +343,8 @@ def _joint(joint: JointDescription, renamed: Mapping[str, str]) -> JointDraft:
         joint.type,
         joint.parent,
         joint.child,
-        joint.origin.placement(),
-        unit_axis(joint.type, joint.axis),
+        placement,
+        axis,
         0.0,
         lower,
         upper,
