@@ -151,6 +151,8 @@ class Resolver:
 
 
 def _leaves(relative: str) -> bool:
+    if relative[0] not in "./" and ":" not in relative:  # quickly: nearly every name
+        return False
     return relative == ".." or relative.startswith("../") or os.path.isabs(relative)
 
 

@@ -71,8 +71,7 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
         NumberError: for anything else.
     """
     try:
-        # The condition of _plain, without a call: this is done for every number of a file.
-        if len(text) <= _LONGEST and text.isascii() and text.isprintable() and "_" not in text:
+        if _plain(text):
             values = tuple(map(float, text.split()))
             if len(values) == count and math.isfinite(sum(values)):
                 return values
@@ -100,6 +99,15 @@ class KnownNumbers(dict[str, tuple[float, ...]]):
         self._count = count
 
     def __missing__(self, text: str) -> tuple[float, ...]:
+        try:
+            # As parse_numbers, without a call: this is done for every number of a file.
+            if len(text) <= _LONGEST and text.isascii() and text.isprintable() and "_" not in text:
+                found = tuple(map(float, text.split()))
+                if len(found) == self._count and math.isfinite(sum(found)):
+                    self[text] = found
+                    return found
+        except ValueError:
+            pass
         found = self[text] = parse_numbers(text, self._count)
         return found
 

@@ -30,7 +30,7 @@ from robokit.urdf.read.loop_joints import read_loop
 from robokit.urdf.read.shapes import read_material, read_shape
 from robokit.urdf.read.source import decode, parse_xml, read_file
 from robokit.urdf.read.transmissions import Rotor, read_transmission, with_rotors
-from robokit.urdf.read.usual import usual_inertial, usual_joint, usual_name, usual_shape
+from robokit.urdf.read.usual import usual_joint, usual_link
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -97,7 +97,7 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
     rotors: list[Rotor] = []
     for tag, element in reader.children(root, "robot", _ROBOT):
         if tag == "link":
-            links.append(_link(element, reader))
+            links.append(usual_link(element, reader) or _link(element, reader))
         elif tag == "joint":
             joints.append(usual_joint(element, reader) or _joint(element, reader))
         elif tag == "loop_joint":
@@ -133,25 +133,23 @@ def _name(element: etree._Element, reader: Reader, what: str) -> str:
 
 
 def _link(element: etree._Element, reader: Reader) -> LinkDescription:
-    name = usual_name(element)
-    if name is None:
-        name = _name(element, reader, "link")
-        reader.attributes(element, f"link {name!r}", ("name", "type"))
+    name = _name(element, reader, "link")
     where = f"link {name!r}"
+    reader.attributes(element, where, ("name", "type"))
     inertial: InertialDescription | None = None
     visuals: list[ShapeDescription] = []
     collisions: list[ShapeDescription] = []
     weighed = False
     for tag, child in reader.children(element, where, _LINK):
         if tag != "inertial":
-            shape = usual_shape(child, reader) or read_shape(child, reader, f"{where} {tag}")
+            shape = read_shape(child, reader, f"{where} {tag}")
             if shape is not None:
                 (visuals if tag == "visual" else collisions).append(shape)
         elif weighed:
             reader.repeated(tag, child, where)
         else:
             weighed = True
-            inertial = usual_inertial(child, reader) or _inertial(child, reader, where + " inertial")
+            inertial = _inertial(child, reader, where + " inertial")
     return LinkDescription(name, inertial, tuple(visuals), tuple(collisions), reader.line(element))
 
 

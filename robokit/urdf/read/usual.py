@@ -1,14 +1,15 @@
 """Elements as nearly all files write them, read in one go.
 
-Each function gives what the careful reader of the same element gives (:mod:`robokit.urdf.read.parse`,
-:mod:`robokit.urdf.read.shapes`), in a fifth of its time, or None where anything about the element is unusual.
-Nothing is reported here: the careful reader then reads the element from its start, and says what is odd. So
-an element that would get a finding must never pass here.
+A link or joint is given as the careful readers give it (:mod:`robokit.urdf.read.parse` and
+:mod:`robokit.urdf.read.shapes`), in less than half of their time, or is None where anything about it is
+unusual. Nothing is reported here: the careful reader then reads it from its start, and says what is odd. So
+what would get a finding must never pass here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from robokit.urdf.description import (
@@ -18,6 +19,7 @@ from robokit.urdf.description import (
     InertialDescription,
     JointDescription,
     LimitDescription,
+    LinkDescription,
     MaterialDescription,
     MimicDescription,
     Origin,
@@ -34,119 +36,103 @@ _MADE = tuple.__new__  # a named tuple without its own __new__, which takes long
 _AT_ZERO = Origin()
 _PRODUCTS = ["ixx", "ixy", "ixz", "iyy", "iyz", "izz"]
 _LIMITS = ["lower", "upper", "effort", "velocity"]
-_DYNAMICS = ["damping", "friction", "armature"]
-_SAFETY = ["soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"]
-_CALIBRATION = ["rising", "falling", "reference_position"]
-_LAW = (("multiplier", "1"), ("offset", "0"))
-_ROUND = {"sphere": Sphere, "cylinder": Cylinder, "capsule": Capsule}
-_ODD = (KeyError, ValueError)  # a part that is missing; a bad number, or more or fewer parts than usual
 
 
 class _Unusual(ValueError):
     """The element is not one of the usual ones."""
 
 
-def usual_name(element: etree._Element) -> str | None:
-    """The name of an element that has no other attribute; None for what needs a closer look."""
-    given = element.items()
-    if len(given) == 1 and given[0][0] == "name":
-        name = given[0][1]
-        if "$" not in name and name.strip():
-            return name
-    return None
+# A part that is missing or unknown; a bad number; more or fewer parts or attributes than usual.
+_ODD = (KeyError, ValueError)
+_Read = Callable[["etree._Element", Reader], Any]
 
 
-def usual_inertial(element: etree._Element, reader: Reader) -> InertialDescription | None:
-    """An ``<inertial>`` with a mass, all six numbers of its inertia, and perhaps an origin."""
+def usual_link(element: etree._Element, reader: Reader) -> LinkDescription | None:
+    """A ``<link>`` with a name, at most one inertial, and shapes."""
+    inertial, visuals, collisions = None, [], []
     try:
-        parts = _parts(element)
-        ((name, mass),) = parts.pop("mass").items()
-        inertia = _numbers(parts.pop("inertia"), _PRODUCTS)
-        made = _MADE(
-            InertialDescription,
-            (
-                reader.read[1][mass][0],
-                tuple(inertia),
-                _origin(parts.pop("origin"), reader) if "origin" in parts else _AT_ZERO,
-                reader.line(element),
-            ),
-        )
+        name = _name(element)
+        for child in element:
+            tag = child.tag
+            if tag == "visual":
+                visuals.append(_shape(child, reader))
+            elif tag == "collision":
+                collisions.append(_shape(child, reader))
+            elif tag == "inertial" and inertial is None:
+                inertial = _inertial(child, reader)
+            else:
+                return None
     except _ODD:
         return None
-    return None if name != "value" or None in inertia or parts else made
-
-
-def usual_shape(element: etree._Element, reader: Reader) -> ShapeDescription | None:
-    """A ``<visual>`` or ``<collision>`` with one geometry of positive size."""
-    try:
-        parts = _parts(element)
-        name = usual_name(element) if element.keys() else None
-        if name is None and element.keys():
-            return None
-        (geometry,) = parts.pop("geometry")
-        made = _MADE(
-            ShapeDescription,
-            (
-                _mesh(geometry, reader) if geometry.tag == "mesh" else _primitive(geometry, reader),
-                _origin(parts.pop("origin"), reader) if "origin" in parts else _AT_ZERO,
-                name,
-                _material(parts.pop("material"), reader) if "material" in parts else None,
-                reader.line(element),
-            ),
-        )
-    except _ODD:
-        return None
-    return None if parts else made
+    found = name, inertial, tuple(visuals), tuple(collisions), reader.line(element)
+    return _MADE(LinkDescription, found)
 
 
 def usual_joint(element: etree._Element, reader: Reader) -> JointDescription | None:
     """A ``<joint>`` with a name, a known type and two links."""
     try:
-        parts, line = _parts(element), reader.line
-        given = element.items()
-        (first, name), (second, kind) = given if given[0][0] == "name" else given[::-1]
-        parent, child = parts.pop("parent"), parts.pop("child")
-        above, below = parent.get("link"), child.get("link")
-        odd = "$" in name or not name.strip() or kind not in JOINT_TYPES
-        if odd or first != "name" or second != "type" or not above or not below or "$" in above + below:
-            return None
-        axis, axis_line = (1.0, 0.0, 0.0), line(element)
-        if (tag := parts.pop("axis", None)) is not None:
-            ((attribute, text),) = tag.items()
-            axis, axis_line = reader.read[3][text], line(tag)
-            if attribute != "xyz":
-                return None
-        made = _MADE(
-            JointDescription,
-            (
-                name,
-                kind,
-                above,
-                below,
-                _origin(parts.pop("origin"), reader) if "origin" in parts else _AT_ZERO,
-                axis,
-                _limit(parts.pop("limit"), reader) if "limit" in parts else None,
-                _dynamics(parts.pop("dynamics"), reader) if "dynamics" in parts else None,
-                _safety(parts.pop("safety_controller"), reader) if "safety_controller" in parts else None,
-                _calibration(parts.pop("calibration"), reader) if "calibration" in parts else None,
-                _mimic(parts.pop("mimic"), reader) if "mimic" in parts else None,
-                line(element),
-                line(parent),
-                line(child),
-                axis_line,
-            ),
-        )
-    except (*_ODD, IndexError):
+        (first, name), (second, kind) = element.items()
+        if first != "name":
+            first, name, second, kind = second, kind, first, name
+        parts = _parts(element, reader, _JOINT)
+        parent, parent_line = parts["parent"]
+        child, child_line = parts["child"]
+    except _ODD:
         return None
-    return None if parts else made
+    if first != "name" or second != "type" or "$" in name or not name.strip() or kind not in JOINT_TYPES:
+        return None
+    get, line = parts.get, reader.line(element)
+    axis, axis_line = get("axis") or ((1.0, 0.0, 0.0), line)
+    found = (
+        name,
+        kind,
+        parent,
+        child,
+        get("origin", _AT_ZERO),
+        axis,
+        get("limit"),
+        get("dynamics"),
+        get("safety_controller"),
+        get("calibration"),
+        get("mimic"),
+        line,
+        parent_line,
+        child_line,
+        axis_line,
+    )
+    return _MADE(JointDescription, found)
 
 
-def _parts(element: etree._Element) -> dict[str, etree._Element]:
-    """The children by tag, each of another."""
-    parts = {child.tag: child for child in element}
-    if len(parts) != len(element):
+def _parts(element: etree._Element, reader: Reader, readers: Mapping[str, _Read]) -> dict[str, Any]:
+    """What the children say, by their tags: each of another."""
+    found = {}
+    for child in element:
+        tag = child.tag
+        found[tag] = readers[tag](child, reader)
+    if len(found) != len(element):
         raise _Unusual
-    return parts
+    return found
+
+
+def _name(element: etree._Element) -> str:
+    """The name, of an element that has no other attribute."""
+    ((attribute, name),) = element.items()
+    if attribute != "name" or "$" in name or not name.strip():
+        raise _Unusual
+    return name
+
+
+def _inertial(element: etree._Element, reader: Reader) -> InertialDescription:
+    parts = _parts(element, reader, _INERTIAL)
+    found = parts["mass"], parts["inertia"], parts.get("origin", _AT_ZERO), reader.line(element)
+    return _MADE(InertialDescription, found)
+
+
+def _shape(element: etree._Element, reader: Reader) -> ShapeDescription:
+    name = _name(element) if element.keys() else None
+    parts = _parts(element, reader, _SHAPE)
+    found = parts["geometry"], parts.get("origin", _AT_ZERO), name, parts.get("material"), reader.line(element)
+    return _MADE(ShapeDescription, found)
 
 
 def _numbers(element: etree._Element, names: list[str]) -> list[float | None]:
@@ -161,22 +147,34 @@ def _numbers(element: etree._Element, names: list[str]) -> list[float | None]:
     return found
 
 
+def _mass(element: etree._Element, reader: Reader) -> float:
+    (mass,) = _numbers(element, ["value"])
+    if mass is None:
+        raise _Unusual
+    return mass
+
+
+def _inertia(element: etree._Element, reader: Reader) -> tuple[float, ...]:
+    found = _numbers(element, _PRODUCTS)
+    if None in found:
+        raise _Unusual
+    return tuple(found)  # type: ignore[arg-type]
+
+
 def _origin(element: etree._Element, reader: Reader) -> Origin:
     xyz, rpy, read = element.get("xyz"), element.get("rpy"), reader.read[3]
     if len(element.keys()) != (xyz is not None) + (rpy is not None):
         raise _Unusual
-    return _MADE(
-        Origin,
-        (
-            ZERO if xyz is None else read[xyz],
-            ZERO if rpy is None else read[rpy],
-            None,
-            reader.line(element),
-        ),
-    )
+    found = ZERO if xyz is None else read[xyz], ZERO if rpy is None else read[rpy], None, reader.line(element)
+    return _MADE(Origin, found)
 
 
-def _mesh(element: etree._Element, reader: Reader) -> Geometry:
+def _geometry(element: etree._Element, reader: Reader) -> Geometry:
+    (child,) = element
+    return _GEOMETRIES[child.tag](child, reader)
+
+
+def _mesh(element: etree._Element, reader: Reader) -> Mesh:
     filename, scale = element.get("filename"), element.get("scale")
     if not filename or len(element.keys()) != 1 + (scale is not None):
         raise _Unusual
@@ -188,61 +186,115 @@ def _mesh(element: etree._Element, reader: Reader) -> Geometry:
     return Mesh(filename, factors)  # type: ignore[arg-type]
 
 
-def _primitive(element: etree._Element, reader: Reader) -> Geometry:
-    kind, given = element.tag, dict(element.items())
-    if kind == "box":
-        sizes = reader.read[3][given.pop("size")]
-    else:
-        names = ("radius",) if kind == "sphere" else ("radius", "length")
-        sizes = tuple(reader.read[1][given.pop(name)][0] for name in names)
-    if given or not min(sizes) > 0.0:
+def _box(element: etree._Element, reader: Reader) -> Box:
+    ((attribute, text),) = element.items()
+    size = reader.read[3][text]
+    if attribute != "size" or not min(size) > 0.0:
         raise _Unusual
-    return Box(sizes) if kind == "box" else _ROUND[kind](*sizes)  # type: ignore[arg-type, operator]
+    return Box(size)  # type: ignore[arg-type]
+
+
+def _sphere(element: etree._Element, reader: Reader) -> Sphere:
+    return Sphere(*_positive(element, ["radius"]))
+
+
+def _cylinder(element: etree._Element, reader: Reader) -> Cylinder:
+    return Cylinder(*_positive(element, ["radius", "length"]))
+
+
+def _capsule(element: etree._Element, reader: Reader) -> Capsule:
+    return Capsule(*_positive(element, ["radius", "length"]))
+
+
+def _positive(element: etree._Element, names: list[str]) -> list[float]:
+    sizes = [0.0 if size is None else size for size in _numbers(element, names)]
+    if not min(sizes) > 0.0:
+        raise _Unusual
+    return sizes
 
 
 def _material(element: etree._Element, reader: Reader) -> MaterialDescription:
     ((attribute, name),) = element.items()
-    parts, rgba = _parts(element), None
-    color, texture = parts.pop("color", None), parts.pop("texture", None)
-    if color is not None:
-        ((color_attribute, text),) = color.items()
-        rgba = reader.read[4][text]
-        if color_attribute != "rgba":
-            raise _Unusual
-    # Several exporters write <texture/>, which means none.
-    odd = "$" in name or not (name or rgba) or (texture is not None and texture.keys())
-    if odd or attribute != "name" or parts:
+    rgba = _parts(element, reader, _MATERIAL).get("color")
+    if attribute != "name" or "$" in name or not (name or rgba):
         raise _Unusual
     return _MADE(MaterialDescription, (name, rgba, None, reader.line(element)))
 
 
+def _color(element: etree._Element, reader: Reader) -> tuple[float, ...]:
+    ((attribute, text),) = element.items()
+    if attribute != "rgba":
+        raise _Unusual
+    return reader.read[4][text]
+
+
+def _no_texture(element: etree._Element, reader: Reader) -> None:
+    if element.keys():  # several exporters write <texture/>, which means none
+        raise _Unusual
+
+
+def _end(element: etree._Element, reader: Reader) -> tuple[str, int]:
+    link = element.get("link")
+    if not link or "$" in link:
+        raise _Unusual
+    return link, reader.line(element)
+
+
+def _axis(element: etree._Element, reader: Reader) -> tuple[tuple[float, ...], int]:
+    ((attribute, text),) = element.items()
+    if attribute != "xyz":
+        raise _Unusual
+    return reader.read[3][text], reader.line(element)
+
+
 def _limit(element: etree._Element, reader: Reader) -> LimitDescription:
-    found = _numbers(element, _LIMITS)
-    return _MADE(LimitDescription, (*found, reader.line(element)))
+    return _MADE(LimitDescription, (*_numbers(element, _LIMITS), reader.line(element)))
 
 
 def _dynamics(element: etree._Element, reader: Reader) -> DynamicsDescription:
-    damping, friction, armature = _numbers(element, _DYNAMICS)
+    damping, friction, armature = _numbers(element, ["damping", "friction", "armature"])
     return DynamicsDescription(damping or 0.0, friction or 0.0, reader.line(element), armature or 0.0)
 
 
 def _safety(element: etree._Element, reader: Reader) -> SafetyDescription:
-    found = _numbers(element, _SAFETY)
+    found = _numbers(element, ["soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"])
     if found[-1] is None:  # has a finding
         raise _Unusual
     return SafetyDescription(*(number or 0.0 for number in found), reader.line(element))
 
 
 def _calibration(element: etree._Element, reader: Reader) -> CalibrationDescription:
-    return CalibrationDescription(*_numbers(element, _CALIBRATION), reader.line(element))
+    found = _numbers(element, ["rising", "falling", "reference_position"])
+    return CalibrationDescription(*found, reader.line(element))
 
 
 def _mimic(element: etree._Element, reader: Reader) -> MimicDescription:
     given = dict(element.items())
     joint = given.pop("joint")
-    if not joint or "$" in joint:
-        raise _Unusual
-    multiplier, offset = plain_numbers([given.pop(name, text) for name, text in _LAW])
-    if given:
+    multiplier, offset = plain_numbers([given.pop("multiplier", "1"), given.pop("offset", "0")])
+    if given or not joint or "$" in joint:
         raise _Unusual
     return MimicDescription(joint, multiplier, offset or 0.0, reader.line(element))
+
+
+_INERTIAL: dict[str, _Read] = {"origin": _origin, "mass": _mass, "inertia": _inertia}
+_SHAPE: dict[str, _Read] = {"origin": _origin, "geometry": _geometry, "material": _material}
+_MATERIAL: dict[str, _Read] = {"color": _color, "texture": _no_texture}
+_GEOMETRIES: dict[str, _Read] = {
+    "mesh": _mesh,
+    "box": _box,
+    "sphere": _sphere,
+    "cylinder": _cylinder,
+    "capsule": _capsule,
+}
+_JOINT: dict[str, _Read] = {
+    "origin": _origin,
+    "parent": _end,
+    "child": _end,
+    "axis": _axis,
+    "limit": _limit,
+    "dynamics": _dynamics,
+    "safety_controller": _safety,
+    "calibration": _calibration,
+    "mimic": _mimic,
+}
