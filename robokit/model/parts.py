@@ -11,7 +11,6 @@ import numpy as np
 from robokit.frozen import quickly_made
 from robokit.model.geometry import Placement, Shape
 
-
 MakeShapes = Callable[[], tuple[tuple[Shape, ...], tuple[Shape, ...]]]
 """Gives the visuals and the collisions of a link."""
 

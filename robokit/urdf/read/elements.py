@@ -189,8 +189,8 @@ class Reader:
             if tuple(element.keys()) == names:  # the usual case
                 return [read[text][0] for text in element.values()]
             self.attributes(element, where, (*names, *others))
-            given = dict(element.items())
-            return [read[given[name]][0] if name in given else absent for name in names]
+            texts = map(element.get, names)
+            return [absent if text is None else read[text][0] for text in texts]
         except NumberError:
             return [self.number(element, name, where, absent, bad) for name in names]
 

@@ -9,6 +9,7 @@ what would get a finding must never pass here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
@@ -71,15 +72,15 @@ def usual_link(element: etree._Element, reader: Reader) -> LinkDescription | Non
 def usual_joint(element: etree._Element, reader: Reader) -> JointDescription | None:
     """A ``<joint>`` with a name, a known type and two links."""
     try:
-        (first, name), (second, kind) = element.items()
-        if first != "name":
-            first, name, second, kind = second, kind, first, name
+        if element.keys() not in (["name", "type"], ["type", "name"]):
+            return None
+        name, kind = element.get("name"), element.get("type")
         parts = _parts(element, reader, _JOINT)
         parent, parent_line = parts["parent"]
         child, child_line = parts["child"]
     except _ODD:
         return None
-    if first != "name" or second != "type" or "$" in name or not name.strip() or kind not in JOINT_TYPES:
+    if "$" in name or not name.strip() or kind not in JOINT_TYPES:
         return None
     get, line = parts.get, reader.line(element)
     axis, axis_line = get("axis") or ((1.0, 0.0, 0.0), line)
@@ -116,10 +117,17 @@ def _parts(element: etree._Element, reader: Reader, readers: Mapping[str, _Read]
 
 def _name(element: etree._Element) -> str:
     """The name, of an element that has no other attribute."""
-    ((attribute, name),) = element.items()
-    if attribute != "name" or "$" in name or not name.strip():
+    name = _only(element, "name")
+    if "$" in name or not name.strip():
         raise _Unusual
     return name
+
+
+def _only(element: etree._Element, attribute: str) -> str:
+    """The only attribute. (To ask for all at once takes the XML library the square of their number.)"""
+    if element.keys() != [attribute]:
+        raise _Unusual
+    return element.get(attribute)  # type: ignore[return-value]
 
 
 def _inertial(element: etree._Element, reader: Reader) -> InertialDescription:
@@ -130,16 +138,19 @@ def _inertial(element: etree._Element, reader: Reader) -> InertialDescription:
 
 def _shape(element: etree._Element, reader: Reader) -> ShapeDescription:
     name = _name(element) if element.keys() else None
-    parts = _parts(element, reader, _SHAPE)
-    found = parts["geometry"], parts.get("origin", _AT_ZERO), name, parts.get("material"), reader.line(element)
+    parts, line = _parts(element, reader, _SHAPE), reader.line(element)
+    found = parts["geometry"], parts.get("origin", _AT_ZERO), name, parts.get("material"), line
     return _MADE(ShapeDescription, found)
 
 
 def _numbers(element: etree._Element, names: list[str]) -> list[float | None]:
     """One number of each of these attributes, None where it is not there; there are no others."""
-    given, values = element.keys(), plain_numbers(element.values())
+    given = element.keys()
     if given == names:
-        return values  # type: ignore[return-value]
+        return plain_numbers(element.values())  # type: ignore[return-value]
+    if len(given) > len(names):
+        raise _Unusual
+    values = plain_numbers(element.values())
     table = dict(zip(given, values, strict=True))
     found = [table.pop(name, None) for name in names]
     if table:
@@ -187,45 +198,29 @@ def _mesh(element: etree._Element, reader: Reader) -> Mesh:
 
 
 def _box(element: etree._Element, reader: Reader) -> Box:
-    ((attribute, text),) = element.items()
-    size = reader.read[3][text]
-    if attribute != "size" or not min(size) > 0.0:
+    size = reader.read[3][_only(element, "size")]
+    if not min(size) > 0.0:
         raise _Unusual
     return Box(size)  # type: ignore[arg-type]
 
 
-def _sphere(element: etree._Element, reader: Reader) -> Sphere:
-    return Sphere(*_positive(element, ["radius"]))
-
-
-def _cylinder(element: etree._Element, reader: Reader) -> Cylinder:
-    return Cylinder(*_positive(element, ["radius", "length"]))
-
-
-def _capsule(element: etree._Element, reader: Reader) -> Capsule:
-    return Capsule(*_positive(element, ["radius", "length"]))
-
-
-def _positive(element: etree._Element, names: list[str]) -> list[float]:
+def _round(kind: Callable[..., Geometry], names: list[str], element: etree._Element, _: Reader) -> Geometry:
     sizes = [0.0 if size is None else size for size in _numbers(element, names)]
     if not min(sizes) > 0.0:
         raise _Unusual
-    return sizes
+    return kind(*sizes)
 
 
 def _material(element: etree._Element, reader: Reader) -> MaterialDescription:
-    ((attribute, name),) = element.items()
+    name = _only(element, "name")
     rgba = _parts(element, reader, _MATERIAL).get("color")
-    if attribute != "name" or "$" in name or not (name or rgba):
+    if "$" in name or not (name or rgba):
         raise _Unusual
     return _MADE(MaterialDescription, (name, rgba, None, reader.line(element)))
 
 
 def _color(element: etree._Element, reader: Reader) -> tuple[float, ...]:
-    ((attribute, text),) = element.items()
-    if attribute != "rgba":
-        raise _Unusual
-    return reader.read[4][text]
+    return reader.read[4][_only(element, "rgba")]
 
 
 def _no_texture(element: etree._Element, reader: Reader) -> None:
@@ -241,10 +236,7 @@ def _end(element: etree._Element, reader: Reader) -> tuple[str, int]:
 
 
 def _axis(element: etree._Element, reader: Reader) -> tuple[tuple[float, ...], int]:
-    ((attribute, text),) = element.items()
-    if attribute != "xyz":
-        raise _Unusual
-    return reader.read[3][text], reader.line(element)
+    return reader.read[3][_only(element, "xyz")], reader.line(element)
 
 
 def _limit(element: etree._Element, reader: Reader) -> LimitDescription:
@@ -260,15 +252,18 @@ def _safety(element: etree._Element, reader: Reader) -> SafetyDescription:
     found = _numbers(element, ["soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"])
     if found[-1] is None:  # has a finding
         raise _Unusual
-    return SafetyDescription(*(number or 0.0 for number in found), reader.line(element))
+    lower, upper, kp, kv = (number or 0.0 for number in found)
+    return SafetyDescription(lower, upper, kp, kv, reader.line(element))
 
 
 def _calibration(element: etree._Element, reader: Reader) -> CalibrationDescription:
-    found = _numbers(element, ["rising", "falling", "reference_position"])
-    return CalibrationDescription(*found, reader.line(element))
+    rising, falling, reference = _numbers(element, ["rising", "falling", "reference_position"])
+    return CalibrationDescription(rising, falling, reference, reader.line(element))
 
 
 def _mimic(element: etree._Element, reader: Reader) -> MimicDescription:
+    if len(element.keys()) > 3:
+        raise _Unusual
     given = dict(element.items())
     joint = given.pop("joint")
     multiplier, offset = plain_numbers([given.pop("multiplier", "1"), given.pop("offset", "0")])
@@ -283,9 +278,9 @@ _MATERIAL: dict[str, _Read] = {"color": _color, "texture": _no_texture}
 _GEOMETRIES: dict[str, _Read] = {
     "mesh": _mesh,
     "box": _box,
-    "sphere": _sphere,
-    "cylinder": _cylinder,
-    "capsule": _capsule,
+    "sphere": partial(_round, Sphere, ["radius"]),
+    "cylinder": partial(_round, Cylinder, ["radius", "length"]),
+    "capsule": partial(_round, Capsule, ["radius", "length"]),
 }
 _JOINT: dict[str, _Read] = {
     "origin": _origin,
