@@ -92,18 +92,19 @@ def test_rows_two_by_two(lanes, finite):
         del code
 
 
-@pytest.mark.parametrize("size", [35, 64])
-def test_an_output_that_is_not_finite_is_seen_wherever_it_is(size):
-    rows = 17  # whole tiles, and a last one that is written in another way
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [67, 128])
+def test_an_output_that_is_not_finite_is_seen_wherever_it_is(size, dtype):
+    rows, huge = 33, 1e30 if dtype == "float32" else 1e300  # whole tiles, and a last one written otherwise
     kernel = Kernel.build(
-        "large", [("x", size)], [("y", (size,))], lambda x: [[a * 1e300 for a in x]], finite=True
+        "large", [("x", size)], [("y", (size,))], lambda x: [[a * huge for a in x]], finite=True, dtype=dtype
     )
-    x = np.zeros((rows, size))
-    memory = aligned(rows * size + 1)
+    x = np.zeros((rows, size), dtype)
+    memory = aligned(rows * size + 1, dtype)
     for out in (memory[:-1].reshape(rows, size), memory[1:].reshape(rows, size)):
         kernel.batch(x, out=out)
         for place in range(size):
-            x[place % rows, place] = 1e300
+            x[place % rows, place] = huge
             with pytest.raises(NotFinite):
                 kernel.batch(x, out=out)
             x[place % rows, place] = 0.0

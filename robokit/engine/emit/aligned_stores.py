@@ -47,7 +47,7 @@ class AlignedStores:
             lanes: rows of a tile, a power of two.
             real: of the scalars.
             past: whether to write past the caches.
-            finite: whether the scalars are checked (only where rows are written two by two).
+            finite: whether the scalars are checked.
         """
         self.finite = finite
         self.name, self.slots, self.w, self.real = name, slots, lanes, real
@@ -67,7 +67,7 @@ class AlignedStores:
             value = self._gathered(element)
             self._store(value, self._place(element))
             if mark:
-                zero = out(f"fmul contract {self.t} {value}, {constant(self.w, 0.0)}")
+                zero = out(f"fmul contract {self.t} {value}, {constant(self.w, 0.0, self.real)}")
                 mark = out(f"fadd contract {self.t} {mark}, {zero}")
         kind, value = (self.t, f" {mark}") if mark else ("void", "")
         return (
@@ -84,8 +84,8 @@ class AlignedStores:
         return rows.mark()
 
     def _in_squares(self, starts: list[str]) -> str:
-        """The same by transposing squares of vectors, without a check."""
-        out, w = self.out, self.w
+        """The same by transposing squares of vectors."""
+        out, w, zeros = self.out, self.w, constant(self.w, 0.0, self.real)
         history = self._delayed([self._load(slot) for slot in self.slots[:w]], None)[1]
         blocks = range(self.first, self.last)
         places = [slot * self.align for slot in self.slots[self.first * w : self.last * w]]
@@ -98,7 +98,7 @@ class AlignedStores:
         out.do("%b = phi i64 [0, %entry], [%next, %block]")
         phis = len(out.lines)
         names = [f"%h{k}" for k in range(len(history))]
-        out.lines += [""] * len(names)
+        out.lines += [""] * (len(names) + self.finite)
         row = out.pointer(f"@{self.name}places", out(f"mul i64 %b, {w}"), "i32")
         values = []
         for column in range(w):
@@ -106,6 +106,13 @@ class AlignedStores:
             place = out.pointer("%ws", out(f"zext i32 {word} to i64"), "i8")
             values.append(out(f"load {self.t}, ptr {place}, align {self.align}"))
         columns, after = self._delayed(values, names)
+        if self.finite:
+            parts = [out(f"fmul contract {self.t} {value}, {zeros}") for value in columns]
+            while len(parts) > 1:
+                pairs = zip(parts[::2], parts[1::2], strict=True)
+                parts = [out(f"fadd contract {self.t} {a}, {b}") for a, b in pairs]
+            mark = out(f"fadd {self.t} %mark, {parts[0]}")
+            out.lines[phis + len(names)] = f"%mark = phi {self.t} [{zeros}, %entry], [{mark}, %block]"
         at = out(f"mul i64 {out(f'add i64 %b, {self.first}')}, {w}")
         for start, value in zip(starts, out.transposed(columns), strict=True):
             self._store(value, out.pointer(start, at))
@@ -114,7 +121,7 @@ class AlignedStores:
         out.do("%next = add i64 %b, 1")
         out.do(f"br i1 {out(f'icmp ult i64 %next, {len(blocks)}')}, label %block, label %seams")
         out.do("seams:")
-        return ""
+        return mark if self.finite else ""
 
     def _seams(self) -> list[int]:
         """First elements of the aligned vectors that the loop does not write: two rows meet in them."""

@@ -31,8 +31,7 @@ class RowWriter(Tile):
         super().__init__(program, plan, real)
         self.finite = finite
         self.paired = paired(self.w, real)
-        long = any(worth_aligning(len(row), self.w) for row in program.results)
-        self.past_caches = long and (self.paired or not finite)
+        self.past_caches = any(worth_aligning(len(row), self.w) for row in program.results)
         self.tables: list[str] = []
 
     def function(self) -> str:
@@ -104,7 +103,9 @@ class RowWriter(Tile):
         """Write a long output in aligned vectors, and past the caches, if its rows lie so that it can be."""
         out, slots, size = self.out, self._slots(results), len(results)
         # Where w divides the size, all rows are aligned, and the usual way is as good near the caches.
-        names = {"past": True, "near": False} if size % self.w or self.paired else {"past": True}
+        names = (
+            {"past": True, "near": False} if size % self.w or self.paired or self.finite else {"past": True}
+        )
         for name, past in names.items():
             function = AlignedStores(f"{name}{k}", slots, self.w, self.real, past, self.finite)
             self.tables += [function.function(), *function.tables]
