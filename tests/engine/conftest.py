@@ -12,9 +12,15 @@ from robokit.engine.run import single_calls
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-@pytest.fixture(autouse=True, scope="session")
-def own_cache(tmp_path_factory):
+@pytest.fixture(scope="session")
+def engine_cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(engine_cache):
+    # Taken back after each file: what the tests of other folders compile belongs to the cache that all share.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("ROBOKIT_CACHE_DIR", str(engine_cache))
         single_calls._shim()  # compiled once a process: no test's own cache shall see it
         yield
