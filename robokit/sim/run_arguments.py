@@ -178,7 +178,7 @@ def set_up(
         if surface is None:
             raise ShapeError(f"accuracy: {accuracy:g} m/s is that of the contacts; there is no ground")
         surface = replace(surface, accuracy=accuracy)
-    pairs, left = acting_pairs(robot, self_collision, surface is not None)
+    pairs, left = acting_pairs(robot, self_collision, surface)
     name, row = method(integrator, surface is not None or pairs is not None)
     if surface is not None and surface.accuracy is not None:
         if dtype != "float64":

@@ -107,7 +107,7 @@ def _contact(trajectory: Run) -> Iterator[tuple[str, str]]:
         yield "bodies", f"{pairs} pair{'s' if pairs > 1 else ''} of them kept apart"
     elif trajectory.ground is not None and robot is not None and robot.nbodies > 1:
         left = s.get("self_collision_pairs_left_out")
-        why = f"{left} pairs act with self_collision=True only" if left else "self-collision is off"
+        why = f"{left} pairs act only if asked for" if left else "self-collision is off"
         yield "bodies", f"of the robot pass through each other ({why})"
 
 

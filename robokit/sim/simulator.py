@@ -86,8 +86,9 @@ def simulate(
             list of these.
         self_collision: whether bodies of the robot keep each other apart: True for the pairs of
             ``rk.collision_pairs(robot)``, or such pairs after an edit, False for none. By default they do
-            where there is a ground, up to 400 pairs. ``summary["self_collision_pairs"]`` says how many act.
-            Bodies are boxes and capsules for this. Without a ground the step becomes that of "contact".
+            where there is a ground without an accuracy, up to 400 pairs. ``summary["self_collision_pairs"]``
+            says how many act. Bodies are boxes and capsules for this. Without a ground the step becomes that
+            of "contact".
         accuracy: that of the ground, for this run [m/s]: every step is iterated until it has settled to it.
         estimate: take the whole run once more with half the step, and report in ``summary["estimate"]`` and
             :meth:`Trajectory.report` what that changes: see robokit.sim.half_step. Controllers and targets

@@ -106,7 +106,7 @@ class RobotRecord:
             "starts_v": np.array(v, dtype=float),
         }
         points = None if ground is None else contact_points(robot, *point_arguments(ground))
-        pairs, _ = acting_pairs(robot, apart, ground is not None)
+        pairs, _ = acting_pairs(robot, apart, ground)
         shares = {link: link_share(robot, link) for link in links}
         words = {name: about[name] for name in WORDS}
         return cls(words, found, points, shares, _mesh_hashes(robot), pairs, tuple(actuators))
