@@ -7,6 +7,9 @@ import shutil
 import signal
 from pathlib import Path
 
+# A test process for each core: the threads of NumPy's linear algebra would only wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import ladder
 import pytest
 from hypothesis import HealthCheck, settings
@@ -60,18 +63,20 @@ CHROMIUM_FLAGS = [
     "--use-gl=angle",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
+    "--webgl-msaa-sample-count=0",  # smooth edges cost a quarter of a frame that a processor draws
 ]
 
 
 @pytest.fixture(scope="session")
 def chromium():
-    """A headless Chromium, shared by the browser tests."""
+    """A headless Chromium, shared by the browser tests; its first context is shared by their pages."""
     from playwright.sync_api import sync_playwright
 
     path = os.environ.get("ROBOKIT_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
     assert Path(path).exists(), f"no browser at {path}; set ROBOKIT_CHROMIUM"
     with sync_playwright() as pw:
         browser = pw.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        browser.new_context()
         yield browser
         browser.close()
 

@@ -22,6 +22,7 @@ The files of this folder:
     commands       one function a command, but for those below
     simulations    the commands fall and simulate
     sweep_commands the commands sweep and replay
+    sweep_values   options of sweep whose values differ from row to row, and its servos
     exports        the command codegen
     comparisons    a second run with one thing changed
     refereeing     two descriptions of one robot compared
@@ -34,7 +35,9 @@ The files of this folder:
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import warnings
 from collections.abc import Sequence
@@ -66,6 +69,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     tolerant_output()
     warnings.showwarning = show_warning
+    if argv is None:  # a process of its own: Python would search it for cycles at its end, up to a second
+        atexit.register(gc.freeze)
     try:
         parser = make_parser()
         arguments = parser.parse_args(argv)

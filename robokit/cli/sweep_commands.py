@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import shlex
 import sys
@@ -13,27 +12,8 @@ from typing import Any
 
 from robokit.cli.output_files import replacing, writable
 from robokit.cli.plumbing import INTERRUPTED, counted, file_stem, load, open_page, say, tell
+from robokit.cli.sweep_values import OPTIONS, parameters, servos
 from robokit.errors import RobokitError
-
-DEGREE = math.pi / 180.0
-
-OPTIONS: tuple[tuple[str, str, str, float, str], ...] = (
-    ("--tilt", "tilt", "DEG", DEGREE, "angle by which the robot leans at the start"),
-    ("--direction", "direction", "DEG", DEGREE, "where it leans and moves to: 0 for +x, counterclockwise"),
-    ("--yaw", "yaw", "DEG", DEGREE, "angle by which it is turned about the vertical"),
-    ("--drop-height", "height", "M", 1.0, "gap under its lowest point; default: 0.02"),
-    ("--speed", "speed", "M/S", 1.0, "horizontal speed at the start, along the direction"),
-    ("--spin", "spin", "DEG/S", DEGREE, "angular velocity about the vertical at the start"),
-    ("--joint-noise", "joint_noise", "RAD|M", 1.0, "standard deviation of each joint at the start"),
-    ("--mass", "mass", "FACTOR", 1.0, "factor of mass and inertia"),
-    ("--friction", "friction", "MU", 1.0, "friction coefficient of the ground"),
-    ("--restitution", "restitution", "SHARE", 1.0, "of its speed with which a point leaves the ground"),
-    ("--ground-tilt", "ground_tilt", "DEG", DEGREE, "angle by which the ground descends towards +x"),
-    ("--push", "push", "N*S", 1.0, "size of an impulse on the base"),
-    ("--push-direction", "push_direction", "DEG", DEGREE, "its horizontal direction"),
-    ("--push-time", "push_time", "S", 1.0, "when it comes"),
-)
-"""(option, parameter, unit, radians or metres of that unit, help) of the commonest parameters."""
 
 
 def add_sweep(
@@ -145,15 +125,16 @@ def _resumed(arguments: argparse.Namespace, shown: bool) -> Any:
 def _new(arguments: argparse.Namespace, shown: bool) -> Any:
     import robokit as rk
 
-    robots, parameters = _robots(arguments), _parameters(arguments)
-    if arguments.count is None and not any(isinstance(x, rk.Grid) for x in parameters.values()):
+    robots, given = _robots(arguments), parameters(arguments)
+    if arguments.count is None and not any(isinstance(x, rk.Grid) for x in given.values()):
         raise RobokitError(
             "--count N: how many rows? Only a grid (--grid N, --tilt grid:0:20:11) says so itself"
         )
     output = arguments.output or f"{file_stem(next(iter(robots.values())))}_sweep"
     return rk.sweep(
         robots,
-        parameters=parameters,
+        parameters=given,
+        actuators=servos(given),
         duration=arguments.duration,
         ground=not arguments.no_ground,
         measures=arguments.measure,
@@ -180,36 +161,6 @@ def _robots(arguments: argparse.Namespace) -> dict[str, Any]:
     if len(set(own)) < len(own):
         raise RobokitError("sweep: a robot is given twice")
     return dict(zip(own, robots, strict=True))
-
-
-def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters by name, as distributions."""
-    from robokit.sweeps.draws.distribution_text import read_distribution
-    from robokit.sweeps.draws.distributions import Grid, Uniform
-
-    given: dict[str, tuple[str, str, float]] = {}
-    for option, name, _, scale, _ in OPTIONS:
-        text = getattr(arguments, f"sweep_{name}")
-        if text is not None:
-            given[name] = (option, text, scale)
-    for text in arguments.others:
-        name, equals, values = text.partition("=")
-        if not equals:
-            raise RobokitError(f"--set {text}: expected NAME=VALUES, such as mass:torso=0.5:2")
-        if name in given:
-            raise RobokitError(f"--set {text}: {name} is given by {given[name][0]} already")
-        given[name] = (f"--set {name}", values, 1.0)
-    found = {}
-    for name, (option, text, scale) in given.items():
-        try:
-            found[name] = read_distribution(text, scale)
-            if scale != 1.0 and isinstance((found[name].values() or [0.0])[0], str):
-                raise RobokitError(f"expected numbers of degrees, such as 10 or 0:20, got {text!r}")
-        except RobokitError as error:
-            raise RobokitError(f"{option}: {error}") from None
-        if arguments.grid and type(found[name]) is Uniform:
-            found[name] = Grid(found[name].low, found[name].high, arguments.grid)  # type: ignore[attr-defined]
-    return found
 
 
 def _summary(found: Any) -> list[str]:

@@ -125,18 +125,7 @@ def assemble(
                 f"those of body {body_names[body]!r}: the sum is not finite"
             )
         inertia[body] = total
-        placed_links.append(
-            Link(
-                link.name,
-                body,
-                placement,
-                link.mass,
-                link.com,
-                link.inertia,
-                link.visuals,
-                link.collisions,
-            )
-        )
+        placed_links.append(_link(link, body, placement))
     g = Tree.gravity if gravity is None else tuple(finite("gravity", gravity, (3,)).tolist())
     tree = Tree(
         parent=tuple(parent),
@@ -225,6 +214,14 @@ def _rotors(movable: Sequence[JointDraft]) -> tuple[tuple[float, ...], ...]:
     return ((), *((d.armature,) * JOINT_TABLE[d.kind].nv for d in movable))
 
 
+def _link(d: LinkDraft, body: int, placement: Placement) -> Link:
+    if d.make_shapes is None:
+        return Link(d.name, body, placement, d.mass, d.com, d.inertia, d.visuals, d.collisions)
+    return Link.with_shapes_later(
+        d.make_shapes, name=d.name, body=body, placement=placement, mass=d.mass, com=d.com, inertia=d.inertia
+    )
+
+
 def _joint(d: JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
     return Joint(
         d.name,
@@ -257,7 +254,20 @@ def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:
         c = map(add, turned_by_rows(R, c), p)
         Ic = product_of_rows(product_of_rows(R, Ic), tuple(zip(*R, strict=True)))
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = Ic
-    return RigidInertia.about_com(link.mass, Vector3(*c), Symmetric3(xx, yy, zz, xy, xz, yz))
+    # RigidInertia.about_com in plain floats, to the bit: a third of its time.
+    m, (x, y, z) = link.mass, c
+    hx, hy, hz = x * m, y * m, z * m
+    sx, sy, sz = x * 0.5, y * 0.5, z * 0.5
+    px, py, pz = hx * x, hy * y, hz * z
+    about_frame = Symmetric3(
+        xx + (py + pz),
+        yy + (px + pz),
+        zz + (px + py),
+        xy - (hx * sy + hy * sx),
+        xz - (hx * sz + hz * sx),
+        yz - (hy * sz + hz * sy),
+    )
+    return RigidInertia(m, Vector3(hx, hy, hz), about_frame)
 
 
 def _is_finite(inertia: RigidInertia) -> bool:

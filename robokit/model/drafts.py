@@ -11,7 +11,7 @@ import numpy as np
 from robokit.conventions import SNAP
 from robokit.model.geometry import Placement, Shape
 from robokit.model.joints import JOINT_TABLE
-from robokit.model.parts import Calibration, Mimic, Safety
+from robokit.model.parts import Calibration, MakeShapes, Mimic, Safety
 
 # Nearly all axes of joints are one of these, which are what snapping leaves of them. (-0.0 finds 0.0.)
 _COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
@@ -21,14 +21,19 @@ _COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
 
 @dataclass
 class LinkDraft:
-    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked."""
+    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked.
+
+    Attributes:
+        make_shapes: gives the shapes at their first use instead, or None.
+    """
 
     name: str
     mass: float
     com: np.ndarray
     inertia: np.ndarray
-    visuals: tuple[Shape, ...]
-    collisions: tuple[Shape, ...]
+    visuals: tuple[Shape, ...] = ()
+    collisions: tuple[Shape, ...] = ()
+    make_shapes: MakeShapes | None = None
 
 
 @dataclass
@@ -75,14 +80,19 @@ def snapped(row: Iterable[float]) -> list[float]:
 
 def unit_axis(kind: str, axis: Sequence[float]) -> np.ndarray:
     """The axis of a joint, normalised, (3,); the x axis for a kind of joint without an axis."""
+    return np.array(unit_numbers(kind, axis))
+
+
+def unit_numbers(kind: str, axis: Sequence[float]) -> Sequence[float]:
+    """The same axis in plain floats."""
     if not JOINT_TABLE[kind].has_axis:
-        return np.array([1.0, 0.0, 0.0])
+        return (1.0, 0.0, 0.0)
     usual = _COORDINATE_AXES.get(tuple(axis))
     if usual is not None:
-        return np.array(usual)
+        return usual
     norm = math.hypot(*axis)
     if not 1e-300 < norm < math.inf:  # the length has lost its digits
         largest = max(map(abs, axis))
-        return unit_axis(kind, [x / largest for x in axis])
+        return unit_numbers(kind, [x / largest for x in axis])
     # What snapping has left of a unit axis stays as it is, so that a robot written and read is the same.
-    return np.array(snapped([x / norm for x in axis] if abs(norm - 1.0) > SNAP else axis))
+    return snapped([x / norm for x in axis] if abs(norm - 1.0) > SNAP else axis)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from robokit.frozen import quickly_made
 from robokit.model.geometry import Placement, Shape
+
+MakeShapes = Callable[[], tuple[tuple[Shape, ...], tuple[Shape, ...]]]
+"""Gives the visuals and the collisions of a link."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,48 @@ class Link:
     inertia: np.ndarray
     visuals: tuple[Shape, ...] = ()
     collisions: tuple[Shape, ...] = ()
+
+    @classmethod
+    def with_shapes_later(cls, make: MakeShapes, **others: Any) -> Link:
+        """A link whose visuals and collisions are made when one of the two is first used.
+
+        Dynamics never look at them, and an importer spends a good part of its time on them.
+
+        Args:
+            make: gives both; it must not fail.
+            others: all other attributes.
+        """
+        link = object.__new__(cls)
+        link.__dict__.update(others, _make_shapes=make)
+        return link
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or another process gets: the shapes, made."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class _MadeLater:
+    """Finds a link's visuals or collisions where they are not made yet; see ``Link.with_shapes_later``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, link: Link | None, owner: type) -> tuple[Shape, ...]:
+        # Not a data descriptor: where they are made, Python finds them in __dict__ by itself.
+        if link is None:
+            return ()
+        own = link.__dict__
+        make = own.get("_make_shapes")
+        if make is not None:
+            # Two threads that come first at the same time both make them, and get what was stored first.
+            for name, shapes in zip(("visuals", "collisions"), make(), strict=True):
+                own.setdefault(name, shapes)
+            own.pop("_make_shapes", None)
+        return own[self._name]
+
+
+for _name in ("visuals", "collisions"):
+    setattr(Link, _name, _MadeLater(_name))
 
 
 @dataclass(frozen=True)

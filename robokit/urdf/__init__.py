@@ -3,6 +3,7 @@
 description  what a file says, element by element
 codes        the table of everything that can be found
 findings     collects what was found
+to_robot     from a description that is free of errors to a robot
 load         load_urdf, loads_urdf, check_urdf, from_yourdfpy
 
 read/        text to description
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from robokit.urdf.codes import CODES, Code
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.load import build, check_urdf, from_yourdfpy, load_urdf, loads_urdf
+from robokit.urdf.load import check_urdf, from_yourdfpy, load_urdf, loads_urdf
 from robokit.urdf.read.xacro import expand_xacro
+from robokit.urdf.to_robot import build
 
 if TYPE_CHECKING:
     from robokit.urdf.write.dump import dump

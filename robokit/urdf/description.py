@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robokit.model.geometry import RGBA, Geometry, Placement
+from robokit.model.geometry import RGBA, Geometry, Placement, Rows
 from robokit.spatial.sines import sine_and_cosine
 
 Triple = tuple[float, float, float]
@@ -45,36 +45,38 @@ class Origin(NamedTuple):
 
     def rotation(self) -> np.ndarray:
         """Rotation from the frame into its parent, (3, 3): Rz(yaw) Ry(pitch) Rx(roll)."""
+        return np.array(self.rotation_rows())
+
+    def rotation_rows(self) -> Rows:
+        """The same rotation in plain floats."""
         if self.quat_xyzw is not None:
             return _quaternion_rotation(self.quat_xyzw)
+        if self.rpy == (0.0, 0.0, 0.0):
+            return _UPRIGHT
         (r, p, y) = self.rpy
         (sr, cr), (sp, cp), (sy, cy) = map(sine_and_cosine, (r, p, y))
-        return np.array(
-            [
-                [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                [-sp, cp * sr, cp * cr],
-            ]
-        )
+        return [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
 
     def placement(self) -> Placement:
         """The same pose as a Placement."""
-        return Placement(self.rotation() if self.rotated else _UPRIGHT.copy(), np.array(self.xyz))
+        return Placement(self.rotation(), np.array(self.xyz))
 
 
-_UPRIGHT = np.eye(3)  # copied in a quarter of the time that it takes to make one
+_UPRIGHT: Rows = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
-def _quaternion_rotation(quat_xyzw: tuple[float, float, float, float]) -> np.ndarray:
+def _quaternion_rotation(quat_xyzw: tuple[float, float, float, float]) -> Rows:
     n = math.hypot(*quat_xyzw)
     x, y, z, w = (c / n for c in quat_xyzw)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
 
 
 class InertialDescription(NamedTuple):
@@ -94,15 +96,19 @@ class InertialDescription(NamedTuple):
 
     def matrix(self) -> np.ndarray:
         """Rotational inertia about the centre of mass in link axes, (3, 3) [kg m^2]."""
+        return np.array(self.matrix_rows())
+
+    def matrix_rows(self) -> Rows:
+        """The same matrix in plain floats."""
         xx, xy, xz, yy, yz, zz = self.inertia
         I = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
         if not self.origin.rotated:
-            return np.array(I)
+            return I
         # R I R^T in plain floats: quicker than NumPy on 3 x 3, and silent where numbers of the file overflow.
-        R = self.origin.rotation().tolist()
+        R = self.origin.rotation_rows()
         RI = [[a * p + b * q + c * r for p, q, r in I] for a, b, c in R]
         (xx, _, _), (xy, yy, _), (xz, yz, zz) = ([a * p + b * q + c * r for p, q, r in R] for a, b, c in RI)
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
 
 
 class MaterialDescription(NamedTuple):

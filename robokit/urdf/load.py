@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from robokit.arguments import one_of, path_argument
-from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic, WrongType
-from robokit.model.builder import ModelBuilder
-from robokit.model.drafts import JointDraft, LinkDraft, unit_axis
-from robokit.model.geometry import Mesh, Shape
 from robokit.model.mimics import couple
-from robokit.model.parts import Calibration, Mimic, Safety
 from robokit.model.robot import Robot
-from robokit.urdf.description import (
-    InertialDescription,
-    JointDescription,
-    RobotDescription,
-    ShapeDescription,
-)
+from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report, refusal
-from robokit.urdf.judge.all import check, fixed_base_name
+from robokit.urdf.judge.all import check
 from robokit.urdf.read.mesh_files import Resolver, folders
 from robokit.urdf.read.parse import parse_path, parse_text
 from robokit.urdf.read.xacro import expanded, is_xacro
+from robokit.urdf.to_robot import build
 
 BASES = ("fixed", "floating")
-NO_INERTIAL = InertialDescription(0.0, (0.0,) * 6)
 CHECKED = (*BASES, "either")
 MIMICS = ("independent", "couple")
 PathLike = str | os.PathLike[str]
@@ -247,87 +234,3 @@ def _robot(
     if mimic == "couple":
         return couple(robot)
     return robot
-
-
-def build(
-    description: RobotDescription,
-    base: str = "fixed",
-    resolver: Resolver | None = None,
-    diagnostics: Sequence[Diagnostic] = (),
-) -> Robot:
-    """The robot of a description that :func:`check_urdf` finds free of errors.
-
-    Args:
-        description: what the file says.
-        base: "fixed" or "floating".
-        resolver: finds meshes and textures; a fresh one without folders by default.
-        diagnostics: carried along on the robot.
-
-    Example:
-        >>> from robokit.urdf import build, check_urdf
-        >>> description, findings = check_urdf(rk.find_robot("arm"))
-        >>> build(description).name
-        'arm'
-    """
-    resolver = resolver or Resolver()
-    materials = description.material_table()
-
-    def shape(s: ShapeDescription) -> Shape:
-        geometry, texture, written, rgba, material = s.geometry, None, None, None, s.material
-        if isinstance(geometry, Mesh):
-            geometry = Mesh(geometry.filename, geometry.scale, resolver(geometry.filename).path)
-        if material is not None:
-            material = material if material.defined else materials.get(material.name, material)
-            rgba, written = material.rgba, material.texture
-            found = resolver(written).path if written else None
-            texture = None if found is None else str(found)
-        return Shape(geometry, s.origin.placement(), rgba, texture, s.name, written)
-
-    builder = ModelBuilder(description.name.strip() or "robot", source=description.file)
-    for link in description.links:
-        shapes = tuple(map(shape, link.visuals)), tuple(map(shape, link.collisions))
-        own = link.inertial or NO_INERTIAL
-        builder.add(LinkDraft(link.name, own.mass, np.array(own.origin.xyz), own.matrix(), *shapes))
-    # Several quadrupeds call the fixed joint under their trunk "floating_base".
-    renamed = {FLOATING_BASE: fixed_base_name(description)} if base == "floating" else {}
-    for joint in description.joints:
-        builder.add(_joint(joint, renamed))
-    for loop in description.loops:
-        assert loop.predecessor is not None and loop.successor is not None  # an error stopped us otherwise
-        builder.loop_joint(
-            loop.name,
-            loop.type,
-            loop.predecessor,
-            loop.successor,
-            loop.predecessor_origin.placement(),
-            loop.successor_origin.placement(),
-            loop.axis,
-        )
-    return builder.build(base=base, diagnostics=list(diagnostics))
-
-
-def _joint(joint: JointDescription, renamed: Mapping[str, str]) -> JointDraft:
-    assert joint.parent is not None and joint.child is not None  # an error stopped us otherwise
-    limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
-    s, c = joint.safety, joint.calibration
-    ranged = limit.range if limit and joint.type in ("revolute", "prismatic") else None
-    lower, upper = ranged or (-math.inf, math.inf)
-    return JointDraft(
-        renamed.get(joint.name, joint.name),
-        joint.type,
-        joint.parent,
-        joint.child,
-        joint.origin.placement(),
-        unit_axis(joint.type, joint.axis),
-        0.0,
-        lower,
-        upper,
-        math.inf if limit is None or limit.effort is None else limit.effort,
-        math.inf if limit is None or limit.velocity is None else limit.velocity,
-        dynamics.damping if dynamics else 0.0,
-        dynamics.friction if dynamics else 0.0,
-        Mimic(renamed.get(mimic.joint, mimic.joint), mimic.multiplier, mimic.offset) if mimic else None,
-        Safety(s.soft_lower_limit, s.soft_upper_limit, s.k_position, s.k_velocity) if s else None,
-        Calibration(c.rising, c.falling, c.reference_position) if c else None,
-        dynamics.armature if dynamics else 0.0,
-    )

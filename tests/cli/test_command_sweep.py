@@ -6,6 +6,7 @@ import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import robokit as rk
@@ -72,6 +73,25 @@ def test_a_sweep_is_written_and_goes_on(folder, capsys):
     assert all(len(line) <= 80 for line in out.splitlines() if str(folder) not in line)
 
 
+def test_servos_hold_the_start_with_the_gains_of_their_row(tmp_path, capsys):
+    file = tmp_path / "hopper.urdf"
+    file.write_text(sweep_robots.HOPPER.format(name="hopper"))
+    arguments = f"sweep {file} --base fixed --no-ground --count 3 --duration 0.01 --dt 0.001 --workers 0"
+    servos = "--kp 40:80 --kd 2 --effort 0.5 --set kp:hip=2 --set target:hip=0.3 --measure energy"
+    assert main([*arguments.split(), *servos.split(), "-o", str(tmp_path / "held")]) == 0
+    assert "kp            40 to 80" in capsys.readouterr().out
+    found = rk.open_sweep(tmp_path / "held")
+    for k in range(3):
+        row = found.row(k)
+        robot = rk.load_urdf(file)
+        by_hand = rk.PD(kp=2.0 * row["kp"], kd=2.0, effort=0.5 * robot.joint("hip").effort, target=0.3)
+        run = rk.simulate(
+            robot, robot.neutral(), duration=0.01, dt=1e-3, actuators=by_hand, reproducible=True
+        )
+        np.testing.assert_array_equal(found.replay(k).q, run.q)
+        assert 40.0 <= row["kp"] <= 80.0 and run.q[-1, 0] > 0.0
+
+
 @pytest.mark.slow
 def test_a_row_is_shown_again(folder, tmp_path, capsys):
     page = tmp_path / "row.html"
@@ -92,6 +112,10 @@ def test_a_row_is_shown_again(folder, tmp_path, capsys):
         (["sweep", "humanoid", "--set", "tilt=1", "--tilt", "1", "--count", "2"], "already"),
         (["sweep", "humanoid", "humanoid", "--count", "2"], "twice"),
         (["sweep", "humanoid"], "count"),
+        (["sweep", "humanoid", "--effort", "0.5", "--count", "2"], "effort: there are no servos"),
+        (["sweep", "humanoid", "--set", "target:left_knee=1", "--count", "2"], "--kp 100"),
+        (["sweep", "humanoid", "--kd", "5", "--set", "kp:left_knee=2", "--count", "2"], "give --kp, too"),
+        (["sweep", "humanoid", "--kp", "0:100", "--count", "2"], "kp: expected values above 0"),
         (["replay", "no_such_folder", "1"], "no_such_folder"),
     ],
 )

@@ -8,7 +8,9 @@ import pytest
 from robokit.dynamics.build import kernel
 from robokit.engine.emit import ir
 from robokit.engine.emit.aligned_stores import AlignedStores, worth_aligning
-from robokit.engine.emit.ir import FLOAT32, FLOAT64
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines
+from robokit.engine.emit.paired_rows import PairedRows
+from robokit.engine.kernel import Kernel, NotFinite
 from robokit.engine.run import batch_calls
 from robokit.engine.run.single_calls import aligned
 from robokit.engine.target import llvm
@@ -42,6 +44,71 @@ def test_rows_of_a_tile(lanes, real, past):
         want = workspace.reshape(40, lanes)[slots].T
         np.testing.assert_array_equal(to[lanes:-lanes].reshape(lanes, size), want, err_msg=f"size {size}")
         assert (to[:lanes] == -1.0).all() and (to[-lanes:] == -1.0).all(), f"size {size}: written beside"
+
+
+def made_code(kind, lanes, size, late, finite):
+    """The function go(workspace, rows, mark) for slots 0, 1, ... of a row, written at rows[k] each."""
+    out, late = Lines(), late or [0] * lanes
+    given = [out(f"load ptr, ptr {out.pointer('%rows', lane, 'ptr')}, align 8") for lane in range(lanes)]
+    rows = [out.pointer(row, -k) for row, k in zip(given, late, strict=True)]
+    starts = [*range(lanes if any(late) else 0, size - lanes, lanes), *([] if any(late) else [size - lanes])]
+    loop = PairedRows(out, kind, lanes, finite=finite)
+    loop.write(range(size), starts, late, rows, 8, "entry")
+    if finite:
+        out.do(f"store {loop.t} {loop.mark()}, ptr %mark, align 8")
+    text = f"define void @go(ptr %ws, ptr %rows, ptr %mark) #0 {{\nentry:\n{out.text()}\n  ret void\n}}\n"
+    code = llvm.Loaded(llvm.assemble(ir.module([text, *loop.tables], {lanes})))
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(code.address("go"))
+    return run, code, starts
+
+
+@pytest.mark.parametrize("finite", [False, True])
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_rows_two_by_two(lanes, finite):
+    rng, size = np.random.default_rng(lanes), 37
+    for late in (None, rng.permutation(lanes).tolist()):
+        run, code, starts = made_code("loop", lanes, size, late, finite)
+        workspace = aligned(size * lanes)
+        workspace[:] = rng.normal(size=size * lanes)
+        rows = [np.full(size, -1.0) for _ in range(lanes)]  # each anywhere
+        addresses = (ctypes.c_void_p * lanes)(*(row.ctypes.data for row in rows))
+        for bad in (None, *range(size)):
+            values = workspace.reshape(size, lanes)
+            values[:] = rng.normal(size=values.shape)
+            lane = rng.integers(lanes)
+            if bad is not None:
+                values[bad, lane] = (np.nan, np.inf, -np.inf)[bad % 3]
+            mark = np.zeros(lanes)
+            run(workspace.ctypes.data, ctypes.addressof(addresses), mark.ctypes.data)
+            seen = False
+            for row, k, want in zip(rows, late or [0] * lanes, values.T, strict=True):
+                first, last = starts[0] - k, starts[-1] + lanes - k
+                np.testing.assert_array_equal(row[first:last], want[first:last])
+                assert (row[:first] == -1.0).all() and (row[last:] == -1.0).all()
+                seen |= not np.isfinite(want[first:last]).all()
+            if finite:
+                assert np.isnan(mark).any() == seen, bad
+                assert (mark[~np.isnan(mark)] == 0.0).all()
+        del code
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [67, 128])
+def test_an_output_that_is_not_finite_is_seen_wherever_it_is(size, dtype):
+    rows, huge = 33, 1e30 if dtype == "float32" else 1e300  # whole tiles, and a last one written otherwise
+    kernel = Kernel.build(
+        "large", [("x", size)], [("y", (size,))], lambda x: [[a * huge for a in x]], finite=True, dtype=dtype
+    )
+    x = np.zeros((rows, size), dtype)
+    memory = aligned(rows * size + 1, dtype)
+    for out in (memory[:-1].reshape(rows, size), memory[1:].reshape(rows, size)):
+        kernel.batch(x, out=out)
+        for place in range(size):
+            x[place % rows, place] = huge
+            with pytest.raises(NotFinite):
+                kernel.batch(x, out=out)
+            x[place % rows, place] = 0.0
+        kernel.batch(x, out=out)
 
 
 def test_which_rows_are_worth_it():

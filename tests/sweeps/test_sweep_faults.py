@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from distributed import Client
 from fake_recipe import FakeRecipe
 from fake_sweep import ROOT, started
 
@@ -112,17 +114,23 @@ def test_a_chunk_that_kills_its_workers_does_not_stop_the_others(tmp_path, monke
 
 
 def test_a_scheduler_that_is_there_and_is_killed(tmp_path, undisturbed):
-    address, env = "tcp://127.0.0.1:28786", {**os.environ, "PYTHONPATH": f"{ROOT}:{Path(__file__).parent}"}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    address, env = f"tcp://127.0.0.1:{port}", {**os.environ, "PYTHONPATH": f"{ROOT}:{Path(__file__).parent}"}
 
     def dask(*words):
         given = [sys.executable, "-m", "dask", *words, "--no-dashboard"]
         return subprocess.Popen(given, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    scheduler = dask("scheduler", "--host", "127.0.0.1", "--port", "28786")
+    scheduler = dask("scheduler", "--host", "127.0.0.1", "--port", port)
     workers = [dask("worker", address, "--nthreads", "1", "--no-nanny") for _ in range(2)]
     try:
         run_sweep(FakeRecipe(**RECIPE), tmp_path / "whole", chunk=10, scheduler=address)
         assert contents(tmp_path / "whole") == undisturbed
+        with Client(address, set_as_default=False) as client:  # nothing of the sweep is left there
+            left = client.run_on_scheduler(lambda dask_scheduler: dict(dask_scheduler.task_metadata))
+        assert [name for name, given in left.items() if given] == [] and len(left) == 1
         command = started(tmp_path / "sweep", RECIPE, scheduler=address, again=3.0)
         wait_for(lambda: chunks(tmp_path / "sweep") >= 2)
         scheduler.kill()

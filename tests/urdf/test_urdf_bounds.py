@@ -83,6 +83,11 @@ def circling(k):
 ATTRIBUTES = " ".join(f'q{k}="1"' for k in range(30_000))
 LARGE = {
     "unknown attributes of one element": (f'<link name="a" {ATTRIBUTES}/>', {"attribute-unknown"}),
+    "unknown attributes of a limit": (
+        turning(1, 0).replace("</joint>", f'<limit effort="1" velocity="1" {ATTRIBUTES}/></joint>')
+        + '<link name="l0"/>',
+        {"attribute-unknown", "massless-subtree"},
+    ),
     "a circle of mimics": ('<link name="a"/>' + "".join(map(circling, range(10_000))), {"mimic-cycle"}),
 }
 

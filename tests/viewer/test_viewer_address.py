@@ -25,8 +25,7 @@ def test_the_address_restores_time_camera_overlays_tab_and_selection(chromium, f
     page.wait_for_timeout(500)
     assert page.evaluate("location.hash") == ""
     before = page.evaluate("history.length")
-    for k in range(20):
-        page.evaluate(f"robokit.timeline.seek({0.05 * k})")
+    page.evaluate("for (let k = 0; k < 20; k++) robokit.timeline.seek(0.05 * k)")
     page.evaluate("robokit.timeline.seek(1.25)")
     page.get_by_role("button", name="Momentum").click()
     page.get_by_role("button", name="CoM").click()

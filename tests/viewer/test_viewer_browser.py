@@ -16,9 +16,10 @@ from robokit.viewer.poses import body_poses
 
 pytestmark = pytest.mark.browser
 
-# Counts the opaque pixels (the robot; ground and background are not) and says where they are.
+# Counts the opaque pixels (the robot; ground and background are not) and says where they are, both in the
+# pixels of the page, of which one of the picture may cover several.
 PIXELS = """() => {
-  const { stage } = window.robokit;
+  const { stage } = window.robokit, one = 1 / stage.viewer.renderer.getPixelRatio();
   stage.viewer.render();
   const gl = stage.viewer.renderer.domElement;
   const copy = document.createElement('canvas');
@@ -34,7 +35,9 @@ PIXELS = """() => {
     left = Math.min(left, x); right = Math.max(right, x);
     top = Math.min(top, y); bottom = Math.max(bottom, y);
   }
-  return { n, x: sx / n, y: sy / n, left, right, top, bottom, width: copy.width, height: copy.height };
+  return { n: n * one * one, x: one * sx / n, y: one * sy / n,
+    left: one * left, right: one * (right + 1) - 1, top: one * top, bottom: one * (bottom + 1) - 1,
+    width: one * copy.width, height: one * copy.height };
 }"""
 
 # Elements whose text is cut off, and pairs of controls that lie over one another.
@@ -59,6 +62,17 @@ LAYOUT = """() => {
 
 LIT = "() => [...robokit.stage.lit]"
 
+# Everything is drawn, with fewer pixels and coarser shadows: a processor draws, and few tests look at it.
+SMALL_PICTURE = """(() => Object.defineProperty(window, 'robokit', { configurable: true, set(page) {
+  Object.defineProperty(window, 'robokit', { value: page, writable: true, configurable: true });
+  if (!page.stage) return;
+  const { stage } = page;
+  stage.sharp = SHARP;
+  stage.key.shadow.mapSize.set(256, 256);
+  stage.viewer.renderer.setPixelRatio(stage.sharp);
+  stage.viewer.set_3d_pane_size();
+} }))()"""
+
 
 def until(page, condition, seconds=20):
     """Wait for a condition; the page's own policy forbids Playwright's way, which evaluates text in it."""
@@ -69,24 +83,36 @@ def until(page, condition, seconds=20):
 
 
 class Watch:
-    """A page whose console and requests are kept, to be judged when the test is over."""
+    """A page whose console and requests are kept, to be judged when the test is over.
 
-    def __init__(self, browser, size=(1280, 800)):
-        self.page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    picture: whether the test looks at the picture of the scene.
+    """
+
+    def __init__(self, browser, size=(1280, 800), picture=False):
+        self.page = browser.contexts[0].new_page()
+        self.page.set_viewport_size({"width": size[0], "height": size[1]})
+        self.page.add_init_script(SMALL_PICTURE.replace("SHARP", "0.5" if picture else "0.2"))
         self.errors, self.requests = [], []
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("request", lambda r: self.requests.append(r.url))
 
     def open(self, path):
+        self.requests.clear()
         self.page.goto(path.as_uri())
         until(self.page, "window.robokit !== undefined")
         return self.page
 
-    def judge(self):
-        assert self.errors == []
+    def check(self):
+        """Judge what was seen since it was opened; the next page must not find what this one remembers."""
+        self.page.evaluate("try { localStorage.clear(); } catch { }")
+        errors, self.errors[:] = self.errors[:], []
+        assert errors == []
         outside = [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
         assert outside == [] and sum(url.startswith("file:") for url in self.requests) == 1
+
+    def judge(self):
+        self.check()
         self.page.close()
 
 
@@ -97,14 +123,30 @@ def watch(chromium):
     made.judge()
 
 
+@pytest.fixture
+def picture(chromium):
+    made = Watch(chromium, picture=True)
+    yield made
+    made.judge()
+
+
 @pytest.fixture(scope="module")
 def fall_page(fall, tmp_path_factory):
     return write_page(fall, tmp_path_factory.mktemp("page") / "fall.html")
 
 
+@pytest.fixture(scope="module")
+def tab(chromium):
+    made = Watch(chromium)
+    yield made
+    made.page.close()
+
+
 @pytest.fixture
-def page(watch, fall_page):
-    return watch.open(fall_page)
+def page(tab, fall_page):
+    """The page of the fall, opened anew in the tab that the tests share."""
+    yield tab.open(fall_page)
+    tab.check()
 
 
 def time_of(page):
@@ -117,7 +159,7 @@ def seek(page, at):
 
 @pytest.mark.parametrize("size", [(1280, 800), (1600, 900), (1920, 1080)], ids=lambda s: f"{s[0]}x{s[1]}")
 def test_the_whole_motion_is_in_the_picture(chromium, fall_page, size):
-    watch = Watch(chromium, size)
+    watch = Watch(chromium, size, picture=True)
     page = watch.open(fall_page)
     for at in (0.0, 1.0, 2.0):
         seek(page, at)
@@ -128,7 +170,8 @@ def test_the_whole_motion_is_in_the_picture(chromium, fall_page, size):
     watch.judge()
 
 
-def test_scrubbing_moves_the_robot(page):
+def test_scrubbing_moves_the_robot(picture, fall_page):
+    page = picture.open(fall_page)
     before = page.evaluate(PIXELS)
     track = page.locator("#scrub").bounding_box()
     page.mouse.move(track["x"] + 10, track["y"] + 8)
@@ -246,7 +289,8 @@ def test_the_tree_lights_a_subtree(page, humanoid):
     assert set(lit) <= set(humanoid.tree.subtree[body]) and body in lit
 
 
-def test_overlays_change_the_picture_and_go_away_again(page):
+def test_overlays_change_the_picture_and_go_away_again(picture, fall_page):
+    page = picture.open(fall_page)
     seek(page, 1.0)
     buttons = page.locator("#switches button")
     assert buttons.count() == 9
@@ -283,16 +327,16 @@ def test_the_pages_kinematics_are_robokits(watch, tmp_path):
         assert np.allclose(np.abs(np.sum(poses[:, 3:] * expected[:, 3:], axis=1)), 1.0, atol=1e-6)
 
 
-def test_a_pose_page_has_sliders_and_no_timeline(watch, humanoid, tmp_path):
-    page = watch.open(write_page(humanoid, tmp_path / "pose.html"))
+def test_a_pose_page_has_sliders_and_no_timeline(picture, humanoid, tmp_path):
+    page = picture.open(write_page(humanoid, tmp_path / "pose.html"))
     assert not page.locator("#timeline").is_visible()
     assert page.locator(".joint input").count() == sum(j.kind != "floating" for j in humanoid.joints)
     assert page.evaluate(PIXELS)["n"] > 5000
     assert page.evaluate(LAYOUT) == {"cut": [], "over": [], "outside": [], "scrolls": False}
 
 
-def test_a_robot_without_shapes_is_still_seen(watch, tmp_path):
-    page = watch.open(write_page(pendulum(), tmp_path / "bare.html"))
+def test_a_robot_without_shapes_is_still_seen(picture, tmp_path):
+    page = picture.open(write_page(pendulum(), tmp_path / "bare.html"))
     assert page.evaluate(PIXELS)["n"] > 2000
 
 

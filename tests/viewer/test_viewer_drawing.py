@@ -41,11 +41,10 @@ def chain(bodies):
 @pytest.fixture(scope="module")
 def opened(chromium, tmp_path_factory):
     folder = tmp_path_factory.mktemp("drawing")
-    watch = Watch(chromium)
+    watch = Watch(chromium, picture=True)
 
     def show(source):
         path = write_page(source, folder / "page.html", max_triangles=300)
-        watch.requests.clear()
         return watch.open(path)
 
     yield show

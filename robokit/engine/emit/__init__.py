@@ -13,6 +13,7 @@ tile            what the stages of a batch share
 read_rows       rows of arrays become vectors of lanes
 write_rows      vectors of lanes become rows of arrays
 aligned_stores  long outputs, in aligned vectors and past the caches
+paired_rows     the loop over their columns that takes fewest shuffles
 next_pass       what a step of a rollout hands to the next one
 rollout_driver  many steps of many states
 python_entry    the builtin function that Python calls

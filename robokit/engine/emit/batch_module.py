@@ -72,6 +72,8 @@ def batch_module(
     reader = RowReader(program, plan, quaternions, real, bounds)
     writer = RowWriter(program, plan, finite, real)
     group = 1 if len(program.order) <= ir.FITS else ir.GROUP
+    while group > 1 and group * writer.stride * writer.align > ir.HELD:
+        group //= 2
     # One state's angles lie side by side and can be taken several at a time.
     together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
     parts = [sincos.function(lanes, real), sincos.run_function(together, real), *chunks]

@@ -25,6 +25,13 @@ GROUP = 4
 instructions, and 6 % faster for kernels that do fit.
 """
 
+HELD = 160 * 2**10
+"""Bytes of the workspaces of a group, about: fewer tiles go together where one is large.
+
+A chunk finds in the caches what the one before it left there. Four tiles of a humanoid's derivatives of
+forward dynamics are 1 MB, and take a third longer than one after the other.
+"""
+
 FITS = 5_500
 """Most nodes of a kernel whose code is taken to fit in that cache: its tiles go through it one by one."""
 

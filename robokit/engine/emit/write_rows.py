@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from robokit.engine.emit.aligned_stores import AlignedStores, worth_aligning
 from robokit.engine.emit.ir import Lines, Real
+from robokit.engine.emit.paired_rows import PairedRows, paired
 from robokit.engine.emit.tile import Tile
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.trace.program import Program
@@ -29,7 +30,8 @@ class RowWriter(Tile):
     def __init__(self, program: Program, plan: Schedule, finite: bool, real: Real) -> None:
         super().__init__(program, plan, real)
         self.finite = finite
-        self.past_caches = not finite and any(worth_aligning(len(row), self.w) for row in program.results)
+        self.paired = paired(self.w, real)
+        self.past_caches = any(worth_aligning(len(row), self.w) for row in program.results)
         self.tables: list[str] = []
 
     def function(self) -> str:
@@ -41,7 +43,7 @@ class RowWriter(Tile):
             if row:
                 places = self._pointers(self.program.first_output + k, rows)
                 if self.past_caches and worth_aligning(len(row), self.w):
-                    self._write_aligned(k, row, places)
+                    mark = self._write_aligned(k, row, places, mark)
                 else:
                     mark = self._write(k, row, places, mark)
         if self.finite:
@@ -62,7 +64,7 @@ class RowWriter(Tile):
             return mark
         starts = [*range(0, size - w, w), size - w]
         # Long rows that do not end aligned come here in the last tile only: a loop will do for them.
-        often = size % w == 0 or not worth_aligning(size, w)
+        often = not worth_aligning(size, w) or (size % w == 0 and not self.paired)
         if not self.finite and often and len(starts) <= UNROLLED:
             self._write_unrolled(k, slots, starts, results, rows)
             return mark
@@ -78,6 +80,11 @@ class RowWriter(Tile):
             self._end_loop(carried)
         if not rest:
             return mark
+        if self.paired:
+            by_pairs = PairedRows(out, f"write{k}", w, finite=self.finite)
+            self.block = by_pairs.write(slots, rest, [0] * w, rows, self.real.bytes, self.block)
+            self.tables += by_pairs.tables
+            return out(f"fadd {t} {mark}, {by_pairs.mark()}") if self.finite else mark
         columns = self._table(rest)
         places = self._table([slots[s + c] * self.align for s in rest for c in range(w)])
         i, carried = self._loop(f"write{k}", len(rest), mark if self.finite else self._constant(0.0))
@@ -92,13 +99,15 @@ class RowWriter(Tile):
         after = self._end_loop(self._mark(carried, values) if self.finite else carried)
         return after if self.finite else mark
 
-    def _write_aligned(self, k: int, results: Sequence[int | float], rows: list[str]) -> None:
+    def _write_aligned(self, k: int, results: Sequence[int | float], rows: list[str], mark: str) -> str:
         """Write a long output in aligned vectors, and past the caches, if its rows lie so that it can be."""
         out, slots, size = self.out, self._slots(results), len(results)
         # Where w divides the size, all rows are aligned, and the usual way is as good near the caches.
-        names = {"past": True, "near": False} if size % self.w else {"past": True}
+        names = (
+            {"past": True, "near": False} if size % self.w or self.paired or self.finite else {"past": True}
+        )
         for name, past in names.items():
-            function = AlignedStores(f"{name}{k}", slots, self.w, self.real, past)
+            function = AlignedStores(f"{name}{k}", slots, self.w, self.real, past, self.finite)
             self.tables += [function.function(), *function.tables]
         first, last = (out(f"ptrtoint ptr {row} to i64") for row in (rows[0], rows[-1]))
         apart = out(f"sub i64 {out(f'sub i64 {last}, {first}')}, {size * self.real.bytes * (self.w - 1)}")
@@ -108,16 +117,23 @@ class RowWriter(Tile):
         out.do(f"aligned{k}:")
         otherwise = f"tonear{k}" if "near" in names else f"anywhere{k}"
         out.do(f"br i1 {out(f'icmp ne i64 {wanted}, 0')}, label %topast{k}, label %{otherwise}")
+        ways = []
         for name in names:
             out.do(f"to{name}{k}:")
-            out.do(f"call void @{name}{k}(ptr %ws, ptr {rows[0]})")
+            if self.finite:
+                found = out(f"call {self.t} @{name}{k}(ptr %ws, ptr {rows[0]})")
+                ways.append(f"[{out(f'fadd {self.t} {mark}, {found}')}, %to{name}{k}]")
+            else:
+                out.do(f"call void @{name}{k}(ptr %ws, ptr {rows[0]})")
             out.do(f"br label %written{k}")
         out.do(f"anywhere{k}:")
         self.block = f"anywhere{k}"
-        self._write(k, results, rows, "")
+        found = self._write(k, results, rows, mark)
+        ways.append(f"[{found}, %{self.block}]")
         out.do(f"br label %written{k}")
         self.block = f"written{k}"
         out.do(f"written{k}:")
+        return out(f"phi {self.t} {', '.join(ways)}") if self.finite else mark
 
     def _slots(self, results: Sequence[int | float]) -> list[int]:
         """Where an output's scalars are in the workspace."""

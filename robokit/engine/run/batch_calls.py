@@ -27,6 +27,11 @@ PAYS_SECONDS = 200e-6
 PAST = 0.25
 """Outputs larger than this part of the last cache are written past it: other data need their place in it."""
 
+NEAR = 12 * 2**20
+"""Bytes of the largest outputs that are not, however large the last cache: a server's is shared by many
+processors and about as slow to write as memory. There, a call and a sum over its result gain from here on.
+"""
+
 Words = ctypes.Array[Any]
 
 _pool: ThreadPoolExecutor | None = None
@@ -86,7 +91,7 @@ class BatchRunner:
         arrays = (*inputs, *outputs)
         addresses = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
         steps = [a.strides[0] if a.ndim == 2 else 0 for a in inputs] + [a.strides[0] for a in outputs]
-        past = int(sum(a.nbytes for a in outputs) > PAST * last_cache())
+        past = int(sum(a.nbytes for a in outputs) > min(PAST * last_cache(), NEAR))
         strides = (ctypes.c_int64 * (len(arrays) + 1))(*steps, past)
         shares = max(1, min(int(rows * self._seconds / PAYS_SECONDS), threads or processors(), processors()))
         if shares == 1:

@@ -2,6 +2,7 @@
 
 run_sweep       computes what is missing of a sweep, and keeps it
 chunk_queue     the chunks that are still to be computed
+sent_recipe     the recipe's text on its way to the workers
 chunk_task      what a worker does with one of them
 chunk_files     the files of a sweep's folder: written once, whole or not at all
 chunk_content   a chunk as a Parquet file, and the hash of its content

@@ -8,13 +8,14 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from robokit.errors import RobokitError, one_line
-from robokit.sweeps.running.chunk_task import Done, Place, compute_chunk
+from robokit.sweeps.running.chunk_task import Done, Place, compute_chunk, compute_sent_chunk
 from robokit.sweeps.running.clusters import Cluster, ClusterEnded
 from robokit.sweeps.running.quiet_dask import quiet
+from robokit.sweeps.running.sent_recipe import forget, send
 
 IN_FLIGHT = 3
 """Chunks for each thread of a worker that Dask holds at a time: one computed, the next one at hand."""
@@ -25,7 +26,7 @@ LOOK_SECONDS = 0.5
 FETCH_SECONDS = 120.0
 """How long a result may take from a worker before its chunk is computed again [s]."""
 
-FETCHERS = 16
+FETCHERS = 32
 """Results that are fetched at once, so that a worker that is slow to answer does not hold up the others."""
 
 MOST_ATTEMPTS = 2
@@ -70,6 +71,7 @@ class ChunkQueue:
         self._sent: dict[int, int] = {}  # how often a chunk was given to Dask
         self._tried: dict[int, int] = {}  # and how often it failed
         self._token = os.urandom(8).hex()
+        self._name = f"robokit-recipe-{self._token}"
         self._begun = False  # whether a chunk is done, and so all code is compiled
 
     def __len__(self) -> int:
@@ -117,7 +119,7 @@ class ChunkQueue:
         flight: dict[Any, tuple[int, int]] = {}
         room, looked = 1, -LOOK_SECONDS
         try:
-            text = client.submit(_same, self._recipe, key=f"recipe-{self._token}", pure=False)
+            send(client, self._name, self._recipe)
             while self._waiting or self._suspects or flight:
                 if time.monotonic() - looked > LOOK_SECONDS:
                     threads = sum(client.nthreads().values())
@@ -126,11 +128,10 @@ class ChunkQueue:
                 if not (self._waiting or flight):
                     # Alone: Dask suspects all chunks that a worker held when it died.
                     self._waiting.append(self._suspects.popleft())
-                while self._waiting and len(flight) < room:
-                    chunk = self._waiting.popleft()
-                    future = self._send(client, text, chunk)
-                    flight[future.key] = chunk
-                    future.add_done_callback(ended.put)
+                if self._waiting and len(flight) <= room * (IN_FLIGHT - 1) // IN_FLIGHT:
+                    for future, chunk in self._send(client, room - len(flight)):
+                        flight[future.key] = chunk
+                        future.add_done_callback(ended.put)
                 with contextlib.suppress(queue.Empty):
                     future, outcome = fetched.get(timeout=LOOK_SECONDS)
                     self._take(flight.pop(future.key), outcome)
@@ -146,14 +147,29 @@ class ChunkQueue:
         finally:
             for _ in range(FETCHERS):
                 ended.put(None)
+            forget(client, self._name)
             self._waiting.extendleft(flight.values())
         return True
 
-    def _send(self, client: Any, text: Any, chunk: tuple[int, int]) -> Any:
-        """The future of a chunk; each time it is sent it has a key of its own."""
-        sent = self._sent[chunk[0]] = self._sent.get(chunk[0], 0) + 1
-        key = f"chunk-{self._token}", *chunk, sent
-        return client.submit(compute_chunk, text, self._reader, *chunk, self._place, key=key, pure=False)
+    def _send(self, client: Any, count: int) -> Iterator[tuple[Any, tuple[int, int]]]:
+        """Give chunks to Dask, many at once; returns the future of each.
+
+        A message with a hundred chunks costs the scheduler little more than one with a single chunk.
+        """
+        chunks = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+        for first, _ in chunks:
+            self._sent[first] = self._sent.get(first, 0) + 1
+        futures = client.map(
+            compute_sent_chunk,
+            *zip(*chunks, strict=True),
+            # Each time that a chunk is sent it has a key of its own.
+            key=[(f"chunk-{self._token}", *chunk, self._sent[chunk[0]]) for chunk in chunks],
+            pure=False,
+            recipe=self._name,
+            reader=self._reader,
+            place=self._place,
+        )
+        return zip(futures, chunks, strict=True)
 
     def _take(self, chunk: tuple[int, int], outcome: Any) -> None:
         """A chunk has ended, one way or another: with what was computed, or with an error."""
@@ -196,8 +212,3 @@ def _fetch(ended: queue.SimpleQueue[Any], fetched: queue.SimpleQueue[Any]) -> No
 def _words(error: BaseException) -> str:
     said = one_line(str(error), 300)
     return said if isinstance(error, RobokitError) else f"{type(error).__name__}: {said}"
-
-
-def _same(text: str) -> str:
-    """The recipe's text, as a task of its own: Dask sends it once to each worker, not with each chunk."""
-    return text

@@ -21,6 +21,7 @@ from robokit.disk_cache import source_digest
 from robokit.errors import RobokitError
 from robokit.sweeps.running.chunk_content import content_hash, parquet_bytes
 from robokit.sweeps.running.chunk_files import CHUNKS, chunk_name, write_whole
+from robokit.sweeps.running.sent_recipe import received
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,13 @@ def compute_chunk(text: str, reader: Callable[[str], Any], first: int, last: int
         content = None
     worker = f"{socket.gethostname()}:{os.getpid()}"
     return Done(first, last - first, failures, name, content, seconds, peak_memory(), worker)
+
+
+def compute_sent_chunk(
+    first: int, last: int, recipe: str, reader: Callable[[str], Any], place: Place
+) -> Done:
+    """:func:`compute_chunk` on a worker of Dask; ``recipe`` is the name of one that was sent."""
+    return compute_chunk(received(recipe), reader, first, last, place)
 
 
 def peak_memory() -> int:

@@ -8,6 +8,8 @@ from robokit.urdf.findings import Report
 
 def check_loops(robot: RobotDescription, report: Report) -> None:
     """Checks that ends are links of different bodies, names are not taken, and axes are not zero."""
+    if not robot.loops:
+        return
     links = {link.name for link in robot.links}
     names = {joint.name: joint.line for joint in robot.joints}
     # Link -> the link that a fixed joint hangs it on: links of one body lead to the same end.

@@ -11,6 +11,8 @@ from robokit.urdf.findings import Report
 
 def check_mimics(robot: RobotDescription, report: Report) -> None:
     """Mimics of unknown joints, of themselves, of fixed joints, in a circle, and with laws that overflow."""
+    if all(joint.mimic is None for joint in robot.joints):
+        return
     joints: dict[str, JointDescription] = {}
     for joint in robot.joints:
         joints.setdefault(joint.name, joint)

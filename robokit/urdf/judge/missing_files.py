@@ -15,15 +15,20 @@ from robokit.urdf.read.mesh_files import Resolver
 
 def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> None:
     """Warns of meshes and textures that are not there, once for each file or missing package."""
+    present: set[str] = set()
     for link in robot.links:
         for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
             for shape in shapes:
                 geometry = shape.geometry
-                if isinstance(geometry, Mesh) and resolver(geometry.filename).path is None:
-                    where = f"link {link.name!r} {kind}"
-                    _missing(geometry.filename, "mesh", where, shape.line, resolver, report)
+                if not isinstance(geometry, Mesh) or geometry.filename in present:
+                    continue
+                if resolver(geometry.filename).file is not None:
+                    present.add(geometry.filename)
+                    continue
+                where = f"link {link.name!r} {kind}"
+                _missing(geometry.filename, "mesh", where, shape.line, resolver, report)
     for material in robot.material_table().values():
-        if material.texture and resolver(material.texture).path is None:
+        if material.texture and resolver(material.texture).file is None:
             where = f"material {material.name!r}"
             _missing(material.texture, "texture", where, material.line, resolver, report)
 

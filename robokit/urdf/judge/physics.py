@@ -99,12 +99,14 @@ def _surely_of_a_body(inertial: InertialDescription, largest: float) -> bool:
 def check_joints(robot: RobotDescription, report: Report) -> None:
     """Axes, limits and dynamics of every joint."""
     for joint in robot.joints:
-        if joint.has_axis:
+        if joint.has_axis and not abs(math.hypot(*joint.axis) - 1) <= AXIS_TOLERANCE:
             _check_axis(joint, report)
-        if joint.moves:
+        if joint.type == "fixed":
+            continue
+        if not _has_usual_limit(joint):
             _check_limit(joint, report)
         dynamics = joint.dynamics
-        if dynamics is None or not joint.moves:
+        if dynamics is None:
             continue
         for name, value in (("damping", dynamics.damping), ("friction", dynamics.friction)):
             if value < 0:
@@ -117,8 +119,6 @@ def check_joints(robot: RobotDescription, report: Report) -> None:
 
 def _check_axis(joint: JointDescription, report: Report) -> None:
     length = math.hypot(*joint.axis)
-    if abs(length - 1) <= AXIS_TOLERANCE:
-        return
     where = f"joint {joint.name!r} axis"
     shown = " ".join(f"{x:g}" for x in joint.axis)
     if length == 0:
@@ -127,6 +127,16 @@ def _check_axis(joint: JointDescription, report: Report) -> None:
     else:
         message = f"({shown}) has length {length:.4g}; it was normalised"
         report.add("axis-not-unit", where, joint.axis_line, message)
+
+
+def _has_usual_limit(joint: JointDescription) -> bool:
+    """Whether there is a range, an effort and a velocity, and nothing to say about them."""
+    if joint.limit is None or joint.type not in ("revolute", "prismatic"):
+        return False
+    lower, upper, effort, velocity, _ = joint.limit
+    if lower is None or upper is None or effort is None or velocity is None:
+        return False
+    return lower < upper and effort >= 0 and velocity >= 0
 
 
 def _check_limit(joint: JointDescription, report: Report) -> None:

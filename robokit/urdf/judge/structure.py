@@ -5,7 +5,7 @@ Everything is iterative and linear in the number of links and joints.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from robokit.urdf.description import JointDescription, RobotDescription
@@ -50,9 +50,12 @@ def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:
     return tree
 
 
-def _unique(items: Iterable, what: str, report: Report) -> dict:
+def _unique(items: Collection, what: str, report: Report) -> dict:
     """Items by name, the first of each name; those without a name are left out (the reader reports them)."""
-    table: dict = {}
+    table: dict = {item.name: item for item in items}
+    if len(table) == len(items) and "" not in table:
+        return table
+    table = {}
     for item in items:
         if not item.name:
             continue

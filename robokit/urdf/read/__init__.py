@@ -4,6 +4,7 @@ source       file or text to an XML tree, safely
 numbers      numbers as URDF writes them
 elements     attributes and children, and all that is odd about them
 parse        the elements of a robot
+usual        links and joints as nearly all files write them, quickly
 shapes       visuals, collisions and materials
 loop_joints  joints that close loops
 transmissions  the inertia of motors' rotors

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from robokit.errors import quoted
 from robokit.urdf.description import Origin, Triple
 from robokit.urdf.findings import Report
-from robokit.urdf.read.numbers import NumberError, parse_numbers
+from robokit.urdf.read.numbers import KnownNumbers, NumberError
 from robokit.urdf.read.source import UNDECLARED
 
 if TYPE_CHECKING:
@@ -18,24 +18,13 @@ ZERO: Triple = (0.0, 0.0, 0.0)
 _PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco"))
 
 
-class _Numbers(dict[str, tuple[float, ...]]):
-    """Text -> its numbers, so many of them, read once: "0 0 0" comes a thousand times."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self._count = count
-
-    def __missing__(self, text: str) -> tuple[float, ...]:
-        found = self[text] = parse_numbers(text, self._count)
-        return found
-
-
 class Reader:
     """Access to one XML tree; every problem goes to the report, with the element's line.
 
     Attributes:
         report: where findings go.
         line: the line of an element's start tag, ``line(element)``.
+        read: the numbers of a text that holds 1, 3 or 4 of them, ``read[3]["0 0 1"]``.
     """
 
     def __init__(self, root: etree._Element, lines: dict[etree._Element, int], report: Report) -> None:
@@ -43,7 +32,7 @@ class Reader:
         self.line = lines.__getitem__
         self._root = root
         self._names: dict[str, str] = {}
-        self._read = {count: _Numbers(count) for count in (1, 3, 4)}
+        self.read = {count: KnownNumbers(count) for count in (1, 3, 4)}
         self._namespace = root.tag[1:].partition("}")[0] if root.tag.startswith("{") else None
 
     def tag(self, element: etree._Element) -> str:
@@ -157,7 +146,7 @@ class Reader:
         if text is None:
             return None
         try:
-            return self._read[count][text]
+            return self.read[count][text]
         except NumberError as problem:
             if "${" in text or "$(" in text:
                 self._unexpanded(element, attribute, where, text)
@@ -195,13 +184,13 @@ class Reader:
             absent, bad: stand for numbers that are not there or are unreadable.
             others: attributes that may be there too; all but these and the names are noted.
         """
-        read = self._read[1]
+        read = self.read[1]
         try:
             if tuple(element.keys()) == names:  # the usual case
                 return [read[text][0] for text in element.values()]
             self.attributes(element, where, (*names, *others))
-            given = dict(element.items())
-            return [read[given[name]][0] if name in given else absent for name in names]
+            texts = map(element.get, names)
+            return [absent if text is None else read[text][0] for text in texts]
         except NumberError:
             return [self.number(element, name, where, absent, bad) for name in names]
 
@@ -228,7 +217,7 @@ class Reader:
         """An ``<origin>``, or another element that has its attributes beside others of its own."""
         line, xyz, rpy = self.line(element), element.get("xyz"), element.get("rpy")
         if len(element.keys()) == (xyz is not None) + (rpy is not None):  # nothing else: nearly always
-            read = self._read[3]
+            read = self.read[3]
             try:
                 return Origin(
                     ZERO if xyz is None else read[xyz],  # type: ignore[arg-type]

@@ -26,16 +26,21 @@ class Resolution(NamedTuple):
     """Where a name leads.
 
     Attributes:
-        path: the file, or None.
+        file: the file's path, or None.
         tried: where the name may lead, in order, if it leads nowhere.
         package: package that was found nowhere, or None.
         reason: why nothing was tried, or "".
     """
 
-    path: Path | None = None
+    file: str | None = None
     tried: tuple[str, ...] = ()
     package: str | None = None
     reason: str = ""
+
+    @property
+    def path(self) -> Path | None:
+        """The file as a path, or None."""
+        return None if self.file is None else Path(self.file)
 
 
 @dataclass
@@ -57,7 +62,7 @@ class Resolver:
         self._known: dict[str, Resolution] = {}
         self.roots = list(self._search_roots())
         self._packages: dict[str, list[str]] = {}
-        self._present: dict[str, list[tuple[str, Path]]] = {}
+        self._present: dict[str, list[str]] = {}
 
     def __call__(self, filename: str) -> Resolution:
         """Where the file is; every name is looked up once."""
@@ -98,13 +103,12 @@ class Resolver:
             return Resolution(reason="the path leaves its package by '..'")
         folders = self.package_folders(name)
         if name not in self._present:
-            present = [folder for folder in folders if os.path.isdir(folder)]
-            # Most of the time of a Path goes to the folders above. An empty name leaves a separator behind.
-            self._present[name] = [(os.path.join(folder, ""), Path(folder)) for folder in present]
-        for folder, folder_path in self._present[name]:
+            # An empty name leaves a separator behind.
+            self._present[name] = [os.path.join(folder, "") for folder in folders if os.path.isdir(folder)]
+        for folder in self._present[name]:
             path = folder + inside
             if os.path.isfile(path):
-                return Resolution(folder_path / inside, (path,))
+                return Resolution(path, (path,))
         tried = tuple(os.path.join(folder, inside) for folder in folders)
         return Resolution(None, tried, package=None if self._present[name] else name)
 
@@ -118,7 +122,7 @@ class Resolver:
         name = filename.replace("\\", "/") if "/" not in filename else filename
         if os.path.isabs(name):
             path = os.path.normpath(name)
-            return Resolution(Path(path) if os.path.isfile(path) else None, (path,))
+            return Resolution(path if os.path.isfile(path) else None, (path,))
         bases = ([str(self.folder)] if self.folder is not None else []) + [str(d) for d in self.package_dirs]
         if not bases:
             return Resolution(reason="a relative name starts from the file's folder, and a text has none")
@@ -131,7 +135,7 @@ class Resolver:
                 continue
             tried.append(path)
             if os.path.isfile(path):
-                return Resolution(Path(path), tuple(tried))
+                return Resolution(path, tuple(tried))
         reason = "the path leaves the URDF's package by '..'" if left and not tried else ""
         return Resolution(None, tuple(tried), reason=reason)
 
@@ -147,6 +151,8 @@ class Resolver:
 
 
 def _leaves(relative: str) -> bool:
+    if relative[0] not in "./" and ":" not in relative:  # quickly: nearly every name
+        return False
     return relative == ".." or relative.startswith("../") or os.path.isabs(relative)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from robokit.errors import quoted
 
@@ -70,8 +71,7 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
         NumberError: for anything else.
     """
     try:
-        # The condition of _plain, without a call: this is done for every number of a file.
-        if len(text) <= _LONGEST and text.isascii() and text.isprintable() and "_" not in text:
+        if _plain(text):
             values = tuple(map(float, text.split()))
             if len(values) == count and math.isfinite(sum(values)):
                 return values
@@ -85,6 +85,42 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
         found = f"{len(parts)}" if len(parts) < count else f"more than {count}"
         hint = f"write {count} numbers"
         raise NumberError("number-count", f"{quoted(text)} holds {found} numbers, expected {count}", hint)
+    return values
+
+
+class KnownNumbers(dict[str, tuple[float, ...]]):
+    """Text -> its numbers, so many of them, read once: "0 0 0" comes a thousand times.
+
+    What :func:`parse_numbers` raises is raised here, too.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count = count
+
+    def __missing__(self, text: str) -> tuple[float, ...]:
+        try:
+            # As parse_numbers, without a call: this is done for every number of a file.
+            if len(text) <= _LONGEST and text.isascii() and text.isprintable() and "_" not in text:
+                found = tuple(map(float, text.split()))
+                if len(found) == self._count and math.isfinite(sum(found)):
+                    self[text] = found
+                    return found
+        except ValueError:
+            pass
+        found = self[text] = parse_numbers(text, self._count)
+        return found
+
+
+def plain_numbers(texts: Sequence[str]) -> list[float]:
+    """One number of each text, where :func:`parse_number` would take all of them at once.
+
+    Raises:
+        ValueError: a text that needs a closer look; it can be a number all the same.
+    """
+    values = list(map(float, texts))
+    if not (_plain("".join(texts)) and math.isfinite(sum(values))):
+        raise ValueError
     return values
 
 

@@ -30,6 +30,7 @@ from robokit.urdf.read.loop_joints import read_loop
 from robokit.urdf.read.shapes import read_material, read_shape
 from robokit.urdf.read.source import decode, parse_xml, read_file
 from robokit.urdf.read.transmissions import Rotor, read_transmission, with_rotors
+from robokit.urdf.read.usual import usual_joint, usual_link
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -96,9 +97,9 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
     rotors: list[Rotor] = []
     for tag, element in reader.children(root, "robot", _ROBOT):
         if tag == "link":
-            links.append(_link(element, reader))
+            links.append(usual_link(element, reader) or _link(element, reader))
         elif tag == "joint":
-            joints.append(_joint(element, reader))
+            joints.append(usual_joint(element, reader) or _joint(element, reader))
         elif tag == "loop_joint":
             loops.append(read_loop(element, reader))
         elif tag == "transmission":

@@ -71,6 +71,8 @@ def with_rotors(
     joints: list[JointDescription], rotors: list[Rotor], reader: Reader
 ) -> list[JointDescription]:
     """The joints with the rotors that drive them."""
+    if not rotors:
+        return joints
     place = {joint.name: k for k, joint in enumerate(joints)}
     for rotor in rotors:
         k = place.get(rotor.joint)
