@@ -2,6 +2,7 @@
 
 python benchmarks/derivatives.py                    G1, Talos and Panda of example-robot-data
 python benchmarks/derivatives.py humanoid --base floating
+python benchmarks/derivatives.py --avx2             code as a processor without AVX-512 has it
 
 Three matrices of a humanoid are 30 kB a state, so that memory sets the pace of large batches; the results of
 64 states stay in the caches. The last column is operations, in units of the RNEA's.
@@ -19,6 +20,7 @@ from models import G1, in_pinocchio, states
 
 import robokit as rk
 from robokit.dynamics.cost import algorithm_cost
+from robokit.engine.target import llvm
 
 DEFAULT = ((G1, "floating"), ("example-robot-data:talos", "floating"), ("example-robot-data:panda", "fixed"))
 BATCH, FEW = 4096, 64
@@ -84,10 +86,19 @@ def compare(name: str, base: str, seconds: float) -> None:
         )
 
 
+def without_avx512() -> None:
+    """From now on code is made for a processor that has AVX2 and no more."""
+    llvm.host, llvm.vector_width = lambda: ("x86-64-v3", ""), lambda: 4  # type: ignore[assignment]
+
+
 def main() -> None:
     """Parse, measure, print."""
-    arguments = arguments_of(__doc__, 1.5)
-    print(machine())
+    arguments = arguments_of(
+        __doc__, 1.5, more=lambda parser: parser.add_argument("--avx2", action="store_true")
+    )
+    print(machine() + (", code for AVX2" if arguments.avx2 else ""))
+    if arguments.avx2:
+        without_avx512()
     with nothing_compiled():
         for name, base in chosen(arguments, DEFAULT):
             compare(name, base, arguments.seconds)

@@ -7,6 +7,9 @@ import shutil
 import signal
 from pathlib import Path
 
+# A test process for each core: the threads of NumPy's linear algebra would only wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import ladder
 import pytest
 from hypothesis import HealthCheck, settings

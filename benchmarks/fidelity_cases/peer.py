@@ -103,7 +103,7 @@ class Peer:
         for _ in range(steps // every):
             self.step(every)
             q.append(self.q)
-            v.append(self.v)
+            v.append(self.to.v_back(q[-1], self.data.qvel))
         return np.array(q), np.array(v)
 
     @property

@@ -11,6 +11,7 @@ import ast
 import math
 import sys
 from collections import Counter
+from functools import cache
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -28,10 +29,16 @@ NAME_LETTER, SIZE_LETTER = 8.1, 5.9
 Edge = tuple[str, str]
 
 
+@cache
+def all_imports() -> list[house.Import]:
+    """Those of the whole package, looked for once a build."""
+    return list(house.imports(ROOT / "robokit"))
+
+
 def imports_between(folder: str) -> Counter[Edge]:
     """How often each part of a folder imports each other."""
     count: Counter[Edge] = Counter()
-    for each in house.imports(ROOT / "robokit"):
+    for each in all_imports():
         if folder and not (_inside(each.source, folder) and _inside(each.target, folder)):
             continue
         edge = house.place(each.source, folder), house.place(each.target, folder)

@@ -69,7 +69,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     tolerant_output()
     warnings.showwarning = show_warning
-    atexit.register(gc.freeze)  # Python would search all objects for cycles at its end: up to a second
+    if argv is None:  # a process of its own: Python would search it for cycles at its end, up to a second
+        atexit.register(gc.freeze)
     try:
         parser = make_parser()
         arguments = parser.parse_args(argv)

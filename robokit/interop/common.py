@@ -90,6 +90,10 @@ class MappedAdapter:
 
     def __init__(self, robot: Robot, places: list[Place], nq: int, nv: int) -> None:
         self.robot, self._places, self._nq, self._nv = robot, places, nq, nv
+        # T of the joints that no axes turn.
+        self._still = np.zeros((nv, robot.nv))
+        for place in places:
+            self._still[place.v, place.joint.v_slice] = np.eye(len(place.v))
 
     def q(self, q: np.ndarray) -> np.ndarray:
         """robokit's q as the other program's, (their nq,)."""
@@ -117,8 +121,10 @@ class MappedAdapter:
 
     def T(self, q: np.ndarray) -> np.ndarray:
         """The orthogonal matrix with v_theirs = T v, (their nv, nv)."""
-        T = np.zeros((self._nv, self.robot.nv))
+        T = self._still.copy()
         for place in self._places:
+            if not place.turned and place.plane is None:
+                continue
             block, x = np.eye(len(place.v)), np.asarray(q)[place.joint.q_slice]
             for k in place.turned:
                 block[k : k + 3, k : k + 3] = np.array(quat_wxyz_to_rotation(x[:4].tolist()).rows)

@@ -17,7 +17,7 @@ from robokit.meshes.companions import read_file, shortened
 from robokit.meshes.gltf import read_gltf
 from robokit.meshes.limits import Budget
 from robokit.meshes.stl_obj_ply import read_with_trimesh
-from robokit.meshes.surface import Surface
+from robokit.meshes.surface import Surface, unique_rows
 
 READERS = {
     ".stl": read_with_trimesh,
@@ -83,11 +83,11 @@ def _used(surface: Surface) -> Surface:
 
 def _merged(surface: Surface) -> Surface:
     """The same surface with one vertex at a place: formats repeat them for each face or picture corner."""
-    vertices, first, merged = np.unique(surface.vertices, axis=0, return_index=True, return_inverse=True)
+    vertices, first, merged = unique_rows(surface.vertices)
     if len(vertices) == len(surface.vertices):
         return surface
     colours = None if surface.colours is None else surface.colours[first]
-    return replace(surface, vertices=vertices, faces=merged.reshape(-1)[surface.faces], colours=colours)
+    return replace(surface, vertices=vertices, faces=merged[surface.faces], colours=colours)
 
 
 def _check(surface: Surface) -> None:

@@ -81,3 +81,21 @@ def used_vertices(faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray
         raise ValueError(f"a face names vertex {wrong} of {count}")
     used, renumbered = np.unique(faces, return_inverse=True)
     return used, renumbered.reshape(faces.shape)
+
+
+def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What ``np.unique(rows, axis=0)`` finds, sorted column by column, which takes a fraction of its time.
+
+    Args:
+        rows: (n, k).
+
+    Returns:
+        The rows in order, each once (m, k); where each comes first (m,); the number of each given row (n,).
+    """
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    number = np.empty(len(rows), dtype=np.intp)
+    number[order] = np.cumsum(first) - 1
+    return ordered[first], order[first], number

@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit import disk_cache as cache
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.surface import Surface
+from robokit.meshes.surface import Surface, unique_rows
 
 SAME_PIECE = 0.05
 """Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""
@@ -155,11 +155,10 @@ def cluster(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.nd
     while coarse <= fine:
         cells = (coarse + fine) // 2
         keys = np.floor((vertices - low) * (cells / extent)).astype(np.int64)
-        _, first, merged = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        merged = merged.reshape(-1)
+        _, first, merged = unique_rows(keys)
         triangles = merged[faces]
         whole = (triangles[:, 0] != triangles[:, 1]) & (triangles[:, 1] != triangles[:, 2])
-        triangles = np.unique(triangles[whole & (triangles[:, 0] != triangles[:, 2])], axis=0)
+        triangles, _, _ = unique_rows(triangles[whole & (triangles[:, 0] != triangles[:, 2])])
         if len(triangles) <= budget:
             count = np.bincount(merged, minlength=len(first))[:, None]
             middle = np.zeros((len(first), 3))
