@@ -38,7 +38,7 @@ ALIKE = 1e-7
 DAMPING = 0.1
 """Of joints whose description has none, in both programs [N m s/rad | N s/m]."""
 
-MOTION: dict[str, Any] = {"ground": rk.Ground(), "joint_damping": DAMPING}
+MOTION: dict[str, Any] = {"ground": rk.Ground(), "joint_damping": DAMPING, "self_collision": False}
 """What all runs of robokit have in common."""
 
 

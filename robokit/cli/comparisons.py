@@ -91,6 +91,8 @@ class Second:
         ground = options["ground"]
         if name not in GROUND:
             before, self._options = options.get(name), {**options, name: value}
+            if name == "self_collision":
+                before = ground is not None if before is None else before
         elif ground is None:
             raise RobokitError(f"--compare {name}: there is no ground; add --ground")
         else:
@@ -124,6 +126,8 @@ class Second:
         name = self._name
         if name in GROUND:
             return _label(name, getattr(options["ground"], name))
+        if name == "self_collision":
+            return _label(name, run.summary["self_collision_pairs"] > 0)
         return _label(name, run.summary["dt"] if name == "dt" else options.get(name))
 
     def _refuse(self, label: str) -> None:
@@ -132,7 +136,7 @@ class Second:
 
 def _label(name: str, value: Any) -> str:
     name = name.replace("_", "-")
-    if isinstance(value, bool) or (value is None and name == "self-collision"):
+    if isinstance(value, bool):
         return f"{name} {'on' if value else 'off'}"
     if value is None:
         return f"{name} by default"

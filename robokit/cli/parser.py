@@ -109,7 +109,9 @@ def make_parser() -> argparse.ArgumentParser:
             "--seed", type=_seed, metavar="N", default=0, help="of the random start; default: %(default)s"
         )
         sub.add_argument(
-            "--self-collision", action="store_true", help="keep the bodies of the robot apart from each other"
+            "--self-collision",
+            action=argparse.BooleanOptionalAction,
+            help="keep the bodies of the robot apart from each other; default: with a ground",
         )
         sub.add_argument("-o", "--output", default=output, metavar="FILE", help="page; default: %(default)s")
         sub.add_argument(

@@ -54,7 +54,10 @@ VALUES are those of all rows:
     sub.add_argument("--duration", type=positive, default=2.0, metavar="S", help="of a row; default: 2 s")
     sub.add_argument("--dt", type=positive, metavar="S", help="time step; default: chosen for the robot")
     sub.add_argument("--no-ground", action="store_true", help="without a ground")
-    sub.add_argument("--self-collision", action="store_true", help="keep a robot's bodies apart")
+    sub.add_argument(
+        "--self-collision", action=argparse.BooleanOptionalAction,
+        help="keep a robot's bodies apart; default: with a ground",
+    )  # fmt: skip
     sub.add_argument(
         "--measure", action="append", metavar="NAME",
         help="measure this; several times for more; default: most",

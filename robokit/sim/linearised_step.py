@@ -57,7 +57,7 @@ def step_derivatives(
     *,
     integrator: str | None = None,
     joint_damping: float | None = None,
-    self_collision: Any = False,
+    self_collision: Any = None,
     engine: str | None = None,
 ) -> StepDerivatives:
     """One time step of the simulator and its derivatives: the A and B of linear control.

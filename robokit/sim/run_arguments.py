@@ -16,7 +16,7 @@ from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, shown
 from robokit.model.robot import Robot
-from robokit.sim.collide import CollisionPairs, collision_pairs
+from robokit.sim.collide import acting_pairs
 from robokit.sim.contact_points import ContactPoints
 from robokit.sim.default_step import default_step
 from robokit.sim.ground import Ground
@@ -161,7 +161,7 @@ def set_up(
     steps: int | None = None,
     dtype: str = "float64",
     many: bool = False,
-    self_collision: Any = False,
+    self_collision: Any = None,
     accuracy: Any = None,
     reproducible: Any = None,
 ) -> Setup:
@@ -178,7 +178,7 @@ def set_up(
         if surface is None:
             raise ShapeError(f"accuracy: {accuracy:g} m/s is that of the contacts; there is no ground")
         surface = replace(surface, accuracy=accuracy)
-    pairs = _pairs(robot, self_collision, surface)
+    pairs, left = acting_pairs(robot, self_collision, surface)
     name, row = method(integrator, surface is not None or pairs is not None)
     if surface is not None and surface.accuracy is not None:
         if dtype != "float64":
@@ -207,6 +207,8 @@ def set_up(
         "dt_chosen": chosen,
         "self_collision_pairs": 0 if pairs is None else len(pairs),
     }
+    if left:
+        summary["self_collision_pairs_left_out"] = left
     if defaulted:
         summary |= {
             "default_damping": "inertia" if damping is None else damping,
@@ -214,21 +216,6 @@ def set_up(
         }
     steps = round(duration / dt) if steps is None else steps
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
-
-
-def _pairs(robot: Robot, given: Any, surface: Ground | None) -> CollisionPairs | None:
-    """The pairs of bodies that are kept apart, or None."""
-    if given is None:
-        given = False
-    if isinstance(given, CollisionPairs):
-        if given.names != tuple(robot.tree.name):
-            raise ShapeError(f"self_collision: these are pairs of {given.robot!r}, not of {robot.name!r}")
-    elif not isinstance(given, bool):
-        raise ShapeError(
-            f"self_collision: expected True, False, None or rk.collision_pairs(robot), got {shown(given)}"
-        )
-    pairs = collision_pairs(robot) if given is True else given
-    return pairs if isinstance(pairs, CollisionPairs) and len(pairs) else None
 
 
 def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:

@@ -56,9 +56,9 @@ def simulate(
     """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
 
     Damping, dry friction and position limits of the description act on the joints. Mimic joints
-    act where the robot was loaded with ``mimic="couple"``; bodies of the robot touch each other with
-    ``self_collision=True``. Joints that close loops act, and a start that leaves a loop open is closed
-    first (:func:`robokit.close_loops`). Ctrl-C ends the simulation and returns what was computed, with
+    act where the robot was loaded with ``mimic="couple"``; with a ground, bodies of the robot touch each
+    other, too. Joints that close loops act, and a start that leaves a loop open is closed first
+    (:func:`robokit.close_loops`). Ctrl-C ends the simulation and returns what was computed, with
     ``summary["interrupted"]`` set.
 
     Args:
@@ -85,8 +85,10 @@ def simulate(
         pushes: forces from outside: ``rk.Push(...)``, tuples (link, wrench, point, start, duration), or a
             list of these.
         self_collision: whether bodies of the robot keep each other apart: True for the pairs of
-            ``rk.collision_pairs(robot)``, or such pairs after an edit. ``summary["self_collision_pairs"]``
-            says how many act. Bodies are boxes and capsules for this.
+            ``rk.collision_pairs(robot)``, or such pairs after an edit, False for none. By default they do
+            where there is a ground without an accuracy, up to 400 pairs. ``summary["self_collision_pairs"]``
+            says how many act. Bodies are boxes and capsules for this. Without a ground the step becomes that
+            of "contact".
         accuracy: that of the ground, for this run [m/s]: every step is iterated until it has settled to it.
         estimate: take the whole run once more with half the step, and report in ``summary["estimate"]`` and
             :meth:`Trajectory.report` what that changes: see robokit.sim.half_step. Controllers and targets

@@ -9,6 +9,7 @@ from typing import Any
 from robokit.arguments import path_argument, whole_number
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
+from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sweeps.recipes.chunk_rows import FAILURE
 from robokit.sweeps.recipes.make_recipe import make_recipe
@@ -39,7 +40,7 @@ def sweep(
     progress: bool = False,
     integrator: str | None = None,
     joint_damping: float | None = None,
-    self_collision: bool = False,
+    self_collision: CollisionPairs | bool | None = None,
     gravity: Sequence[float] | None = None,
     actuators: Any = None,
 ) -> Sweep:

@@ -1,6 +1,7 @@
 """Bodies of a robot that touch: momentum, energy, restitution; falls in which nothing folds into itself."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Capsule, ModelBuilder, Placement, Shape, Sphere
+from robokit.sim.collide import acting_pairs
 from robokit.sim.collide.gaps import Gaps
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.integrators import METHODS
@@ -143,11 +145,43 @@ def test_a_heap_of_links_comes_to_rest():
     assert np.abs(run.q[late] - run.q[-1]).max() < 1e-6
 
 
-def test_the_report_says_that_it_is_off():
+def test_bodies_touch_by_default_where_there_is_a_ground():
     robot = m.quadruped()
-    run = rk.simulate(robot, rk.standing_configuration(robot), duration=0.002, ground=True)
+    q0, pairs = rk.standing_configuration(robot), len(rk.collision_pairs(robot))
+    runs = {
+        given: rk.simulate(robot, q0, duration=0.002, ground=True, self_collision=given)
+        for given in (None, True, False)
+    }
+    assert {given: run.summary["self_collision_pairs"] for given, run in runs.items()} == {
+        None: pairs,
+        True: pairs,
+        False: 0,
+    }
+    assert np.array_equal(runs[None].q, runs[True].q)
+    many = rk.rollout(robot, q0, duration=0.002, ground=True)
+    assert many.summary["self_collision_pairs"] == pairs
+    assert any(f"{pairs} pairs of them kept apart" in line for line in runs[None].report())
+    assert any("self-collision is off" in line for line in runs[False].report())
+    settled = rk.simulate(robot, q0, duration=0.002, ground=True, accuracy=1e-6)
+    assert settled.summary["self_collision_pairs"] == 0
+
+
+def test_free_motion_keeps_its_integrator_by_default():
+    run = rk.simulate(m.quadruped(), duration=0.002)
     assert run.summary["self_collision_pairs"] == 0
-    assert any("self-collision is off" in line for line in run.report())
+    assert run.summary["integrator"] == "rkmk4"
+
+
+def test_too_many_pairs_act_only_if_asked_for(monkeypatch):
+    robot = m.quadruped()
+    pairs = rk.collision_pairs(robot)
+    monkeypatch.setattr(import_module("robokit.sim.collide.acting_pairs"), "MOST", len(pairs) - 1)
+    assert acting_pairs(robot, None, rk.Ground()) == (None, len(pairs))
+    assert acting_pairs(robot, True, rk.Ground()) == (pairs, 0)
+    assert acting_pairs(robot, pairs, None) == (pairs, 0)
+    run = rk.simulate(robot, rk.standing_configuration(robot), duration=0.002, ground=True)
+    assert run.summary["self_collision_pairs_left_out"] == len(pairs)
+    assert f"{len(pairs)} pairs act only if asked for" in " ".join(" ".join(run.report()).split())
 
 
 @pytest.mark.slow

@@ -140,6 +140,7 @@ def test_forces_of_the_points_are_what_changes_the_momentum(model):
         controller=lambda t, q, v: tau,
         joint_damping=0.1,
         record_every=1,
+        self_collision=False,
     )
     force = trajectory.contacts.forces[1]
     assert relative(force, dense.force) < 1e-9

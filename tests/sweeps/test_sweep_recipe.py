@@ -303,11 +303,14 @@ def test_a_measure_of_ones_own_is_kept_with_the_recipe(robot):
 @pytest.mark.slow
 def test_bodies_are_kept_apart_as_in_a_simulation():
     robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
-    recipe = make_recipe(robot, starts={"height": 0.001}, count=2, duration=0.02, self_collision=True)
+    how = {"starts": {"height": 0.001}, "count": 2, "duration": 0.02}
+    recipe = make_recipe(robot, **how)
     again = Recipe.from_json(recipe.to_json())
-    assert again.robots["quadruped"].pairs == rk.collision_pairs(robot)
+    pairs = rk.collision_pairs(robot)
+    assert again.robots["quadruped"].pairs == pairs
     motion = again.trajectory(1)
-    one = rk.simulate(
-        robot, motion.q[0], duration=0.02, dt=recipe.dt["quadruped"], ground=rk.Ground(), self_collision=True
-    )
+    one = rk.simulate(robot, motion.q[0], duration=0.02, dt=recipe.dt["quadruped"], ground=rk.Ground())
     assert np.allclose(one.q, motion.q, atol=1e-9)
+    fewer = pairs.remove(*pairs.pairs[0]).with_law(friction=0.2)
+    assert make_recipe(robot, **how, self_collision=fewer).robots["quadruped"].pairs == fewer
+    assert make_recipe(robot, **how, self_collision=False).robots["quadruped"].pairs is None

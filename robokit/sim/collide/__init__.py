@@ -11,10 +11,20 @@ hull_distance       exact distance of convex hulls, for lists that are made once
 gaps                distances of bodies in many configurations at once
 pair_list           CollisionPairs: the pairs that are kept apart, printed and edited
 collision_pairs     collision_pairs(robot) -> CollisionPairs: the pairs that can meet, found by sampling
+acting_pairs        those that act in a run, asked for or by default
 """
 
+from robokit.sim.collide.acting_pairs import acting_pairs
 from robokit.sim.collide.body_shapes import LinkBox, LinkCapsule, LinkShape, body_shapes
 from robokit.sim.collide.collision_pairs import collision_pairs
 from robokit.sim.collide.pair_list import CollisionPairs
 
-__all__ = ["CollisionPairs", "LinkBox", "LinkCapsule", "LinkShape", "body_shapes", "collision_pairs"]
+__all__ = [
+    "CollisionPairs",
+    "LinkBox",
+    "LinkCapsule",
+    "LinkShape",
+    "acting_pairs",
+    "body_shapes",
+    "collision_pairs",
+]

@@ -1,8 +1,8 @@
 """Which bodies of a robot can meet.
 
 Found once by sampling random configurations inside the joints' limits, with loops closed. Where a pair met in
-none of them, its distance is descended from those in which it came nearest; not for robots with loops or with
-ENOUGH pairs. What was found is kept on disk. Left out are
+none of them, its distance is descended from those in which it came nearest; not for robots with loops, with
+ENOUGH pairs, or with more than MANY that are to be searched for. What was found is kept on disk. Left out are
 
     neighbours      a body and the nearest one with a shape that carries it; bodies that a loop joint connects
     touching        bodies whose hulls touch in the neutral configuration: they are made so
@@ -46,6 +46,9 @@ ENOUGH = 300
 
 A step would become too long to compile.
 """
+
+MANY = 1000
+"""Pairs that met in no sample of which more are not searched for: it would take minutes."""
 
 NEIGHBOURS, TOUCHING, NEVER = "neighbours", "touching in the neutral pose", "never met"
 
@@ -134,7 +137,7 @@ def _judged(
             if touching(robot, *pair, q[0]):
                 verdict[pair] = 2
     never = [pair for pair, why in verdict.items() if why == 3]
-    if sum(why == 0 for why in verdict.values()) < ENOUGH:
+    if sum(why == 0 for why in verdict.values()) < ENOUGH and len(never) <= MANY:
         verdict |= dict.fromkeys(searched(robot, shapes, never, q, gaps), 0)
     rows = np.array([[*pair, why] for pair, why in verdict.items()], dtype=np.int64).reshape(-1, 3)
     return rows, np.array([slack.get(pair, 0.0) for pair in verdict])

@@ -24,7 +24,7 @@ from robokit.sim.step.shared_distances import Row, meetings, sorted_in
 from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, floor, guard, where
 
-SLOTS = 6
+SLOTS = 8
 """Contacts between bodies that a step treats together."""
 
 FEW, SLOTS_OF_FEW = 30, 12

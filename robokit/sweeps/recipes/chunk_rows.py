@@ -130,7 +130,7 @@ def run(recipe: RecipeFields, name: str, runs: Runs, **options: Any) -> Rollout:
             actuators=runs.actuators or None,
             threads=1,
             reproducible=True,
-            self_collision=recipe.robots[name].pairs,
+            self_collision=recipe.robots[name].pairs or False,
             **recipe.options,
             **options,
         )

@@ -51,7 +51,7 @@ def make_recipe(
     trajectories: Sequence[int] = (),
     integrator: str | None = None,
     joint_damping: float | None = None,
-    self_collision: bool = False,
+    self_collision: Any = None,
     gravity: Sequence[float] | None = None,
     actuators: Any = None,
 ) -> Recipe:
@@ -100,7 +100,7 @@ def make_recipe(
     for name, robot in driven.items():
         check_drives(robot, drives[name], list(found))
     records = {
-        name: RobotRecord.of(robot, *begun[name][:2], surface, links, bool(self_collision), drives[name])
+        name: RobotRecord.of(robot, *begun[name][:2], surface, links, self_collision, drives[name])
         for name, robot in named.items()
     }
     rows = tuple(sorted({whole_number("trajectories", row, 0, count - 1) for row in trajectories}))

@@ -22,7 +22,7 @@ from robokit.model.inertial_parameters import inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
-from robokit.sim.collide import CollisionPairs, collision_pairs
+from robokit.sim.collide import CollisionPairs, acting_pairs
 from robokit.sim.contact_points import ContactPoints, contact_points
 from robokit.sim.ground import Ground
 from robokit.sim.saved_robot import joint_numbers, record
@@ -71,7 +71,7 @@ class RobotRecord:
         v: np.ndarray,
         ground: Ground | None,
         links: Sequence[str] = (),
-        apart: bool = False,
+        apart: CollisionPairs | bool | None = None,
         actuators: Sequence[Actuator] = (),
     ) -> RobotRecord:
         """The record of a robot.
@@ -81,7 +81,7 @@ class RobotRecord:
             q, v: the states to start from, (S, nq) and (S, nv).
             ground: what it falls on, or None.
             links: those with a mass of their own among the parameters.
-            apart: whether its bodies are kept apart from each other.
+            apart: whether its bodies are kept apart from each other, as self_collision in rk.simulate.
             actuators: what drives its joints, checked.
 
         Raises:
@@ -106,7 +106,7 @@ class RobotRecord:
             "starts_v": np.array(v, dtype=float),
         }
         points = None if ground is None else contact_points(robot, *point_arguments(ground))
-        pairs = collision_pairs(robot) if apart else None
+        pairs, _ = acting_pairs(robot, apart, ground)
         shares = {link: link_share(robot, link) for link in links}
         words = {name: about[name] for name in WORDS}
         return cls(words, found, points, shares, _mesh_hashes(robot), pairs, tuple(actuators))

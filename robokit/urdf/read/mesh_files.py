@@ -63,6 +63,8 @@ class Resolver:
         self.roots = list(self._search_roots())
         self._packages: dict[str, list[str]] = {}
         self._present: dict[str, list[str]] = {}
+        # "package/folder" of a name -> where that is: most files of a robot lie in one folder.
+        self._known_folders: dict[str, list[str]] = {}
 
     def __call__(self, filename: str) -> Resolution:
         """Where the file is; every name is looked up once."""
@@ -97,6 +99,13 @@ class Resolver:
         return Resolution(reason=f"{scheme}:// is not supported and nothing is fetched from a network")
 
     def _package(self, name_and_rest: str) -> Resolution:
+        above, _, last = name_and_rest.rpartition("/")
+        plain = "\\" not in name_and_rest and last not in ("", ".", "..")
+        if plain:
+            for folder in self._known_folders.get(above, ()):
+                path = folder + last
+                if os.path.isfile(path):
+                    return Resolution(path, (path,))
         name, _, rest = name_and_rest.replace("\\", "/").partition("/")
         inside = os.path.normpath(rest or ".")
         if name in ("", ".", "..") or _leaves(inside):
@@ -105,6 +114,9 @@ class Resolver:
         if name not in self._present:
             # An empty name leaves a separator behind.
             self._present[name] = [os.path.join(folder, "") for folder in folders if os.path.isdir(folder)]
+        if plain and above:
+            there = os.path.dirname(inside)
+            self._known_folders[above] = [os.path.join(folder, there, "") for folder in self._present[name]]
         for folder in self._present[name]:
             path = folder + inside
             if os.path.isfile(path):

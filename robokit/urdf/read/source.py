@@ -253,6 +253,7 @@ def _parser(recover: bool = False) -> etree.XMLParser:
         remove_comments=True,
         remove_pis=True,
         remove_blank_text=True,  # between elements: half of all nodes
+        collect_ids=False,  # a table of xml:id, which nobody asks for
         recover=recover,
         encoding="utf-8",
     )

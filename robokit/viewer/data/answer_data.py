@@ -49,7 +49,9 @@ def assumed(trajectory: Trajectory) -> list[AnswerData]:
     if pairs:
         say("self-contact", "on", f"{pairs} pair{'s' if pairs > 1 else ''} of bodies kept apart")
     elif robot is not None and robot.nbodies > 1:
-        say("self-contact", "off", "links of the robot pass through each other")
+        left = s.get("self_collision_pairs_left_out")
+        why = f": {left} pairs act only if asked for" if left else ""
+        say("self-contact", "off", f"links of the robot pass through each other{why}")
     if s.get("default_damping"):
         amount = s["default_damping"]
         words = "inertia / 1 s" if amount == "inertia" else f"{amount:g} N m s/rad"
