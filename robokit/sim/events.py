@@ -15,7 +15,7 @@ and later contacts without an impact: a heel that rattles on the ground for a mo
     limit left      joint    largest force of the stop [N m | N]
     saturation      joint    force of its actuator, which is at a limit of effort or speed [N m | N]
     saturation ends joint    how long it lasted [s]
-    collision       link     impulse of other links of the robot [N s]
+    collision       link     impulse of other links of the robot in the first BLOW of their contact [N s]
     peak force      link     largest force of the ground on the link in the run, friction included [N]
     peak load       robot    largest force of the ground on all links together [N]
     past limit      joint    how far it was past a limit at most, one for each side [rad | m]
@@ -212,9 +212,10 @@ class _Finder:
         """When a link meets other links."""
         impulse = self.facts.met[:, k]
         for first, end in spans(impulse > 0.0, self.few):
-            size = float(impulse[first:end].sum())
+            # That of the blow: of links that lie on each other the impulse grows for as long as they lie.
+            size = float(impulse[first : min(end, first + max(1, round(BLOW / self.dt)))].sum())
             long, blow = (end - first) * self.dt, three(size)
-            text = f"touches another link of the robot for {long:.3g} s with {blow} N s"
+            text = f"touches another link of the robot for {long:.3g} s, at first with {blow} N s"
             yield Event(self._at(first), "collision", link, size, "N s", text)
 
     def of_robot(self, name: str) -> Iterator[Event]:

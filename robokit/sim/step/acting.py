@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from robokit.sim.step.body_points import Velocities
@@ -65,6 +66,17 @@ class Acting:
             self.pulled = self.pulled + dt * (pressed - N)
             excess = sqrt(x * x + y * y) - self.body.mu_at(m) * pressed
             self.outside = self.outside + dt * maximum(excess, 0.0)
+
+    def values(self) -> list[Scalar]:
+        """All its numbers, for :meth:`take`."""
+        sums = [self.pressed, self.pulled, self.outside, self.work, self.depth]
+        return [*self.impulse, *(x for force in self.forces for x in force), *sums]
+
+    def take(self, values: Iterator[Scalar]) -> None:
+        """Have these values instead, of as many points as it has now."""
+        self.impulse = Force(Vector3(*islice(values, 3)), Vector3(*islice(values, 3)))
+        self.forces = [(next(values), next(values), next(values)) for _ in self.forces]
+        self.pressed, self.pulled, self.outside, self.work, self.depth = islice(values, 5)
 
     def point_forces(self) -> list[Vector3]:
         """Of every point, body coordinates [N]."""

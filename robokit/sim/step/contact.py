@@ -102,6 +102,19 @@ class BodyContact(BodyPoints):
         self._slide(speeds)
         self._resist_turning(V)
 
+    def press(self, V: Motion) -> None:
+        """Points and dampers after other bodies have pushed this one to the iterate V.
+
+        Points that now reach the surface are on, too. None is let go: :meth:`release` is next.
+        """
+        speeds = self.velocities(V)
+        for m, at in enumerate(speeds):
+            on = at.vn + where(self.on0[m], self.lift[m], self.reach[m]) < 0.0
+            self.w[m] = maximum(self.w[m], where(on, 1.0, 0.0))
+            self.N[m] = where(self.on0[m], maximum(self.normal_at(m, at.vn), 0.0), 0.0)
+        self._slide(speeds)
+        self._resist_turning(V)
+
     def release(self, V: Motion) -> None:
         """Points and dampers of the last sweep: what pulls at the iterate V is let go."""
         speeds = self.velocities(V)

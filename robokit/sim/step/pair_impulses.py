@@ -9,8 +9,9 @@ missing follows the law of pair_contact.py:
 
 A is H with damping and limits of the joints, and with the ground under bodies that are pressed on it. Dry
 friction in joints and of the ground stays as the sweeps found it: as a damper of an iterate it would be too
-stiff for what comes now. Conjugate gradients in the space of the impulses take one solve of the tree an
-iteration; the first finds the normal parts, from which friction follows. However few are taken, their
+stiff for what comes now; where that counts, two sweeps more let both answer (settle.py). Conjugate gradients
+in the space of the impulses take one solve of the tree an iteration; the first finds the normal parts, from
+which friction follows. However few are taken, their
 impulses lose energy. Impulses that pull or leave Coulomb's cone are cut, and of what is left, the part acts
 that takes most energy. What acts on one body acts on the other: the momentum of the robot stays.
 

@@ -9,6 +9,7 @@ contacts and joint forces at the last iterate and solves afresh, so that nothing
     sweep 2    points looked at again at the result y1, products at (v + y1) / 2
     sweep 3    points released that pull at y2, products at (v + (y1 + y2) / 2) / 2
     sweep 4    where more than a hundredth of the forces of sweep 3 is not possible, and only there
+    two more   where bodies of the robot push each other away: ground and joints answer to that
 
 The last of the sweeps that all states take, if it is not the first, is always one that releases. Where the
 velocity products turn the velocities by theta in a step, their size grows by theta^2 / 2 with one sweep, by
@@ -22,6 +23,7 @@ Cost: O(n) a sweep.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -42,10 +44,13 @@ from robokit.sim.step.pair_impulses import Kicked, Meeting, Met
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_solve
 from robokit.spatial import Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, guard, maximum, sharing, sqrt
+from robokit.spatial.scalars import Scalar, guard, maximum, sharing, sqrt, where
 
 IMPOSSIBLE = 0.01
 """Share of the impulse of the ground, pulling or outside the cone of friction, from which a step goes on."""
+
+CALM = 0.05
+"""Change of a body's velocity by other bodies from which the ground is asked again [m/s]."""
 
 
 @dataclass
@@ -189,10 +194,15 @@ class Sweeps:
     def may_go_on(self) -> bool:
         """Whether there may be a fourth sweep: where nothing else is solved together with the ground."""
         p = self.p
-        if p.sweeps < 3 or p.ground is None or p.pairs is not None or p.loops is not None:
-            return False
+        return p.sweeps >= 3 and p.ground is not None and p.pairs is None and self.only_rows_change
+
+    @property
+    def only_rows_change(self) -> bool:
+        """Whether what a sweep leaves behind is all among the rows that it chooses."""
+        ground = self.p.ground
         # On uneven ground these turn the axes of a body's contact in each sweep.
-        return not (p.ground.surfaces and (p.ground.torsional is not None or p.ground.rolling is not None))
+        turned = ground is not None and (ground.torsional is not None or ground.rolling is not None)
+        return self.p.loops is None and not (turned and ground is not None and ground.surfaces)
 
     def go_on(
         self, y: Rows, V: list[Motion], w: Rows, W: Sequence[Motion]
@@ -211,14 +221,58 @@ class Sweeps:
         needed = bad > IMPOSSIBLE * sum((a.pressed for a in acting), 0.0)
         before = flat([*y, *V, *self._chosen()])
         y1, V1 = self.sweep("extrapolate", y, V, w, W, last=True)
+        return *self._only_where(needed, before, y1, V1), V
+
+    def answer(
+        self, y: Rows, V: list[Motion], acting: list[Acting], alone: Sequence[Motion], met: Met
+    ) -> tuple[Rows, list[Motion], list[Acting]]:
+        """Two solves more where bodies met, with what acts between them as forces from outside.
+
+        While these were found, the ground was a damper under bodies that were pressed on it. Now all its
+        points, and the stops and the dry friction of the joints, are looked at again. What rests on another
+        body is left alone: there the two ways of seeing the ground would take turns.
+
+        Args:
+            y, V: the velocities that the meeting left, by joint and by body.
+            acting: what acts on each touching body.
+            alone: velocities of the bodies before they met.
+            met: what acts between bodies.
+
+        Returns:
+            the iterate by joint and by body, and what acts on each touching body; as given where the meeting
+            changed no body's velocity by more than CALM.
+        """
+        assert self.pairs is not None
+        square: Scalar = 0.0
+        for body in self.contacts:
+            change = V[body.i] - alone[body.i]
+            far = functools.reduce(maximum, [place.dot(place) for place in body.p])
+            moved = 2.0 * (change.lin.dot(change.lin) + change.ang.dot(change.ang) * far)  # (a + b)^2 at most
+            square = maximum(square, where(body.near, moved, 0.0))
+        needed = square > CALM * CALM
+        before = flat([*y, *V, *self._chosen()])
+        old = flat(each.values() for each in acting)
+        self.pairs.given = met.impulse
+        w, W = mean(self.v, y), mean_motions(self.V_before, V)
+        y1, V1 = self.sweep("press", y, V, w, W, last=True)
+        y1, V1 = self.sweep("release", y1, V1, w, W, last=True)
+        done = self.acting(V1)
+        new = flat(each.values() for each in done)
+        found = iter(guard(needed, lambda: new, *old))
+        for each in done:
+            each.take(found)
+        return *self._only_where(needed, before, y1, V1), done
+
+    def _only_where(self, needed: Any, before: Rows, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion]]:
+        """The last solve, y and V, where it is needed; elsewhere, and in what it chose, all as before it."""
         rows = self._chosen()
-        after = flat([*y1, *V1, *rows])
+        after = flat([*y, *V, *rows])
         found = iter(guard(needed, lambda: after, *before))
-        y1 = [list(islice(found, len(row))) for row in y1]
-        V1 = [Motion(Vector3(*islice(found, 3)), Vector3(*islice(found, 3))) for _ in V1]
+        y = [list(islice(found, len(row))) for row in y]
+        V = [Motion(Vector3(*islice(found, 3)), Vector3(*islice(found, 3))) for _ in V]
         for row in rows:
             row[:] = islice(found, len(row))
-        return y1, V1, V
+        return y, V
 
     def acting(self, V: Sequence[Motion]) -> list[Acting]:
         """What acts on each touching body at the velocities V."""
@@ -231,7 +285,10 @@ class Sweeps:
         for body in self.contacts:
             choose(body.near, body)
         rows = [row for body in self.contacts for row in body.chosen()]
-        return [*rows, *self.state.chosen(), *self.drive.chosen()]
+        held = (
+            [] if self.pairs is None else self.state.held
+        )  # friction, while what acts between bodies is found
+        return [*rows, *self.state.chosen(), *held, *self.drive.chosen()]
 
     def settled(self, y: Rows, V: list[Motion], V_last: Sequence[Motion]) -> Settled:
         """What comes of the kick, with the forces between bodies.
@@ -250,7 +307,10 @@ class Sweeps:
         if self.pairs is not None:
             slopes = _sum(state.hold(y), drive.slopes())
             kicked = Kicked(p.tree, self.X, self.V_before, slopes, self.dt, acting, self.loops)
+            alone = V
             y, V, met = self.pairs.solve(kicked, y, V)
+            if self.contacts and self.only_rows_change:
+                y, V, acting = self.answer(y, V, acting, alone, met)
         return Settled(
             self.X, self.v, [list(row) for row in y], self.V_before, V, acting, state.forces(y),
             drive.forces(y), drive.limited, self.outside, sqrt(residual), self.loops, met,

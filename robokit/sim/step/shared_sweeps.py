@@ -51,6 +51,7 @@ def shared_solve(
     def text(*given: Scalar) -> list[Scalar]:
         rest = iter(given)
         w1, W1, b1, forces1 = _like(w, rest), _motions(len(W), rest), _like(b, rest), _like(forces, rest)
+        between1 = {i: Force(Vector3(*islice(rest, 3)), Vector3(*islice(rest, 3))) for i in between}
         with _chosen(choices, rest):
             T = momenta_after(tree, sweeps.X, sweeps.P, w1, W1, dt)
             K: list[Any] = [None] * (tree.n + 1)
@@ -61,12 +62,13 @@ def shared_solve(
             if f is not None:
                 T[i] = T[i] + f * dt
         if sweeps.pairs is not None:
-            for i, f in sweeps.pairs.given.items():
+            for i, f in between1.items():
                 T[i] = T[i] + f
         y, V = ImplicitSweep(tree, sweeps.X, K, b1, dt).solve(T, forces1)
         return [*flat(y), *flat(V)]
 
-    given = [*flat(w), *flat(W), *flat(b), *flat(forces)]
+    between = {} if sweeps.pairs is None else sweeps.pairs.given
+    given = [*flat(w), *flat(W), *flat(b), *flat(forces), *flat(between.values())]
     matter = [*[True] * len(given), *near]
     found = iter(shared((sweeps, "solve"), text, [*given, *flat(choices)], matter, large=True))
     return _like(w, found), _motions(len(W), found)
