@@ -172,7 +172,9 @@ def _can_be_live(trajectory: Any) -> bool:
     try:
         live_modules(trajectory)
     except RobokitError as error:
-        say(str(error).partition("; ")[0].replace("live: ", "the page cannot go on with the run: ", 1))
+        reason = str(error).partition("; ")[0].replace("live: ", "the page cannot go on with the run: ", 1)
+        pairs = trajectory.summary.get("self_collision_pairs")
+        say(f"{reason}; --no-self-collision makes its step shorter" if pairs else reason)
         return False
     return True
 
