@@ -217,8 +217,7 @@ class Sweeps:
             the iterate by joint and by body, and what it was before by body.
         """
         acting = self.acting(V)
-        bad = sum((a.pulled + a.outside for a in acting), 0.0)
-        needed = bad > IMPOSSIBLE * sum((a.pressed for a in acting), 0.0)
+        needed = _impossible(acting) > 0.0
         before = flat([*y, *V, *self._chosen()])
         y1, V1 = self.sweep("extrapolate", y, V, w, W, last=True)
         return *self._only_where(needed, before, y1, V1), V
@@ -226,7 +225,9 @@ class Sweeps:
     def answer(
         self, y: Rows, V: list[Motion], acting: list[Acting], alone: Sequence[Motion], met: Met
     ) -> tuple[Rows, list[Motion], list[Acting]]:
-        """Two solves more where bodies met, with what acts between them as forces from outside.
+        """Two solves more where bodies met, or where the ground would have to do what it cannot.
+
+        What acts between the bodies is then a force from outside.
 
         While these were found, the ground was a damper under bodies that were pressed on it. Now all its
         points, and the stops and the dry friction of the joints, are looked at again. What rests on another
@@ -240,7 +241,7 @@ class Sweeps:
 
         Returns:
             the iterate by joint and by body, and what acts on each touching body; as given where the meeting
-            changed no body's velocity by more than CALM.
+            changed no body's velocity by more than CALM and the ground's forces are possible.
         """
         assert self.pairs is not None
         square: Scalar = 0.0
@@ -249,7 +250,7 @@ class Sweeps:
             far = functools.reduce(maximum, [place.dot(place) for place in body.p])
             moved = 2.0 * (change.lin.dot(change.lin) + change.ang.dot(change.ang) * far)  # (a + b)^2 at most
             square = maximum(square, where(body.near, moved, 0.0))
-        needed = square > CALM * CALM
+        needed = maximum(square - CALM * CALM, _impossible(acting)) > 0.0
         before = flat([*y, *V, *self._chosen()])
         old = flat(each.values() for each in acting)
         self.pairs.given = met.impulse
@@ -315,6 +316,12 @@ class Sweeps:
             self.X, self.v, [list(row) for row in y], self.V_before, V, acting, state.forces(y),
             drive.forces(y), drive.limited, self.outside, sqrt(residual), self.loops, met,
         )  # fmt: skip
+
+
+def _impossible(acting: Sequence[Acting]) -> Scalar:
+    """The impulse that the ground cannot give, less what is let pass [N s]."""
+    bad = sum((a.pulled + a.outside for a in acting), 0.0)
+    return bad - IMPOSSIBLE * sum((a.pressed for a in acting), 0.0)
 
 
 def touching_bodies(
