@@ -21,6 +21,7 @@ from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.outlined import outlined
 from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, alike_but_for_signs, stepped
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
@@ -137,7 +138,7 @@ class Maker:
             TraceTooLarge: the text or its code is longer than the budgets.
         """
         if target is not None and target.shares:
-            return self._described(self._ready(self._record(shares=True)), None)
+            return self._described(self._ready(outlined(self._record(shares=True))), None)
         if self._plan is None:
             calls = self._with_calls()
             if calls is not None:

@@ -55,7 +55,7 @@ class Graph:
         within: whether a shared text is being recorded: what it shares in turn is written out.
     """
 
-    __slots__ = ("blocks", "budget", "index", "large", "marks", "nodes", "shared", "signed", "within")
+    __slots__ = ("blocks", "budget", "cuts", "index", "large", "marks", "nodes", "shared", "signed", "within")
 
     def __init__(self, budget: int = 400_000, signed: bool = False, shares: Shares = False) -> None:
         self.signed, self.large = signed, shares == "large"
@@ -66,6 +66,7 @@ class Graph:
         self.nodes: list[Node] = [(CONST, math.nan)]
         self.index: dict[Node, int] = {}
         self.marks: list[int] = []
+        self.cuts: list[int] = []
         self.budget = budget
 
     def add(self, node: Node) -> int:
@@ -87,6 +88,10 @@ class Graph:
     def mark(self) -> None:
         """Note that an iteration of the text begins, or that the last one is over."""
         self.marks.append(len(self.nodes))
+
+    def cut(self) -> None:
+        """Note that one of several texts begins that may be alike, or that the last one is over."""
+        self.cuts.append(len(self.nodes))
 
     def constant(self, value: float) -> int:
         """Reference to a constant; the sign is in the reference, so c and -c are one node."""
