@@ -192,9 +192,8 @@ class Sweeps:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether there may be a fourth sweep: where nothing else is solved together with the ground."""
-        p = self.p
-        return p.sweeps >= 3 and p.ground is not None and p.pairs is None and self.only_rows_change
+        """Whether there may be a fourth sweep."""
+        return self.p.sweeps >= 3 and self.p.ground is not None and self.only_rows_change
 
     @property
     def only_rows_change(self) -> bool:
