@@ -138,7 +138,7 @@ class Maker:
             TraceTooLarge: the text or its code is longer than the budgets.
         """
         if target is not None and target.shares:
-            return self._described(self._ready(outlined(self._record(shares=True))), None)
+            return self._described(self._ready(outlined(self._record(signed=True, shares=True))), None)
         if self._plan is None:
             calls = self._with_calls()
             if calls is not None:
