@@ -61,17 +61,23 @@ class ChunkWriter:
     plain = frozenset(each.number for each in OPERATIONS if not each.paired) - {LOOKUP, CALL, RESULT}
     """Opcodes that are one instruction, which takes the values of the operands."""
 
-    def __init__(self, program: Program, plan: Schedule, direct: bool, real: Real = FLOAT64) -> None:
-        """With `direct`, inputs are read from and outputs written to the caller's arrays of doubles."""
+    def __init__(
+        self, program: Program, plan: Schedule, direct: bool, real: Real = FLOAT64, lanes: int = 0
+    ) -> None:
+        """With `direct`, inputs are read from and outputs written to the caller's arrays of doubles.
+
+        A value has the lanes of the plan, if no others are given.
+        """
         self.program, self.plan, self.direct, self.real = program, plan, direct, real
-        self.t = vector(plan.lanes, real.kind)
-        self.truth = vector(plan.lanes, "i1")
-        self.align = real.bytes * plan.lanes
+        self.lanes = lanes = lanes or plan.lanes
+        self.t = vector(lanes, real.kind)
+        self.truth = vector(lanes, "i1")
+        self.align = real.bytes * lanes
         words = {
             "t": self.t,
             "truth": self.truth,
-            "true": "true" if plan.lanes == 1 else "splat (i1 true)",
-            "suffix": suffix(plan.lanes, real),
+            "true": "true" if lanes == 1 else "splat (i1 true)",
+            "suffix": suffix(lanes, real),
         }
         self.instruction = [operation.llvm.format(**words) for operation in OPERATIONS]
         self.constants: dict[int, str] = {}
@@ -178,7 +184,7 @@ class ChunkWriter:
         while len(self.branches) > shared:
             self._leave(position, last)
         for condition in path[shared:]:
-            mask, lanes = self._value(condition), self.plan.lanes
+            mask, lanes = self._value(condition), self.lanes
             self.labels += 1
             k = self.labels
             if lanes > 1:
@@ -214,7 +220,7 @@ class ChunkWriter:
         self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
 
     def _constant(self, value: float) -> str:
-        return constant(self.plan.lanes, value, self.real)
+        return constant(self.lanes, value, self.real)
 
     def _value(self, number: int) -> str:
         """Text of a node's value; loads it if it is not at hand."""
@@ -278,7 +284,7 @@ class ChunkWriter:
 
     def _lookup(self, number: int, table: int, index: str) -> None:
         """An entry of a table for each lane, at an index that is rounded down and clamped."""
-        k, lanes, t = len(self.program.inputs) + table, self.plan.lanes, self.t
+        k, lanes, t = len(self.program.inputs) + table, self.lanes, self.t
         self.pointers.add(k)
         zero, last = self._constant(0.0), self._constant(float(self.program.tables[table][1] - 1))
         places, scalar = vector(lanes, "i32"), self.real.kind
