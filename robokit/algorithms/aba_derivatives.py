@@ -32,6 +32,9 @@ from robokit.model.tree import Tree
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.scalars import is_zero, side_by_side
 
+LARGE = 200
+"""Multiplications of a column from which on its code is written once for all columns like it."""
+
 Matrices = tuple[list[list], list[list], list[list]]
 
 
@@ -109,7 +112,7 @@ def _minus_products(parent: Sequence[int], N, both: Sequence[list[list]]) -> lis
             return [weighted(N[i], y, [j for j in path[i] if j in y]) for i in range(n)]
 
         cost = sum(len(path[i]) for i in (*rows, *range(n)))
-        found = side_by_side(once, text, columns, cost)
+        found = side_by_side(once, text, columns, cost, large=cost >= LARGE)
         for (m, k), column in zip(places, found, strict=True):
             for i, x in enumerate(column):
                 results[m][i][k] = x

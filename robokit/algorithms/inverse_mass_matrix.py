@@ -3,8 +3,8 @@
     H = L^T D L        N = L^-1 D^-1/2        H^-1 = N N^T
     H^-1_ik = sum of N_ij N_kj over the degrees of freedom j that carry both i and k
 
-N has the pattern of L: column j is the motion that a unit of energy at j gives where everything beyond j is free
-too. The degrees of freedom of a branch have their rows side by side.
+N has the pattern of L: column j is what moves with j where everything beyond j is free too. The rows of a
+branch are computed side by side.
 
 Source: RBDA section 6.5 for the factors.
 Differs: the articulated-body way to H^-1 (J. Carpentier, "Analytical inverse of the joint space inertia
@@ -32,7 +32,7 @@ def inverse_mass_matrix(tree: Tree, q) -> list[list]:
 
 
 def branches(parent: Sequence[int]) -> list[list[int]]:
-    """The degrees of freedom in groups without a branch between them: what carries one carries all after it."""
+    """The degrees of freedom in groups without a branch between them: each carries all after it."""
     children = [0] * len(parent)
     for p in parent:
         if p >= 0:
@@ -63,7 +63,9 @@ def inverse_factor(parent: Sequence[int], L, D) -> list[list]:
 
         units = [[1.0 if j == k else 0.0 for j in carry] for k in group]
         rows = [[L[k][j] if j < k else 0.0 for j in carry] for k in group]
-        found = side_by_side(object(), text, [[*r, *e] for r, e in zip(rows, units, strict=True)], len(carry) ** 2 // 2)
+        found = side_by_side(
+            object(), text, [[*r, *e] for r, e in zip(rows, units, strict=True)], len(carry) ** 2 // 2
+        )
         for k, row in zip(group, found, strict=True):
             for j, x in zip(carry, row, strict=True):
                 N[k][j] = x

@@ -137,7 +137,7 @@ def accelerations(
     configuration may be: its accelerations are not finite. The error names the joint.
     """
     if out is None and engine is None and dtype is None and reproducible is None:
-        try:  # run's short way, without the way there
+        try:  # the short way of run, without the call
             result = robot.kernels[key].fast(q, *others)
         except (KeyError, AttributeError, TypeError):
             pass

@@ -304,21 +304,22 @@ def side_by_side(
     text: Callable[..., Sequence[Scalar]],
     columns: Sequence[Sequence[Scalar]],
     products: int,
+    large: bool = False,
 ) -> list[list[Scalar]]:
     """The values of a text for several columns of arguments: machine code of one state takes them together.
 
-    Each lane of a vector computes one column there. For all others it is ``text(*column)`` of each column, as
-    :func:`shared` takes it.
+    Each lane of a vector computes one column there. For all others it is ``text(*column)`` of each column.
 
     Args:
         key: as of :func:`shared`.
         text: called with the arguments of a column.
         columns: of equal length.
         products: multiplications of one column, about.
+        large: whether the text is so long that columns of one pattern are :func:`shared` elsewhere.
     """
     functions = _choose(*(x for column in columns for x in column))
     if hasattr(functions, "side_by_side"):
-        return functions.side_by_side(key, text, columns, products)
+        return functions.side_by_side(key, text, columns, products, large)
     return [list(text(*column)) for column in columns]
 
 

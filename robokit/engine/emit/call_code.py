@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from robokit.engine.emit.ir import FLOAT64, Real, vector
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.passes.called_lines import CalledLines, called_lines
@@ -121,13 +123,16 @@ class LanesWriter(ChunkWriter):
     def __init__(self, program: Program, plan: CalledLines, direct: bool, real: Real, lanes: int) -> None:
         """As :class:`ChunkWriter`, for blocks with so many lanes."""
         super().__init__(program, plan, direct, real, lanes)
-        self.body = program.bodies()
+        self.body, self.sincos = program.bodies(), f"sincos_{lanes}"
         self.targets = {n: [(copy.output, copy.position)] for n, copy in plan.written.items()}
         self.used = {(copy.output, copy.position): len(copy.nodes) for copy in plan.written.values()}
 
     def function(self, chunk: int) -> str:
         """One chunk."""
         return self._function(chunk, self.plan.chunks[chunk], (), ())
+
+    def _forget(self, position: int, last: Mapping[int, int]) -> None:
+        """Nothing: most operands are in memory, and the same in every lane."""
 
     def _output(self, k: int, position: int, value: str) -> None:
         used, pointer = self.used[k, position], self.program.first_output + k

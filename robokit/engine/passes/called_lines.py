@@ -31,9 +31,9 @@ class CalledLines(Schedule):
         sequence: what runs: the number of a chunk, or chunks and the conditions under which they run.
         direct: the chunk of each body that is called from within chunks, by block.
         block_of: the block of each chunk of a body.
-        copies: runs of values in neighbouring lanes that are neighbouring outputs and nothing else, by the first
-            of them, the only one that is in a chunk.
-        written: the same, by the node of a body that is written there at once.
+        copies: values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of
+            them, the only one that is in a chunk.
+        written: those that a body writes itself, by its node.
         placed: arguments that have their place in the lanes of a block, by call and number.
     """
 
@@ -91,7 +91,7 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         if nodes[piece[-1]][0] == CALL and called(program, piece[-1]) in large:
             calls[-1] = piece[-1]
     own = len(plan.chunks)
-    bodies = []
+    bodies: list[range] = []
     for order in orders[1:]:
         first = len(plan.chunks)
         plan.chunks += cut(program, order, [1] * len(order), size)

@@ -1,7 +1,7 @@
 """Where values of blocks with lanes are in memory, so that few are copied (``scalars.side_by_side``).
 
-A block that is called once has its arguments and results to itself. What it returns stays where it is, and what
-it is given is computed into its lanes.
+A block that is called once has the memory of its arguments and results to itself. What it returns stays where
+it is, and what it is given is stored in its lanes where it is computed.
 """
 
 from __future__ import annotations
@@ -112,7 +112,11 @@ def passed_on(
         for k, parameter in enumerate(block.parameters):
             column = [results.get(n) for n in node[2 + k :: count]]
             used = len(column)
-            while used and column[used - 1] is None and program.nodes[node[2 + k + (used - 1) * count]][0] == CONST:
+            while (
+                used
+                and column[used - 1] is None
+                and program.nodes[node[2 + k + (used - 1) * count]][0] == CONST
+            ):
                 used -= 1  # lanes that nobody reads
             values = {each[0] if each and each[1] == at else 0 for at, each in enumerate(column[:used])}
             value = values.pop() if len(values) == 1 else 0
@@ -152,5 +156,3 @@ def copied(program: Program, line: list[int]) -> dict[int, Copy]:
         if len(run.nodes) > 1:
             found[run.nodes[0]] = run
     return found
-
-

@@ -19,12 +19,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from robokit.engine.trace.graph import Block, Graph
-from robokit.engine.trace.ops import CALL, GUARD, PARAMETER, RESULT
+from robokit.engine.trace.ops import CALL, CONST, GUARD, PARAMETER, RESULT
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.scalar import Scalar, where
-
-LARGE = 200
-"""Multiplications of a column from which on its text is written once for all columns like it."""
 
 WORTH = 60
 """Multiplications of all columns together from which on they are taken side by side: moving the arguments
@@ -56,13 +53,17 @@ def shared(
 
 
 def side_by_side(
-    key: object, text: Callable[..., Sequence[Any]], columns: Sequence[Sequence[Any]], products: int
+    key: object,
+    text: Callable[..., Sequence[Any]],
+    columns: Sequence[Sequence[Any]],
+    products: int,
+    large: bool = False,
 ) -> list[list[Any]]:
     """As :func:`robokit.spatial.scalars.side_by_side`: calls with as many lanes as the graph allows."""
     graph = next(x.graph for column in columns for x in column if type(x) is Scalar)
     lanes = min(graph.columns, 1 << (len(columns) - 1).bit_length())
     if lanes < 2 or graph.shared is None or graph.within or products * len(columns) < WORTH:
-        return [_alone(key, text, column, products >= LARGE) for column in columns]
+        return [_alone(key, text, column, large) for column in columns]
     known = [_known(row) for row in zip(*columns, strict=True)]
     number = _block(graph, (key, lanes, *known), text, known, lanes)
     changing = [k for k, x in enumerate(known) if x is None]
@@ -77,8 +78,8 @@ def side_by_side(
 
 def _alone(key: object, text: Callable[..., Sequence[Any]], column: Sequence[Any], large: bool) -> list[Any]:
     """The values of a text for one column."""
-    if any(type(x) is Scalar for x in column):
-        return shared(key, text, column, [True] * len(column), large)
+    if large and any(type(x) is Scalar for x in column):
+        return shared(key, text, column, [True] * len(column), True)
     return list(text(*column))
 
 
@@ -120,8 +121,19 @@ def _block(
         graph.within = False
         results = [graph.plain(x.ref) if type(x) is Scalar else float(x) for x in values]
         block = graph.shared[pattern] = Block(parameters, results, lanes)
+        if lanes > 1:
+            block.around = {r for r in results if type(r) is int} - _body(graph, parameters)
         graph.blocks.append(block)
     return next(k for k, each in enumerate(graph.blocks) if each is block)
+
+
+def _body(graph: Graph, parameters: Sequence[int]) -> set[int]:
+    """The nodes that depend on parameters, which are recorded already."""
+    found = set(parameters)
+    for number in range(min(found, default=len(graph.nodes)), len(graph.nodes)):
+        if not found.isdisjoint(graph.nodes[number][1:]) and graph.nodes[number][0] > CONST:
+            found.add(number)
+    return found
 
 
 def _called(graph: Graph, number: int, operands: Sequence[int], columns: int) -> list[list[Any]]:
@@ -133,8 +145,8 @@ def _called(graph: Graph, number: int, operands: Sequence[int], columns: int) ->
     call = graph.add((CALL, graph.constant(float(number)), *operands))
     count, found = len(block.results), list[list[Any]]()
     for k, x in enumerate(block.results):
-        row = [x] * columns
-        if type(x) is int:
+        row: list[Any] = [Scalar(graph, int(x)) if x in block.around else x] * columns
+        if type(x) is int and x not in block.around:
             places = [graph.constant(float(lane * count + k)) for lane in range(columns)]
             row = [Scalar(graph, graph.add((RESULT, call, place))) for place in places]
         found.append(row)

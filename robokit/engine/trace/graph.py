@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from robokit.engine.trace.ops import CONST, NEG, OPERATIONS, SUB
@@ -38,11 +38,13 @@ class Block:
         parameters: nodes that stand for its arguments.
         results: its values: nodes, or constants.
         lanes: columns of arguments that one call takes side by side, and of values that it returns.
+        around: with lanes, results that do not depend on the arguments: no results of a call.
     """
 
     parameters: list[int]
     results: list[int | float]
     lanes: int = 1
+    around: set[int] = field(default_factory=set)
 
     def numbered(self, at: Sequence[int]) -> Block:
         """The same with the nodes' new numbers."""
