@@ -21,6 +21,7 @@ from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.outlined import outlined
 from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, alike_but_for_signs, stepped
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
@@ -138,7 +139,7 @@ class Maker:
             TraceTooLarge: the text or its code is longer than the budgets.
         """
         if target is not None and target.shares:
-            return self._described(self._ready(self._record(shares=True)), None)
+            return self._described(self._ready(outlined(self._record(shares=True))), None)
         # The same bits on every target are those of one column after the other.
         columns = 1 if target is None or self._signature.reproducible else target.columns
         if columns not in self._plans:

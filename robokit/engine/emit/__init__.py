@@ -8,6 +8,7 @@ sincos          sine and cosine
 single_module   the module of one state
 batch_module    the module of many states
 wasm_module     the module for WebAssembly
+wasm_sines      sine and cosine in it
 c_source        functions in C
 tile            what the stages of a batch share
 read_rows       rows of arrays become vectors of lanes

@@ -66,7 +66,8 @@ class Graph:
     """
 
     __slots__ = (
-        "blocks", "budget", "columns", "index", "large", "marks", "nodes", "shared", "signed", "within"
+        "blocks", "budget", "columns", "cuts", "index", "large", "marks", "nodes", "shared", "signed",
+        "within",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,7 @@ class Graph:
         self.nodes: list[Node] = [(CONST, math.nan)]
         self.index: dict[Node, int] = {}
         self.marks: list[int] = []
+        self.cuts: list[int] = []
         self.budget = budget
 
     def add(self, node: Node) -> int:
@@ -101,6 +103,10 @@ class Graph:
     def mark(self) -> None:
         """Note that an iteration of the text begins, or that the last one is over."""
         self.marks.append(len(self.nodes))
+
+    def cut(self) -> None:
+        """Note that one of several texts begins that may be alike, or that the last one is over."""
+        self.cuts.append(len(self.nodes))
 
     def constant(self, value: float) -> int:
         """Reference to a constant; the sign is in the reference, so c and -c are one node."""

@@ -26,6 +26,7 @@ class Program:
         counts: operations by what they count as (see :func:`robokit.engine.trace.ops.counted`).
         tables: (name, number of entries) of each table.
         blocks: texts that are recorded once and called (trace/blocks.py).
+        cuts: node numbers between which texts may be alike (passes/outlined.py).
     """
 
     inputs: list[tuple[str, int]]
@@ -37,6 +38,7 @@ class Program:
     counts: dict[str, int] = field(default_factory=dict)
     tables: list[tuple[str, int]] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    cuts: list[int] = field(default_factory=list)
 
     @classmethod
     def finish(
@@ -81,6 +83,7 @@ class Program:
                         needed[int(block.results[int(nodes[node[2]][1]) % len(block.results)])] = 1
         order.reverse()
         found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, list(tables), blocks)
+        found.cuts = graph.cuts
         found.counts = found.counted(order)
         return found
 

@@ -54,7 +54,7 @@ def trace(
     collecting = gc.isenabled()
     gc.disable()  # half the time of a trace would go into looking for cycles among nodes; there are none
     try:
-        with telling(graph.mark):
+        with telling(graph.mark, graph.cut):
             returned = [list(row) for row in text(*arguments, *given)]
     finally:
         if collecting:
