@@ -320,6 +320,30 @@ def shared(
     return list(text(*arguments))
 
 
+def side_by_side(
+    key: object,
+    text: Callable[..., Sequence[Scalar]],
+    columns: Sequence[Sequence[Scalar]],
+    products: int,
+    large: bool = False,
+) -> list[list[Scalar]]:
+    """The values of a text for several columns of arguments: machine code of one state takes them together.
+
+    Each lane of a vector computes one column there. For all others it is ``text(*column)`` of each column.
+
+    Args:
+        key: as of :func:`shared`.
+        text: called with the arguments of a column.
+        columns: of equal length.
+        products: multiplications of one column, about.
+        large: whether the text is so long that columns of one pattern are :func:`shared` elsewhere.
+    """
+    functions = _choose(*(x for column in columns for x in column))
+    if hasattr(functions, "side_by_side"):
+        return functions.side_by_side(key, text, columns, products, large)
+    return [list(text(*column)) for column in columns]
+
+
 def floor(x: Scalar) -> Scalar:
     """The largest whole number that is not above x."""
     return _functions(type(x)).floor(x)
