@@ -98,6 +98,6 @@ def turning_rate(robot: Robot) -> float:
 
 
 def _turned(momentum: Force, inertia: np.ndarray) -> np.ndarray:
-    """1 / l of a link with this momentum and inertia at a unit of speed [1/m]; 0 for a link without inertia."""
+    """1 / l of a link with this momentum and inertia at a unit of speed [1/m]; 0 without inertia."""
     push = np.sqrt(sum(np.square(x) for x in momentum.lin))
     return np.where(inertia > 0.0, push / np.where(inertia > 0.0, inertia, 1.0), 0.0)
