@@ -8,6 +8,7 @@ names, out of the URDF's own package. Nothing is fetched from a network.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from robokit.arguments import path_argument
 from robokit.errors import WrongType
 from robokit.urdf.read.xacro_child import package_folders
 
+_LISTED = 200  # entries of a folder that are looked at, at most
 _LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
 
 
@@ -65,6 +67,7 @@ class Resolver:
         self._present: dict[str, list[str]] = {}
         # "package/folder" of a name -> where that is: most files of a robot lie in one folder.
         self._known_folders: dict[str, list[str]] = {}
+        self._listed: dict[str, frozenset[str]] = {}
 
     def __call__(self, filename: str) -> Resolution:
         """Where the file is; every name is looked up once."""
@@ -104,7 +107,7 @@ class Resolver:
         if plain:
             for folder in self._known_folders.get(above, ()):
                 path = folder + last
-                if os.path.isfile(path):
+                if last in self._files(folder) or os.path.isfile(path):
                     return Resolution(path, (path,))
         name, _, rest = name_and_rest.replace("\\", "/").partition("/")
         inside = os.path.normpath(rest or ".")
@@ -123,6 +126,19 @@ class Resolver:
                 return Resolution(path, (path,))
         tried = tuple(os.path.join(folder, inside) for folder in folders)
         return Resolution(None, tried, package=None if self._present[name] else name)
+
+    def _files(self, folder: str) -> frozenset[str]:
+        """Names of the first files of a folder: to list a folder is quicker than to look for each file."""
+        found = self._listed.get(folder)
+        if found is None:
+            try:
+                with os.scandir(folder) as entries:
+                    some = itertools.islice(entries, _LISTED)
+                    found = frozenset(entry.name for entry in some if entry.is_file())
+            except OSError:
+                found = frozenset()
+            self._listed[folder] = found
+        return found
 
     def package_folders(self, name: str) -> list[str]:
         """Where a package of this name may be, in the order of search."""
