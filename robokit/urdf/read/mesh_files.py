@@ -64,7 +64,8 @@ class Resolver:
         self._known: dict[str, Resolution] = {}
         self.roots = list(self._search_roots())
         self._packages: dict[str, list[str]] = {}
-        self._present: dict[str, list[str]] = {}
+        # Folders of a package that are there, and those that nobody has looked for.
+        self._looked: dict[str, tuple[list[str], Iterator[str]]] = {}
         # "package/folder" of a name -> where that is: most files of a robot lie in one folder.
         self._known_folders: dict[str, list[str]] = {}
         self._listed: dict[str, frozenset[str]] = {}
@@ -113,19 +114,33 @@ class Resolver:
         inside = os.path.normpath(rest or ".")
         if name in ("", ".", "..") or _leaves(inside):
             return Resolution(reason="the path leaves its package by '..'")
-        folders = self.package_folders(name)
-        if name not in self._present:
-            # An empty name leaves a separator behind.
-            self._present[name] = [os.path.join(folder, "") for folder in folders if os.path.isdir(folder)]
+        found = None
+        for folder in self._present(name):
+            if os.path.isfile(folder + inside):
+                found = folder + inside
+                break
+        known, _ = self._looked[name]
         if plain and above:
             there = os.path.dirname(inside)
-            self._known_folders[above] = [os.path.join(folder, there, "") for folder in self._present[name]]
-        for folder in self._present[name]:
-            path = folder + inside
-            if os.path.isfile(path):
-                return Resolution(path, (path,))
-        tried = tuple(os.path.join(folder, inside) for folder in folders)
-        return Resolution(None, tried, package=None if self._present[name] else name)
+            self._known_folders[above] = [os.path.join(folder, there, "") for folder in known]
+        if found is not None:
+            return Resolution(found, (found,))
+        tried = tuple(os.path.join(folder, inside) for folder in self.package_folders(name))
+        return Resolution(None, tried, package=None if known else name)
+
+    def _present(self, name: str) -> Iterator[str]:
+        """The folders of a package that are there, in the order of search; each is looked for once.
+
+        They end in a separator. Those behind the first are looked for where it does not hold the file.
+        """
+        if name not in self._looked:
+            self._looked[name] = [], iter(self.package_folders(name))
+        known, others = self._looked[name]
+        yield from known
+        for folder in others:
+            if os.path.isdir(folder):
+                known.append(os.path.join(folder, ""))  # an empty name leaves a separator behind
+                yield known[-1]
 
     def _files(self, folder: str) -> frozenset[str]:
         """Names of the first files of a folder: to list a folder is quicker than to look for each file."""
