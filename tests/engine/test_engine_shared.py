@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 from functools import partial
 
 import numpy as np
@@ -11,13 +10,17 @@ import pytest
 from node_program import run_in_node
 
 from robokit.engine import Kernel
-from robokit.engine.emit import ir
+from robokit.engine.emit import ir, wasm_module
+from robokit.engine.passes import regions
 from robokit.engine.passes.guards import opened, paths
 from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.outlined import outlined
 from robokit.engine.target import llvm, split, wasm
-from robokit.engine.trace.ops import SQRT
+from robokit.engine.trace.blocks import called
+from robokit.engine.trace.ops import CALL, SQRT
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import guard, lookup, shared, sharing, sin, sqrt, where
+from robokit.spatial.scalars import cos, guard, likewise, lookup, shared, sharing, sin, sqrt, where
+from robokit.spatial.sines import LIMIT, sine_and_cosine
 
 ONE = [("x", 4)], [("y", (4,))]
 KEY = object()
@@ -179,11 +182,47 @@ def test_bodies_in_one_chunk_and_in_many_mean_the_same(chunk, tmp_path, monkeypa
         np.testing.assert_array_equal(kernel(x), y)
 
 
+def much_alike(x, large=False):
+    """Passes of loops that do the same with other numbers, in a shared text too, and in guards."""
+    near, common = x[0] > 0.0, x[3] * x[2] + 0.25
+
+    def one(k, a, b):
+        c = long(a, b, 4) * (1.5 + 0.25 * k) + common
+        on = (c < b) | near
+        (c,) = guard(on, lambda: [long(c, a, 3) * a + sin(c)], 0.0)
+        return c, where(on, c - a, b * 0.5), on
+
+    def text(a, b):
+        found = [one(k, a + c, b) for k, c in enumerate(likewise((*x, x[1] * x[2])))]
+        return [sum(c for c, _, _ in found), sum(d for _, d, _ in found)]
+
+    total, rest, count = 0.0, x[1], 0.0
+    for k in likewise(range(5)):
+        c, rest, on = one(k, rest, x[2])
+        total, count = total + c, count + where(on, 1.0, 0.0)
+    for _ in range(2):
+        total, rest = shared((KEY, "alike"), text, [total, rest], [True] * 2, large)
+    return [[total, rest, count]]
+
+
+def test_passes_that_are_alike_are_written_once():
+    before = opened(trace(much_alike, [("x", 4)], [("y", (3,))], shares=True))
+    after = outlined(before)
+    assert len(after.blocks) > len(before.blocks) == 1
+    assert len(after.order) < 0.7 * len(before.order)
+    bodies = after.bodies()
+    inner = {called(after, n) for n in after.order if after.nodes[n][0] == CALL and n in bodies}
+    assert inner, "a shared text calls what its passes have in common"
+    for x in STATES:
+        np.testing.assert_array_equal(after.evaluate(x), before.evaluate(x))
+
+
 # ---- WebAssembly -----------------------------------------------------------------------------------------
 
 RUN = """
 const { file, inputs, outputs, rows } = JSON.parse(require("fs").readFileSync(0));
-const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(file, "base64")), {});
+const { exports } = new WebAssembly.Instance(
+  new WebAssembly.Module(Buffer.from(file, "base64")), { start: { zero: 0 } });
 const all = new Float64Array(exports.memory.buffer);
 console.log(JSON.stringify(rows.map((row) => {
   row.forEach((x, k) => all.set(x, inputs[k][1] / 8));
@@ -205,39 +244,44 @@ def in_node(module, rows):
 
 
 @pytest.mark.node
-def test_the_module_computes_what_the_text_says():
+@pytest.mark.parametrize("chunk, stacked", [(3000, 250), (25, 250), (25, 0), (3000, 0)])
+def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp_path):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(wasm_module, "CHUNK", chunk)  # many chunks, inside the calls too
+    monkeypatch.setattr(regions, "STACKED", stacked)
+
     def text(x, heights):
         a, b, total, costly = thrice(x)[0]
-        return [[a, b, total], [lookup(heights, 3.0 * x[1]), abs(costly)]]
+        entries = [lookup(heights, 3.0 * x[1]), abs(costly)]
+        return [[a, b, total, x[2], 3.0], entries, *guarded_calls(x), *much_alike(x)]
 
-    kernel = Kernel.build("module", [("x", 4)], [("y", (3,)), ("z", (2,))], text, tables=[("heights", 3)])
+    outputs = [("y", (5,)), ("z", (2,)), ("u", (4,)), ("t", (3,))]
+    kernel = Kernel.build("module", [("x", 4)], outputs, text, tables=[("heights", 3)], reproducible=True)
     module = wasm.unpacked(kernel.compiled(wasm.WASM))
     assert [name for name, _, _ in module.inputs] == ["x", "heights"]
-    assert [(name, count) for name, _, count in module.outputs] == [("y", 3), ("z", 2)]
+    assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4), ("t", 3)]
     heights = [1.0, 2.0, 5.0]
-    found = in_node(module, [[list(x), heights] for x in STATES])
-    for x, outs in zip(STATES, found, strict=True):
-        np.testing.assert_allclose(
-            np.concatenate(outs), np.concatenate(kernel(x, np.array(heights))), rtol=1e-12, atol=1e-15
-        )
+    rows = [[list(x), heights] for x in [*STATES, *STATES[:2]]]  # also what an earlier state has left behind
+    for (x, table), outs in zip(rows, in_node(module, rows), strict=True):
+        for found, expected in zip(outs, kernel(np.array(x), np.array(table)), strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.node
 def test_sines_in_the_module_are_the_engine_s_own():
-    kernel = Kernel.build("sines", [("x", 1)], [("y", (1,))], lambda x: [[sin(x[0])]])
+    kernel = Kernel.build(
+        "sines", [("x", 1)], [("y", (1,)), ("z", (1,))], lambda x: [[sin(x[0])], [cos(x[0])]]
+    )
     module = wasm.unpacked(kernel.compiled(wasm.WASM))
-    angles = [0.0, 1.0, -2.5, 1e3, -3e5, 1e7]
-    assert in_node(module, [[[a]] for a in angles]) == [
-        [[pytest.approx(math.sin(a), abs=2e-16)]] for a in angles
-    ]
+    angles = [0.0, 1.0, -2.5, 1e3, -3e5, 1e7, -1e9, 2e9, *np.linspace(-10.0, 10.0, 40)]
+    found = in_node(module, [[[float(a)]] for a in angles])
+    for angle, ((sine,), (cosine,)) in zip(angles, found, strict=True):
+        if abs(angle) <= LIMIT:
+            assert (sine, cosine) == sine_and_cosine(angle)
+        else:
+            assert sine is None and cosine is None  # NaN, as JSON has it
 
 
-def test_what_would_need_a_linker_is_refused():
-    outside = "declare void @outside()\ndefine void @step() {\n  call void @outside()\n  ret void\n}\n"
-    _, content = llvm.cross(outside, wasm.TRIPLE)
-    with pytest.raises(wasm.NotLinked, match="outside"):
-        wasm.linked(content, 0, [])
-    with pytest.raises(wasm.NotLinked, match="no function"):
-        wasm.linked(llvm.cross("define void @other() {\n  ret void\n}\n", wasm.TRIPLE)[1], 0, [])
+def test_a_module_is_for_another_host():
     with pytest.raises(llvm.CompilerMissing):
         wasm.WASM.load(b"")

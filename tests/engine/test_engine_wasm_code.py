@@ -1,84 +1,91 @@
-"""WebAssembly with its variables numbered anew: the same code in fewer bytes."""
+"""From text to WebAssembly: variables and places that share, and mean the same."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from robokit.engine.target.wasm_code import GET, SET, TEE, Unknown, leb, shorter
-
-I32, F64 = 0x7F, 0x7C
-CONSTANT = b"\x44" + bytes(range(0x20, 0x28))  # its bytes look like instructions that name variables
-LOAD, STORE, ADD, CALL, FLOOR = b"\x2b\x03\x80\x08", b"\x39\x03\x08", b"\xa0", b"\x10\x83\0", b"\x9c"
-CONVERT, BLOCK, BRANCH, END = b"\xfc\x02", b"\x02\x40", b"\x0d\x00", b"\x0b"
+from robokit.engine.target import wasm_code
+from robokit.engine.target.wasm_code import F64, I32, I64, Function, Storage, _numbered, leb, signed
 
 
-def body(kinds: list[int], instructions: list) -> bytes:
-    """A function of variables of these kinds; an instruction is bytes, or (code, variable)."""
-    code = [i if isinstance(i, bytes) else bytes([i[0]]) + leb(i[1]) for i in instructions]
-    return leb(len(kinds)) + b"".join(leb(1) + bytes([k]) for k in kinds) + b"".join(code)
+def random_function(rng: np.random.Generator, parameters: int) -> Function:
+    """Variables of three kinds that are set, perhaps in a branch, and read for a while."""
+    names = [f"p{k}" for k in range(parameters)]
+    alive, lines = list(names), []
+    for k in range(400):
+        name = f"{k}" + ["", "", "", "t", "l"][rng.integers(5)]
+        lines += (
+            ["if"] * (k % 50 == 20) + [f"{['set', 'tee'][rng.integers(2)]} {name}"] + ["end"] * (k % 50 == 30)
+        )
+        alive.append(name)
+        for _ in range(rng.integers(4)):
+            lines.append(f"get {alive[rng.integers(max(0, len(alive) - 150), len(alive))]}")
+    return Function("f", names, 0, lines)
 
 
-def read(code: bytes, instructions: list) -> tuple[list[int], list[int], int]:
-    """(kinds, variables in the order of use, bytes of instructions), where the instructions are these."""
-
-    def number(at: int) -> tuple[int, int]:
-        value = shift = 0
-        while True:
-            value |= (code[at] & 127) << shift
-            shift, at = shift + 7, at + 1
-            if code[at - 1] < 128:
-                return value, at
-
-    runs, at = number(0)
-    kinds: list[int] = []
-    for _ in range(runs):
-        count, at = number(at)
-        kinds += [code[at]] * count
-        at += 1
-    used, start = [], at
-    for i in instructions:
-        if isinstance(i, bytes):
-            assert code[at : at + len(i)] == i
-            at += len(i)
-        else:
-            assert code[at] == i[0]
-            variable, at = number(at + 1)
-            used.append(variable)
-    assert at == len(code)
-    return kinds, used, len(code) - start
-
-
-@pytest.mark.parametrize("parameters", [0, 1, 4, 60])
-def test_the_code_stays_and_its_variables_move_together(parameters):
+@pytest.mark.parametrize("parameters", [0, 3, 140])
+def test_values_share_a_variable_only_one_after_the_other(parameters):
     rng = np.random.default_rng(parameters)
-    kinds = [F64 if x else I32 for x in rng.random(300) < 0.8]
-    # As in long code: most variables serve once, the late ones most often.
-    chosen = np.sort(rng.choice(parameters + 300, 2000, p=_rising(parameters + 300)))
-    others = [CONSTANT, LOAD, STORE, ADD, CALL, FLOOR, CONVERT, BLOCK, BRANCH]
-    instructions = []
-    for variable in rng.permutation(chosen).tolist():
-        instructions += [(int(rng.choice([GET, SET, TEE])), variable), others[rng.integers(len(others))]]
-    instructions.append(END)
-    before = body(kinds, instructions)
-    after = shorter(before, parameters)
-    old_kinds, old, old_size = read(before, instructions)
-    new_kinds, new, new_size = read(after, instructions)
-    assert sorted(new_kinds) == sorted(old_kinds) and len(set(zip(old, new, strict=True))) == len(set(old))
-    for a, b in set(zip(old, new, strict=True)):
-        assert (a == b) if a < parameters else (old_kinds[a - parameters] == new_kinds[b - parameters])
-    assert new_size < old_size and len(after) < len(before)
-    counts = sorted((old.count(v) for v in set(old) if v >= parameters), reverse=True)
-    short = sum(counts[: max(0, 128 - parameters)])
-    assert sum(parameters <= v < 128 for v in new) == short, "the most used have the small numbers"
+    function = random_function(rng, parameters)
+    number, declared = _numbered(function)
+    kinds = [F64] * parameters
+    at = 1
+    for _ in range(declared[0]):
+        count, at = _read(declared, at)
+        kinds += [declared[at]] * count
+        at += 1
+    assert all(number[f"p{k}"] == k for k in range(parameters))
+    for name, k in number.items():
+        assert kinds[k] == {"t": I32, "l": I64}.get(name[-1], F64)
+    held = {number[name]: name for name in function.parameters}
+    for line in function.lines:
+        what, _, name = line.partition(" ")
+        if what in ("set", "tee"):
+            held[number[name]] = name
+        elif what == "get":
+            assert held[number[name]] == name, "another value has taken its place"
+    assert len(kinds) < 0.7 * len(number)
+    times = np.zeros(len(kinds))
+    for line in function.lines:
+        if " " in line:
+            times[number[line[4:]]] += 1
+    own = times[parameters:]
+    short = max(0, 128 - parameters)
+    if 0 < short < len(own):
+        assert own[:short].min() >= own[short:].max(), "the most used have the small numbers"
 
 
-def _rising(n: int) -> np.ndarray:
-    weight = np.arange(1.0, n + 1) ** 2
-    return weight / weight.sum()
+def _read(code: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (code[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if code[at - 1] < 128:
+            return value, at
 
 
-@pytest.mark.parametrize("instruction", [b"\xfd\x0c", b"\xfc\x0a\0\0", b"\x11\0\0", b"\x06\x40"])
-def test_an_unknown_instruction_is_left_to_those_who_know(instruction):
-    with pytest.raises(Unknown, match="instruction"):
-        shorter(body([F64], [instruction, END]), 0)
+def test_places_that_are_named_often_are_globals_and_arrays_stay_in_memory():
+    number = "number " + bytes(8).hex()
+    lines = ["at 2", number, "put 2", "at 7", "take 2", "put 7", "at 9", number, "put 9"]
+    lines += ["take 2", "drop"] * 20 + ["take 9", "drop"] * 9 + [number, "drop"] * 3
+    found = [Function("step", [], 0, lines)]
+    storage = Storage.of(found, 3)
+    assert storage.address == {"2": 16, "7": 24} and storage.size == 32
+    assert set(storage.globals) == {"9", bytes(8).hex()}
+    assert storage.globals["9"] == 1, "the most used first, after the host's"
+    assert [each[1] for each in storage.declared()] == [1, 0], "a constant does not change"
+    ((body,), _) = wasm_code.assembled(found, 3)
+    assert body.endswith(b"\x0b") and body.count(b"\x24\x01") == 1 and body.count(b"\x23\x01") == 9
+
+
+@pytest.mark.parametrize("value", [0, 1, 63, 64, 127, 128, 300, 16383, 16384, 123456789])
+def test_numbers_are_short_and_come_back(value):
+    assert _read(leb(value), 0) == (value, len(leb(value)))
+    assert len(leb(value)) == max(1, -(-value.bit_length() // 7))
+    code, found = signed(-value), 0
+    for k, byte in enumerate(code):
+        found |= (byte & 127) << 7 * k
+    if code[-1] & 64:
+        found -= 1 << 7 * len(code)
+    assert found == -value

@@ -2,12 +2,13 @@
 
 ir              vocabulary that all emitters share, and their settings
 straight_line   chunks: straight lines of operations
-call_code       the same with calls of shared texts
+call_code       the same with calls of shared texts, also for columns in the lanes of vectors
 repeat_code     repeated iterations and their table
 sincos          sine and cosine
 single_module   the module of one state
 batch_module    the module of many states
 wasm_module     the module for WebAssembly
+wasm_sines      sine and cosine in it
 c_source        functions in C
 tile            what the stages of a batch share
 read_rows       rows of arrays become vectors of lanes

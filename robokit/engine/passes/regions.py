@@ -1,13 +1,14 @@
 """Plans a program with shared texts: its own line and that of each body, and one memory for all.
 
-Places in memory are given to inputs, outputs, constants, then to each block's arguments and results, then to
-what must outlive a chunk. What a body reads from the program around it stays there until the last call.
+Places are given to inputs, tables and outputs, then to each block's arguments and results, then to what must
+outlive a chunk. What a body reads from the program around it stays there until the last call. Short bodies
+need no places for arguments and results: these are handed over on the stack.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from robokit.engine.passes.chunks import STORE, Schedule, cut
@@ -16,6 +17,9 @@ from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT
 from robokit.engine.trace.program import Program
 
+STACKED = 250
+"""Arguments, and results, that are handed over on the stack at most: hosts allow 1000."""
+
 
 @dataclass
 class Regions:
@@ -23,9 +27,9 @@ class Regions:
 
     Attributes:
         inputs, tables, outputs: first place of each.
-        constants: place of each constant that the code reads.
         arguments: first place of each block's arguments.
         results: place of each result that is read, by position, of each block.
+        stacked: whether arguments and results of each block are on the stack.
         lines: the program's own line, then that of each block.
         size: places in all.
     """
@@ -33,9 +37,9 @@ class Regions:
     inputs: list[int]
     tables: list[int]
     outputs: list[int]
-    constants: dict[float, int]
     arguments: list[int]
     results: list[dict[int, int]]
+    stacked: list[bool]
     lines: list[Schedule]
     size: int
 
@@ -68,10 +72,6 @@ def regions(program: Program, size: int) -> Regions:
     inputs = [memory.take(count) for _, count in program.inputs]
     tables = [memory.take(count) for _, count in program.tables]
     outputs = [memory.take(math.prod(shape)) for _, shape in program.outputs]
-    read = {n for number in program.order for n in nodes[number][1:]}
-    read |= {r for block in program.blocks for r in block.results if type(r) is int}
-    values = sorted({nodes[n][1] for n in read if nodes[n][0] == CONST})
-    constants = {value: memory.take() for value in values}
     body = program.bodies()
     arguments = [memory.take(len(block.parameters)) for block in program.blocks]
     results: list[dict[int, int]] = [{} for _ in program.blocks]
@@ -84,6 +84,8 @@ def regions(program: Program, size: int) -> Regions:
     slot: dict[int, int] = {}
     for k, block in enumerate(program.blocks):
         slot |= {p: arguments[k] + j for j, p in enumerate(block.parameters)}
+        own_results = {int(block.results[at]): place for at, place in results[k].items()}
+        slot |= {r: place for r, place in own_results.items() if body.get(r) == k and r not in slot}
     line, insides = program.lines()
     own = [line, *insides]
     path = paths(program)
@@ -96,11 +98,20 @@ def regions(program: Program, size: int) -> Regions:
     kept: set[int] = set()
     for one in borrowed:
         kept |= one
-    lines = []
-    for k, line in enumerate(orders):
-        memory.free = []  # a body runs while the values of the program around it live
-        lines.append(_line(program, line, inside, slot, memory, kept, borrowed, size, whole=k > 0))
-    return Regions(inputs, tables, outputs, constants, arguments, results, lines, memory.size)
+    lines, ends = [], list[int]()
+    for line in orders:
+        # A body runs while the values of the texts around it live, but not those of another body.
+        around = [
+            end for end, caller in zip(ends, orders, strict=False) if _calls(program, caller, len(ends) - 1)
+        ]
+        memory.free, memory.size = [], max([memory.size] if not ends else [ends[0], *around])
+        lines.append(_line(program, line, inside, slot, memory, kept, borrowed, size))
+        ends.append(memory.size)
+    stacked = [
+        len(line.chunks) == 1 and max(len(block.parameters), len(found)) <= STACKED
+        for line, block, found in zip(lines[1:], program.blocks, results, strict=True)
+    ]
+    return Regions(inputs, tables, outputs, arguments, results, stacked, lines, max(ends))
 
 
 def borrowed_by(
@@ -115,6 +126,10 @@ def borrowed_by(
             read.update(nodes[number][1:])
             read.update(inside.get(number, ()))
         found.append({n for n in read if nodes[n][0] > CONST and n not in body})
+    for k in reversed(range(len(found))):  # a text calls those that come after it
+        for number in orders[1 + k]:
+            if nodes[number][0] == CALL:
+                found[k] |= found[called(program, number)]
     return found
 
 
@@ -127,7 +142,6 @@ def _line(
     kept: set[int],
     borrowed: list[set[int]],
     size: int,
-    whole: bool,
 ) -> Schedule:
     """Chunks of a line and places of what lives longer than one; adds the places to ``slot``.
 
@@ -140,11 +154,13 @@ def _line(
         kept: nodes that bodies read.
         borrowed: the same by block.
         size: nodes per chunk, about.
-        whole: whether this is a body, whose results are written as it ends.
     """
     nodes = program.nodes
+    for n in line:
+        if nodes[n][0] == RESULT:  # follows its call
+            inside[n] = inside.get(nodes[n][1], ())
     weight = Counter(r for row in program.results for r in row if type(r) is int)
-    chunks = cut(program, line, [1 + STORE * weight[n] for n in line], size)
+    chunks = _with_calls(program, cut(program, line, [1 + STORE * weight[n] for n in line], size))
     home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
     last = dict(home)
     for n, k in home.items():
@@ -154,7 +170,7 @@ def _line(
         for operand in reads:
             if operand in last:
                 last[operand] = max(last[operand], k)
-    ends = {r for block in program.blocks for r in block.results if type(r) is int} if whole else set()
+    ends = {n for n in home if n in slot}  # the results of a body
     stored = {n for n in home if last[n] > home[n] or n in kept or n in ends}
     stored -= {n for n in home if nodes[n][0] == CALL}  # has no value of its own
     ending: list[list[int]] = [[] for _ in chunks]
@@ -162,8 +178,26 @@ def _line(
         if k:
             memory.free += ending[k - 1]
         for n in chunk:
-            if n in stored:
+            if n in stored and n not in ends:
                 slot[n] = memory.borrow()
-                if n not in ends:
-                    ending[last[n]].append(slot[n])
+                ending[last[n]].append(slot[n])
     return Schedule(1, chunks, slot, stored, [], {}, {}, memory.size, inside)
+
+
+def _calls(program: Program, line: list[int], block: int) -> bool:
+    """Whether a line calls a block."""
+    return any(program.nodes[n][0] == CALL and called(program, n) == block for n in line)
+
+
+def _with_calls(program: Program, chunks: list[list[int]]) -> list[list[int]]:
+    """Chunks in which the results of a call follow it at once."""
+    nodes = program.nodes
+    results: defaultdict[int, list[int]] = defaultdict(list)
+    for chunk in chunks:
+        for n in chunk:
+            if nodes[n][0] == RESULT:
+                results[nodes[n][1]].append(n)
+    return [
+        [each for n in chunk if nodes[n][0] != RESULT for each in (n, *results.get(n, ()))]
+        for chunk in chunks
+    ]

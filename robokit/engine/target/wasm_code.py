@@ -1,105 +1,222 @@
-"""Functions of WebAssembly with their local variables numbered anew, so that the code is shorter.
+"""From the text of emit/wasm_module.py to the functions of a WebAssembly module, in few bytes.
 
-An instruction names a variable by its number, in one byte up to 127 and in two up to 16383. LLVM numbers them
-in the order in which they come; a long straight line has hundreds. Here those that are used most get the
-small numbers. Nothing else is changed.
+An instruction names a variable by its number, in one byte up to 127 and in two up to 16383. Values that are
+not needed at the same time share a variable, and those that are used most get the small numbers.
+
+A place in memory takes six bytes to read or to write, a *global* two or three, and five more once, for it
+begins as a copy of one that the host brings: 0. So nearly all places are globals, and the constants that are
+used often, too.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 
-GET, SET, TEE = 0x20, 0x21, 0x22
-LOCALS = (GET, SET, TEE)
+I32, I64, F64 = 0x7F, 0x7E, 0x7C
+KINDS = {"t": I32, "l": I64}
+"""Kinds of the variables whose names end so; all others are numbers."""
 
-_PLAIN = {0x00, 0x01, 0x05, 0x0B, 0x0F, 0x1A, 0x1B, *range(0x45, 0xC5)}
-"""Instructions of one byte."""
+GET, SET, TEE, GLOBAL_GET, GLOBAL_SET, CALL = 0x20, 0x21, 0x22, 0x23, 0x24, 0x10
+NUMBER, WHOLE, LONG, LOAD, STORE = b"\x44", b"\x41", b"\x42", b"\x2b\x03", b"\x39\x03"
+SHIFT = b"\x41\x03\x74"
+"""Three bits to the left: bytes of so many numbers."""
 
-_ONE_NUMBER = {0x0C, 0x0D, 0x10, 0x23, 0x24, 0x41, 0x42, *LOCALS}
-"""Instructions with one number: branches, calls, variables, whole constants."""
+PLAIN = {
+    "end": b"\x0b", "drop": b"\x1a", "select": b"\x1b", "if": b"\x04\x40",
+    "i32.eqz": b"\x45", "i32.and": b"\x71", "i32.or": b"\x72", "i32.wrap_i64": b"\xa7",
+    "i32.trunc_f64_s": b"\xaa", "i64.and": b"\x83", "i64.xor": b"\x85", "i64.shl": b"\x86",
+    "i64.shr_u": b"\x88",
+    "i64.reinterpret_f64": b"\xbd", "f64.reinterpret_i64": b"\xbf", "f64.convert_i32_u": b"\xb8",
+    "f64.eq": b"\x61", "f64.lt": b"\x63", "f64.gt": b"\x64", "f64.le": b"\x65",
+    "f64.abs": b"\x99", "f64.neg": b"\x9a", "f64.floor": b"\x9c", "f64.sqrt": b"\x9f",
+    "f64.add": b"\xa0", "f64.sub": b"\xa1", "f64.mul": b"\xa2", "f64.div": b"\xa3",
+}  # fmt: skip
+"""Instructions without an operand of their own."""
 
-_BLOCKS = {0x02, 0x03, 0x04}
-_MEMORY = set(range(0x28, 0x3F))
-_FLOATS = {0x43: 4, 0x44: 8}
-_MORE = 0xFC
-
-
-class Unknown(Exception):
-    """An instruction that this file does not know."""
-
-
-@dataclass(frozen=True)
-class _Local:
-    """Where an instruction names a variable: first and last byte of the number, and the variable."""
-
-    start: int
-    end: int
-    variable: int
+OFTEN_PLACE, OFTEN_NUMBER = 2, 3
+"""Times that a place or a constant is named from which on it is a global."""
 
 
-def shorter(body: bytes, parameters: int) -> bytes:
-    """The body of a function, declarations and instructions, with its variables numbered by use.
+@dataclass
+class Function:
+    """A function as text.
 
-    Args:
-        body: as it stands in the code section, without its length.
-        parameters: how many variables are arguments, which keep their numbers.
-
-    Raises:
-        Unknown: the body has an instruction that is not known here.
+    Attributes:
+        name: of it.
+        parameters: variables that hold its arguments, all numbers.
+        results: how many numbers it leaves.
+        lines: its instructions.
     """
-    kinds, at = _declared(body)
-    uses = list(_uses(body, at))
-    count = Counter(use.variable for use in uses)
-    own = range(parameters, parameters + len(kinds))
-    by_use = sorted(own, key=lambda v: (-count[v], v))
+
+    name: str
+    parameters: list[str]
+    results: int
+    lines: list[str] = field(default_factory=list)
+
+
+def functions(text: str) -> list[Function]:
+    """The functions of a text."""
+    found: list[Function] = []
+    for line in text.split("\n"):
+        if line.startswith("func "):
+            head, _, results = line[5:].partition(":")
+            name, *parameters = head.split()
+            found.append(Function(name, parameters, int(results)))
+        elif line:
+            found[-1].lines.append(line)
+    return found
+
+
+@dataclass
+class Storage:
+    """Where places and constants are.
+
+    Attributes:
+        address: of each place in memory, its first byte.
+        globals: number of each place (text "7") and constant (its bits in hexadecimal) that is a global.
+        size: of memory, in bytes.
+    """
+
+    address: dict[str, int]
+    globals: dict[str, int]
+    size: int
+
+    @classmethod
+    def of(cls, found: list[Function], arrays: int) -> Storage:
+        """Decide.
+
+        Args:
+            found: the functions.
+            arrays: places below this are the caller's arrays, which are in memory, a number each.
+        """
+        words = Counter(line for each in found for line in each.lines if line[0] in "tpkn")
+        named: Counter[str] = Counter()
+        for line, times in words.items():
+            what, _, name = line.partition(" ")
+            if what in ("take", "put", "keep", "number"):
+                named[name] += times
+        places = [name for name in named if len(name) < 16]
+        inside = {name for name in places if int(name) < arrays}
+        often = [
+            (-times, name)
+            for name, times in named.items()
+            if name not in inside and times >= (OFTEN_PLACE if len(name) < 16 else OFTEN_NUMBER)
+        ]
+        index = {name: 1 + k for k, (_, name) in enumerate(sorted(often))}  # after the host's
+        rest = sorted(
+            (name for name in places if name not in index and name not in inside), key=lambda n: -named[n]
+        )
+        address = {name: 8 * int(name) for name in inside}
+        address |= {name: 8 * (arrays + k) for k, name in enumerate(rest)}
+        return cls(address, index, 8 * (arrays + len(rest)))
+
+    def declared(self) -> list[bytes]:
+        """The globals as they stand in their section."""
+        out = []
+        for name in self.globals:
+            constant = len(name) == 16
+            begin = NUMBER + bytes.fromhex(name) if constant else bytes([GLOBAL_GET, 0])
+            out.append(bytes([F64, not constant]) + begin + b"\x0b")
+        return out
+
+
+def assembled(found: list[Function], arrays: int) -> tuple[list[bytes], Storage]:
+    """The bodies of functions as they stand in the code section, without their lengths, and their storage."""
+    storage = Storage.of(found, arrays)
+    index = {each.name: k for k, each in enumerate(found)}
+    return [_body(each, storage, index) for each in found], storage
+
+
+def _body(function: Function, storage: Storage, index: dict[str, int]) -> bytes:
+    number, declared = _numbered(function)
+    coded = dict(PLAIN)
+    out = [declared]
+    for line in function.lines:
+        code = coded.get(line)
+        if code is None:
+            code = coded[line] = _code(line, number, storage, index)
+        out.append(code)
+    return b"".join(out) + b"\x0b"
+
+
+def _code(line: str, number: dict[str, int], storage: Storage, index: dict[str, int]) -> bytes:
+    """An instruction with an operand."""
+    what, _, name = line.partition(" ")
+    if what in ("get", "set", "tee"):
+        return bytes([{"get": GET, "set": SET, "tee": TEE}[what]]) + leb(number[name])
+    if what == "call":
+        return bytes([CALL]) + leb(index[name])
+    if what == "i64.const":
+        return LONG + signed(int(name))
+    if what == "entry":
+        return SHIFT + LOAD + leb(8 * int(name))
+    at = storage.globals.get(name)
+    if at is not None:
+        if what == "at":
+            return b""
+        return bytes([GLOBAL_SET if what in ("put", "keep") else GLOBAL_GET]) + leb(at)
+    if what == "number":
+        return NUMBER + bytes.fromhex(name)
+    zero, address = WHOLE + b"\0", leb(storage.address[name])
+    if what == "at":
+        return zero
+    if what == "take":
+        return zero + LOAD + address
+    if what == "put":
+        return STORE + address
+    spare = leb(number["spare"])
+    return bytes([SET]) + spare + zero + bytes([GET]) + spare + STORE + address
+
+
+def _numbered(function: Function) -> tuple[dict[str, int], bytes]:
+    """The number of each variable, and the declaration of those that are no parameters."""
+    last: dict[str, int] = {}
+    times: Counter[str] = Counter()
+    for k, line in enumerate(function.lines):
+        if line[3:4] == " " and line[:3] in ("get", "set", "tee"):
+            last[line[4:]] = k
+            times[line[4:]] += 1
+    if any(line.startswith("keep ") for line in function.lines):
+        last["spare"] = len(function.lines)
+    # Variables in order of their first use share a place as soon as one is over: branches only go forward.
+    # One that has to be 0 before it is set has a place that nothing has used before.
+    place: dict[str, int] = {}
+    kinds: list[int] = []
+    free: defaultdict[int, list[int]] = defaultdict(list)
+
+    def begin(name: str) -> None:
+        kind = KINDS.get(name[-1], F64)
+        if free[kind] and name[-1] != "z":
+            place[name] = free[kind].pop()
+        else:
+            place[name] = len(kinds)
+            kinds.append(kind)
+
+    for name in function.parameters:
+        begin(name)
+    for name in [*function.parameters, "spare"]:
+        if name not in last:
+            free[F64] += [place[name]] if name in place else []
+        elif name not in place:
+            begin(name)
+    for k, line in enumerate(function.lines):
+        if line[3:4] == " " and line[:3] in ("get", "set", "tee"):
+            name = line[4:]
+            if name not in place:
+                begin(name)
+            if last[name] == k:
+                free[KINDS.get(name[-1], F64)].append(place[name])
+    used: Counter[int] = Counter()
+    for name, count in times.items():
+        used[place[name]] += count
+    parameters = len(function.parameters)
+    own = sorted(range(parameters, len(kinds)), key=lambda v: (-used[v], v))
     # Kinds are declared in runs: one of each among the numbers of one byte, one of each behind them.
     short = max(0, 128 - parameters)
-    ordered = [
-        v
-        for part in (by_use[:short], by_use[short:])
-        for v in sorted(part, key=lambda v: kinds[v - parameters])
-    ]
-    number = {v: parameters + k for k, v in enumerate(ordered)}
-    out, before = [_declaration([kinds[v - parameters] for v in ordered])], at
-    for use in uses:
-        out += [body[before : use.start], leb(number.get(use.variable, use.variable))]
-        before = use.end
-    return b"".join([*out, body[before:]])
-
-
-def leb(value: int) -> bytes:
-    """A number that is not negative, in as few bytes as there may be."""
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _number(body: bytes, at: int) -> tuple[int, int]:
-    """A number that is not negative, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = body[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def _declared(body: bytes) -> tuple[list[int], int]:
-    """The kind of each variable that is declared, and where the instructions begin."""
-    runs, at = _number(body, 0)
-    kinds: list[int] = []
-    for _ in range(runs):
-        count, at = _number(body, at)
-        kinds += [body[at]] * count
-        at += 1
-    return kinds, at
+    ordered = [v for part in (own[:short], own[short:]) for v in sorted(part, key=lambda v: kinds[v])]
+    final = {v: v for v in range(parameters)} | {v: parameters + k for k, v in enumerate(ordered)}
+    return {name: final[at] for name, at in place.items()}, _declaration([kinds[v] for v in ordered])
 
 
 def _declaration(kinds: list[int]) -> bytes:
@@ -112,28 +229,20 @@ def _declaration(kinds: list[int]) -> bytes:
     return leb(len(runs)) + b"".join(leb(count) + bytes([kind]) for count, kind in runs)
 
 
-def _uses(body: bytes, at: int) -> Iterator[_Local]:
-    """Every use of a variable, in order."""
-    while at < len(body):
-        code = body[at]
-        at += 1
-        if code in LOCALS:
-            variable, end = _number(body, at)
-            yield _Local(at, end, variable)
-            at = end
-        elif code in _PLAIN:
-            continue
-        elif code in _ONE_NUMBER:
-            at = _number(body, at)[1]
-        elif code in _BLOCKS:
-            at += 1
-        elif code in _MEMORY:
-            at = _number(body, _number(body, at)[1])[1]
-        elif code in _FLOATS:
-            at += _FLOATS[code]
-        elif code == _MORE:
-            which, at = _number(body, at)
-            if which > 7:  # more than a conversion
-                raise Unknown(f"instruction fc {which}")
-        else:
-            raise Unknown(f"instruction {code:x}")
+def leb(value: int) -> bytes:
+    """A number that is not negative, in as few bytes as there may be."""
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def signed(value: int) -> bytes:
+    """A number that may be negative, likewise."""
+    out = b""
+    while not -64 <= value < 64:
+        out += bytes([value & 127 | 128])
+        value >>= 7
+    return out + bytes([value & 127])

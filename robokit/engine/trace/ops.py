@@ -45,6 +45,7 @@ class Operation:
         truth: whether its value is true or false, not a number.
         paired: whether it is computed, and counted, together with the other of its pair on the same operand.
         intrinsic: LLVM's function of that name computes it; "" where an instruction does.
+        wasm: its instruction in WebAssembly; "" where it takes more than one.
         c: how it is written in C, `%s` for each operand, where that is not the notation; `{f}` for the
             ending of functions of math.h. A lookup's operands are table, number of entries, index.
     """
@@ -62,6 +63,7 @@ class Operation:
     truth: bool = False
     paired: bool = False
     intrinsic: str = ""
+    wasm: str = ""
     c: str = ""
 
     @property
@@ -112,6 +114,7 @@ MUL = _operation(
     count="mul",
     flop=True,
     commutes=True,
+    wasm="f64.mul",
 )
 ADD = _operation(
     "sum",
@@ -122,6 +125,7 @@ ADD = _operation(
     count="add",
     flop=True,
     commutes=True,
+    wasm="f64.add",
 )
 SUB = _operation(
     "difference",
@@ -131,6 +135,7 @@ SUB = _operation(
     slopes=(lambda d, y, a, b: d, lambda d, y, a, b: -d),
     count="add",
     flop=True,
+    wasm="f64.sub",
 )
 DIV = _operation(
     "quotient",
@@ -140,6 +145,7 @@ DIV = _operation(
     slopes=(lambda d, y, a, b: d / b, lambda d, y, a, b: -(d / b) * y),
     count="div",
     flop=True,
+    wasm="f64.div",
 )
 SQRT = _operation(
     "square root",
@@ -150,6 +156,7 @@ SQRT = _operation(
     slopes=(lambda d, y, a: 0.5 * d / y,),
     count="sqrt",
     flop=True,
+    wasm="f64.sqrt",
 )
 SIN = _operation(
     "sine",
@@ -181,6 +188,7 @@ NEG = _operation(
     slopes=(lambda d, y, a: -d,),
     count="neg",
     parity=-1,
+    wasm="f64.neg",
 )
 ABS = _operation(
     "absolute value",
@@ -190,6 +198,7 @@ ABS = _operation(
     c="fabs{f}(%s)",
     slopes=(lambda d, y, a: where(a < 0.0, -d, d),),
     parity=1,
+    wasm="f64.abs",
 )
 SELECT = _operation(
     "choice",
@@ -198,6 +207,7 @@ SELECT = _operation(
     "select {truth} %s, {t} %s, {t} %s",
     slopes=(None, lambda d, y, c, a, b: where(c, d, 0.0), lambda d, y, c, a, b: where(c, 0.0, d)),
     count="select",
+    wasm="select",
 )
 # A choice for whose first number a block is guarded (passes/guards.py).
 GUARD = _operation(
@@ -207,6 +217,7 @@ GUARD = _operation(
     OPERATIONS[SELECT].llvm,
     slopes=OPERATIONS[SELECT].slopes,
     count="select",
+    wasm="select",
 )
 FLOOR = _operation(
     "floor",
@@ -215,6 +226,7 @@ FLOOR = _operation(
     intrinsic="floor",
     slopes=(lambda d, y, a: 0.0 * d,),
     c="floor{f}(%s)",
+    wasm="f64.floor",
 )
 # More than one instruction: emit/straight_line.py writes it.
 LOOKUP = _operation(
@@ -231,14 +243,27 @@ LOOKUP = _operation(
 CALL = _operation("call", "%s()", lambda *_: math.nan)
 RESULT = _operation("result", "%s[%s]", lambda *_: math.nan)
 # Comparisons are ordered: false where a number is NaN.
-LT = _operation("less", "%s < %s", operator.lt, "fcmp olt {t} %s, %s", count="compare", truth=True)
-LE = _operation("less or equal", "%s <= %s", operator.le, "fcmp ole {t} %s, %s", count="compare", truth=True)
-EQ = _operation(
-    "equal", "%s == %s", operator.eq, "fcmp oeq {t} %s, %s", count="compare", commutes=True, truth=True
+LT = _operation(
+    "less", "%s < %s", operator.lt, "fcmp olt {t} %s, %s", count="compare", truth=True, wasm="f64.lt"
 )
-AND = _operation("and", "%s && %s", operator.and_, "and {truth} %s, %s", commutes=True, truth=True)
-OR = _operation("or", "%s || %s", operator.or_, "or {truth} %s, %s", commutes=True, truth=True)
-NOT = _operation("not", "!%s", operator.not_, "xor {truth} %s, {true}", truth=True)
+LE = _operation(
+    "less or equal",
+    "%s <= %s",
+    operator.le,
+    "fcmp ole {t} %s, %s",
+    count="compare",
+    truth=True,
+    wasm="f64.le",
+)
+EQ = _operation(
+    "equal", "%s == %s", operator.eq, "fcmp oeq {t} %s, %s",
+    count="compare", commutes=True, truth=True, wasm="f64.eq",
+)  # fmt: skip
+AND = _operation(
+    "and", "%s && %s", operator.and_, "and {truth} %s, %s", commutes=True, truth=True, wasm="i32.and"
+)
+OR = _operation("or", "%s || %s", operator.or_, "or {truth} %s, %s", commutes=True, truth=True, wasm="i32.or")
+NOT = _operation("not", "!%s", operator.not_, "xor {truth} %s, {true}", truth=True, wasm="i32.eqz")
 
 
 TRUTHS = frozenset(each.number for each in OPERATIONS if each.truth)

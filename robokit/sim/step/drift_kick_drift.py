@@ -28,7 +28,10 @@ from robokit.sim.step.loop_impulses import project
 from robokit.sim.step.moving_axes import Rows, advance
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
-from robokit.spatial.scalars import Scalar, is_zero
+from robokit.spatial.scalars import Scalar, is_zero, where
+
+ROUNDING = 1e-12
+"""Impulse between bodies up to which they do not touch [N s]: what is taken back leaves its rounding."""
 
 
 def kick(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, Settled]:
@@ -75,5 +78,6 @@ def touched(done: Settled) -> Any:
             pressed = pressed + f * f
     if done.met is not None:
         for f in done.met.impulse.values():
-            pressed = pressed + f.lin.dot(f.lin)
+            square = f.lin.dot(f.lin)
+            pressed = pressed + where(square > ROUNDING * ROUNDING, square, 0.0)
     return False if is_zero(pressed) else pressed > 0.0
