@@ -2,7 +2,7 @@
 
     dqdd/dtau = H^-1        dqdd/dq = -H^-1 dID/dq        dqdd/dqd = -H^-1 dID/dqd
 
-with the derivatives of inverse dynamics ID at the accelerations that tau gives. H^-1 is applied as M D^-1 M^T
+with the derivatives of inverse dynamics ID at the accelerations that tau gives. H^-1 is applied as N N^T
 (inverse_mass_matrix.py), in the sparsity of both sides. Turning a floating base turns gravity alone, so that
 only the acceleration of the base itself changes: these columns are written down.
 
@@ -20,12 +20,17 @@ from itertools import chain
 from robokit.algorithms.bias import bias_forces
 from robokit.algorithms.coupling import reduced_force, reduced_matrix
 from robokit.algorithms.crba import crba
-from robokit.algorithms.inverse_mass_matrix import inverse_factor, inverse_of_factors, paths
-from robokit.algorithms.ltdl import ltdl, ltdl_solve
+from robokit.algorithms.inverse_mass_matrix import (
+    branches,
+    inverse_factor,
+    inverse_of_factor,
+    weighted,
+)
+from robokit.algorithms.ltdl import ltdl, ltdl_solve, paths
 from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
 from robokit.model.tree import Tree
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.scalars import is_zero, shared
+from robokit.spatial.scalars import is_zero, side_by_side
 
 LARGE = 200
 """Multiplications of a column from which on its code is written once for all columns like it."""
@@ -62,13 +67,12 @@ def _derivatives(tree: Tree, q, qd, tau, f_ext, inverse: Callable, turns: bool) 
         for k in turned:
             for row in dq:
                 row[k] = 0.0
-    M, dinv = inverse_factor(parent, L), [1.0 / d for d in D]
-    once = object()
-    dq, dv = (_minus_product(parent, M, dinv, B, once) for B in (dq, dv))
+    N = inverse_factor(parent, L, D)
+    dq, dv = _minus_products(parent, N, (dq, dv))
     for k, column in turned.items():
         for i, x in column:
             dq[i][k] = x
-    return dq, dv, inverse_of_factors(parent, M, dinv)
+    return dq, dv, inverse_of_factor(parent, N)
 
 
 def _turned_bases(tree: Tree, q) -> dict[int, list]:
@@ -84,34 +88,38 @@ def _turned_bases(tree: Tree, q) -> dict[int, list]:
     return columns
 
 
-def _minus_product(parent: Sequence[int], M, dinv, B, once: object) -> list[list]:
-    """-M D^-1 M^T B, column by column, where B is not zero.
+def _minus_products(parent: Sequence[int], N, both: Sequence[list[list]]) -> list[list[list]]:
+    """-N N^T B of each of the matrices, column by column, where they are not zero.
 
-    Columns with the same pattern take the same operations, ``once`` for both matrices.
+    Columns of one branch have the same pattern and take the same operations.
     """
     n = len(parent)
     path = paths(parent)
-    result = [[0.0] * n for _ in range(n)]
-    for k in range(n):
-        rows = [i for i in range(n) if not is_zero(B[i][k])]
+    results = [[[0.0] * n for _ in range(n)] for _ in both]
+    once = object()
+    for group in branches(parent):
+        places = [(m, k) for m in range(len(both)) for k in group]
+        columns = [[row[k] for row in both[m]] for m, k in places]
+        places, columns = _not_zero(places, columns)
+        rows = [i for i in range(n) if not all(is_zero(column[i]) for column in columns)]
 
-        def text(*column, rows=rows):
-            y = [0.0] * n
-            for i, b in zip(rows, column, strict=True):
-                for j in path[i]:
-                    y[j] = y[j] + M[i][j] * b
-            y = [-(x * d) for x, d in zip(y, dinv, strict=True)]
-            found = [0.0] * n
-            for i in range(n):
-                for j in path[i]:
-                    if not is_zero(y[j]):
-                        found[i] = found[i] + M[i][j] * y[j]
-            return found
+        def text(*column):
+            y: dict = {}
+            for i, b in enumerate(column):
+                if not is_zero(b):
+                    for j in path[i]:
+                        y[j] = y.get(j, 0.0) - N[i][j] * b
+            return [weighted(N[i], y, [j for j in path[i] if j in y]) for i in range(n)]
 
         cost = sum(len(path[i]) for i in (*rows, *range(n)))
-        column = [B[i][k] for i in rows]
-        if column:
-            found = shared((once, *rows), text, column, [True] * len(column), large=cost >= LARGE)
-            for i in range(n):
-                result[i][k] = found[i]
-    return result
+        found = side_by_side(once, text, columns, cost, large=cost >= LARGE)
+        for (m, k), column in zip(places, found, strict=True):
+            for i, x in enumerate(column):
+                results[m][i][k] = x
+    return results
+
+
+def _not_zero(places: list, columns: list[list]) -> tuple[list, list[list]]:
+    """Columns that are not zero throughout, and their places."""
+    kept = [(p, c) for p, c in zip(places, columns, strict=True) if not all(map(is_zero, c))]
+    return [p for p, _ in kept], [c for _, c in kept]

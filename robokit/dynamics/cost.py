@@ -124,11 +124,10 @@ class Cost(Mapping[str, AlgorithmCost]):
         """The table, at most 80 columns wide up to a million operations."""
         yield f"{self.robot}, {self.base} base: {self.nbodies} bodies, n = {self.n}, d = {self.depth}"
         yield ""
-        shown = [name for name in OPERATIONS if name != "sqrt" or any(row.sqrt for row in self.rows)]
-        numbers = (*shown, "flops", "before")
+        numbers = ("mul", "add", "div", "sincos", "flops", "before")
         head = ["algorithm", *numbers, "growth"]
         cells = [
-            [row.algorithm, *(_cell(getattr(row, name)) for name in numbers), row.growth] for row in self.rows
+            [row.algorithm, *(_cell(_shown(row, name)) for name in numbers), row.growth] for row in self.rows
         ]
         widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
         for line in [head, *cells]:
@@ -138,8 +137,8 @@ class Cost(Mapping[str, AlgorithmCost]):
         for row in self.rows:
             if row.note:
                 yield f"{row.algorithm}: {row.note}"
-        yield "For one state, after folding; flops are mul + add + div + sqrt, before: with the"
-        yield "bodies' own inertias, not regrouped by what the joints feel; forward_dynamics"
+        yield "For one state, after folding; div counts square roots too; flops are mul + add +"
+        yield "div, before: with the bodies' own inertias, not regrouped; forward_dynamics"
         yield 'is its method "crba". The growth is in bodies n and depth d, for ltdl in degrees'
         yield "of freedom, each of depth d_i. Its formulas (RBDA 6.5) in multiply-adds:"
         yield f"  D1 = sum (d_i - 1) = {self.D1}, D2 = sum d_i (d_i - 1)/2 = {self.D2}"
@@ -214,6 +213,12 @@ def algorithm_cost(robot: Robot, name: str) -> AlgorithmCost:
         if fresh:  # recorded for its counts only: a humanoid's graphs would hold some ten megabytes
             robot.kernels.pop(key, None)
     return AlgorithmCost(name, GROWTH[name], note=note)
+
+
+def _shown(row: AlgorithmCost, name: str) -> int | None:
+    """A number of the table, where quotients and square roots are one column."""
+    value: int | None = getattr(row, name)
+    return value + (row.sqrt or 0) if name == "div" and value is not None else value
 
 
 def _cell(value: int | None) -> str:

@@ -21,6 +21,7 @@ from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.outlined import outlined
 from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, alike_but_for_signs, stepped
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
@@ -104,7 +105,7 @@ class Maker:
         self._lock = MAKING
         self._codes: dict[str, Code] = {}
         self._program: Program | None = None
-        self._plan: tuple[Program, Stepped | None] | None = None
+        self._plans: dict[int, tuple[Program, Stepped | None]] = {}
         self._counts: dict[str, int] | None = None
         self.refused: str | None = None if engine() == "llvm" else f"{ENGINE_VARIABLE} asks for plain Python"
 
@@ -119,13 +120,14 @@ class Maker:
                 self._program = self._record()
             return self._program
 
-    def _record(self, signed: bool = False, shares: Shares = False) -> Program:
+    def _record(self, signed: bool = False, shares: Shares = False, columns: int = 1) -> Program:
         from robokit.engine.trace.record import trace
 
         shape = self._signature
-        return opened(
-            trace(self._text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables, shares)
+        made = trace(
+            self._text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables, shares, columns
         )
+        return opened(made)
 
     def planned(self, target: Target | None = None) -> Planned:
         """The kernel ready to be written: its graph, and how to share its repeated iterations if that pays.
@@ -137,12 +139,15 @@ class Maker:
             TraceTooLarge: the text or its code is longer than the budgets.
         """
         if target is not None and target.shares:
-            return self._described(self._ready(self._record(shares=True)), None)
-        if self._plan is None:
-            calls = self._with_calls()
+            return self._described(self._ready(outlined(self._record(signed=True, shares=True))), None)
+        # The same bits on every target are those of one column after the other.
+        columns = 1 if target is None or self._signature.reproducible else target.columns
+        if columns not in self._plans:
+            calls = self._with_calls(columns)
             if calls is not None:
-                self._plan = calls, None
-                return self._described(*self._plan)
+                alike = all(block.lanes == 1 for block in calls.blocks)
+                self._plans |= dict.fromkeys((columns, 1) if alike else (columns,), (calls, None))
+                return self._described(calls, None)
             program = self.program()
             if self._signature.reproducible:
                 program = plain_zeros(program)
@@ -159,12 +164,12 @@ class Maker:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             if shared is None and not self._signature.reproducible:
                 program = fused(program)
-            self._plan = program, shared
-        return self._described(*self._plan)
+            self._plans[columns] = self._plans[1] = program, shared
+        return self._described(*self._plans[columns])
 
-    def _with_calls(self) -> Program | None:
+    def _with_calls(self, columns: int) -> Program | None:
         """The kernel with its large shared texts called, where there are any and iterations share nothing."""
-        program = self._record(shares="large")
+        program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program
         if not program.blocks or (program.marks and alike_but_for_signs(program)):
@@ -205,7 +210,8 @@ class Maker:
                     return None
                 self._counts = meta["counts"]
                 if len(self._codes) == 2:
-                    self._program = self._plan = None  # megabytes for a humanoid, and not needed any more
+                    self._program = None  # megabytes for a humanoid, and not needed any more
+                    self._plans.clear()
             return self._codes.get(target.name)
 
     def compiled(self, target: Target) -> tuple[dict[str, Any], bytes]:
@@ -249,7 +255,10 @@ class Maker:
             found = disk_cache.load(name)
             if found is not None:
                 return found
-        meta, path = {**described, "workspace": workspace, "counts": planned.program.counts}, name
+        # Side by side, lanes compute what nobody needs: operations are counted one column after the other.
+        alike = all(block.lanes == 1 for block in planned.program.blocks)
+        counts = planned.program.counts if alike else None
+        meta, path = {**described, "workspace": workspace, "counts": counts}, name
 
         def assembled() -> tuple[dict[str, Any], bytes]:
             code = target.assemble(text)

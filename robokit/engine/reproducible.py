@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 from robokit.engine.passes.played_back import replayed
-from robokit.engine.trace.graph import Block, Node, TraceTooLarge
+from robokit.engine.trace.graph import Node, TraceTooLarge
 from robokit.engine.trace.ops import ADD, CONST
 from robokit.engine.trace.program import Program
 from robokit.errors import RobokitError, UnknownName, WrongType
@@ -103,10 +103,7 @@ def plain_zeros(program: Program) -> Program:
         order=order,
         results=[[result[r] if type(r) is int else r + 0.0 for r in row] for row in program.results],
         marks=moved,
-        blocks=[
-            Block([at[p] for p in b.parameters], [at[r] if type(r) is int else r for r in b.results])
-            for b in program.blocks
-        ],
+        blocks=[block.numbered(at) for block in program.blocks],
     )
 
 

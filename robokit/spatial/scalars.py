@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from robokit.spatial.sines import sine_and_cosine, sines_and_cosines
 
 Scalar = Any
 """Anything with + - * / and the functions below."""
+
+Item = TypeVar("Item")
 
 Block = Callable[[], Sequence[Scalar]]
 """Text of a guarded block: its values, one for each that stands for them elsewhere."""
@@ -128,15 +130,34 @@ def _told(items: range, tell: Callable[[], None]) -> Iterator[int]:
     tell()
 
 
+def likewise(items: Iterable[Item]) -> Iterator[Item]:
+    """The items of a loop whose passes do much the same with other numbers: at points, contacts, joints.
+
+    A target that counts bytes may write what they do once.
+    """
+    cut = getattr(_listener, "cut", None)
+    for item in items:
+        if cut is not None:
+            cut()
+        yield item
+    if cut is not None:
+        cut()
+
+
 @contextmanager
-def telling(tell: Callable[[], None]) -> Iterator[None]:
-    """While it lasts, :func:`iterations` of this thread call ``tell`` at each beginning and at the end."""
-    before = getattr(_listener, "tell", None)
-    _listener.tell = tell
+def telling(tell: Callable[[], None], cut: Callable[[], None] | None = None) -> Iterator[None]:
+    """While it lasts, loops of this thread call these at each beginning and at the end.
+
+    Args:
+        tell: for :func:`iterations`.
+        cut: for :func:`likewise`.
+    """
+    before = getattr(_listener, "tell", None), getattr(_listener, "cut", None)
+    _listener.tell, _listener.cut = tell, cut
     try:
         yield
     finally:
-        _listener.tell = before
+        _listener.tell, _listener.cut = before
 
 
 def _sympy() -> Any:
@@ -297,6 +318,30 @@ def shared(
     if hasattr(functions, "shared"):
         return functions.shared(key, text, arguments, matter, large, numbers)
     return list(text(*arguments))
+
+
+def side_by_side(
+    key: object,
+    text: Callable[..., Sequence[Scalar]],
+    columns: Sequence[Sequence[Scalar]],
+    products: int,
+    large: bool = False,
+) -> list[list[Scalar]]:
+    """The values of a text for several columns of arguments: machine code of one state takes them together.
+
+    Each lane of a vector computes one column there. For all others it is ``text(*column)`` of each column.
+
+    Args:
+        key: as of :func:`shared`.
+        text: called with the arguments of a column.
+        columns: of equal length.
+        products: multiplications of one column, about.
+        large: whether the text is so long that columns of one pattern are :func:`shared` elsewhere.
+    """
+    functions = _choose(*(x for column in columns for x in column))
+    if hasattr(functions, "side_by_side"):
+        return functions.side_by_side(key, text, columns, products, large)
+    return [list(text(*column)) for column in columns]
 
 
 def floor(x: Scalar) -> Scalar:

@@ -14,10 +14,12 @@ from robokit.engine.emit import ir, wasm_module
 from robokit.engine.passes import regions
 from robokit.engine.passes.guards import opened, paths
 from robokit.engine.passes.multiply_add import fused
+from robokit.engine.passes.outlined import outlined
 from robokit.engine.target import llvm, split, wasm
-from robokit.engine.trace.ops import SQRT
+from robokit.engine.trace.blocks import called
+from robokit.engine.trace.ops import CALL, SQRT
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, guard, lookup, shared, sharing, sin, sqrt, where
+from robokit.spatial.scalars import cos, guard, likewise, lookup, shared, sharing, sin, sqrt, where
 from robokit.spatial.sines import LIMIT, sine_and_cosine
 
 ONE = [("x", 4)], [("y", (4,))]
@@ -180,11 +182,47 @@ def test_bodies_in_one_chunk_and_in_many_mean_the_same(chunk, tmp_path, monkeypa
         np.testing.assert_array_equal(kernel(x), y)
 
 
+def much_alike(x, large=False):
+    """Passes of loops that do the same with other numbers, in a shared text too, and in guards."""
+    near, common = x[0] > 0.0, x[3] * x[2] + 0.25
+
+    def one(k, a, b):
+        c = long(a, b, 4) * (1.5 + 0.25 * k) + common
+        on = (c < b) | near
+        (c,) = guard(on, lambda: [long(c, a, 3) * a + sin(c)], 0.0)
+        return c, where(on, c - a, b * 0.5), on
+
+    def text(a, b):
+        found = [one(k, a + c, b) for k, c in enumerate(likewise((*x, x[1] * x[2])))]
+        return [sum(c for c, _, _ in found), sum(d for _, d, _ in found)]
+
+    total, rest, count = 0.0, x[1], 0.0
+    for k in likewise(range(5)):
+        c, rest, on = one(k, rest, x[2])
+        total, count = total + c, count + where(on, 1.0, 0.0)
+    for _ in range(2):
+        total, rest = shared((KEY, "alike"), text, [total, rest], [True] * 2, large)
+    return [[total, rest, count]]
+
+
+def test_passes_that_are_alike_are_written_once():
+    before = opened(trace(much_alike, [("x", 4)], [("y", (3,))], shares=True))
+    after = outlined(before)
+    assert len(after.blocks) > len(before.blocks) == 1
+    assert len(after.order) < 0.7 * len(before.order)
+    bodies = after.bodies()
+    inner = {called(after, n) for n in after.order if after.nodes[n][0] == CALL and n in bodies}
+    assert inner, "a shared text calls what its passes have in common"
+    for x in STATES:
+        np.testing.assert_array_equal(after.evaluate(x), before.evaluate(x))
+
+
 # ---- WebAssembly -----------------------------------------------------------------------------------------
 
 RUN = """
 const { file, inputs, outputs, rows } = JSON.parse(require("fs").readFileSync(0));
-const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(file, "base64")), {});
+const { exports } = new WebAssembly.Instance(
+  new WebAssembly.Module(Buffer.from(file, "base64")), { start: { zero: 0 } });
 const all = new Float64Array(exports.memory.buffer);
 console.log(JSON.stringify(rows.map((row) => {
   row.forEach((x, k) => all.set(x, inputs[k][1] / 8));
@@ -214,13 +252,14 @@ def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp
 
     def text(x, heights):
         a, b, total, costly = thrice(x)[0]
-        return [[a, b, total, x[2], 3.0], [lookup(heights, 3.0 * x[1]), abs(costly)], *guarded_calls(x)]
+        entries = [lookup(heights, 3.0 * x[1]), abs(costly)]
+        return [[a, b, total, x[2], 3.0], entries, *guarded_calls(x), *much_alike(x)]
 
-    outputs = [("y", (5,)), ("z", (2,)), ("u", (4,))]
+    outputs = [("y", (5,)), ("z", (2,)), ("u", (4,)), ("t", (3,))]
     kernel = Kernel.build("module", [("x", 4)], outputs, text, tables=[("heights", 3)], reproducible=True)
     module = wasm.unpacked(kernel.compiled(wasm.WASM))
     assert [name for name, _, _ in module.inputs] == ["x", "heights"]
-    assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4)]
+    assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4), ("t", 3)]
     heights = [1.0, 2.0, 5.0]
     rows = [[list(x), heights] for x in [*STATES, *STATES[:2]]]  # also what an earlier state has left behind
     for (x, table), outs in zip(rows, in_node(module, rows), strict=True):

@@ -2,7 +2,7 @@
 
 ir              vocabulary that all emitters share, and their settings
 straight_line   chunks: straight lines of operations
-call_code       the same with calls of shared texts
+call_code       the same with calls of shared texts, also for columns in the lanes of vectors
 repeat_code     repeated iterations and their table
 sincos          sine and cosine
 single_module   the module of one state

@@ -132,11 +132,11 @@ def body(lanes: int, x: str, z: str = "z", real: Real = FLOAT64, near: bool = Fa
     return lines
 
 
-def function(lanes: int, real: Real = FLOAT64) -> str:
+def function(lanes: int, real: Real = FLOAT64, name: str = "sincos") -> str:
     """@sincos: both of one value, for angles that are computed inside a chunk."""
     t = vector(lanes, real.kind)
     lines = "\n  ".join(body(lanes, "%x", real=real))
-    return f"""define internal {{{t}, {t}}} @sincos({t} %x) #0 {{
+    return f"""define internal {{{t}, {t}}} @{name}({t} %x) #0 {{
   {lines}
   %a = insertvalue {{{t}, {t}}} undef, {t} %zsin, 0
   %b = insertvalue {{{t}, {t}}} %a, {t} %zcos, 1

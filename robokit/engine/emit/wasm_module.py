@@ -6,7 +6,8 @@ Nothing is checked. The text has a line for each instruction, in WebAssembly's o
 stack, from which an operation takes them.
 
     func NAME, PARAMETER ... : RESULTS      a function begins
-    get X, set X, tee X                     a variable, one for each value: "5", a truth "5t", bits "5l"
+    get X, set X, tee X                     a variable, one for each value: "5", a truth "5t", bits "5l", and
+                                            "5z", which is 0 until it is set
     number HEX                              a number, by its bits
     at P, put P, take P                     place P is written, begin and end; it is read
     keep P                                  place P is written with what is on the stack already
@@ -16,18 +17,20 @@ A value that is read once is computed where it is read, and needs no variable. S
 times, all in one stretch that no branch leaves or enters: the first reader leaves it in a variable. Which
 variables share one of the machine's, and which places are in memory, target/wasm_code.py decides.
 
+A guarded choice between a value of its block and 0 is a variable that is 0 where the block is skipped.
+
 A short text that is taken several times has its arguments and results on the stack, a long one in places.
 """
 
 from __future__ import annotations
 
 import struct
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from robokit.engine.emit.wasm_sines import SINES
-from robokit.engine.passes.guards import Path
 from robokit.engine.passes.regions import Regions
+from robokit.engine.passes.stretches import APART, Stretches
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import (
     CALL,
@@ -49,12 +52,6 @@ CHUNK = 3000
 
 OFTEN = 3
 """Times that a place is read in one stretch from which on a variable holds what was read."""
-
-APART = -1
-"""Stands for the stretch of a value that is read in several."""
-
-Event = tuple[str, int, int]
-"""What happens in a chunk: ("node", number, stretch), ("if", condition, stretch), ("end", 0, 0)."""
 
 
 def wasm_module(program: Program, plan: Regions) -> str:
@@ -135,84 +132,22 @@ class LineWriter:
     def _chunk(self, chunk: Sequence[int], returned: Sequence[int]) -> None:
         """Write a chunk to ``self.text``; what is returned stays on the stack."""
         self.text: list[str] = []
-        self.here = set(chunk)
-        events = self._events(chunk)
-        last = len(events) + 1
-        self._look(events, returned, last)
+        fixed = {n for n in chunk if self._fixed(n)}
+        self.found = Stretches(self.program, chunk, self.schedule.inside, fixed, returned)
         self.ready: dict[int, str] = {}
         self.held: dict[tuple[int, int], str] = {}
-        for kind, number, stretch in events:
+        for kind, number, stretch in self.found.events:
             if kind == "node":
-                if self.stretch.get(number) == APART:
+                if number in self.found.skipped:
+                    self.ready[number] = self.ready[self.program.nodes[number][2]]
+                if self.found.stretch.get(number) == APART:
                     self._root(number, stretch)
                 continue
             if kind == "if":
                 self._value(number, stretch)
             self.text.append(kind)
         for number in returned:
-            self._value(number, last)
-
-    def _events(self, chunk: Sequence[int]) -> list[Event]:
-        """The nodes, and the branches around those in guarded blocks."""
-        inside = self.schedule.inside
-        events: list[Event] = []
-        stretch = 0
-        here: Path = ()
-        for number in [*chunk, 0]:
-            path = inside.get(number, ())
-            if path != here:
-                shared = 0
-                while shared < min(len(path), len(here)) and path[shared] == here[shared]:
-                    shared += 1
-                events += [("end", 0, 0)] * (len(here) - shared)
-                for condition in path[shared:]:
-                    stretch += 1
-                    events.append(("if", condition, stretch))
-                here, stretch = path, stretch + 1
-            events.append(("node", number, stretch))
-        return events[:-1]
-
-    def _look(self, events: list[Event], returned: Sequence[int], last: int) -> None:
-        """Find how often each value is read in the chunk, and where it is computed.
-
-        Sets ``stretch``: where all readers of a node are, or APART where it is computed at its own place;
-        ``count`` of readers of each node, and ``reads`` of what comes from elsewhere, by stretch; ``pairs``:
-        sines and cosines by opcode, angle and stretch.
-        """
-        nodes = self.program.nodes
-        self.stretch: dict[int, int] = {}
-        self.count: Counter[int] = Counter()
-        self.reads: Counter[tuple[int, int]] = Counter()
-        self.pairs: dict[tuple[int, int, int], int] = {}
-
-        def use(number: int, stretch: int) -> None:
-            if number in self.here:
-                before = self.stretch.setdefault(number, stretch)
-                if before != stretch:
-                    self.stretch[number] = APART
-                self.count[number] += 1
-            else:
-                self.reads[number, stretch] += 1
-
-        for number in returned:
-            use(number, last)
-        for kind, number, stretch in reversed(events):
-            if kind == "if":
-                use(number, stretch)
-            if kind != "node":
-                continue
-            node = nodes[number]
-            if self._fixed(number):
-                self.stretch[number] = APART
-            at = self.stretch.get(number, APART)
-            if at == APART:
-                self.stretch[number], at = APART, stretch
-            if node[0] == RESULT:
-                continue
-            if node[0] in (SIN, COS):
-                self.pairs[node[0], node[1], at] = number
-            for operand in node[2:] if node[0] in (CALL, LOOKUP) else node[1:]:
-                use(operand, at)
+            self._value(number, self.found.end)
 
     def _fixed(self, number: int) -> bool:
         """Whether a node is computed at its own place, whoever reads it."""
@@ -228,10 +163,10 @@ class LineWriter:
         if op == RESULT and self._of_stacked(number):
             return  # came with the call
         places = self._places(number)
-        kept = self.count[number] > 0 or len(places) > 1
+        kept = self.found.count[number] > 0 or len(places) > 1
         if not kept and not places:
             return
-        if number in self.ready:  # the other one of a sine and a cosine
+        if number in self.ready:  # a choice that is a variable; the other one of a sine and a cosine
             for place in places:
                 self.text += [f"at {place}", f"get {self.ready[number]}", *self._put(number, place)]
             return
@@ -264,7 +199,9 @@ class LineWriter:
         return ["f64.convert_i32_u", f"put {place}"] if truth else [f"put {place}"]
 
     def _name(self, number: int) -> str:
-        return f"{number}t" if self.program.nodes[number][0] in TRUTHS else str(number)
+        if self.program.nodes[number][0] in TRUTHS:
+            return f"{number}t"
+        return f"{number}z" if number in self.found.zero else str(number)
 
     def _of_stacked(self, result: int) -> bool:
         return self.plan.stacked[called(self.program, self.program.nodes[result][1])]
@@ -290,11 +227,11 @@ class LineWriter:
             places = [] if result is None else self._places(result)
             if result is None:
                 self.text.append("drop")
-            elif self.count[result] or len(places) > 1:
-                self.ready[result] = str(result)
-                self.text.append(f"set {result}")
+            elif self.found.count[result] or len(places) > 1:
+                name = self.ready[result] = self._name(result)
+                self.text.append(f"set {name}")
                 for place in places:
-                    self.text += [f"at {place}", f"get {result}", f"put {place}"]
+                    self.text += [f"at {place}", f"get {name}", f"put {place}"]
             else:
                 self.text.append(f"keep {places[0]}" if places else "drop")
 
@@ -303,15 +240,18 @@ class LineWriter:
         op, angle = self.program.nodes[number]
         self._value(angle, stretch)
         self.text.append("call sines")
-        other = self.pairs.get(((COS if op == SIN else SIN), angle, stretch))
+        other = self.found.pairs.get(((COS if op == SIN else SIN), angle, stretch))
         if op == SIN:  # the cosine is on top
-            self.text.append("drop" if other is None else f"set {other}")
-        elif other is None:
-            self.text += [f"set {number}", "drop", f"get {number}"]
+            self.text.append("drop" if other is None else f"set {self._name(other)}")
         else:
-            self.text += [f"set {number}", f"set {other}", f"get {number}"]
+            name = self._name(number)
+            self.text += [
+                f"set {name}",
+                "drop" if other is None else f"set {self._name(other)}",
+                f"get {name}",
+            ]
         if other is not None:
-            self.ready[other] = str(other)
+            self.ready[other] = self._name(other)
 
     # ---- values --------------------------------------------------------------------------------------
 
@@ -324,10 +264,10 @@ class LineWriter:
                 self.text.append(item)
                 if item.startswith("tee "):
                     name = item[4:]
-                    self.ready[int(name.rstrip("t"))] = name
+                    self.ready[int(name.rstrip("tz"))] = name
             elif item in self.ready:
                 self.text.append(f"get {self.ready[item]}")
-            elif item not in self.here:
+            elif item not in self.found.here:
                 self._elsewhere(item, stretch)
             else:
                 work += self._steps(item, stretch)
@@ -335,7 +275,7 @@ class LineWriter:
     def _steps(self, number: int, stretch: int) -> list[int | str]:
         """What computes a node of this chunk, the last first."""
         steps = self._operation(number)
-        if self.count[number] > 1:
+        if self.found.count[number] > 1:
             steps.append(f"tee {self._name(number)}")
         return steps[::-1]
 
@@ -373,7 +313,7 @@ class LineWriter:
         self.text += self._leaf(number)
         op = self.program.nodes[number][0]
         often = 2 if op == INPUT else OFTEN
-        if op != CONST and self.reads[number, stretch] >= often and not self.text[-1].startswith("get"):
+        if op != CONST and self.found.reads[number, stretch] >= often and not self.text[-1].startswith("get"):
             name = f"{number}s{stretch}" + ("t" if op in TRUTHS else "")
             self.held[number, stretch] = name
             self.text.append(f"tee {name}")

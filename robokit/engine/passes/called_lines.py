@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from robokit.engine.passes.chunks import STORE, Places, Schedule, cut, fixed_places
 from robokit.engine.passes.guards import Path, blocks, paths
 from robokit.engine.passes.regions import borrowed_by
+from robokit.engine.passes.side_by_side import Copy, copied, in_lanes, once, passed_on, written_at_once
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.ops import CALL
 from robokit.engine.trace.program import Program
@@ -29,10 +30,25 @@ class CalledLines(Schedule):
     Attributes:
         sequence: what runs: the number of a chunk, or chunks and the conditions under which they run.
         direct: the chunk of each body that is called from within chunks, by block.
+        block_of: the block of each chunk of a body.
+        copies: values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of
+            them, the only one that is in a chunk.
+        written: those that a body writes itself, by its node.
+        placed: arguments that have their place in the lanes of a block, by call and number.
     """
 
     sequence: list[int | tuple[range, Path]] = field(default_factory=list)
     direct: dict[int, int] = field(default_factory=dict)
+    block_of: dict[int, int] = field(default_factory=dict)
+    copies: dict[int, Copy] = field(default_factory=dict)
+    placed: set[tuple[int, int]] = field(default_factory=set)
+    written: dict[int, Copy] = field(default_factory=dict)
+
+    def reserve(self, lanes: int) -> int:
+        """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
+        start = -(-self.slots // lanes) * lanes
+        self.slots = start + lanes
+        return start
 
 
 def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortest_run: int) -> CalledLines:
@@ -40,6 +56,12 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
     places = fixed_places(program, bundled, shortest_run)
     body, path = program.bodies(), paths(program)
     line, insides = program.lines()
+    alone = once(program, insides)
+    copies = {} if bundled else copied(program, line)
+    direct = written_at_once(program, alone, copies)
+    copies = {n: copy for n, copy in copies.items() if copy not in direct.values()}
+    left_out = {n for copy in copies.values() for n in copy.nodes[1:]} | alone.keys() - copies.keys()
+    line = [n for n in line if n not in left_out]
     borrowed = borrowed_by(program, [line, *insides], body, path)
     inside: dict[int, Path] = {}
     orders = []
@@ -50,12 +72,13 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
     results = Counter(r for row in program.results for r in row if type(r) is int)
     plan = CalledLines(
         lanes, [], dict(places.slot), set(), places.angles, places.constants, places.inputs(program),
-        places.slots, inside,
+        places.slots, inside, copies=copies, written=direct,
     )  # fmt: skip
     for block in program.blocks:
         for parameter in block.parameters:
-            plan.slot[parameter] = plan.slots
-            plan.slots += 1
+            plan.slot[parameter] = plan.reserve(block.lanes)
+    same, passed = passed_on(program, alone, line)
+    plan.placed = in_lanes(program, line, plan.slot) | passed
 
     calls: list[int] = []
     nodes = program.nodes
@@ -68,10 +91,11 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         if nodes[piece[-1]][0] == CALL and called(program, piece[-1]) in large:
             calls[-1] = piece[-1]
     own = len(plan.chunks)
-    bodies = []
+    bodies: list[range] = []
     for order in orders[1:]:
         first = len(plan.chunks)
         plan.chunks += cut(program, order, [1] * len(order), size)
+        plan.block_of |= dict.fromkeys(range(first, len(plan.chunks)), len(bodies))
         bodies.append(range(first, len(plan.chunks)))
         if len(bodies) - 1 not in large:
             plan.direct[len(bodies) - 1] = first
@@ -84,8 +108,10 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
     kept.update(n for call in calls for n in inside.get(call, ()))
     _remember(program, plan, range(own), kept, places.kept, places, borrowed)
     for block, chunks in zip(program.blocks, bodies, strict=True):
-        ends = {r for r in block.results if type(r) is int}
-        _remember(program, plan, chunks, ends, ends, places, borrowed)
+        ends = {r for r in block.results if type(r) is int and r not in direct}
+        _remember(program, plan, chunks, ends, ends, places, borrowed, block.lanes)
+    plan.slot |= {n: plan.slot[value] + lane for n, (value, lane) in alone.items() if value not in direct}
+    plan.slot |= {parameter: plan.slot[value] for parameter, value in same.items()}
     return plan
 
 
@@ -107,6 +133,7 @@ def _remember(
     forever: set[int],
     places: Places,
     borrowed: list[set[int]],
+    lanes: int = 1,
 ) -> None:
     """Give places to what must outlive one of these chunks: places of no other line.
 
@@ -118,6 +145,7 @@ def _remember(
         forever: nodes whose place nothing else may have later.
         places: what has its place already.
         borrowed: what each body reads of the program around it.
+        lanes: columns that this line computes side by side.
     """
     nodes = program.nodes
     home = {n: k for k in chunks for n in plan.chunks[k]}
@@ -131,16 +159,14 @@ def _remember(
                 last[operand] = k
     stored = {n for n in home if last[n] > home[n] or n in kept or n in forever}
     stored -= {n for n in home if nodes[n][0] == CALL}  # has no value of its own
+    stored |= home.keys() & plan.slot.keys()  # in the lanes of a block
     free: list[int] = []
     ending: dict[int, list[int]] = {k: [] for k in chunks}
     for k in chunks:
         free += ending.get(k - 1, ())
         for n in plan.chunks[k]:
-            if n in stored:
-                if not free:
-                    free.append(plan.slots)
-                    plan.slots += 1
-                plan.slot[n] = free.pop()
+            if n in stored and n not in plan.slot:
+                plan.slot[n] = free.pop() if free else plan.reserve(lanes)
                 if n not in forever:
                     ending[last[n]].append(plan.slot[n])
     plan.stored |= stored

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from robokit.engine.trace.graph import Block, Node
+from robokit.engine.trace.graph import Node
 from robokit.engine.trace.ops import ADD, CONST, MUL, SUB
 from robokit.engine.trace.program import Program
 
@@ -138,8 +138,5 @@ def _written(
         else:
             put(number, (node[0], *(at[operand] for operand in node[1:])))
     results = [[at[r] if type(r) is int else r for r in row] for row in program.results]
-    blocks = [
-        Block([at[p] for p in block.parameters], [at[r] if type(r) is int else r for r in block.results])
-        for block in program.blocks
-    ]
+    blocks = [block.numbered(at) for block in program.blocks]
     return replace(program, nodes=fresh, order=order, results=results, marks=[], blocks=blocks)

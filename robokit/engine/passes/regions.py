@@ -98,15 +98,20 @@ def regions(program: Program, size: int) -> Regions:
     kept: set[int] = set()
     for one in borrowed:
         kept |= one
-    lines = []
+    lines, ends = [], list[int]()
     for line in orders:
-        memory.free = []  # a body runs while the values of the program around it live
+        # A body runs while the values of the texts around it live, but not those of another body.
+        around = [
+            end for end, caller in zip(ends, orders, strict=False) if _calls(program, caller, len(ends) - 1)
+        ]
+        memory.free, memory.size = [], max([memory.size] if not ends else [ends[0], *around])
         lines.append(_line(program, line, inside, slot, memory, kept, borrowed, size))
+        ends.append(memory.size)
     stacked = [
         len(line.chunks) == 1 and max(len(block.parameters), len(found)) <= STACKED
         for line, block, found in zip(lines[1:], program.blocks, results, strict=True)
     ]
-    return Regions(inputs, tables, outputs, arguments, results, stacked, lines, memory.size)
+    return Regions(inputs, tables, outputs, arguments, results, stacked, lines, max(ends))
 
 
 def borrowed_by(
@@ -121,6 +126,10 @@ def borrowed_by(
             read.update(nodes[number][1:])
             read.update(inside.get(number, ()))
         found.append({n for n in read if nodes[n][0] > CONST and n not in body})
+    for k in reversed(range(len(found))):  # a text calls those that come after it
+        for number in orders[1 + k]:
+            if nodes[number][0] == CALL:
+                found[k] |= found[called(program, number)]
     return found
 
 
@@ -173,6 +182,11 @@ def _line(
                 slot[n] = memory.borrow()
                 ending[last[n]].append(slot[n])
     return Schedule(1, chunks, slot, stored, [], {}, {}, memory.size, inside)
+
+
+def _calls(program: Program, line: list[int], block: int) -> bool:
+    """Whether a line calls a block."""
+    return any(program.nodes[n][0] == CALL and called(program, n) == block for n in line)
 
 
 def _with_calls(program: Program, chunks: list[list[int]]) -> list[list[int]]:

@@ -39,6 +39,11 @@ class OneState(Host):
     real = FLOAT64
     lanes = 1
 
+    @property
+    def columns(self) -> int:
+        """As many as a vector register holds (``scalars.side_by_side``)."""
+        return self.width
+
     def write(self, kernel: Planned) -> tuple[str, int]:
         """The module of one state."""
         from robokit.engine.emit.single_module import single_module  # a warm start writes nothing

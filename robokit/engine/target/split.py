@@ -19,7 +19,7 @@ MOST = 500_000
 _PART = re.compile(r"^define [^\n]*\{\n.*?^\}\n|^[^\n]*\n", re.MULTILINE | re.DOTALL)
 _MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\)")
 _CALLS = re.compile(r"call void @((?:chunk|step|write)[0-9x]+)\(")
-_NEEDED = re.compile(r"define internal [^@]*@sincos\(")
+_NEEDED = re.compile(r"define internal [^@]*@sincos(?:_\d+)?\(")
 _SHARED = ("declare ", "attributes ")
 
 

@@ -60,11 +60,18 @@ class Target(ABC):
         name: in the cache and in messages; no other target of the same real has it.
         real: the numbers of the code.
         shares: whether texts that are taken several times are written once (``scalars.shared``).
+        columns: most columns of a text that go side by side through code of one state
+            (``scalars.side_by_side``).
     """
 
     name: str
     real: Real
     shares = False
+
+    @property
+    def columns(self) -> int:
+        """Most columns of a text that go side by side through code of one state."""
+        return 1
 
     @property
     def width(self) -> int:

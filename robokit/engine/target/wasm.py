@@ -4,6 +4,7 @@ No compiler takes part. A browser compiles what it is given anew, so a translati
 fast as what LLVM writes; it is made forty times sooner and is half as long.
 
     types, functions        by arguments and results
+    imports                 "zero" of "start": the number 0
     memory, globals         the arrays; what outlives a function (wasm_code.py)
     exports                 the memory as "memory", the function as "step"
     code                    emit/wasm_module.py writes it as text, wasm_code.py as bytes
@@ -31,7 +32,7 @@ PAGE = 65536
 BUDGET = 400_000
 """Operations that are written at most, shared texts counted once: two megabytes."""
 
-TYPE, FUNCTION, MEMORY, GLOBAL, EXPORT, CODE = 1, 3, 5, 6, 7, 10
+TYPE, IMPORT, FUNCTION, MEMORY, GLOBAL, EXPORT, CODE = 1, 2, 3, 5, 6, 7, 10
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ def module_of(text: str, arrays: int) -> bytes:
     numbers = bytes([F64])
     parts = {
         TYPE: [b"\x60" + leb(a) + numbers * a + leb(b) + numbers * b for a, b in types],
+        IMPORT: [_name("start") + _name("zero") + b"\3" + bytes([F64, 0])],
         FUNCTION: [leb(types.index(kind)) for kind in kinds],
         MEMORY: [b"\0" + leb(max(1, -(-storage.size // PAGE)))],
         GLOBAL: storage.declared(),

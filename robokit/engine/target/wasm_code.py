@@ -3,8 +3,9 @@
 An instruction names a variable by its number, in one byte up to 127 and in two up to 16383. Values that are
 not needed at the same time share a variable, and those that are used most get the small numbers.
 
-A place in memory takes five or six bytes to read or to write, a *global* two or three, and ten more once. So
-places that are named often become globals, and the constants that are used often, too.
+A place in memory takes six bytes to read or to write, a *global* two or three, and five more once, for it
+begins as a copy of one that the host brings: 0. So nearly all places are globals, and the constants that are
+used often, too.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PLAIN = {
 }  # fmt: skip
 """Instructions without an operand of their own."""
 
-OFTEN_PLACE, OFTEN_NUMBER = 5, 3
+OFTEN_PLACE, OFTEN_NUMBER = 2, 3
 """Times that a place or a constant is named from which on it is a global."""
 
 
@@ -102,7 +103,7 @@ class Storage:
             for name, times in named.items()
             if name not in inside and times >= (OFTEN_PLACE if len(name) < 16 else OFTEN_NUMBER)
         ]
-        index = {name: k for k, (_, name) in enumerate(sorted(often))}
+        index = {name: 1 + k for k, (_, name) in enumerate(sorted(often))}  # after the host's
         rest = sorted(
             (name for name in places if name not in index and name not in inside), key=lambda n: -named[n]
         )
@@ -114,8 +115,9 @@ class Storage:
         """The globals as they stand in their section."""
         out = []
         for name in self.globals:
-            bits = bytes.fromhex(name) if len(name) == 16 else bytes(8)
-            out.append(bytes([F64, len(name) < 16]) + NUMBER + bits + b"\x0b")
+            constant = len(name) == 16
+            begin = NUMBER + bytes.fromhex(name) if constant else bytes([GLOBAL_GET, 0])
+            out.append(bytes([F64, not constant]) + begin + b"\x0b")
         return out
 
 
@@ -178,13 +180,14 @@ def _numbered(function: Function) -> tuple[dict[str, int], bytes]:
     if any(line.startswith("keep ") for line in function.lines):
         last["spare"] = len(function.lines)
     # Variables in order of their first use share a place as soon as one is over: branches only go forward.
+    # One that has to be 0 before it is set has a place that nothing has used before.
     place: dict[str, int] = {}
     kinds: list[int] = []
     free: defaultdict[int, list[int]] = defaultdict(list)
 
     def begin(name: str) -> None:
         kind = KINDS.get(name[-1], F64)
-        if free[kind]:
+        if free[kind] and name[-1] != "z":
             place[name] = free[kind].pop()
         else:
             place[name] = len(kinds)

@@ -8,17 +8,24 @@ call is a node (CALL, block, arguments...), each of its values a node (RESULT, c
 
 An argument that only matters under a condition is recorded as a guarded choice, so that what leads to it is
 skipped where the condition does not hold.
+
+A block may have *lanes* (``scalars.side_by_side``): a call has the arguments of so many columns, one column
+after the other, and so it has the values. Code of one state computes them in the lanes of a vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from robokit.engine.trace.graph import Block
-from robokit.engine.trace.ops import CALL, GUARD, PARAMETER, RESULT
+from robokit.engine.trace.graph import Block, Graph
+from robokit.engine.trace.ops import CALL, CONST, GUARD, PARAMETER, RESULT
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.scalar import Scalar, where
+
+WORTH = 60
+"""Multiplications of all columns together from which on they are taken side by side: moving the arguments
+into lanes and the values out of them takes time, too."""
 
 
 def shared(
@@ -40,25 +47,110 @@ def shared(
         for x, needed in zip(arguments, matter, strict=True)
     ]
     # Constants are part of the text: with others it is another one.
-    pattern = (key, *(None if type(x) is Scalar else float(x) for x in given))
+    known = [None if type(x) is Scalar else float(x) for x in given]
+    number = _block(graph, (key, *known), text, known, 1)
+    return _called(graph, number, [graph.plain(x.ref) for x in given if type(x) is Scalar], 1)[0]
+
+
+def side_by_side(
+    key: object,
+    text: Callable[..., Sequence[Any]],
+    columns: Sequence[Sequence[Any]],
+    products: int,
+    large: bool = False,
+) -> list[list[Any]]:
+    """As :func:`robokit.spatial.scalars.side_by_side`: calls with as many lanes as the graph allows."""
+    graph = next(x.graph for column in columns for x in column if type(x) is Scalar)
+    lanes = min(graph.columns, 1 << (len(columns) - 1).bit_length())
+    if lanes < 2 or graph.shared is None or graph.within or products * len(columns) < WORTH:
+        return [_alone(key, text, column, large) for column in columns]
+    known = [_known(row) for row in zip(*columns, strict=True)]
+    number = _block(graph, (key, lanes, *known), text, known, lanes)
+    changing = [k for k, x in enumerate(known) if x is None]
+    zero, found = graph.constant(0.0), list[list[Any]]()
+    for start in range(0, len(columns), lanes):
+        part = columns[start : start + lanes]
+        operands = [_node(graph, column[k]) for column in part for k in changing]
+        operands += [zero] * (lanes * len(changing) - len(operands))
+        found += _called(graph, number, operands, len(part))
+    return found
+
+
+def _alone(key: object, text: Callable[..., Sequence[Any]], column: Sequence[Any], large: bool) -> list[Any]:
+    """The values of a text for one column."""
+    if large and any(type(x) is Scalar for x in column):
+        return shared(key, text, column, [True] * len(column), True)
+    return list(text(*column))
+
+
+def _known(row: Sequence[Any]) -> float | None:
+    """The number that an argument is in all columns; None where it changes."""
+    first = row[0]
+    return float(first) if all(type(x) is not Scalar and x == first for x in row) else None
+
+
+def _node(graph: Graph, x: Any) -> int:
+    """The node that holds a value, be it a number."""
+    return graph.plain(x.ref if type(x) is Scalar else graph.constant(float(x)))
+
+
+def _block(
+    graph: Graph,
+    pattern: Hashable,
+    text: Callable[..., Sequence[Any]],
+    known: Sequence[float | None],
+    lanes: int,
+) -> int:
+    """Number of the block of a text, recorded now if it is new.
+
+    Args:
+        graph: that it belongs to.
+        pattern: by which it is found again.
+        text: of one column.
+        known: its arguments: numbers, or None where they change.
+        lanes: columns of a call.
+    """
+    assert graph.shared is not None
     block = graph.shared.get(pattern)
     if block is None:
         number = len(graph.blocks)
-        parameters = [graph.add((PARAMETER, number, k)) for k, x in enumerate(given) if type(x) is Scalar]
+        parameters = [graph.add((PARAMETER, number, k)) for k, x in enumerate(known) if x is None]
         rest = iter(parameters)
         graph.within = True
-        values = text(*(Scalar(graph, next(rest)) if type(x) is Scalar else x for x in given))
+        values = text(*(Scalar(graph, next(rest)) if x is None else x for x in known))
         graph.within = False
-        block = Block(parameters, [graph.plain(x.ref) if type(x) is Scalar else float(x) for x in values])
-        graph.shared[pattern] = block
+        results = [graph.plain(x.ref) if type(x) is Scalar else float(x) for x in values]
+        block = graph.shared[pattern] = Block(parameters, results, lanes)
+        if lanes > 1:
+            block.around = {r for r in results if type(r) is int} - _body(graph, parameters)
         graph.blocks.append(block)
-    number = next(k for k, each in enumerate(graph.blocks) if each is block)
-    operands = [graph.plain(x.ref) for x in given if type(x) is Scalar]
+    return next(k for k, each in enumerate(graph.blocks) if each is block)
+
+
+def _body(graph: Graph, parameters: Sequence[int]) -> set[int]:
+    """The nodes that depend on parameters, which are recorded already."""
+    found = set(parameters)
+    for number in range(min(found, default=len(graph.nodes)), len(graph.nodes)):
+        if not found.isdisjoint(graph.nodes[number][1:]) and graph.nodes[number][0] > CONST:
+            found.add(number)
+    return found
+
+
+def _called(graph: Graph, number: int, operands: Sequence[int], columns: int) -> list[list[Any]]:
+    """The values of a block for these arguments, column by column.
+
+    What the lanes of one vector hold is recorded one after the other.
+    """
+    block = graph.blocks[number]
     call = graph.add((CALL, graph.constant(float(number)), *operands))
-    return [
-        Scalar(graph, graph.add((RESULT, call, graph.constant(float(k))))) if type(x) is int else x
-        for k, x in enumerate(block.results)
-    ]
+    count, found = len(block.results), list[list[Any]]()
+    for k, x in enumerate(block.results):
+        row: list[Any] = [Scalar(graph, int(x)) if x in block.around else x] * columns
+        if type(x) is int and x not in block.around:
+            places = [graph.constant(float(lane * count + k)) for lane in range(columns)]
+            row = [Scalar(graph, graph.add((RESULT, call, place))) for place in places]
+        found.append(row)
+    return [list(column) for column in zip(*found, strict=True)]
 
 
 def sharing(x: Scalar, large: bool = False) -> bool:
@@ -72,5 +164,12 @@ def called(program: Program, call: int) -> int:
 
 
 def position(program: Program, result: int) -> int:
-    """Which of a block's values a node (RESULT, ...) is."""
-    return int(program.nodes[program.nodes[result][2]][1])
+    """Which of a block's values a node (RESULT, ...) is, in its lane."""
+    count = len(program.blocks[called(program, program.nodes[result][1])].results)
+    return int(program.nodes[program.nodes[result][2]][1]) % count
+
+
+def lane(program: Program, result: int) -> int:
+    """The lane of a node (RESULT, ...)."""
+    count = len(program.blocks[called(program, program.nodes[result][1])].results)
+    return int(program.nodes[program.nodes[result][2]][1]) // count

@@ -12,8 +12,8 @@ exists only where a negative value is stored or fed to something that cannot abs
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from robokit.engine.trace.ops import CONST, NEG, OPERATIONS, SUB
@@ -37,10 +37,19 @@ class Block:
     Attributes:
         parameters: nodes that stand for its arguments.
         results: its values: nodes, or constants.
+        lanes: columns of arguments that one call takes side by side, and of values that it returns.
+        around: with lanes, results that do not depend on the arguments: no results of a call.
     """
 
     parameters: list[int]
     results: list[int | float]
+    lanes: int = 1
+    around: set[int] = field(default_factory=set)
+
+    def numbered(self, at: Sequence[int]) -> Block:
+        """The same with the nodes' new numbers."""
+        results = [at[r] if type(r) is int else r for r in self.results]
+        return Block([at[p] for p in self.parameters], results, self.lanes)
 
 
 class Graph:
@@ -53,12 +62,18 @@ class Graph:
         shared: the same by key; None where all texts are written out.
         large: whether only large texts are shared.
         within: whether a shared text is being recorded: what it shares in turn is written out.
+        columns: most columns of a text that one call takes side by side.
     """
 
-    __slots__ = ("blocks", "budget", "index", "large", "marks", "nodes", "shared", "signed", "within")
+    __slots__ = (
+        "blocks", "budget", "columns", "cuts", "index", "large", "marks", "nodes", "shared", "signed",
+        "within",
+    )  # fmt: skip
 
-    def __init__(self, budget: int = 400_000, signed: bool = False, shares: Shares = False) -> None:
-        self.signed, self.large = signed, shares == "large"
+    def __init__(
+        self, budget: int = 400_000, signed: bool = False, shares: Shares = False, columns: int = 1
+    ) -> None:
+        self.signed, self.large, self.columns = signed, shares == "large", columns
         self.shared: dict[Hashable, Block] | None = {} if shares else None
         self.blocks: list[Block] = []
         self.within = False
@@ -66,6 +81,7 @@ class Graph:
         self.nodes: list[Node] = [(CONST, math.nan)]
         self.index: dict[Node, int] = {}
         self.marks: list[int] = []
+        self.cuts: list[int] = []
         self.budget = budget
 
     def add(self, node: Node) -> int:
@@ -87,6 +103,10 @@ class Graph:
     def mark(self) -> None:
         """Note that an iteration of the text begins, or that the last one is over."""
         self.marks.append(len(self.nodes))
+
+    def cut(self) -> None:
+        """Note that one of several texts begins that may be alike, or that the last one is over."""
+        self.cuts.append(len(self.nodes))
 
     def constant(self, value: float) -> int:
         """Reference to a constant; the sign is in the reference, so c and -c are one node."""

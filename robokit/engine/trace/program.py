@@ -26,6 +26,7 @@ class Program:
         counts: operations by what they count as (see :func:`robokit.engine.trace.ops.counted`).
         tables: (name, number of entries) of each table.
         blocks: texts that are recorded once and called (trace/blocks.py).
+        cuts: node numbers between which texts may be alike (passes/outlined.py).
     """
 
     inputs: list[tuple[str, int]]
@@ -37,6 +38,7 @@ class Program:
     counts: dict[str, int] = field(default_factory=dict)
     tables: list[tuple[str, int]] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    cuts: list[int] = field(default_factory=list)
 
     @classmethod
     def finish(
@@ -78,9 +80,10 @@ class Program:
                         needed[operand] = 1
                     if node[0] == RESULT:
                         block = blocks[int(nodes[nodes[node[1]][1]][1])]
-                        needed[int(block.results[int(nodes[node[2]][1])])] = 1
+                        needed[int(block.results[int(nodes[node[2]][1]) % len(block.results)])] = 1
         order.reverse()
         found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, list(tables), blocks)
+        found.cuts = graph.cuts
         found.counts = found.counted(order)
         return found
 
@@ -89,7 +92,11 @@ class Program:
         nodes, body = self.nodes, self.bodies()
         if not body:
             return counted(nodes[n] for n in numbers)
-        times = Counter(int(nodes[nodes[n][1]][1]) for n in self.order if nodes[n][0] == CALL)
+        times = Counter[int]()
+        for n in self.order:
+            if nodes[n][0] == CALL:
+                block = int(nodes[nodes[n][1]][1])
+                times[block] += self.blocks[block].lanes
         lines = defaultdict[int, list[Node]](list)
         for n in numbers:
             lines[body.get(n, -1)].append(nodes[n])
@@ -160,11 +167,13 @@ class Program:
             for number in order:
                 opcode, *operands = nodes[number]
                 if opcode == CALL:
-                    block = int(get(operands[0]))
-                    value.update(zip(self.blocks[block].parameters, map(get, operands[1:]), strict=True))
-                    run(bodies[block])
-                    found = self.blocks[block].results
-                    results[number] = [known(r) for r in found]
+                    block, results[number] = self.blocks[int(get(operands[0]))], []
+                    count = len(block.parameters)
+                    for lane in range(block.lanes):
+                        column = operands[1 + lane * count : 1 + (lane + 1) * count]
+                        value.update(zip(block.parameters, map(get, column), strict=True))
+                        run(bodies[int(get(operands[0]))])
+                        results[number] += [known(r) for r in block.results]
                 elif opcode == RESULT:
                     value[number] = results[operands[0]][int(get(operands[1]))]
                 else:

@@ -15,6 +15,7 @@ from robokit.engine.trace.scalar import FUNCTIONS, Scalar, Table
 from robokit.spatial.scalars import telling
 
 FUNCTIONS.shared, FUNCTIONS.sharing = blocks.shared, blocks.sharing
+FUNCTIONS.side_by_side = blocks.side_by_side
 
 
 def trace(
@@ -25,6 +26,7 @@ def trace(
     signed: bool = False,
     tables: Sequence[tuple[str, int]] = (),
     shares: Shares = False,
+    columns: int = 1,
 ) -> Program:
     """Record what a text computes.
 
@@ -37,12 +39,13 @@ def trace(
         signed: whether constants keep their sign (see :class:`Graph`).
         tables: (name, number of entries) of each table.
         shares: which texts that are taken several times are recorded once (trace/blocks.py).
+        columns: most columns of a text that are computed side by side (``scalars.side_by_side``).
 
     Raises:
         TraceTooLarge: the text records more than budget nodes.
         ValueError: the text returns other sizes than declared.
     """
-    graph = Graph(budget, signed, shares)
+    graph = Graph(budget, signed, shares, columns)
     arguments = [
         [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
         for k, (_, size) in enumerate(inputs)
@@ -51,7 +54,7 @@ def trace(
     collecting = gc.isenabled()
     gc.disable()  # half the time of a trace would go into looking for cycles among nodes; there are none
     try:
-        with telling(graph.mark):
+        with telling(graph.mark, graph.cut):
             returned = [list(row) for row in text(*arguments, *given)]
     finally:
         if collecting:

@@ -9,7 +9,7 @@ from typing import Any
 from robokit.sim.step.body_points import Velocities
 from robokit.sim.step.contact import BodyContact
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, maximum, sqrt
+from robokit.spatial.scalars import Scalar, likewise, maximum, sqrt
 
 
 class Acting:
@@ -58,7 +58,7 @@ class Acting:
         self.impulse = self.impulse + impulse
         forces, self.forces = self.forces, []
         self.pressed, self.pulled, self.outside = 0.0, 0.0, 0.0
-        for m, ((N, x, y), more) in enumerate(zip(forces, normals, strict=True)):
+        for m, ((N, x, y), more) in enumerate(likewise(zip(forces, normals, strict=True))):
             N = N + more * (1.0 / dt)
             self.forces.append((N, x, y))
             pressed = maximum(N, 0.0)
@@ -90,7 +90,7 @@ class Acting:
 def forces_at(body: BodyContact, V: Motion) -> Acting:
     """The forces of a body's points at the velocity V that the sweeps found."""
     done = Acting(body)
-    for m, at in enumerate(body.velocities(V)):
+    for m, at in enumerate(likewise(body.velocities(V))):
         done.add(m, body.w[m] * body.normal_at(m, at.vn), body.c[m] / body.dt, at)
     turning = body.turning_matrix()
     if turning is not None:

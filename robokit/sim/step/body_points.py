@@ -9,7 +9,7 @@ from typing import Any
 from robokit.sim.contact_shapes import ContactShape
 from robokit.sim.step.ground_law import Axes, GroundLaw
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, likewise, maximum, minimum, sqrt, where
 
 TANGENTIAL = 30.0
 """Stiffness of a bristle over that of the ground: a box gives way by some micrometres before it slides."""
@@ -63,7 +63,7 @@ class BodyPoints:
         self.kd_t = self.k_t * dt + law.d * TANGENTIAL**0.5
         self.r = self.k_t / self.kd_t
         n = axes.n
-        self.p = [shape.at(n) for shape in points]
+        self.p = [shape.at(n) for shape in likewise(points)]
         self.phi = [n.dot(p) + axes.z for p in self.p]
         self._rest()
         self.anchors: list[tuple[Scalar, Scalar]] = []
@@ -116,7 +116,7 @@ class BodyPoints:
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
         speeds = self.velocities_before(V)
-        for m, (at, phi, (ex, ey)) in enumerate(zip(speeds, self.phi, anchors, strict=True)):
+        for m, (at, phi, (ex, ey)) in enumerate(likewise(zip(speeds, self.phi, anchors, strict=True))):
             ux, uy = at.x
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
             # Not by the damper: over the ground there is nothing to hold on to, however fast the point comes.
@@ -137,7 +137,7 @@ class BodyPoints:
 
     def _relative(self, V: Motion, side: float) -> list[Velocities]:
         out = []
-        for m, u in enumerate(self._over_ground(V)):
+        for m, u in enumerate(likewise(self._over_ground(V))):
             lead = self.leads[m]
             u = u if lead is None else u - lead * side
             axes = self.frame(m)
@@ -151,12 +151,12 @@ class BodyPoints:
     def _over_ground(self, V: Motion) -> list[Vector3]:
         """Velocity of every point over the surface, body coordinates."""
         V = V if self.motion is None else V - self.motion
-        return [V.lin + V.ang.cross(p) for p in self.p]
+        return [V.lin + V.ang.cross(p) for p in likewise(self.p)]
 
     def speeds(self, V: Motion) -> list[tuple[Scalar, Scalar]]:
         """(along the normal, along the ground) of every point over the surface at the velocity V [m/s]."""
         out = []
-        for m, u in enumerate(self._over_ground(V)):
+        for m, u in enumerate(likewise(self._over_ground(V))):
             lead = self.leads[m]
             u = u if lead is None else u - lead
             vn = self.frame(m).n.dot(u)

@@ -16,7 +16,7 @@ from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled
 from robokit.spatial import Force
-from robokit.spatial.scalars import Scalar, sqrt
+from robokit.spatial.scalars import Scalar, likewise, sqrt
 
 
 def along(x: Rows, s: Scalar, y: Rows) -> Rows:
@@ -54,7 +54,7 @@ def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
     gathered = [Force.zero() for _ in done.X]
     taken: Scalar = 0.0
     given: Scalar = 0.0
-    for acting in done.contacts:
+    for acting in likewise(done.contacts):
         i, f = acting.body.i, acting.impulse
         taken = taken + (done.V_before[i] + done.V[i]).dot(f)
         gathered[i] = gathered[i] + f

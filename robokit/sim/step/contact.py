@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from robokit.sim.step.body_points import BodyPoints, Velocities
 from robokit.sim.step.point_moments import Moments, along, isotropic, outer, push
 from robokit.spatial import ArticulatedInertia, Force, Motion, Symmetric3, Vector3
-from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, clamp, likewise, maximum, minimum, sqrt, where
 
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [m/s]."""
@@ -74,18 +74,18 @@ class BodyContact(BodyPoints):
         speeds = self.velocities_before(V)
         self.on0 = [
             at.vn - self.falling_at(m) + reach < 0.0
-            for m, (at, reach) in enumerate(zip(speeds, self.reach, strict=True))
+            for m, (at, reach) in enumerate(likewise(zip(speeds, self.reach, strict=True)))
         ]
         self.w = [where(on, 1.0, 0.0) for on in self.on0]
         self.on = list(self.w)
         self.lift = [self.rho * phi for phi in self.phi]
         if self.restitution is not None:
-            for m, at in enumerate(speeds):
+            for m, at in enumerate(likewise(speeds)):
                 self._bounce(m, at.vn)
         braked = sum((w * damp for w, damp in zip(self.w, self.damp, strict=True)), 0.0)
         kept = self.mass / (self.mass + self.dt * braked)
         self.c, self.N = [], []
-        for m, (at, w, back) in enumerate(zip(speeds, self.w, self.back, strict=True)):
+        for m, (at, w, back) in enumerate(likewise(zip(speeds, self.w, self.back, strict=True))):
             after = maximum(kept * at.vn + (1.0 - kept) * back, at.vn)
             self.N.append(w * maximum(self.normal_at(m, after), 0.0))
             self.c.append(self._damper(m, self.mu_at(m) * self.N[m], at.sliding))
@@ -94,7 +94,7 @@ class BodyContact(BodyPoints):
     def look_again(self, V: Motion) -> None:
         """Points and dampers of a sweep in between, from the iterate V."""
         speeds = self.velocities(V)
-        for m, at in enumerate(speeds):
+        for m, at in enumerate(likewise(speeds)):
             on = at.vn + where(self.on0[m], self.lift[m], self.reach[m]) < 0.0
             # Half of the old set stays: a set that is re-evaluated sharply flips in 2-cycles.
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
@@ -108,7 +108,7 @@ class BodyContact(BodyPoints):
         Points that now reach the surface are on, too. None is let go: :meth:`release` is next.
         """
         speeds = self.velocities(V)
-        for m, at in enumerate(speeds):
+        for m, at in enumerate(likewise(speeds)):
             on = at.vn + where(self.on0[m], self.lift[m], self.reach[m]) < 0.0
             self.w[m] = maximum(self.w[m], where(on, 1.0, 0.0))
             self.N[m] = where(self.on0[m], maximum(self.normal_at(m, at.vn), 0.0), 0.0)
@@ -119,7 +119,7 @@ class BodyContact(BodyPoints):
         """Points and dampers of the last sweep: what pulls at the iterate V is let go."""
         speeds = self.velocities(V)
         self.N_before = list(self.N)
-        for m, at in enumerate(speeds):
+        for m, at in enumerate(likewise(speeds)):
             N = self.normal_at(m, at.vn)
             self.w[m] = where(N > 0.0, self.w[m], 0.0)
             self.N[m] = self.w[m] * N
@@ -134,7 +134,7 @@ class BodyContact(BodyPoints):
         three iterates point (Aitken's extrapolation, point by point).
         """
         speeds = self.velocities(V)
-        for m, at in enumerate(speeds):
+        for m, at in enumerate(likewise(speeds)):
             N = self.normal_at(m, at.vn)
             self.w[m] = where(N > 0.0, self.w[m], 0.0)
             step, change = self.w[m] * N - self.N[m], self.N[m] - self.N_before[m]
@@ -214,7 +214,7 @@ class BodyContact(BodyPoints):
         """
         lacks, ways = [], []
         whole = Vector3.zero()
-        for m, at in enumerate(speeds):
+        for m, at in enumerate(likewise(speeds)):
             s, axes = sqrt(at.sliding + SLOWEST * SLOWEST), self.frame(m)
             lack = self.c[m] * s - self.dt * self.mu_at(m) * self.N[m]
             if self.restitution is None:
@@ -225,7 +225,7 @@ class BodyContact(BodyPoints):
             whole = whole + way * lack
             lacks.append((s, lack))
             ways.append(way)
-        for m, ((s, lack), way) in enumerate(zip(lacks, ways, strict=True)):
+        for m, ((s, lack), way) in enumerate(likewise(zip(lacks, ways, strict=True))):
             s = s + maximum(lack, whole.dot(way)) / self.mass
             s = s if self.restitution is None else maximum(s, 0.0)
             self.c[m] = self._damper(m, self.mu_at(m) * self.N[m], s * s)
@@ -241,7 +241,7 @@ class BodyContact(BodyPoints):
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
         n, W, C = self.axes.n, Moments(), Moments()
         impulse = Force.zero()
-        for m, p in enumerate(self.p):
+        for m, p in enumerate(likewise(self.p)):
             if self.restitution is None:
                 W = W + Moments.of(self.w[m], p)
             else:

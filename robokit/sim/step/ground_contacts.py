@@ -10,7 +10,7 @@ from robokit.sim.step.contact import BodyContact
 from robokit.sim.step.ground_law import Axes, GroundLaw, ground_axes
 from robokit.sim.step.uneven_contact import UnevenContact
 from robokit.spatial import Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, maximum
+from robokit.spatial.scalars import Scalar, likewise, maximum
 
 
 def on_ground(
@@ -42,7 +42,7 @@ def on_ground(
     axes = ground_axes(tree, X, Axes.of_plane(n, d))
     falling = maximum(tree.a0.dot(n), 0.0) * dt
     moved = [None] * (tree.n + 1) if motion is None else in_bodies(tree, X, motion)
-    for i, mu, mass, e in given:
+    for i, mu, mass, e in likewise(given):
         yield BodyContact(i, points[i], axes[i], mu, mass, law, dt, falling, moved[i], e)
 
 

@@ -18,7 +18,7 @@ from robokit.model.tree import Tree
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.joint_law import STUCK, JointLaw
 from robokit.sim.step.moving_axes import Rows
-from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, is_zero, likewise, maximum, minimum, sqrt, where
 
 FADE = 1e-3
 """Speed below which dry friction fades out where there is no bristle [rad/s | m/s]."""
@@ -79,7 +79,7 @@ class JointState:
             self.on = [[] for _ in range(self.tree.n + 1)]
         old = [] if converge else self.rub
         self.rub = []
-        for i in range(self.tree.n + 1):
+        for i in likewise(range(self.tree.n + 1)):
             self._stops(i, x[i][0] if len(x[i]) else 0.0, first, last, converge)
             self.rub.append([self._damper(i, k, s, old[i][k] if old else None) for k, s in enumerate(x[i])])
         self.held = [[0.0] * len(row) for row in self.rub]
@@ -96,7 +96,7 @@ class JointState:
     def recall(self, rest: Iterator[Scalar]) -> None:
         """The joints as :meth:`memory` has them."""
         self.w, self.on0, self.on = [], [], []
-        for i in range(self.tree.n + 1):
+        for i in likewise(range(self.tree.n + 1)):
             stops = [(next(rest) > 0.5, next(rest), next(rest)) for _ in self._gaps(i)]
             self.on0.append([on0 for on0, _, _ in stops])
             self.on.append([on for _, on, _ in stops])
@@ -154,7 +154,7 @@ class JointState:
     def _law(self) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
         slopes: list[list[Scalar]] = []
         rest: list[list[Scalar]] = []
-        for i, rub in enumerate(self.rub):
+        for i, rub in enumerate(likewise(self.rub)):
             slope, force = [], []
             for k, c in enumerate(rub):
                 b = self.law.damping[i][k]
@@ -181,7 +181,7 @@ class JointState:
         Returns:
             slopes of what is left, by joint and dof.
         """
-        for i in range(self.tree.n + 1):
+        for i in likewise(range(self.tree.n + 1)):
             for k, s in enumerate(x[i]):
                 c = self.rub[i][k]
                 if not is_zero(c):
@@ -193,7 +193,7 @@ class JointState:
     def forces(self, x: Rows) -> list[tuple[list[Scalar], list[Scalar]]]:
         """(damping and friction, stops) of the linearised law at x, by joint and dof."""
         out = []
-        for i in range(self.tree.n + 1):
+        for i in likewise(range(self.tree.n + 1)):
             rub: list[Scalar] = []
             for k, s in enumerate(x[i]):
                 b, c = self.law.damping[i][k], self.rub[i][k]

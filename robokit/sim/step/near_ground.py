@@ -17,7 +17,7 @@ from robokit.sim.step.acting import Acting, forces_at
 from robokit.sim.step.contact import BodyContact
 from robokit.sim.step.moving_axes import flat
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, guard, maximum, minimum
+from robokit.spatial.scalars import Scalar, guard, likewise, maximum, minimum
 
 HASTE = 2.0
 """Speed that a body may gain in a step, over that of the fastest."""
@@ -81,7 +81,7 @@ def near_ground(
         return [True] * len(contacts)
     fastest: Scalar = 0.0
     found = []
-    for body in contacts:
+    for body in likewise(contacts):
         own, motion = V[body.i], body.motion
         own = own if motion is None else own - motion
         height, speed = lowest(box_around(points[body.i]), body.axes.n, body.axes.z, own)

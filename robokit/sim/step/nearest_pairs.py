@@ -22,7 +22,7 @@ from robokit.sim.step.momentum_projection import at_base, floats
 from robokit.sim.step.pair_shapes import PairShapes
 from robokit.sim.step.shared_distances import Row, meetings, sorted_in
 from robokit.spatial import Force, Matrix3, Motion, Vector3
-from robokit.spatial.scalars import Scalar, floor, guard, where
+from robokit.spatial.scalars import Scalar, floor, guard, likewise, where
 
 SLOTS = 8
 """Contacts between bodies that a step treats together."""
@@ -135,18 +135,19 @@ class Vicinity:
         self.reach = FASTEST * dt
         self.apart = [centres[i] - centres[j] for i, j, _, _ in shapes.pairs]
         limits = [self.reach + (shapes.spheres[i][1] + shapes.spheres[j][1]) for i, j, _, _ in shapes.pairs]
-        self.near = [d.dot(d) < r * r for d, r in zip(self.apart, limits, strict=True)]
+        self.near = [d.dot(d) < r * r for d, r in likewise(zip(self.apart, limits, strict=True))]
 
     def deepest(self) -> list[Nearest]:
         """At most slots_of(shapes) points, the deepest first; without those that are not near."""
         shapes = self.shapes
         poses = [self.by_body[shape.body] for shape in shapes.shapes]
-        blocks = [placed(shape, at.turned, at.o) for shape, at in zip(shapes.shapes, poses, strict=True)]
+        placing = likewise(zip(shapes.shapes, poses, strict=True))
+        blocks = [placed(shape, at.turned, at.o) for shape, at in placing]
         found: list[Row] = []
         rows = zip(shapes.pairs, shapes.points, self.apart, self.near, strict=True)
         nothing = [*Nearest.none().values()[:PLACE], -1.0]
         ways = WAYS * max((len(both) for *_, both in shapes.pairs), default=1)
-        for (i, j, slack, both), count, d, condition in rows:
+        for (i, j, slack, both), count, d, condition in likewise(rows):
             number = ways * (i * len(shapes.bodies) + j)
             closest = partial(_closest, blocks, d, slack, both, number, count)
             values = iter(guard(condition, closest, *(nothing * count)))

@@ -39,7 +39,7 @@ from robokit.sim.step.nearest_pairs import Nearest, Pose, Vicinity, any_of, slot
 from robokit.sim.step.pair_contact import Bond, PairContact, PairLaw
 from robokit.sim.step.point_moments import Moments, along
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Vector3
-from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, maximum, shared, sqrt, where
+from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, likewise, maximum, shared, sqrt, where
 
 ITERATIONS = 2
 
@@ -120,7 +120,7 @@ class Meeting:
         falling = sqrt(tree.a0.dot(tree.a0)) * dt
 
         def near() -> Sequence[Scalar]:
-            contacts = [PairContact(pair, law) for pair in around.deepest()]
+            contacts = [PairContact(pair, law) for pair in likewise(around.deepest())]
             before = _seen(around.poses, [V[b] for b in bodies])
 
             def load(*place: Scalar) -> list[Scalar]:
@@ -130,7 +130,7 @@ class Meeting:
 
             values: list[Scalar] = []
             given = []
-            for contact in contacts:
+            for contact in likewise(contacts):
                 found = _repeated((self, "load"), load, contact.near.values())
                 values += [*contact.near.values(), *found[:6]]
                 given.append(Vector3(*found[6:]))
@@ -157,14 +157,14 @@ class Meeting:
         none = [*flat(y), *flat(V), *([0.0] * rest)]
 
         def near() -> Sequence[Scalar]:
-            contacts = [PairContact(Nearest.of(row[:10]), law) for row in self.slots]
+            contacts = [PairContact(Nearest.of(row[:10]), law) for row in likewise(self.slots)]
             now = _seen(self.around.poses, [V[b] for b in bodies])
 
             def relative(*place: Scalar) -> list[Scalar]:
                 return [*PairContact(Nearest.of(place), law).relative(now)]
 
             overlap: Scalar = 0.0
-            for contact, row in zip(contacts, self.slots, strict=True):
+            for contact, row in likewise(zip(contacts, self.slots, strict=True)):
                 contact.loaded(law, dt, row[10:])
                 u = _repeated((self, "relative"), relative, row[:10])
                 contact.start(law, Vector3(*u), dt)
@@ -206,7 +206,7 @@ def _repeated(key: object, text: Callable[..., list[Scalar]], given: Sequence[Sc
 
 def _seen(poses: Sequence[Pose], V: Sequence[Motion]) -> list[Motion]:
     """Velocities of the bodies in pairs, world axes."""
-    return [pose.seen(v) for pose, v in zip(poses, V, strict=True)]
+    return [pose.seen(v) for pose, v in likewise(zip(poses, V, strict=True))]
 
 
 def _solve(
@@ -237,7 +237,7 @@ def _solve(
         loops = copy(kicked.loops)
         dy, dV = sweep.solve(T, nothing) if loops is None else loops.solve(sweep, T, nothing, None)
         moved = _seen(poses, [dV[b] for b in bodies])
-        relative = [contact.relative(moved) for contact in contacts]
+        relative = [contact.relative(moved) for contact in likewise(contacts)]
         return [*flat(relative), *flat(dy), *flat(dV), *flat(forces)]
 
     def respond(f: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
@@ -245,13 +245,13 @@ def _solve(
         return [_vector(values) for _ in contacts], list(values)
 
     normal = conjugate_gradients(contacts, lambda f: respond(f)[0], 1)
-    for contact, x in zip(contacts, normal[0], strict=True):
+    for contact, x in likewise(zip(contacts, normal[0], strict=True)):
         contact.rub(x)
     rough = conjugate_gradients(contacts, lambda f: respond(f)[0], start=normal)
-    for contact, x in zip(contacts, rough[0], strict=True):
+    for contact, x in likewise(zip(contacts, rough[0], strict=True)):
         contact.slide(x)
     f, _ = conjugate_gradients(contacts, lambda f: respond(f)[0], start=rough)
-    f = [contact.cut(x) for contact, x in zip(contacts, f, strict=True)]
+    f = [contact.cut(x) for contact, x in likewise(zip(contacts, f, strict=True))]
     moved, rest = respond(f)
     changes = iter(rest)
     dy = [next(changes) for _ in flat(y)]
@@ -262,7 +262,7 @@ def _solve(
     for acting in ground:
         i = acting.body.i
         total, normals = Force.zero(), []
-        for m, (p, gain) in enumerate(zip(acting.body.p, gains[i], strict=True)):
+        for m, (p, gain) in enumerate(likewise(zip(acting.body.p, gains[i], strict=True))):
             n = acting.body.frame(m).n
             N = -gain * s * n.dot(dV[i].lin + dV[i].ang.cross(p))
             total = total + Force(p.cross(n) * N, n * N)
@@ -304,7 +304,7 @@ def _sum_along(gains: Sequence[Scalar], body: BodyContact) -> ArticulatedInertia
     """Sum of g [p x n; n] [p x n; n]^T over the points of a body."""
     points: dict[int, Moments] = {}
     normals: dict[int, Vector3] = {}
-    for m, (p, gain) in enumerate(zip(body.p, gains, strict=True)):
+    for m, (p, gain) in enumerate(likewise(zip(body.p, gains, strict=True))):
         frame = body.frame(m)
         normals[id(frame)] = frame.n
         points[id(frame)] = points.get(id(frame), Moments()) + Moments.of(gain, p)
@@ -318,7 +318,7 @@ def _forces(poses: Sequence[Pose], contacts: Sequence[PairContact], f: Sequence[
     """Impulses on the bodies in pairs, body coordinates."""
     at = [contact.force(x) for contact, x in zip(contacts, f, strict=True)]
     total = []
-    for k, pose in enumerate(poses):
+    for k, pose in enumerate(likewise(poses)):
         F = Force.zero()
         for contact, own in zip(contacts, at, strict=True):
             w = contact.weights[k]

@@ -44,7 +44,7 @@ from robokit.sim.step.pair_impulses import Kicked, Meeting, Met
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_solve
 from robokit.spatial import Motion, Transform, Vector3
-from robokit.spatial.scalars import Scalar, guard, maximum, sharing, sqrt, where
+from robokit.spatial.scalars import Scalar, guard, likewise, maximum, sharing, sqrt, where
 
 IMPOSSIBLE = 0.01
 """Share of the impulse of the ground, pulling or outside the cone of friction, from which a step goes on."""
@@ -163,7 +163,7 @@ class Sweeps:
         alike = self.alike and sharing(dt, large=True)
         T = [] if alike else momenta_after(tree, self.X, self.P, w, W, dt)
         K: list[Any] = [None] * (tree.n + 1)
-        for body in self.contacts:
+        for body in likewise(self.contacts):
             i = body.i
             getattr(body, rule)(V[i])
             if not alike:
@@ -243,7 +243,7 @@ class Sweeps:
         """
         assert self.pairs is not None
         square: Scalar = 0.0
-        for body in self.contacts:
+        for body in likewise(self.contacts):
             change = V[body.i] - alone[body.i]
             far = functools.reduce(maximum, [place.dot(place) for place in body.p])
             moved = 2.0 * (change.lin.dot(change.lin) + change.ang.dot(change.ang) * far)  # (a + b)^2 at most
@@ -281,7 +281,7 @@ class Sweeps:
 
     def _chosen(self) -> list[list[Scalar]]:
         """What the last sweep has chosen, to be changed in place; nothing of bodies that are not near."""
-        for body in self.contacts:
+        for body in likewise(self.contacts):
             choose(body.near, body)
         rows = [row for body in self.contacts for row in body.chosen()]
         held = (
@@ -298,7 +298,7 @@ class Sweeps:
         """
         p, state, drive = self.p, self.state, self.drive
         residual: Scalar = 0.0
-        for body in self.contacts:
+        for body in likewise(self.contacts):
             change = (V[body.i] - V_last[body.i]).lin
             residual = maximum(residual, change.dot(change))
         acting = self.acting(V)
@@ -325,7 +325,7 @@ def touching_bodies(
     bodies = [i for i in p.tree.outward() if p.points[i]]
     at = 0
     contacts = list(on_ground(p.tree, X, bodies, p.points, p.ground, dt))
-    for body, near in zip(contacts, near_ground(contacts, p.points, V, dt), strict=True):
+    for body, near in likewise(zip(contacts, near_ground(contacts, p.points, V, dt), strict=True)):
         i, body.near = body.i, near
         body.set_out(V[i])
         if p.ground.slip is None:

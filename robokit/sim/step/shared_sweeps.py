@@ -19,7 +19,7 @@ from robokit.sim.step.implicit_sweep import ImplicitSweep
 from robokit.sim.step.moving_axes import Rows, flat, momenta_after
 from robokit.sim.step.near_ground import act, linear
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, shared
+from robokit.spatial.scalars import Scalar, likewise, shared
 
 
 class Kick(Protocol):
@@ -55,7 +55,7 @@ def shared_solve(
         with _chosen(choices, rest):
             T = momenta_after(tree, sweeps.X, sweeps.P, w1, W1, dt)
             K: list[Any] = [None] * (tree.n + 1)
-            for body in sweeps.contacts:
+            for body in likewise(sweeps.contacts):
                 K[body.i], impulse = linear(body.near, body)
                 T[body.i] = T[body.i] + impulse
         for i, f in enumerate(sweeps.outside):
@@ -77,7 +77,7 @@ def shared_solve(
 def shared_forces(sweeps: Kick, V: Sequence[Motion]) -> list[Acting]:
     """What acts on each touching body at the velocities V."""
     out = []
-    for body in sweeps.contacts:
+    for body in likewise(sweeps.contacts):
         choices = _choice(body)
 
         def text(*given: Scalar, body: BodyContact = body, choices: list[Any] = choices) -> list[Scalar]:

@@ -10,7 +10,7 @@ class Kernel {
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     const code = await new Response(stream).arrayBuffer();
     if (code.byteLength !== module.bytes) throw new Error("the module is not whole");
-    const { instance } = await WebAssembly.instantiate(code, {});
+    const { instance } = await WebAssembly.instantiate(code, { start: { zero: 0 } });
     const kernel = new Kernel();
     kernel.run = instance.exports.step;
     for (const slot of module.slots) {
