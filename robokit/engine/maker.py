@@ -139,7 +139,7 @@ class Maker:
             TraceTooLarge: the text or its code is longer than the budgets.
         """
         if target is not None and target.shares:
-            return self._described(self._ready(outlined(self._record(shares=True))), None)
+            return self._described(self._ready(outlined(self._record(signed=True, shares=True))), None)
         # The same bits on every target are those of one column after the other.
         columns = 1 if target is None or self._signature.reproducible else target.columns
         if columns not in self._plans:

@@ -63,7 +63,7 @@ class BodyPoints:
         self.kd_t = self.k_t * dt + law.d * TANGENTIAL**0.5
         self.r = self.k_t / self.kd_t
         n = axes.n
-        self.p = [shape.at(n) for shape in points]
+        self.p = [shape.at(n) for shape in likewise(points)]
         self.phi = [n.dot(p) + axes.z for p in self.p]
         self._rest()
         self.anchors: list[tuple[Scalar, Scalar]] = []
