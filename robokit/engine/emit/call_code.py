@@ -161,7 +161,8 @@ class LanesWriter(ChunkWriter):
             self._address(number, f"%a{number}")
         one = f"<1 x {kind}>"  # LLVM has less to do with it than with a number that is put into a vector
         add(f"%s{number} = load {one}, ptr %a{number}, align {self.real.bytes}")
-        add(f"%v{number} = shufflevector {one} %s{number}, {one} poison, <{self.lanes} x i32> zeroinitializer")
+        places = f"<{self.lanes} x i32> zeroinitializer"
+        add(f"%v{number} = shufflevector {one} %s{number}, {one} poison, {places}")
         self.known[number] = f"%v{number}"
         return f"%v{number}"
 
