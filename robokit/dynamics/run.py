@@ -24,7 +24,7 @@ FExt = Mapping[str, Any] | np.ndarray | None
 LOOKS = 32
 """States whose accelerations are not finite that are searched for a joint to blame."""
 
-MACHINE_CODE = type(len)
+MACHINE_CODE: Any = type(len)
 """Class of the functions of single states that take arrays to write to."""
 
 DTYPES = ("float64", "float32")
@@ -52,7 +52,7 @@ def run(
         else:
             if out is None:
                 result = fast(*arguments)
-            elif fast.__class__ is not MACHINE_CODE:
+            elif type(fast) is not MACHINE_CODE:
                 result = None
             elif out.__class__ is np.ndarray:
                 result = fast(*arguments, out)
