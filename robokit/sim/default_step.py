@@ -7,7 +7,9 @@ of second order or better and asks for no shorter step, nor do damping and frict
     w = v / l,     v^2 = 2 g h,     1 / l^2 = sum_i m_i / l_i^2  /  sum_i m_i
 
 v is the speed of a fall from the height h, the reach of the robot; l_i is how far from joint i a push on link
-i must act to turn it without a force on the joint (its centre of percussion), I_i / (m_i c_i).
+i must act to turn it without a force on the joint (its centre of percussion), I_i / (m_i c_i). Where links
+ask for a shorter step, I_i is at least a tenth of 1 / (H^-1)_ii, what the joint turns with all others free: a
+cross link in a hip or a wrist is small, but does not turn without the leg or the hand that it carries.
 
 Measured on falls of chains of 5 to 100 links, four seeds each, the energy error over the energy that moved:
 at 1 ms it is 0.1 % for 57 rad/s, 1 % for 90, 2 % for 130, 5 % for 160, 12 % for 190, and from 230 rad/s on
@@ -25,12 +27,16 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.model.robot import Robot
+from robokit.sim.step.effective_mass import effective_inertias
 
 LONGEST = 1e-3
 """Default time step [s] of a robot that needs no shorter one."""
 
 SHORTEST = LONGEST / 2**10
 """Least default time step [s]."""
+
+CARRIED = 0.1
+"""Least inertia of a link about its joint, over that which the joint turns: 0.6 of it in chains of hinges."""
 
 FASTEST = 160.0
 """Rate of turning [rad/s] up to which the longest default step is short enough."""
@@ -46,8 +52,8 @@ def default_step(robot: Robot, falls: bool) -> float:
     Returns:
         the step [s].
     """
-    rate = turning_rate(robot)
-    if not falls or not FASTEST < rate < math.inf:
+    rate = turning_rate(robot) if falls else 0.0
+    if not FASTEST < rate < math.inf:
         return LONGEST
     halvings = math.ceil(4.0 * math.log2(rate / FASTEST) - 1e-9)
     return max(LONGEST / 2**halvings, SHORTEST)
@@ -55,6 +61,21 @@ def default_step(robot: Robot, falls: bool) -> float:
 
 def turning_rate(robot: Robot) -> float:
     """The rate w at which a fall turns the links [rad/s]; of samples, the largest."""
+    alone = _turning_rate(robot, {})
+    if not FASTEST < alone < math.inf:
+        return alone
+    dofs = [
+        (i, k)
+        for i in robot.tree.outward()
+        if robot.tree.parent[i] or robot.base != "floating"
+        for k in range(robot.tree.joint[i].kind.nv)  # type: ignore[union-attr]
+    ]
+    carried = effective_inertias(robot, dofs)
+    return _turning_rate(robot, {at: CARRIED * x for at, x in zip(dofs, carried, strict=True)})
+
+
+def _turning_rate(robot: Robot, least: dict[tuple[int, int], Any]) -> float:
+    """The rate, with a least inertia [kg m^2] for (joint, dof of the joint)."""
     tree = robot.tree
     X = tree.transforms(robot.split_q(robot.neutral().tolist()))
     reach: list[float] = [0.0] * (tree.n + 1)
@@ -72,10 +93,10 @@ def turning_rate(robot: Robot) -> float:
         if p == 0 and robot.base == "floating":
             continue
         sharpest: Any = 0.0
-        for axis, momentum in zip(S.columns, S.of(I), strict=True):
+        for k, (axis, momentum) in enumerate(zip(S.columns, S.of(I), strict=True)):
             if not any(axis.ang):
                 continue
-            inertia = np.asarray(axis.dot(momentum))
+            inertia = np.maximum(axis.dot(momentum), least.get((i, k), 0.0))
             push = np.sqrt(sum(np.square(x) for x in momentum.lin))
             sharpest = np.maximum(
                 sharpest, np.where(inertia > 0.0, push / np.where(inertia > 0.0, inertia, 1.0), 0.0)

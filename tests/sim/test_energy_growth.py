@@ -166,6 +166,15 @@ def test_the_default_step_is_a_millisecond_for_all_robots_but_the_chain():
     assert default_step(_links(), True) == LONGEST
 
 
+def test_a_small_cross_link_of_a_hip_asks_for_no_shorter_step():
+    builder = ModelBuilder("hip")
+    for name, com, size in (("pelvis", 0.0, 0.1), ("cross", 1e-3, 1e-3), ("leg", -0.2, 0.15)):
+        builder.link(name, mass=2.0, com=(0, 0, com), inertia=np.eye(3) * 2.0 * size**2)
+    builder.joint("roll", "revolute", "pelvis", "cross", axis=(1, 0, 0), lower=-1.0, upper=1.0)
+    builder.joint("pitch", "revolute", "cross", "leg", axis=(0, 1, 0), lower=-1.0, upper=1.0)
+    assert default_step(builder.build("floating"), True) == LONGEST
+
+
 def test_the_turning_rate_scales_like_a_fall():
     """w = v / l with v^2 = 2 g h: mass does not matter, gravity does."""
     robot = m.double_pendulum()
