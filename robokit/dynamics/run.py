@@ -24,6 +24,9 @@ FExt = Mapping[str, Any] | np.ndarray | None
 LOOKS = 32
 """States whose accelerations are not finite that are searched for a joint to blame."""
 
+MACHINE_CODE: Any = type(len)
+"""Class of the functions of single states that take arrays to write to."""
+
 DTYPES = ("float64", "float32")
 
 
@@ -37,7 +40,7 @@ def run(
     *arguments: Any,
 ) -> Any:
     """Run a kernel; single states go straight to its machine code if they can."""
-    if out is None and engine is None and dtype is None:
+    if engine is None and dtype is None:
         try:
             # A name of its own: twice as quick to call as an attribute.
             fast = robot.kernels[key if reproducible is None else (key, reproducible)].fast
@@ -47,7 +50,15 @@ def run(
             wanted(reproducible)
             raise not_a_robot(robot) from None
         else:
-            result = fast(*arguments)
+            if out is None:
+                result = fast(*arguments)
+            elif type(fast) is not MACHINE_CODE:
+                result = None
+            elif out.__class__ is np.ndarray:
+                result = fast(*arguments, out)
+            else:
+                several = out.__class__ in (tuple, list) and len(out) > 1
+                result = fast(*arguments, *out) if several else None
             if result is not None:
                 return result
     check_robot(robot)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic
 from robokit.model.builder import ModelBuilder
 from robokit.model.drafts import JointDraft, LinkDraft, unit_numbers
-from robokit.model.geometry import Mesh, Placement, Shape
+from robokit.model.geometry import Mesh, Placement, Rows, Shape
 from robokit.model.parts import Calibration, Mimic, Safety
 from robokit.model.robot import Robot
 from robokit.urdf.description import (
@@ -57,8 +58,8 @@ def build(
     builder = ModelBuilder(description.name.strip() or "robot", source=description.file)
     own = [link.inertial or NO_INERTIAL for link in description.links]
     # One array is cut into those of the links: NumPy takes as long to make one as to make a row of it.
-    coms = np.array([inertial.origin.xyz for inertial in own])
-    inertias = np.array([inertial.matrix_rows() for inertial in own])
+    coms = _rows(inertial.origin.xyz for inertial in own)
+    inertias = _matrices(inertial.matrix_rows() for inertial in own)
     for link, inertial, com, inertia in zip(description.links, own, coms, inertias, strict=True):
         for shape in (*link.visuals, *link.collisions):
             if isinstance(shape.geometry, Mesh):
@@ -70,9 +71,9 @@ def build(
     # Several quadrupeds call the fixed joint under their trunk "floating_base".
     renamed = {FLOATING_BASE: fixed_base_name(description)} if base == "floating" else {}
     joints = description.joints
-    rotations = np.array([joint.origin.rotation_rows() for joint in joints])
-    positions = np.array([joint.origin.xyz for joint in joints])
-    axes = np.array([unit_numbers(joint.type, joint.axis) for joint in joints])
+    rotations = _matrices(joint.origin.rotation_rows() for joint in joints)
+    positions = _rows(joint.origin.xyz for joint in joints)
+    axes = _rows(unit_numbers(joint.type, joint.axis) for joint in joints)
     for joint, R, p, axis in zip(joints, rotations, positions, axes, strict=True):
         builder.add(_joint(joint, Placement(R, p), axis, renamed))
     for loop in description.loops:
@@ -87,6 +88,16 @@ def build(
             loop.axis,
         )
     return builder.build(base=base, diagnostics=list(diagnostics))
+
+
+def _rows(rows: Iterable[Sequence[float]]) -> np.ndarray:
+    """Rows of three numbers as an array, (n, 3)."""
+    return np.fromiter(chain.from_iterable(rows), float).reshape(-1, 3)
+
+
+def _matrices(matrices: Iterable[Rows]) -> np.ndarray:
+    """Matrices in plain floats as an array, (n, 3, 3)."""
+    return _rows(chain.from_iterable(matrices)).reshape(-1, 3, 3)
 
 
 def _shapes(

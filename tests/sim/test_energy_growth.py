@@ -159,23 +159,20 @@ def test_the_default_step_is_a_millisecond_for_all_robots_but_the_chain():
     for name in ("humanoid", "quadruped", "arm", "double_pendulum", "four_bar"):
         for base in ("fixed", "floating"):
             robot = rk.load_urdf(rk.find_robot(name), base=base)
-            assert 5.0 < turning_rate(robot) < 0.3 * FASTEST
+            assert 5.0 < turning_rate(robot) < 0.25 * FASTEST
             assert default_step(robot, True) == default_step(robot, False) == LONGEST
     chain, _ = _chain()
     assert default_step(chain, True) == LONGEST / 16 and default_step(chain, False) == LONGEST
     assert default_step(_links(), True) == LONGEST
 
 
-def test_a_carrier_without_inertia_about_its_axis_asks_for_no_shorter_step():
-    """As in files of real legs, where the thigh has none about its length, and the shank hangs on it."""
-    builder = ModelBuilder("leg")
-    builder.link("base", mass=1.0, inertia=np.eye(3))
-    builder.link("thigh", mass=2.0, com=(0.0015, 0.0, -0.16), inertia=np.diag([4e-3, 4e-3, 1e-9]))
-    builder.link("shank", mass=1.0, com=(0.0, 0.0, -0.1), inertia=np.diag([4e-3, 4e-3, 1e-3]))
-    builder.joint("hip", "continuous", "base", "thigh", axis=(0, 0, 1))
-    knee = Placement(position=np.array([0.0, 0.0, -0.3]))
-    builder.joint("knee", "continuous", "thigh", "shank", knee, axis=(0, 1, 0))
-    assert 5.0 < turning_rate(builder.build("floating")) < 0.3 * FASTEST
+def test_a_small_cross_link_of_a_hip_asks_for_no_shorter_step():
+    builder = ModelBuilder("hip")
+    for name, com, size in (("pelvis", 0.0, 0.1), ("cross", 1e-3, 1e-3), ("leg", -0.2, 0.15)):
+        builder.link(name, mass=2.0, com=(0, 0, com), inertia=np.eye(3) * 2.0 * size**2)
+    builder.joint("roll", "revolute", "pelvis", "cross", axis=(1, 0, 0), lower=-1.0, upper=1.0)
+    builder.joint("pitch", "revolute", "cross", "leg", axis=(0, 1, 0), lower=-1.0, upper=1.0)
+    assert default_step(builder.build("floating"), True) == LONGEST
 
 
 def test_the_turning_rate_scales_like_a_fall():

@@ -216,3 +216,22 @@ def test_text_that_is_fine_is_kept():
     for text in ("", "plain", "Prüfstand 試験 ½ 🤖", "x" * 1000):
         assert one_line(text) is text
     assert check_urdf(joint(name="Prüf 試"))[1] == check_urdf(GOOD)[1] == []
+
+
+CONTROLS = [chr(code) for code in range(32) if chr(code) not in "\t\n\r"]
+MARKED = (
+    '<robot name="r@"><link name="a"/></robot>',
+    '<robot name="r">@<link name="a"/></robot>',
+    '<robot name="r"><!-- @ --><link name="a"/></robot>',
+    '<robot name="r"><?p @?><link name="a"/></robot>',
+    '<robot name="r"><link name="a"/></robot>@',
+    '<robot name="r"><x:y z="@"/><link name="a"/></robot>',
+)
+
+
+def test_control_characters_are_told_wherever_they_stand():
+    for text in MARKED:
+        for character in CONTROLS:
+            _, found = check_urdf(text.replace("@", character))
+            told = f"holds the control character U+{ord(character):04X}, which XML does not allow"
+            assert [(d.code, d.line, d.message) for d in found] == [("xml-syntax", 1, told)], text

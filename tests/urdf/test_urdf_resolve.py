@@ -5,6 +5,7 @@ from urdf_cases import visual
 
 from robokit.errors import UrdfError
 from robokit.urdf import check_urdf, load_urdf, loads_urdf
+from robokit.urdf.read import mesh_files
 from robokit.urdf.read.mesh_files import Resolver
 
 NAME = "package://my_robot/meshes/a.STL"
@@ -139,3 +140,21 @@ def test_one_folder_instead_of_a_list(package):
 def test_strange_names_are_warnings(name):
     resolution = find(name, package_dirs=["/nowhere"])
     assert resolution.path is None
+
+
+@pytest.mark.parametrize("most", [0, 200])
+def test_the_first_folder_that_holds_a_file_wins_in_any_order_of_asking(package, tmp_path, monkeypatch, most):
+    monkeypatch.setattr(mesh_files, "_LISTED", most)
+    first = tmp_path / "over" / "my_robot" / "meshes"
+    first.mkdir(parents=True)
+    under = package / "meshes"
+    for folder, names in ((first, "abd"), (under, "abc")):
+        for name in names:
+            (folder / f"{name}.STL").touch()
+    (first / "c.STL").mkdir()  # no file, whatever its name
+    names = {name: NAME.replace("a.STL", f"{name}.STL") for name in "abcde"}
+    expected = {"a": first, "b": first, "c": under, "d": first, "e": None}
+    for order in ("abcde", "edcba", "cabde"):
+        resolver = Resolver(None, [tmp_path / "over", package.parent], {})
+        found = {name: resolver(names[name]).path for name in order}
+        assert {name: path and path.parent for name, path in found.items()} == expected, order

@@ -10,6 +10,7 @@ from node_program import run_in_node
 from test_viewer_browser import Watch, until
 
 import robokit as rk
+from robokit.engine.target.wasm import WASM, unpacked
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.page_step import page_step
 from robokit.viewer import write_page
@@ -202,3 +203,13 @@ def test_chromium_takes_the_steps_of_python(chromium, motion, tmp_path):
     )
     compare(motion, trace)
     watch.judge()
+
+
+@pytest.mark.slow
+def test_the_humanoid_s_step_has_500_kilobytes_at_most(monkeypatch):
+    monkeypatch.setenv("ROBOKIT_ENGINE", "python")  # one step, without machine code of its own
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    fall = rk.simulate(robot, rk.standing_configuration(robot), duration=1e-3, dt=1e-3, ground=rk.Ground())
+    assert fall.summary["self_collision_pairs"] > 100
+    size = len(unpacked(page_step(fall.program).step.compiled(WASM)).content)
+    assert 100_000 < size <= 500_000

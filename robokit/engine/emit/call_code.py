@@ -151,7 +151,7 @@ class LanesWriter(ChunkWriter):
 
     def _value(self, number: int) -> str:
         """Text of a value; one of the program around the body is the same in every lane."""
-        node, add, t, kind = self.program.nodes[number], self.lines.append, self.t, self.real.kind
+        node, add, kind = self.program.nodes[number], self.lines.append, self.real.kind
         if node[0] == CONST or number in self.known or number in self.body:
             return super()._value(number)
         if node[0] == INPUT and self.direct:
@@ -159,9 +159,10 @@ class LanesWriter(ChunkWriter):
             add(f"%a{number} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
         else:
             self._address(number, f"%a{number}")
-        add(f"%s{number} = load {kind}, ptr %a{number}, align {self.real.bytes}")
-        add(f"%i{number} = insertelement {t} poison, {kind} %s{number}, i32 0")
-        add(f"%v{number} = shufflevector {t} %i{number}, {t} poison, <{self.lanes} x i32> zeroinitializer")
+        one = f"<1 x {kind}>"  # LLVM has less to do with it than with a number that is put into a vector
+        add(f"%s{number} = load {one}, ptr %a{number}, align {self.real.bytes}")
+        places = f"<{self.lanes} x i32> zeroinitializer"
+        add(f"%v{number} = shufflevector {one} %s{number}, {one} poison, {places}")
         self.known[number] = f"%v{number}"
         return f"%v{number}"
 

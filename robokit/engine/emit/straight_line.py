@@ -190,12 +190,15 @@ class ChunkWriter:
 
         LLVM would write such values to the stack first.
         """
-        slot, nodes = self.plan.slot, self.program.nodes
-        wanted = [n for n in self.known if last.get(n, -1) >= position]
-        if len(wanted) > REGISTERS:
-            for n in wanted:
+        slot, nodes, known = self.plan.slot, self.program.nodes, self.known
+        if len(known) <= REGISTERS:
+            return
+        for n in [n for n in known if last.get(n, -1) < position]:
+            del known[n]
+        if len(known) > REGISTERS:
+            for n in list(known):
                 if n in slot or (self.direct and nodes[n][0] == INPUT):
-                    del self.known[n]
+                    del known[n]
                     self.loads[n] += not self.loads[n]  # its name is taken
 
     def _go(self, path: Path, position: int, last: Mapping[int, int]) -> None:

@@ -59,7 +59,8 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
     alone = once(program, insides)
     copies = {} if bundled else copied(program, line)
     direct = written_at_once(program, alone, copies)
-    copies = {n: copy for n, copy in copies.items() if copy not in direct.values()}
+    for copy in direct.values():
+        del copies[copy.nodes[0]]
     left_out = {n for copy in copies.values() for n in copy.nodes[1:]} | alone.keys() - copies.keys()
     line = [n for n in line if n not in left_out]
     borrowed = borrowed_by(program, [line, *insides], body, path)

@@ -1,7 +1,7 @@
 """Kernels as WebAssembly modules: one state, its arrays at fixed places of a memory of the module's own.
 
 No compiler takes part. A browser compiles what it is given anew, so a translation of the recorded line is as
-fast as what LLVM writes; it is made forty times sooner and is half as long.
+fast as what LLVM writes; it is made ten times sooner and is little more than half as long.
 
     types, functions        by arguments and results
     imports                 "zero" of "start": the number 0

@@ -108,12 +108,17 @@ class Program:
 
     def bodies(self) -> dict[int, int]:
         """The number of the block of each node that depends on its parameters."""
+        known: tuple[list[int], dict[int, int]] = self.__dict__.get("_bodies", ([], {}))
+        if known[0] is self.order:
+            return known[1]
         found = {p: k for k, block in enumerate(self.blocks) for p in block.parameters}
+        nodes = self.nodes
         for number in self.order if found else ():
-            for operand in self.nodes[number][1:]:
+            for operand in nodes[number][1:]:
                 if operand in found:
                     found[number] = found[operand]
                     break
+        self.__dict__["_bodies"] = self.order, found
         return found
 
     def lines(self) -> tuple[list[int], list[list[int]]]:

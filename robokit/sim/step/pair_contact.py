@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from robokit.sim.step.nearest_pairs import Nearest
 from robokit.sim.step.pair_shapes import PairShapes
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
 
 RIGID = 300.0
 """Damper of an impact over the effective mass of a pair: 1/RIGID of the approach is left after a step."""
@@ -177,13 +177,30 @@ class PairContact:
         """Let go what pulls, and friction, where the normal parts alone ask for the impulse f more."""
         n = self.n
         N = maximum(n.dot(f + self.given), 0.0)
-        x = self.u - n * n.dot(self.u) + self.e * self.r
-        c = self.mu * N / sqrt(x.dot(x) + SLOWEST * SLOWEST)
-        self.c = minimum(c, where(self.hit, self.g, self.kd * self.dt))
+        self.x = x = self.u - n * n.dot(self.u) + self.e * self.r
+        self.speed = sqrt(x.dot(x) + SLOWEST * SLOWEST)
+        c, most = self.mu * N / self.speed, where(self.hit, self.g, self.kd * self.dt)
+        self.c = minimum(c, most)
         pressed = N > 0.0
+        self.slides = pressed & (c < most)
         self.g = where(pressed, self.g, 0.0)
         along = self.first - x * self.c - (self.given - n * n.dot(self.given))
         self.first = Vector3(*(where(pressed, a, -b) for a, b in zip(along, self.given, strict=True)))
+
+    def slide(self, f: Vector3) -> None:
+        """Coulomb's friction, where the impulse f is that of the damper and does not nearly stop the contact.
+
+        The damper was right at the speed before friction; at the speed after it, it gives too little.
+        """
+        f = f + self.given
+        N = self.n.dot(f)
+        t = f - self.n * N
+        size, most = sqrt(t.dot(t) + 1e-300), self.mu * maximum(N, 0.0)
+        lost = maximum(self.speed - size / maximum(self.c, 1e-300), 0.0)
+        left = self.speed - lost * (most / size)
+        surely = where(self.slides, clamp(4.0 * left / self.speed - 1.0, 0.0, 1.0), 0.0)
+        self.first = self.first + (self.x * self.c + t * (most / size)) * surely
+        self.c = self.c * (1.0 - surely)
 
     def slope(self, u: Vector3) -> Vector3:
         """K u."""

@@ -137,13 +137,16 @@ def check_sums(robot: RobotDescription, tree: LinkTree, report: Report) -> None:
         inertial = links[name].inertial
         if inertial is None:
             continue
-        before = total[top[k]], mass
-        far = reach[k] + math.hypot(*inertial.origin.xyz) if inertial.mass else 0.0
-        total[top[k]] += 9.0 * max(map(abs, inertial.inertia)) + abs(inertial.mass) * far * far
-        mass += abs(inertial.mass)
+        body, weight = top[k], abs(inertial.mass)
+        before = total[body], mass
+        far = reach[k] + math.hypot(*inertial.origin.xyz) if weight else 0.0
+        total[body] += 9.0 * max(map(abs, inertial.inertia)) + weight * far * far
+        mass += weight
+        if math.isfinite(total[body] + mass):
+            continue
         what = ""
-        if not math.isfinite(total[top[k]]) and math.isfinite(before[0]):
-            what = f"the inertia of link {tree.order[top[k]]!r} and the links that are fixed to it is"
+        if not math.isfinite(total[body]) and math.isfinite(before[0]):
+            what = f"the inertia of link {tree.order[body]!r} and the links that are fixed to it is"
         elif not math.isfinite(mass) and math.isfinite(before[1]):
             what = "the mass of all links together is"
         if what:

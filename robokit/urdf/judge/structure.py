@@ -120,11 +120,14 @@ def _walk(
         here = len(order)
         order.append(name)
         parent.append(above)
-        stack.extend((child, here) for child in reversed(children[name]))
+        below = children[name]
+        if below:
+            stack += [(child, here) for child in reversed(below)]
     end = list(range(1, len(order) + 1))
-    for here in range(len(order) - 1, -1, -1):
-        if parent[here] >= 0:
-            end[parent[here]] = max(end[parent[here]], end[here])
+    for here in range(len(order) - 1, 0, -1):
+        above = parent[here]
+        if above >= 0 and end[above] < end[here]:
+            end[above] = end[here]
     return LinkTree(order, incoming, end, parent)
 
 

@@ -8,6 +8,7 @@ names, out of the URDF's own package. Nothing is fetched from a network.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from robokit.arguments import path_argument
 from robokit.errors import WrongType
 from robokit.urdf.read.xacro_child import package_folders
 
+_LISTED = 200  # entries of a folder that are looked at, at most
 _LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
 
 
@@ -62,9 +64,11 @@ class Resolver:
         self._known: dict[str, Resolution] = {}
         self.roots = list(self._search_roots())
         self._packages: dict[str, list[str]] = {}
-        self._present: dict[str, list[str]] = {}
+        # Folders of a package that are there, and those that nobody has looked for.
+        self._looked: dict[str, tuple[list[str], Iterator[str]]] = {}
         # "package/folder" of a name -> where that is: most files of a robot lie in one folder.
         self._known_folders: dict[str, list[str]] = {}
+        self._listed: dict[str, frozenset[str]] = {}
 
     def __call__(self, filename: str) -> Resolution:
         """Where the file is; every name is looked up once."""
@@ -104,25 +108,52 @@ class Resolver:
         if plain:
             for folder in self._known_folders.get(above, ()):
                 path = folder + last
-                if os.path.isfile(path):
+                if last in self._files(folder) or os.path.isfile(path):
                     return Resolution(path, (path,))
         name, _, rest = name_and_rest.replace("\\", "/").partition("/")
         inside = os.path.normpath(rest or ".")
         if name in ("", ".", "..") or _leaves(inside):
             return Resolution(reason="the path leaves its package by '..'")
-        folders = self.package_folders(name)
-        if name not in self._present:
-            # An empty name leaves a separator behind.
-            self._present[name] = [os.path.join(folder, "") for folder in folders if os.path.isdir(folder)]
+        found = None
+        for folder in self._present(name):
+            if os.path.isfile(folder + inside):
+                found = folder + inside
+                break
+        known, _ = self._looked[name]
         if plain and above:
             there = os.path.dirname(inside)
-            self._known_folders[above] = [os.path.join(folder, there, "") for folder in self._present[name]]
-        for folder in self._present[name]:
-            path = folder + inside
-            if os.path.isfile(path):
-                return Resolution(path, (path,))
-        tried = tuple(os.path.join(folder, inside) for folder in folders)
-        return Resolution(None, tried, package=None if self._present[name] else name)
+            self._known_folders[above] = [os.path.join(folder, there, "") for folder in known]
+        if found is not None:
+            return Resolution(found, (found,))
+        tried = tuple(os.path.join(folder, inside) for folder in self.package_folders(name))
+        return Resolution(None, tried, package=None if known else name)
+
+    def _present(self, name: str) -> Iterator[str]:
+        """The folders of a package that are there, in the order of search; each is looked for once.
+
+        They end in a separator. Those behind the first are looked for where it does not hold the file.
+        """
+        if name not in self._looked:
+            self._looked[name] = [], iter(self.package_folders(name))
+        known, others = self._looked[name]
+        yield from known
+        for folder in others:
+            if os.path.isdir(folder):
+                known.append(os.path.join(folder, ""))  # an empty name leaves a separator behind
+                yield known[-1]
+
+    def _files(self, folder: str) -> frozenset[str]:
+        """Names of the first files of a folder: to list a folder is quicker than to look for each file."""
+        found = self._listed.get(folder)
+        if found is None:
+            try:
+                with os.scandir(folder) as entries:
+                    some = itertools.islice(entries, _LISTED)
+                    found = frozenset(entry.name for entry in some if entry.is_file())
+            except OSError:
+                found = frozenset()
+            self._listed[folder] = found
+        return found
 
     def package_folders(self, name: str) -> list[str]:
         """Where a package of this name may be, in the order of search."""

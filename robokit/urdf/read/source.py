@@ -64,7 +64,6 @@ _LIMITS = (
 """Words of the XML library, what they mean, what to do about it."""
 
 _NOT_XML_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_NOT_XML_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))  # the same in UTF-8
 _ARCHIVES = ((b"\x1f\x8b", "gzip"), (b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 
 
@@ -172,10 +171,12 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
     if not body.strip():
         report.add("file-empty", "file", 0, "is empty")
         return None
-    if refused(body, report):
+    if _has_doctype(body, report):
         return None
     data = body.encode("utf-8", "surrogatepass")
     if len(data) > MAX_BYTES:
+        if _has_control_characters(body, report):
+            return None
         report.add("file-too-large", "file", 0, f"has {len(data)} bytes, at most {MAX_BYTES} are read")
         return None
     parser = _parser()
@@ -196,6 +197,8 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
             _tell_prefixes(lines, report)
         return root, lines
     except etree.XMLSyntaxError as problem:
+        if _has_control_characters(body, report):  # which end the parsing, too
+            return None
         line = problem.lineno or 0
         # It can quote white space by the thousand: made short before any pattern looks at it.
         message = " ".join(str(problem.msg).split())[:_LONGEST]
@@ -261,28 +264,34 @@ def _parser(recover: bool = False) -> etree.XMLParser:
 
 def refused(text: str, report: Report) -> bool:
     """Whether the text begins with a DOCTYPE or holds characters that XML forbids (which is reported)."""
+    return _has_doctype(text, report) or _has_control_characters(text, report)
+
+
+def _has_doctype(text: str, report: Report) -> bool:
     at = 0
     while match := _PROLOGUE.match(text, at):
         at = match.end()
-    line = text.count("\n", 0, at) + 1
     if text[at : at + 15].lower().startswith("<!doctype html"):
+        line = text.count("\n", 0, at) + 1
         report.add(
             "root-not-robot", "file", line, "is an HTML page", "a download page was saved, not its file"
         )
         return True
     if text.startswith("<!DOCTYPE", at):
-        _refuse_doctype(line, report)
-        return True
-    data = text.encode("utf-8", "surrogatepass")
-    # To leave them out and compare the lengths takes a fifth of the time of a search.
-    odd = None if len(data.translate(None, _NOT_XML_BYTES)) == len(data) else _NOT_XML_TEXT.search(text)
-    if odd:
-        line = text.count("\n", 0, odd.start()) + 1
-        what = f"holds the control character U+{ord(odd[0]):04X}, which XML does not allow"
-        code = "file-binary" if text.lstrip()[:1] != "<" else "xml-syntax"
-        report.add(code, "file", line, what)
+        _refuse_doctype(text.count("\n", 0, at) + 1, report)
         return True
     return False
+
+
+def _has_control_characters(text: str, report: Report) -> bool:
+    odd = _NOT_XML_TEXT.search(text)
+    if odd is None:
+        return False
+    line = text.count("\n", 0, odd.start()) + 1
+    what = f"holds the control character U+{ord(odd[0]):04X}, which XML does not allow"
+    code = "file-binary" if text.lstrip()[:1] != "<" else "xml-syntax"
+    report.add(code, "file", line, what)
+    return True
 
 
 def _refuse_doctype(line: int, report: Report) -> None:
@@ -310,8 +319,12 @@ def _line_table(data: bytes, root: etree._Element) -> dict[etree._Element, int]:
     The XML library gives the line where a start tag ends and loses count after 65,535 lines; start tags
     come in document order, so counting them in the text is exact.
     """
-    if b"<!" in data or b"<?" in data:
+    if b"<?" in data or b"<![" in data:
         data = _SKIPPED.sub(lambda m: b"\n" * m[0].count(b"\n"), data)
+    elif b"<!--" in data:  # a comment ends at the first "-->", and holds no other
+        before, *others = data.split(b"<!--")
+        parts = (other.partition(b"-->") for other in others)
+        data = before + b"".join(b"\n" * inside.count(b"\n") + behind for inside, _, behind in parts)
     text = np.frombuffer(data, dtype=np.uint8)
     starts = np.flatnonzero(text == ord("<"))
     starts = starts[text[starts + 1] != ord("/")]

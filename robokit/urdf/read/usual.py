@@ -72,15 +72,14 @@ def usual_link(element: etree._Element, reader: Reader) -> LinkDescription | Non
 def usual_joint(element: etree._Element, reader: Reader) -> JointDescription | None:
     """A ``<joint>`` with a name, a known type and two links."""
     try:
-        if element.keys() not in (["name", "type"], ["type", "name"]):
-            return None
-        name, kind = element.get("name"), element.get("type")
+        given = dict(zip(element.keys(), element.values(), strict=True))
+        name, kind = given.pop("name"), given.pop("type")
         parts = _parts(element, reader, _JOINT)
         parent, parent_line = parts["parent"]
         child, child_line = parts["child"]
     except _ODD:
         return None
-    if "$" in name or not name.strip() or kind not in JOINT_TYPES:
+    if given or "$" in name or not name.strip() or kind not in JOINT_TYPES:
         return None
     get, line = parts.get, reader.line(element)
     axis, axis_line = get("axis") or ((1.0, 0.0, 0.0), line)
@@ -173,10 +172,13 @@ def _inertia(element: etree._Element, reader: Reader) -> tuple[float, ...]:
 
 
 def _origin(element: etree._Element, reader: Reader) -> Origin:
-    xyz, rpy, read = element.get("xyz"), element.get("rpy"), reader.read[3]
-    if len(element.keys()) != (xyz is not None) + (rpy is not None):
+    names, texts, read = element.keys(), element.values(), reader.read[3]
+    if names == ["xyz", "rpy"]:
+        return _MADE(Origin, (read[texts[0]], read[texts[1]], None, reader.line(element)))
+    given = dict(zip(names, map(read.__getitem__, texts), strict=True))
+    found = given.pop("xyz", ZERO), given.pop("rpy", ZERO), None, reader.line(element)
+    if given:
         raise _Unusual
-    found = ZERO if xyz is None else read[xyz], ZERO if rpy is None else read[rpy], None, reader.line(element)
     return _MADE(Origin, found)
 
 
@@ -186,15 +188,14 @@ def _geometry(element: etree._Element, reader: Reader) -> Geometry:
 
 
 def _mesh(element: etree._Element, reader: Reader) -> Mesh:
-    filename, scale = element.get("filename"), element.get("scale")
-    if not filename or len(element.keys()) != 1 + (scale is not None):
+    names, texts = element.keys(), element.values()
+    if "" in texts:
         raise _Unusual
-    if scale is None:
-        return Mesh(filename)
-    factors = reader.read[3][scale]
-    if 0.0 in factors:
+    if names == ["filename"]:
+        return Mesh(texts[0])
+    if names != ["filename", "scale"] or 0.0 in (factors := reader.read[3][texts[1]]):
         raise _Unusual
-    return Mesh(filename, factors)  # type: ignore[arg-type]
+    return Mesh(texts[0], factors)  # type: ignore[arg-type]
 
 
 def _box(element: etree._Element, reader: Reader) -> Box:
