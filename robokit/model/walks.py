@@ -21,8 +21,8 @@ def joints_in_order(robot: Robot) -> list[Joint]:
 def arranged(robot: Robot, hung: Mapping[str, str]) -> list[str]:
     """Names of joints in an order for which a builder gives the robot's own numbers.
 
-    Joints of one parent are sorted by the bodies beyond them. Fixed joints keep their order where that does
-    not contradict it.
+    Joints of one parent are sorted by the bodies beyond them, and those of bodies come in the order of their
+    numbers. Fixed joints keep their order where that does not contradict it.
 
     Args:
         robot: whose bodies give the order.
@@ -43,7 +43,7 @@ def arranged(robot: Robot, hung: Mapping[str, str]) -> list[str]:
     for name in sorted(hung, key=opens.__getitem__):
         if opens[name] < math.inf:
             siblings.setdefault(hung[name], []).append(name)
-    rows = list(siblings.values())
+    rows = [[j.name for j in robot.body_joints if j.name in hung], *siblings.values()]
     fixed = [j.name for j in robot.fixed_joints if j.name in hung]
     return _merged([fixed, *rows], rank) or _merged(rows, rank)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 import warnings
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from urdf_cases import GOOD, LIMIT, joint, visual
+from urdf_cases import GOOD, INERTIAL, LIMIT, joint, visual
 from urdf_strategies import urdfs
 
 import robokit as rk
@@ -67,6 +68,29 @@ def test_read_written_read(text, base):
     assert_same(robot, again)
     assert {d.code for d in again.diagnostics} == {d.code for d in robot.diagnostics}
     assert_same(again, loads_urdf(dump(again), base=base))
+
+
+def test_joints_are_written_in_the_order_of_their_bodies():
+    """Also where a fixed joint of a later link was written first."""
+    pairs = [
+        ("left_hand", "tip", "fixed"),
+        ("base", "a", "fixed"),
+        ("a", "left", "revolute"),
+        ("base", "right", "revolute"),
+        ("right", "right_hand", "revolute"),
+        ("left", "left_hand", "revolute"),
+    ]
+    joints = "".join(
+        f'<joint name="{child}_joint" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        '<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+        for parent, child, kind in pairs
+    )  # fmt: skip
+    links = "".join(
+        f'<link name="{name}">{INERTIAL}</link>' for name in ("base", *(child for _, child, _ in pairs))
+    )
+    robot = loads_urdf(f'<robot name="r">{links}{joints}</robot>')
+    written = re.findall(r'joint name="(\w+)" type="revolute"', dump(robot))
+    assert written == [joint.name for joint in robot.body_joints]
 
 
 @pytest.mark.parametrize("name", ladder.OWN)

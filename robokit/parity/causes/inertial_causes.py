@@ -134,10 +134,14 @@ def _invented(b: Rigid, slack: Slack) -> list[Found]:
     one = Rigid(1.0, b.com, np.eye(3))
     if slack.same(one, b):
         return [("inertial-default", "B gives it 1 kg and 1 kg m^2; A has no inertial")]
+    # What is made up has no centre and no axes of its own; what has them is part of another body.
+    plain = Rigid(b.mass, np.zeros(3), float(b.inertia[0, 0]) * np.eye(3))
+    if b.mass <= 0.0 or not slack.same(plain, b):
+        return []
     given = f"B gives it a mass of {number(b.mass)} kg; A has no inertial"
     if _power_of_ten(b.mass):
         return [("inertial-default", given)]
-    return [("mass-clamped", given)] if b.mass > 0.0 and _round(b.mass) else []
+    return [("mass-clamped", given)] if _round(b.mass) else []
 
 
 def scaled(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
