@@ -19,7 +19,7 @@ from robokit.engine.trace.graph import Block, Node
 from robokit.engine.trace.ops import CALL, CONST, LOOKUP, LT, OPERATIONS, PARAMETER, RESULT, SELECT, TRUTHS
 from robokit.engine.trace.program import Program
 
-LEAST = 12
+LEAST = 8
 """Nodes of the shortest piece that is looked at."""
 
 MOST = 250
@@ -28,7 +28,7 @@ MOST = 250
 NODE, PASSED, CALLED = 5.5, 2.4, 6.0
 """Bytes of a node, of an argument or result of a call, and of a call besides: about."""
 
-WORTH = 1.2
+WORTH = 1.05
 """Bytes as they are over those with calls from which on pieces are outlined: a call costs time, too."""
 
 

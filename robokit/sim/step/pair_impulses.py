@@ -348,7 +348,7 @@ def conjugate_gradients(
         total, moving = start
         residual = [
             r - f - contact.slope(u)
-            for contact, r, f, u in zip(contacts, residual, total, moving, strict=True)
+            for contact, r, f, u in likewise(zip(contacts, residual, total, moving, strict=True))
         ]
     direction, turned = residual, moving
     size: Scalar = 0.0
@@ -362,7 +362,9 @@ def conjugate_gradients(
         else:
             direction, turned = residual, moved
         size = new
-        back = [d + contact.slope(a) for contact, d, a in zip(contacts, direction, turned, strict=True)]
+        back = [
+            d + contact.slope(a) for contact, d, a in likewise(zip(contacts, direction, turned, strict=True))
+        ]
         step = _ratio(size, _dot(turned, back))
         total = [f + d * step for f, d in zip(total, direction, strict=True)]
         moving = [u + a * step for u, a in zip(moving, turned, strict=True)]
