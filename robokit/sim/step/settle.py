@@ -9,7 +9,7 @@ contacts and joint forces at the last iterate and solves afresh, so that nothing
     sweep 2    points looked at again at the result y1, products at (v + y1) / 2
     sweep 3    points released that pull at y2, products at (v + (y1 + y2) / 2) / 2
     sweep 4    where more than a hundredth of the forces of sweep 3 is not possible, and only there
-    four more  where bodies of the robot push each other away: ground and joints answer to that
+    or four    with self-collision, there and where bodies push each other away: ground and joints answer
 
 The last of the sweeps that all states take, if it is not the first, is always one that releases. Where the
 velocity products turn the velocities by theta in a step, their size grows by theta^2 / 2 with one sweep, by
@@ -200,8 +200,9 @@ class Sweeps:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether there may be a fourth sweep."""
-        return self.p.sweeps >= 3 and self.p.ground is not None and self.only_rows_change
+        """Whether there may be a fourth sweep: where bodies may meet, :meth:`answer` is in its place."""
+        p = self.p
+        return p.sweeps >= 3 and p.ground is not None and p.pairs is None and self.only_rows_change
 
     @property
     def only_rows_change(self) -> bool:
@@ -247,7 +248,7 @@ class Sweeps:
 
         Returns:
             the iterate by joint and by body, and what acts on each touching body; as given where the meeting
-            changed no body's velocity by more than CALM and the ground's forces are possible but for ASKED.
+            changed no body's velocity by more than CALM and the ground's forces are possible, but for ASKED.
         """
         assert self.pairs is not None
         square: Scalar = 0.0
@@ -256,7 +257,8 @@ class Sweeps:
             far = functools.reduce(maximum, [place.dot(place) for place in body.p])
             moved = 2.0 * (change.lin.dot(change.lin) + change.ang.dot(change.ang) * far)  # (a + b)^2 at most
             square = maximum(square, where(body.near, moved, 0.0))
-        needed = maximum(square - CALM * CALM, _impossible(acting, ASKED)) > 0.0
+        share = where(square > 0.0, ASKED, IMPOSSIBLE)
+        needed = maximum(square - CALM * CALM, _impossible(acting, share)) > 0.0
         before = flat([*y, *V, *self._chosen()])
         old = flat(each.values() for each in acting)
         self.pairs.given = met.impulse
@@ -325,7 +327,7 @@ class Sweeps:
         )  # fmt: skip
 
 
-def _impossible(acting: Sequence[Acting], share: float) -> Scalar:
+def _impossible(acting: Sequence[Acting], share: Scalar) -> Scalar:
     """The impulse that the ground cannot give, less a share of all that is let pass [N s]."""
     bad = sum((a.pulled + a.outside for a in acting), 0.0)
     return bad - share * sum((a.pressed for a in acting), 0.0)
