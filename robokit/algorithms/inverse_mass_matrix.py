@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from robokit.algorithms.coupling import reduced_matrix
 from robokit.algorithms.crba import crba
-from robokit.algorithms.ltdl import ltdl, paths
+from robokit.algorithms.ltdl import paths
 from robokit.model.tree import Tree
 from robokit.spatial.scalars import side_by_side, sqrt
 
@@ -28,7 +28,23 @@ def inverse_mass_matrix(tree: Tree, q) -> list[list]:
     parent, H = tree.dof_parent, crba(tree, q)
     if tree.coupling is not None:
         parent, H = tree.coupling.dof_parent, reduced_matrix(tree, H)
-    return inverse_of_factor(parent, inverse_factor(parent, *ltdl(parent, H)))
+    return inverse_of_factor(parent, inverse_factor(parent, *factors(parent, H)))
+
+
+def factors(parent: Sequence[int], H) -> tuple[list[list], list]:
+    """L and D of ltdl.py: each row takes what all rows beyond it leave at once, so fewer values are alive."""
+    n, path = len(parent), paths(parent)
+    U, L = [list(row) for row in H], [[0.0] * len(parent) for _ in parent]
+    carried = [[k for k in range(i + 1, n) if i in path[k]] for i in range(n)]
+    for i in reversed(range(n)):
+        for k in reversed(carried[i]):
+            for j in path[i]:
+                U[i][j] = U[i][j] - U[k][j] * L[k][i]
+        d = 1.0 / U[i][i]
+        for j in path[i][:-1]:
+            L[i][j] = U[i][j] * d
+        L[i][i] = 1.0
+    return L, [U[i][i] for i in range(n)]
 
 
 def branches(parent: Sequence[int]) -> list[list[int]]:

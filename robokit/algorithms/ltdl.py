@@ -14,19 +14,22 @@ from collections.abc import Sequence
 def ltdl(parent: Sequence[int], H) -> tuple[list[list], list]:
     """L (unit lower triangular, rows) and D with H = L^T D L."""
     n = len(parent)
-    U = [list(row) for row in H]
-    L = [[0.0] * n for _ in range(n)]
-    path = paths(parent)
-    carried = [[k for k in range(i + 1, n) if i in path[k]] for i in range(n)]
-    for i in reversed(range(n)):
-        for k in reversed(carried[i]):
-            for j in path[i]:
-                U[i][j] = U[i][j] - U[k][j] * L[k][i]
-        d = 1.0 / U[i][i]
-        for j in path[i][:-1]:
-            L[i][j] = U[i][j] * d
-        L[i][i] = 1.0
-    return L, [U[i][i] for i in range(n)]
+    L = [list(row) for row in H]
+    for k in reversed(range(n)):
+        d = 1.0 / L[k][k]
+        i = parent[k]
+        while i >= 0:
+            a = L[k][i] * d
+            j = i
+            while j >= 0:
+                L[i][j] = L[i][j] - L[k][j] * a
+                j = parent[j]
+            L[k][i] = a
+            i = parent[i]
+    D = [L[k][k] for k in range(n)]
+    for k in range(n):
+        L[k] = [*L[k][:k], 1.0, *[0.0] * (n - k - 1)]
+    return L, D
 
 
 def paths(parent: Sequence[int]) -> list[list[int]]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ladder import State, relative
 
+from robokit.algorithms.inverse_mass_matrix import factors
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.errors import ModelError
 from robokit.model.sparsity import (
@@ -33,6 +34,13 @@ def test_factors_multiply_to_the_mass_matrix(case):
     assert relative(L.T @ np.diag(D) @ L, H) < 1e-12
     assert (np.diag(L) == 1.0).all() and (np.triu(L, 1) == 0.0).all()
     assert D.min() > 0.0
+
+
+def test_row_by_row_gives_the_same_factors(case):
+    robot, _, H, L, D = case
+    rows, diagonal = factors(robot.tree.dof_parent, H.tolist())
+    assert relative(np.array(rows), L) < 1e-12
+    assert relative(np.array(diagonal), D) < 1e-12
 
 
 def test_no_fill_in(case):
