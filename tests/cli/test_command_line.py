@@ -113,7 +113,7 @@ def test_the_choices_for_mimic_joints_are_explained(capsys):
 
 def test_fall_writes_the_page_and_the_trajectory(capsys, tmp_path):
     status, out, err = run(
-        capsys, "fall", *SHORT, "--no-live", "-o", tmp_path / "fall", "--save", tmp_path / "fall"
+        capsys, "fall", "quadruped", *SHORT, "--no-live", "-o", tmp_path / "fall", "--save", tmp_path / "fall"
     )
     assert status == 0 and not err
     assert (tmp_path / "fall.html").stat().st_size > 100_000
