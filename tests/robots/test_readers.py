@@ -8,10 +8,8 @@ import pytest
 import robokit as rk
 
 NV = {"humanoid": 31, "quadruped": 12, "arm": 7, "double_pendulum": 2, "four_bar": 3, "chain": 100}
-needs_loader = pytest.mark.skipif(not hasattr(rk, "load_urdf"), reason="robokit has no loader yet")
 
 
-@needs_loader
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_robokit_loads_it_without_diagnostics(robot_file, base):
     robot = rk.load_urdf(robot_file.path, base=base)
@@ -21,7 +19,6 @@ def test_robokit_loads_it_without_diagnostics(robot_file, base):
     assert len(robot.loop_joints) == loops
 
 
-@needs_loader
 def test_robokit_stands_the_humanoid_at_its_height(humanoid):
     robot = rk.load_urdf(humanoid.path, base="floating")
     assert robot.total_mass == pytest.approx(75, abs=1e-6)
