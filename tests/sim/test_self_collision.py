@@ -210,7 +210,7 @@ def test_the_humanoid_does_not_fold_into_itself(seed):
         deepest.append(-worst)
         assert run.summary["energy_balance"] < 2e-3 * run.summary["energy_exchanged"]
     assert deepest[0] > 0.03
-    assert deepest[1] < 0.003
+    assert deepest[1] < 0.005
 
 
 def test_conjugate_gradients_solve_a_contact_in_as_many_steps_as_it_has_gains():
