@@ -21,7 +21,8 @@ def folding(look: Look) -> Found:
     """
     found = Found()
     on = s.knows("self_collision")
-    for label, name in (("humanoid", "humanoid"), ("Talos", "example-robot-data:talos"), ("G1", s.G1)):
+    robots = [("humanoid", "humanoid"), ("Talos", "example-robot-data:talos"), ("G1", s.G1)]
+    for label, name in robots[: look.some(3, 1)]:
         robot = s.load(name)
         try:
             overlaps = Overlaps(robot, rk.find_robot(name))
