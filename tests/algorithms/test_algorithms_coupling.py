@@ -92,6 +92,7 @@ def test_a_range_that_ends_at_minus_zero():
     assert couple(b.build()).random_configuration(0).tolist() == [0.0]
 
 
+@pytest.mark.slow
 def test_everything_is_the_projection_by_G(pair):
     full, robot = pair
     q, v, a, tau = state(robot)

@@ -62,6 +62,7 @@ def test_a_ball_rests_on_the_box_of_another_robot():
     assert np.abs(run.v[-1]).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_box_rests_on_a_box_unless_its_middle_is_over_the_edge():
     run = _on_top(m.box(0.1), 0.09, 0.05, 1.5)
     assert run.q[-1, 11:14] == pytest.approx([0.0, 0.0, -0.005], abs=2e-3)

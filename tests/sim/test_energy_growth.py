@@ -42,6 +42,7 @@ def _flung(speed):
     return chain, rk.standing_configuration(chain, height=0.1, tilt=0.2, seed=1), v
 
 
+@pytest.mark.slow
 def test_a_chain_that_explodes_is_stopped_early():
     dt, (chain, q, v) = 4e-3, _flung(30.0)
     with pytest.raises(rk.SimulationError) as caught:
@@ -56,6 +57,7 @@ def test_a_chain_that_explodes_is_stopped_early():
     assert stopped["reason"].startswith("The energy has grown") and stopped["remedy"] == "Try dt = 0.001."
 
 
+@pytest.mark.slow
 def test_rows_that_explode_are_marked_from_where_simulate_stops():
     chain, q, v = _flung(14.0)
     run = {"duration": 1.0, "dt": 4e-3, "ground": rk.Ground()}

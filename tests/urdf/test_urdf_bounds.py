@@ -114,6 +114,7 @@ def test_ten_thousand_joints_that_move_next_to_nothing_take_no_square_of_time(sh
     assert {d.code for d in found} == {"massless-subtree", "inertia-zero"}
 
 
+@pytest.mark.slow
 def test_names_that_are_hard_to_compare_take_no_time():
     known = [f"{'ab' * 28}{k:03}" for k in range(300)]
     wrong = "".join(f'<link name="{name}"/>' for name in known)
