@@ -110,7 +110,8 @@ def test_the_page_gives_the_algorithms_what_acts_at_the_frame_shown(page, swing,
     found, expected = state_of_page(page, swing.robot), state_of(swing, k)
     np.testing.assert_allclose(found.flat(), expected.flat(), rtol=2e-6, atol=1e-5)
     assert max(map(abs, expected.f_ext)) > 5.0
-    assert page.locator(".when").inner_text() == f"numbers of {swing.t[k]:.3f} s"
+    said = "document.querySelector('.when').innerText"
+    until(page, f"{said} === 'numbers of {swing.t[k]:.3f} s'")  # with the next picture
 
 
 def check_lines(page, walk):
