@@ -194,6 +194,7 @@ def test_what_was_asked_for_long_ago_and_is_not_in_use_goes():
     assert len(made) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("varied", [False, True])
 def test_robots_under_many_gravities_do_not_pile_up(varied):
     robot = rk.load_urdf(rk.find_robot("double_pendulum"))

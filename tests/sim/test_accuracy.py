@@ -68,6 +68,7 @@ def test_every_step_of_a_fall_reaches_it_and_its_forces_are_possible(model, step
     assert t.summary["contact_impulse_outside"] <= 1e-9
 
 
+@pytest.mark.slow
 def test_rows_move_as_single_runs_and_fail_alone():
     robot, ground = m.box(), rk.Ground(friction=MU)
     q, v = _start(robot)

@@ -43,6 +43,7 @@ def pushed():
 # ---- agreement with simulate -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_quadrupeds_on_the_ground_move_as_simulated(pushed):
     robot, _, rollout = pushed
     for k in range(3):

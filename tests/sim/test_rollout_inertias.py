@@ -106,6 +106,7 @@ def test_humanoids_with_other_masses_on_the_ground(monkeypatch):
     assert rollout.contact_force[1:, 1] == pytest.approx(mean, rel=1e-7, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_coupled_joints_and_samples_on_the_ground(monkeypatch):
     b = rk.ModelBuilder("follow")
     for name in ("body", "lead", "tail"):
@@ -199,6 +200,7 @@ def test_one_kernel_serves_all_inertias(made, ground):
     assert len(made) == 3, "single states have their own module, and all robots share it"
 
 
+@pytest.mark.slow
 def test_a_shared_kernel_keeps_no_samples_alive():
     robot = dataclasses.replace(m.free_chain(), shared_kernels={})
     many = varied(robot)

@@ -56,6 +56,7 @@ def test_momentum_is_kept_to_single_precision(arguments):
     assert summary["momentum_balance_linear"] < 5e-5 and summary["momentum_balance_angular"] < 5e-6
 
 
+@pytest.mark.slow
 def test_rows_records_and_threads_change_nothing():
     robot = m.free_chain()
     q0 = rk.standing_configuration(robot, height=0.01)
