@@ -16,8 +16,8 @@ from fidelity_cases.falls import FINEST, apart, ours, starts, swept, theirs
 from fidelity_cases.peer import Peer
 from fidelity_cases.table import Found, Look, case
 from robokit.engine.target import llvm
-from robokit.sim import run_loop as loop
-from robokit.sim.run_arguments import set_up
+from robokit.sim.run import run_loop as loop
+from robokit.sim.run.run_arguments import set_up
 
 STEPS = (4e-3, 2e-3, 1e-3, 0.5e-3, 0.25e-3, 0.125e-3)
 END, EVERY = 0.5, 0.02

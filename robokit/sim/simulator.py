@@ -12,25 +12,25 @@ from robokit.arguments import check_call
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, actuators_of
 from robokit.sim.closing import closed_start
 from robokit.sim.collide import CollisionPairs
+from robokit.sim.driving.actuators import Actuator, actuators_of
+from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.ground import Ground
-from robokit.sim.half_step import compare, with_rows_twice
-from robokit.sim.joint_values import with_rotors
-from robokit.sim.pushes import pushes_of
-from robokit.sim.run_arguments import (
+from robokit.sim.record import Trajectory
+from robokit.sim.run.half_step import compare, with_rows_twice
+from robokit.sim.run.run_arguments import (
     check_angles,
     check_quaternions,
     check_start,
     numbers,
     set_up,
 )
-from robokit.sim.run_inputs import RunInputs
-from robokit.sim.run_loop import Controller, Run
-from robokit.sim.run_warnings import warn_of
+from robokit.sim.run.run_inputs import RunInputs
+from robokit.sim.run.run_loop import Controller, Run
+from robokit.sim.run.run_warnings import warn_of
 from robokit.sim.step.momentum_projection import floats
-from robokit.sim.trajectory import Trajectory
 
 
 def simulate(
@@ -67,7 +67,7 @@ def simulate(
         v0: velocity at the start, (nv,); zero by default.
         duration: [s]; rounded to whole steps.
         dt: time step [s]; with a ground at most 4 ms. None takes 1 ms, or less for a robot whose light links
-            ask for it (``summary["dt"]``; see robokit.sim.default_step).
+            ask for it (``summary["dt"]``; see robokit.sim.stepping.default_step).
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. On a base that floats they
             are a force from outside.
@@ -91,8 +91,8 @@ def simulate(
             of "contact".
         accuracy: that of the ground, for this run [m/s]: every step is iterated until it has settled to it.
         estimate: take the whole run once more with half the step, and report in ``summary["estimate"]`` and
-            :meth:`Trajectory.report` what that changes: see robokit.sim.half_step. Controllers and targets
-            that are functions are called again, from the start and twice as often.
+            :meth:`Trajectory.report` what that changes: see robokit.sim.run.half_step. Controllers and
+            targets that are functions are called again, from the start and twice as often.
         reproducible: whether the states are the same bits on every processor, as a row of a rollout and in
             the page (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
 
@@ -106,8 +106,8 @@ def simulate(
         UnknownName: no such integrator, or a joint or link that is not there.
         SingularInertia: a joint moves no inertia; the error names it.
         SimulationError: the state is no longer finite, the energy has grown without a cause (see
-            robokit.sim.energy_growth), or the controller failed on the way. ``.trajectory`` holds what was
-            computed before, and its ``summary["stopped"]`` time, reason and remedy.
+            robokit.sim.run.energy_growth), or the controller failed on the way. ``.trajectory`` holds what
+            was computed before, and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:
         UserWarning: a step too long for contact, deep penetration, unsettled contacts, steps that missed the

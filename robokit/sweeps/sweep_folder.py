@@ -16,7 +16,7 @@ import numpy as np
 
 from robokit.arguments import path_argument, whole_number
 from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.sweeps.recipes.chunk_rows import FAILURE, HASH
 from robokit.sweeps.recipes.recipe import Recipe
 from robokit.sweeps.rows.state_hash import state_hash

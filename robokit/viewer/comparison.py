@@ -13,7 +13,7 @@ import numpy as np
 
 from robokit.arguments import path_argument
 from robokit.errors import ShapeError, WrongType
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.viewer.data.comparison_data import check_same_robot, ghost_data
 from robokit.viewer.page import render
 from robokit.viewer.payload import trajectory_payload

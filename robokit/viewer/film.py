@@ -22,7 +22,7 @@ import numpy as np
 from robokit.arguments import path_argument
 from robokit.errors import MissingDependency, ShapeError
 from robokit.model.robot import Robot
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
 from robokit.viewer.looks import angles_of
 from robokit.viewer.page import write_page

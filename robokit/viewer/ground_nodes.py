@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from robokit.model.geometry import RGBA, Placement
-from robokit.sim.ground import Ground
-from robokit.sim.height_field import HeightField
-from robokit.sim.solids import Hull, Solid
+from robokit.sim.ground import Ground, HeightField
+from robokit.sim.ground.solids import Hull, Solid
 from robokit.viewer.nodes import Node, Triangles
 
 TERRAIN_COLOUR: RGBA = (0.66, 0.68, 0.62, 1.0)

@@ -24,7 +24,7 @@ import numpy as np
 
 from robokit.errors import RobokitError, ShapeError, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.viewer.film import SIZE, write_film
 from robokit.viewer.live_stage import LiveStage, send_node
 from robokit.viewer.looks import angles_of

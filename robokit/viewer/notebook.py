@@ -10,7 +10,7 @@ import html
 
 from robokit.errors import MissingDependency, RobokitError
 from robokit.model.robot import Robot
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.viewer.page import page_html
 
 HEIGHT = 620

@@ -18,7 +18,7 @@ import numpy as np
 from robokit.arguments import path_argument
 from robokit.errors import WrongType
 from robokit.model.robot import Robot
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.viewer.data.live_data import live_data
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import pose_payload, trajectory_payload

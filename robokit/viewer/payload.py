@@ -14,7 +14,7 @@ from robokit.model.inertia_box import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.viewer.data.event_data import events
 from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.key_frames import with_key_frames

@@ -12,7 +12,7 @@ import numpy as np
 import robokit as rk
 from robokit.engine.target import cpu, llvm
 from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
-from robokit.sim.recorded import first_carried
+from robokit.sim.record.recorded import first_carried
 
 DT, EVERY = 1e-3, 5
 

@@ -16,7 +16,7 @@ from dense import Dense, skew
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
-from robokit.sim.contact_points import contact_points
+from robokit.sim.shapes.contact_points import contact_points
 from robokit.sim.step.body_points import TANGENTIAL
 from robokit.sim.step.contact import CREEPING, FAINT, SWINGING
 from robokit.sim.step.joint_law import STUCK, JointLaw

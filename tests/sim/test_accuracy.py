@@ -8,8 +8,8 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.sim import iterated_steps
-from robokit.sim.acceleration import Acceleration
+from robokit.sim.stepping import iterated_steps
+from robokit.sim.stepping.acceleration import Acceleration
 
 ACCURACY = 1e-9
 MU = 0.6

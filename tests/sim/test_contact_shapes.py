@@ -10,9 +10,9 @@ from scipy.optimize import nnls
 from robokit.meshes.hull_circles import circles
 from robokit.meshes.hull_error import error_of, thinned
 from robokit.model import ModelBuilder, Placement
-from robokit.sim.body_surface import BodySurface, shapes_of
-from robokit.sim.contact_patches import patches
-from robokit.sim.contact_shapes import Ball, Lowest, Rim, cylinder_points
+from robokit.sim.shapes.body_surface import BodySurface, shapes_of
+from robokit.sim.shapes.contact_patches import patches
+from robokit.sim.shapes.contact_shapes import Ball, Lowest, Rim, cylinder_points
 from robokit.spatial import Vector3
 
 BOX = np.array(list(itertools.product((-0.1, 0.1), (-0.2, 0.2), (-0.05, 0.05))))

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from robokit.sim.servo_numbers import servo_numbers
+from robokit.sim.driving.servo_numbers import servo_numbers
 from robokit.sim.step.drives import Drive, DriveNumbers, DriveState
 
 

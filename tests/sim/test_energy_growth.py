@@ -9,8 +9,8 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.default_step import FASTEST, LONGEST, default_step, turning_rate
-from robokit.sim.energy_growth import first_excess
+from robokit.sim.run.energy_growth import first_excess
+from robokit.sim.stepping.default_step import FASTEST, LONGEST, default_step, turning_rate
 
 
 def _chain():

@@ -10,7 +10,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Mimic, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim import replay, step_facts
+from robokit.sim.record import replay, step_facts
 
 DT = 1e-3
 

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
-from robokit.sim.run_arguments import SWEEPS
+from robokit.sim.run.run_arguments import SWEEPS
 from robokit.sim.step.integrators import METHODS, RK4, Tableau
 
 # Error of the energy over 10 s at 1 ms stays below this [J].

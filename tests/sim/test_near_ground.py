@@ -9,7 +9,7 @@ import numpy as np
 import robokit as rk
 from robokit.engine import Kernel
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.sim.contact_shapes import Ball
+from robokit.sim.shapes.contact_shapes import Ball
 from robokit.sim.step import settle
 from robokit.sim.step.near_ground import box_around, lowest, near_ground
 from robokit.spatial import Motion, Vector3

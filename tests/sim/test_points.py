@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim import contact_points
-from robokit.sim.contact_points import primitive_points
+from robokit.sim.shapes.contact_points import contact_points, primitive_points
+from robokit.sim.shapes.touching_size import extent
 from robokit.sim.step.point_moments import Moments, along, isotropic, push
-from robokit.sim.touching_size import extent
 from robokit.spatial import Motion, Vector3
 
 TETRAHEDRON_DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">

@@ -8,7 +8,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Cylinder, Mesh, ModelBuilder, Shape
-from robokit.sim.contact_shapes import Rim
+from robokit.sim.shapes.contact_shapes import Rim
 
 RADIUS, WIDTH = 0.1, 0.05
 LYING = np.array([math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0])

@@ -11,7 +11,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.engine.maker import Maker
-from robokit.sim import rollout_batch as rows_module
+from robokit.sim.rollouts import rollout_batch as rows_module
 
 
 def starts(robot, B, seed=0, speed=0.3):

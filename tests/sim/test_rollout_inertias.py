@@ -11,7 +11,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.engine.target import llvm
-from robokit.sim.contact_points import contact_points
+from robokit.sim.shapes.contact_points import contact_points
 
 B = 3
 GROUND = rk.Ground()

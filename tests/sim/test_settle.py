@@ -9,7 +9,7 @@ from ladder import relative
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
-from robokit.sim.standing import standing_configuration
+from robokit.sim.run.standing import standing_configuration
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import kick

@@ -8,8 +8,8 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import ModelBuilder
-from robokit.sim.recorded import first_carried
-from robokit.sim.run_arguments import SWEEPS
+from robokit.sim.record.recorded import first_carried
+from robokit.sim.run.run_arguments import SWEEPS
 from robokit.sim.step import ledger
 from robokit.sim.step.integrators import METHODS
 from robokit.sim.step.joint_law import joint_law

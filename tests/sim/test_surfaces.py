@@ -10,7 +10,7 @@ import pytest
 import robokit as rk
 from robokit.meshes.face_planes import face_planes
 from robokit.model import Box, Capsule, Cylinder, Placement, Shape, Sphere
-from robokit.sim.ground_gaps import gaps, ground_surfaces
+from robokit.sim.run.ground_gaps import gaps, ground_surfaces
 from robokit.sim.step.surfaces import deepest
 from robokit.spatial import Vector3
 from robokit.spatial.rotation import quat_wxyz_to_rotation

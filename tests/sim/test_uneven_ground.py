@@ -10,7 +10,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, Cylinder, Placement, Sphere
-from robokit.sim.ground_gaps import gaps, point_gaps
+from robokit.sim.run.ground_gaps import gaps, point_gaps
 
 SLOPE = math.radians(35.0)
 DOWN = np.array([math.cos(SLOPE), 0.0, -math.sin(SLOPE)])

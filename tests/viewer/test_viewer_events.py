@@ -13,7 +13,7 @@ from viewer_cases import EVIL, pendulum
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.events import Event, newtons
+from robokit.sim.record.events import Event, newtons
 from robokit.viewer import write_page
 from robokit.viewer.data import force_data
 from robokit.viewer.data.answer_data import assumed, books

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from robokit.sim.events import CALM
 from robokit.sim.measuring.run_ends import figures, has_mass, root
+from robokit.sim.record.events import CALM
 from robokit.sim.step import ledger
 from robokit.sim.step.measured import Tracker
 from robokit.sim.step.momentum_projection import hangs_on_nothing

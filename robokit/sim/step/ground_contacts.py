@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from robokit.model.tree import Tree
-from robokit.sim.contact_shapes import ContactShape
+from robokit.sim.shapes.contact_shapes import ContactShape
 from robokit.sim.step.contact import BodyContact
 from robokit.sim.step.ground_law import Axes, GroundLaw, ground_axes
 from robokit.sim.step.uneven_contact import UnevenContact

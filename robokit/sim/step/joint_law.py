@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit.algorithms.composites import composite_inertias
 from robokit.model.robot import Robot
-from robokit.sim.ground import weight
+from robokit.sim.ground.ground import weight
 from robokit.sim.step.effective_mass import effective_inertias
 from robokit.spatial.scalars import Scalar, maximum, minimum, where
 

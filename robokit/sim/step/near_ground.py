@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.sim.contact_shapes import ContactShape
+from robokit.sim.shapes.contact_shapes import ContactShape
 from robokit.sim.step.acting import Acting, forces_at
 from robokit.sim.step.contact import BodyContact
 from robokit.sim.step.moving_axes import flat

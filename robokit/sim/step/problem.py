@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from robokit.model.tree import Tree
-from robokit.sim.contact_shapes import ContactShape
+from robokit.sim.shapes.contact_shapes import ContactShape
 from robokit.sim.step.carried import Carried
 from robokit.sim.step.given import Given
 from robokit.sim.step.ground_law import GroundLaw

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from robokit.sim.contact_shapes import NEAREST, Facing, Part, Rim
+from robokit.sim.shapes.contact_shapes import NEAREST, Facing, Part, Rim
 from robokit.sim.step.surfaces import FAR, PlacedSolid, Surface, box, placed_solid
 from robokit.spatial import Matrix3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, where

@@ -19,10 +19,11 @@ from robokit.model.inertial_parameters import inertias
 from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.collide import CollisionPairs
-from robokit.sim.contact_points import ContactPoints, contact_points
-from robokit.sim.contact_shapes import Ball, ContactShape
 from robokit.sim.ground import Ground
-from robokit.sim.ground_inputs import ground_numbers, ground_tables, layouts
+from robokit.sim.ground.ground_inputs import ground_numbers, ground_tables, layouts
+from robokit.sim.shapes.contact_points import ContactPoints, contact_points
+from robokit.sim.shapes.contact_shapes import Ball, ContactShape
+from robokit.sim.shapes.touching_size import extent
 from robokit.sim.step import ledger
 from robokit.sim.step.carried import Carried, CarriedLayout
 from robokit.sim.step.effective_mass import effective_masses, mobilities
@@ -40,7 +41,6 @@ from robokit.sim.step.pair_contact import PairLaw
 from robokit.sim.step.pair_shapes import pair_shapes
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.surfaces import read_ground
-from robokit.sim.touching_size import extent
 
 
 @dataclass

@@ -25,7 +25,7 @@ from itertools import islice
 from typing import Any
 
 from robokit.sim.ground import Ground
-from robokit.sim.ground_inputs import Layout, layouts
+from robokit.sim.ground.ground_inputs import Layout, layouts
 from robokit.spatial import Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, clamp, floor, is_zero, lookup, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen

@@ -1,6 +1,7 @@
 """Trackers: what is measured of the ground's forces, joint limits and velocities, step by step.
 
-They find what robokit.sim.events finds in every step of a single run: the same conditions, the same times.
+They find what robokit.sim.record.events finds in every step of a single run: the same conditions, the same
+times.
 """
 
 from __future__ import annotations

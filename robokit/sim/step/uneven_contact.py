@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from robokit.sim.contact_shapes import Ball, ContactShape, Facing, Part
+from robokit.sim.shapes.contact_shapes import Ball, ContactShape, Facing, Part
 from robokit.sim.step.contact import BodyContact
 from robokit.sim.step.ground_law import Axes, GroundLaw
 from robokit.sim.step.point_moments import Moments, isotropic

@@ -11,15 +11,15 @@ import numpy as np
 
 from robokit.errors import MissingDependency, ShapeError, SimulationError
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator
-from robokit.sim.contact_points import contact_points
+from robokit.sim.driving.actuators import Actuator
+from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.pushes import Push
 from robokit.sim.ground import Ground
-from robokit.sim.joint_values import with_rotors
 from robokit.sim.measuring import column_of
-from robokit.sim.pushes import Push
+from robokit.sim.record import Trajectory
 from robokit.sim.rollouts import Rollout, rollout
-from robokit.sim.run_arguments import buried
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.run.run_arguments import buried
+from robokit.sim.shapes.contact_points import contact_points
 from robokit.sweeps.draws.parameter_table import ROBOT, parameter
 from robokit.sweeps.recipes.robot_record import RobotRecord, keep_points, point_arguments
 from robokit.sweeps.rows.row_actuators import row_actuators

@@ -11,15 +11,15 @@ from robokit.arguments import real_array, real_number, whole_number
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, actuators_of
-from robokit.sim.default_step import default_step
-from robokit.sim.driven_joints import DrivenJoints
+from robokit.sim.driving.actuators import Actuator, actuators_of
+from robokit.sim.driving.joint_values import with_rotors
 from robokit.sim.ground import Ground
-from robokit.sim.joint_values import with_rotors
 from robokit.sim.measuring import DEFAULT, Measure
 from robokit.sim.measuring.chosen import wanted_measures
-from robokit.sim.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
-from robokit.sim.standing import standing_configuration
+from robokit.sim.run.driven_joints import DrivenJoints
+from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP, check_quaternions
+from robokit.sim.run.standing import standing_configuration
+from robokit.sim.stepping.default_step import default_step
 from robokit.sweeps.draws.distributions import Distribution, Sobol, Uniform
 from robokit.sweeps.draws.parameter_table import checked
 from robokit.sweeps.draws.random_streams import LARGEST_SEED

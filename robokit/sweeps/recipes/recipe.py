@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robokit.errors import ShapeError, shown
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.sweeps.recipes.recipe_fields import RecipeFields
 
 if TYPE_CHECKING:

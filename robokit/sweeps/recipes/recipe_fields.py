@@ -18,7 +18,7 @@ from robokit.engine.target import cpu
 from robokit.errors import ModelError, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sim.saved_ground import HEIGHTS, record_ground, restored_ground
+from robokit.sim.ground.saved_ground import HEIGHTS, record_ground, restored_ground
 from robokit.sweeps.draws import row_parameters
 from robokit.sweeps.draws.distributions import Distribution, from_record
 from robokit.sweeps.recipes.own_measures import OwnMeasure, measure_of_record, measure_record

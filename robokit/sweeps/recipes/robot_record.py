@@ -21,11 +21,11 @@ from robokit.model.geometry import Mesh, Placement
 from robokit.model.inertial_parameters import inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator
 from robokit.sim.collide import CollisionPairs, acting_pairs
-from robokit.sim.contact_points import ContactPoints, contact_points
+from robokit.sim.driving.actuators import Actuator
 from robokit.sim.ground import Ground
-from robokit.sim.saved_robot import joint_numbers, record
+from robokit.sim.record.saved_robot import joint_numbers, record
+from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
 from robokit.sweeps.recipes.stored_actuators import actuator_of_record, record_of_actuator
@@ -36,7 +36,7 @@ from robokit.sweeps.rows.row_robots import link_share
 from robokit.urdf import loads_urdf
 
 WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
-"""What is stored of a robot besides numbers, as robokit.sim.saved_robot names it."""
+"""What is stored of a robot besides numbers, as robokit.sim.record.saved_robot names it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ class RobotRecord:
 
 
 def point_arguments(ground: Ground) -> tuple[Any, ...]:
-    """What :func:`robokit.sim.contact_points.contact_points` is asked for on a ground."""
+    """What :func:`robokit.sim.shapes.contact_points.contact_points` is asked for on a ground."""
     return ground.max_points, ground.shape_error, ground.only_plane, ground.solids
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import ShapeError
-from robokit.sim.actuators import PD, Actuator, Torque, Velocity
-from robokit.sim.keyframes import Keyframes
+from robokit.sim.driving.actuators import PD, Actuator, Torque, Velocity
+from robokit.sim.driving.keyframes import Keyframes
 from robokit.sweeps.recipes.stored_numbers import array_of_record, record_of_array
 
 KINDS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}

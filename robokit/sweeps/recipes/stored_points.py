@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.sim.contact_points import ContactPoints
-from robokit.sim.contact_shapes import Ball, Facing, Lowest, Part, Rim
+from robokit.sim.shapes.contact_points import ContactPoints
+from robokit.sim.shapes.contact_shapes import Ball, Facing, Lowest, Part, Rim
 from robokit.sweeps.recipes.stored_numbers import array_of_record, record_of_array
 
 KINDS = {cls.__name__: cls for cls in (Ball, Lowest, Rim, Facing, Part)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.sim.actuators import Actuator
+from robokit.sim.driving.actuators import Actuator
 from robokit.sim.ground import Ground
 from robokit.sweeps.draws.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.draws.parameter_table import parameter

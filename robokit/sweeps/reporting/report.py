@@ -13,8 +13,8 @@ import numpy as np
 
 from robokit.arguments import whole_number
 from robokit.errors import RobokitError
+from robokit.sim.driving.pushes import OutsideForces
 from robokit.sim.measuring.measure_table import BuiltIn, Column, measures
-from robokit.sim.pushes import OutsideForces
 from robokit.sweeps.draws.parameter_table import parameter
 from robokit.sweeps.recipes.chunk_rows import FAILURE, HASH, prepared, run, run_together
 from robokit.sweeps.reporting.column_data import About, numbers_of

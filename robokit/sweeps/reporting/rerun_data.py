@@ -12,8 +12,8 @@ import numpy as np
 
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
-from robokit.sim.pushes import OutsideForces
-from robokit.sim.recorded import first_carried
+from robokit.sim.driving.pushes import OutsideForces
+from robokit.sim.record.recorded import first_carried
 from robokit.sim.rollouts import Rollout
 from robokit.sim.step.step_kernel import Program
 from robokit.sweeps.reporting.held_rows import within

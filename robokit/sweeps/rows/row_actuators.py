@@ -11,9 +11,9 @@ import numpy as np
 
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator
-from robokit.sim.joint_values import by_joint, driven, label_of
-from robokit.sim.keyframes import Keyframes
+from robokit.sim.driving.actuators import Actuator
+from robokit.sim.driving.joint_values import by_joint, driven, label_of
+from robokit.sim.driving.keyframes import Keyframes
 from robokit.sweeps.rows.row_starts import normals
 
 Values = Mapping[str, np.ndarray]

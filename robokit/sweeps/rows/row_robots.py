@@ -14,9 +14,9 @@ import numpy as np
 from robokit.errors import ModelError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
-from robokit.sim.contact_points import ContactPoints
+from robokit.sim.driving.pushes import Push
 from robokit.sim.ground import Ground
-from robokit.sim.pushes import Push
+from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.sim.step.joint_law import joint_law
 from robokit.spatial.scalars import cos, sin
 from robokit.sweeps.draws.distributions import Distribution

@@ -15,10 +15,10 @@ import numpy as np
 from robokit.dynamics.build import angle_bounds
 from robokit.model.robot import Robot
 from robokit.sim.closing import closed_rows
-from robokit.sim.contact_points import ContactPoints
 from robokit.sim.ground import Ground
-from robokit.sim.ground_gaps import CLOSE, row_gaps
-from robokit.sim.solids import Hull
+from robokit.sim.ground.solids import Hull
+from robokit.sim.run.ground_gaps import CLOSE, row_gaps
+from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin
 from robokit.spatial.vector3 import Vector3

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robokit.sim.answers import Answer
-from robokit.sim.events import Event
-from robokit.sim.run_arguments import LARGEST_CONTACT_STEP
-from robokit.sim.run_warnings import DEEP, UNBALANCED, UNSETTLED
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
+from robokit.sim.record.answers import Answer
+from robokit.sim.record.events import Event
+from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP
+from robokit.sim.run.run_warnings import DEEP, UNBALANCED, UNSETTLED
 from robokit.viewer.payload_keys import AnswerData
 
 

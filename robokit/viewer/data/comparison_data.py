@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.dynamics import center_of_mass
 from robokit.errors import ShapeError
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.viewer.data.force_data import ForceHistory
 from robokit.viewer.data.motion_data import summary
 from robokit.viewer.data.packing import packed

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
-from robokit.sim.answers import answers as answers_of
-from robokit.sim.answers import length
-from robokit.sim.events import Event, newtons, three
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
+from robokit.sim.record.answers import answers as answers_of
+from robokit.sim.record.answers import length
+from robokit.sim.record.events import Event, newtons, three
 from robokit.viewer.data.answer_data import answer_rows, assumed, books
 from robokit.viewer.data.force_data import every_step
 from robokit.viewer.payload_keys import EventsData, HappeningData, ReachedData, TouchedData

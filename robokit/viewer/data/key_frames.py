@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from robokit.sim.recorded import momenta
-from robokit.sim.replay import Replay
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
+from robokit.sim.record.recorded import momenta
+from robokit.sim.record.replay import Replay
 from robokit.viewer.data.force_data import every_step
 
 MOST = {"first contact": 10, "peak load": 1, "peak force": 12, "impact": 12}

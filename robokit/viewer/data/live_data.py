@@ -12,11 +12,11 @@ import numpy as np
 from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
 from robokit.errors import RobokitError
-from robokit.sim.page_step import PageStep, page_step
+from robokit.sim.record import Trajectory
 from robokit.sim.step import ledger
 from robokit.sim.step.momentum_projection import hangs_on_nothing
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.stepping.page_step import PageStep, page_step
 from robokit.viewer.data.packing import base64_text
 from robokit.viewer.payload_keys import LiveData, ModuleData, SlotData
 
@@ -58,9 +58,9 @@ def live_data_of(
         dt: its time step [s].
         q, v: the start, (nq,) and (nv,).
         worker: the text of the page's Worker.
-        reproducible: as of :func:`robokit.sim.page_step.page_step`.
+        reproducible: as of :func:`robokit.sim.stepping.page_step.page_step`.
         parameters: of the step, (P,), where those of the program are of several rows.
-        pushes: as of :func:`robokit.sim.page_step.page_step`.
+        pushes: as of :func:`robokit.sim.stepping.page_step.page_step`.
 
     Raises:
         RobokitError: the step cannot become WebAssembly.

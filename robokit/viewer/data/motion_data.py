@@ -9,7 +9,7 @@ import numpy as np
 
 from robokit.dynamics import center_of_mass
 from robokit.model.robot import Robot
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.viewer.data.force_data import ForceHistory, force_curve
 from robokit.viewer.data.packing import packed
 from robokit.viewer.data.step_states import StepStates

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robokit.model.robot import Robot
-from robokit.sim.recorded import energies, momenta
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
+from robokit.sim.record.recorded import energies, momenta
 from robokit.viewer.data.force_data import every_step
 from robokit.viewer.data.thin_curves import kept, peaks_between
 

@@ -11,7 +11,7 @@ class HappeningData:
 
     Attributes:
         time: since the start [s].
-        kind: see :mod:`robokit.sim.events`.
+        kind: see :mod:`robokit.sim.record.events`.
         subject: name of the link, joint or robot.
         body: number of the body that it happened to, or None.
         link: name of the link that is selected with it, or None.

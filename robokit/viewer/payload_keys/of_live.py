@@ -37,7 +37,7 @@ class ModuleData:
 
 @dataclass(frozen=True)
 class LiveData:
-    """The step of the recording as WebAssembly, and its start (robokit.sim.page_step).
+    """The step of the recording as WebAssembly, and its start (robokit.sim.stepping.page_step).
 
     Attributes:
         worker: text of the Worker that runs it.

@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from robokit.model.robot import Robot
-from robokit.sim.trajectory import Trajectory
+from robokit.sim.record import Trajectory
 from robokit.viewer.data.packing import deflated_whole
 from robokit.viewer.payload_keys import WalkData, Whole
 from robokit.viewer.walk.algorithm_data import ValueTable, algorithm_data

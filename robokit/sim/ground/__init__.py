@@ -1,0 +1,15 @@
+"""What there is to fall on: a plane, a height field and solids at rest.
+
+ground         Ground: all of it, and the constants of the contact law
+ground_values  what a ground is given, checked
+height_field   HeightField: ground whose height is given on a grid
+solids         Solid: boxes, balls, cylinders, capsules and hulls at rest
+ground_inputs  a ground as a kernel takes it
+saved_ground   the ground of a saved trajectory
+"""
+
+from robokit.sim.ground.ground import Ground
+from robokit.sim.ground.height_field import HeightField
+from robokit.sim.ground.solids import Solid
+
+__all__ = ["Ground", "HeightField", "Solid"]

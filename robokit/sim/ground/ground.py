@@ -1,0 +1,274 @@
+"""The ground: a plane, a height field and solids at rest, with the constants of the contact law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import real_number, whole_number
+from robokit.conventions import GRAVITY
+from robokit.errors import ShapeError, WrongType, shown
+from robokit.model.robot import Robot
+from robokit.sim.ground.ground_values import STEEPEST, coefficients, of_row, shares, upward, vector
+from robokit.sim.ground.height_field import HeightField
+from robokit.sim.ground.solids import solid
+from robokit.spatial.sines import sine_and_cosine
+
+MAX_SWEEPS = 50
+
+DEEPEST = 1e-3
+"""Depth at which one point carries the whole weight of a robot that is not small [m]."""
+
+SHARE = 1.0 / 200.0
+"""The same of a small robot, over its radius: a fall from twenty radii ends less than a fifth of one deep."""
+
+STANDARD = 9.81
+"""Gravity [m/s^2] of the time in which an impact is absorbed."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A ground with dry friction that pushes and never pulls: a plane, a height field, solids.
+
+    A point at the height phi over the surface that moves up at vn feels N = max(0, -k phi - d vn), and
+    friction of at most friction * N. k = M g / sink at every point: one point alone would carry the
+    robot's weight at the depth ``sink``. d = k * time, so that an impact is absorbed. Where a restitution is
+    given, a point that arrives faster than 2 cm/s leaves at that share of its speed instead.
+
+    Attributes:
+        friction: Coulomb coefficient, for all links or {link: coefficient} (0.8 for the others); for
+            :func:`robokit.rollout` also (B,) coefficients, one a row. A solid or a height field may have
+            one of its own, which then holds for all links.
+        height: of the plane over the world's origin [m].
+        sink: depth at which one point carries the whole weight [m]; None takes 1 mm, for robots smaller than
+            40 cm a two-hundredth of their radius, less for a single body that is thin.
+        time: relaxation time of the contact, d / k [s]; None damps one point with the whole weight
+            critically, 2 sqrt(sink / g): 20 ms for 1 mm.
+        slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
+            it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
+        sweeps: solves of a time step, 1 to 50, and from 3 on one more where the forces need it. 1 takes half
+            the time, for dt <= 1 ms.
+        accuracy: iterates every step until no velocity of what touches changes by more than this in a sweep
+            [m/s], and no larger share of the ground's impulse pulls or lies outside Coulomb's cone. The
+            summary and a warning say which steps missed it. None (default) takes ``sweeps`` instead.
+        restitution: share of its speed with which a point leaves, 0 to 1, for all links or {link: share} (0
+            for the others), in rollouts also (B,), one a row; None (default) leaves it to springs and
+            dampers.
+        torsional, rolling: friction against turning about the normal, and against rolling, as the lever arm
+            of the normal force [m]; 0 for none.
+        shape_error: largest difference of the surface that touches from the hulls of the meshes, in any
+            direction [m].
+        max_points: contact points of a robot; meshes share what other shapes leave. None for as many as
+            hold every face, at most five a mesh. The shape's error does not depend on it.
+        tilt: angle by which the plane descends towards +x [rad].
+        normal: of the plane, upward, of any length; instead of a tilt. In rollouts also (B, 3), one a row.
+        velocity: of a belt: the surface of the plane moves along itself, the plane stays, (3,) [m/s].
+        spin: of a turntable about the plane's normal through (0, 0, height) [rad/s].
+        shapes: solids at rest: :class:`robokit.Solid`, or shapes of robokit.model placed in the world.
+        terrain: a :class:`robokit.HeightField`, or None.
+        plane: whether there is the plane; None has it unless there is a terrain.
+
+    Example:
+        >>> ice = rk.Ground(friction=0.05, tilt=0.1)
+        >>> [round(x, 3) for x in ice.up]  # the normal of the plane
+        [0.1, 0.0, 0.995]
+    """
+
+    friction: float | Sequence[float] | Mapping[str, float | Sequence[float]] = 0.8
+    height: float = 0.0
+    sink: float | None = None
+    time: float | None = None
+    slip: float | None = None
+    sweeps: int = 3
+    restitution: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None
+    torsional: float = 0.0
+    rolling: float = 0.0
+    shape_error: float = 1e-3
+    max_points: int | None = None
+    tilt: float | None = None
+    normal: Any = None
+    velocity: Sequence[float] = (0.0, 0.0, 0.0)
+    spin: float = 0.0
+    shapes: Sequence[Any] = ()
+    terrain: HeightField | None = None
+    plane: bool | None = None
+    accuracy: float | None = None
+
+    def __post_init__(self) -> None:
+        mu = self.friction
+        mu = (
+            {link: coefficients(x) for link, x in mu.items()} if isinstance(mu, Mapping) else coefficients(mu)
+        )
+        object.__setattr__(self, "friction", mu)
+        for name in ("sink", "time", "shape_error", "slip", "accuracy"):
+            if getattr(self, name) is not None or name == "shape_error":
+                real_number(f"Ground({name}=...)", getattr(self, name), above=0.0)
+        for name in ("torsional", "rolling"):
+            real_number(f"Ground({name}=...)", getattr(self, name), least=0.0)
+        e = self.restitution
+        if e is not None:
+            e = {link: shares(x) for link, x in e.items()} if isinstance(e, Mapping) else shares(e)
+            object.__setattr__(self, "restitution", e)
+        real_number("Ground(height=...)", self.height)
+        whole_number("Ground(sweeps=...)", self.sweeps, 1, MAX_SWEEPS)
+        if self.max_points is not None:
+            whole_number("Ground(max_points=...)", self.max_points, 1)
+        self._check_surfaces()
+        self.rows  # noqa: B018  (raises where there are several)
+
+    def _check_surfaces(self) -> None:
+        if isinstance(self.shapes, str) or not isinstance(self.shapes, Sequence):
+            raise WrongType("Ground(shapes=...)", self.shapes, "a list of rk.Solid(geometry, placement)")
+        object.__setattr__(
+            self, "shapes", tuple(solid(f"Ground(shapes=...)[{k}]", x) for k, x in enumerate(self.shapes))
+        )
+        if self.terrain is not None and not isinstance(self.terrain, HeightField):
+            raise WrongType("Ground(terrain=...)", self.terrain, "rk.HeightField(heights, ...) or None")
+        if self.plane not in (None, True, False):
+            raise WrongType("Ground(plane=...)", self.plane, "True, False or None")
+        if self.plane is None:
+            object.__setattr__(self, "plane", self.terrain is None)
+        if not (self.plane or self.terrain or self.shapes):
+            raise ShapeError("Ground(plane=False): expected shapes or a terrain instead, got neither")
+        if self.tilt is not None and self.normal is not None:
+            raise ShapeError("Ground(tilt=..., normal=...): expected one of them, got both")
+        if self.tilt is not None:
+            tilt = real_number("Ground(tilt=...)", self.tilt)
+            if abs(tilt) > STEEPEST:
+                raise ShapeError(f"Ground(tilt=...): expected at most {STEEPEST:.4g} rad, got {tilt:g}")
+            object.__setattr__(self, "tilt", tilt)
+        if self.normal is not None:
+            several = np.ndim(self.normal) == 2
+            n = tuple(upward(x) for x in self.normal) if several else upward(self.normal)
+            if several and (not n or self.moves):
+                raise ShapeError("Ground(normal=...): one a row, (B, 3), goes with a plane that rests")
+            object.__setattr__(self, "normal", n)
+        object.__setattr__(self, "velocity", vector("Ground(velocity=...)", self.velocity))
+        object.__setattr__(self, "spin", real_number("Ground(spin=...)", self.spin))
+        speed = math.hypot(*self.velocity)
+        if speed and abs(sum(a * b for a, b in zip(self.up, self.velocity, strict=True))) > 1e-6 * speed:
+            raise ShapeError(
+                f"Ground(velocity=...): expected a velocity along the plane, whose normal is {self.up}, "
+                f"got {shown(self.velocity)}"
+            )
+        if not self.plane and (self.moves or self.tilt or self.normal is not None):
+            raise ShapeError("Ground(plane=False): tilt, normal, velocity and spin are those of the plane")
+
+    @property
+    def up(self) -> tuple[Any, Any, Any]:
+        """The plane's unit normal in world axes; each number (B,) where there is one a row."""
+        if self.normal is not None:
+            x, y, z = self.normal if np.ndim(self.normal) == 1 else np.array(self.normal).T
+            if np.ndim(x):
+                length = np.sqrt(x * x + y * y + z * z)
+                return x / length, y / length, z / length
+            # As of rows, to the bit; hypot only where squares leave the range of numbers.
+            square = x * x + y * y + z * z
+            length = math.sqrt(square) if 1e-300 < square < math.inf else math.hypot(x, y, z)
+            return x / length, y / length, z / length
+        tilt = self.tilt or 0.0
+        s, c = sine_and_cosine(tilt)
+        return s, 0.0, c
+
+    @property
+    def moves(self) -> bool:
+        """Whether the plane's surface moves."""
+        return self.spin != 0.0 or any(self.velocity)
+
+    @property
+    def only_plane(self) -> bool:
+        """Whether the plane is all there is."""
+        return bool(self.plane) and not self.shapes and self.terrain is None
+
+    @property
+    def horizontal(self) -> bool:
+        """Whether the ground is one horizontal plane at rest."""
+        if np.ndim(self.normal) == 2:
+            return False
+        return self.only_plane and not self.moves and self.up == (0.0, 0.0, 1.0)
+
+    @property
+    def solids(self) -> tuple[tuple[int, str], ...]:
+        """Number among the ground's surfaces, and kind, of each solid."""
+        first = int(bool(self.plane)) + int(self.terrain is not None)
+        return tuple((first + k, solid.kind) for k, solid in enumerate(self.shapes))
+
+    @property
+    def rows(self) -> int | None:
+        """B where friction, restitution or the normal is one a row, else None."""
+        counts = self._row_counts()
+        if len(counts) > 1:
+            words = " and ".join(f"{count} ({name})" for count, name in sorted(counts.items()))
+            raise ShapeError(f"Ground: expected as many rows of each, got {words}")
+        return next(iter(counts), None)
+
+    @property
+    def by_row(self) -> str:
+        """What is one a row: "friction", "restitution" or "normal"; "" where nothing is."""
+        return next(iter(self._row_counts().values()), "")
+
+    def _row_counts(self) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for name in ("friction", "restitution"):
+            given = getattr(self, name)
+            for x in given.values() if isinstance(given, Mapping) else [given]:
+                if isinstance(x, tuple):
+                    found.setdefault(len(x), name)
+        if np.ndim(self.normal) == 2:
+            found.setdefault(len(self.normal), "normal")
+        return found
+
+    def row(self, k: int) -> Ground:
+        """The ground of row k alone; without rows, itself."""
+        return self if self.rows is None else self._rows_of(k)
+
+    def part(self, rows: slice) -> Ground:
+        """The ground of some rows; without rows, itself."""
+        return self if self.rows is None else self._rows_of(rows)
+
+    def _rows_of(self, k: Any) -> Ground:
+        found: dict[str, Any] = {"normal": self.normal}
+        if np.ndim(self.normal) == 2:
+            found["normal"] = self.normal[k]
+        for name in ("friction", "restitution"):
+            x = getattr(self, name)
+            several = isinstance(x, Mapping)
+            found[name] = {link: of_row(y, k) for link, y in x.items()} if several else of_row(x, k)
+        return replace(self, **found)
+
+    def gains(self, robot: Robot, size: Any = math.inf) -> tuple[Any, Any]:
+        """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples.
+
+        Args:
+            robot: the robot.
+            size: radius of what can touch [m], a number or (B,).
+        """
+        sink = self.sink or np.minimum(DEEPEST, size * SHARE)
+        time = self.time or 2.0 * np.sqrt(sink / STANDARD)
+        k = weight(robot) / sink
+        return k, k * time
+
+    @property
+    def fades(self) -> list[float]:
+        """slip, torsional and rolling, those that are given."""
+        return [x for x in (self.slip, self.torsional, self.rolling) if x]
+
+    def bounce(self, link: str) -> Any:
+        """Restitution of a link, (B,) where there is one a row; 0 where none is given."""
+        e = self.restitution.get(link, 0.0) if isinstance(self.restitution, Mapping) else self.restitution
+        return np.array(e) if isinstance(e, tuple) else e or 0.0
+
+    def coefficient(self, link: str) -> Any:
+        """Friction coefficient of a link, (B,) where there is one a row."""
+        mu = self.friction.get(link, 0.8) if isinstance(self.friction, Mapping) else self.friction
+        return np.array(mu) if isinstance(mu, tuple) else mu
+
+
+def weight(robot: Robot) -> Any:
+    """M g [N], (B,) for samples; without gravity, as on Earth: the scale of forces that hold the robot."""
+    g = math.sqrt(sum(x * x for x in robot.tree.gravity)) or abs(GRAVITY[2])
+    return robot.total_mass * g

@@ -1,0 +1,18 @@
+"""What is known of a run: its states, energies, forces, events and sensors, and the file of all that.
+
+trajectory       Trajectory: what happened, with energies, momenta and contact forces
+recorded         energies, momenta and contact forces of recorded states
+replay           the steps of a run between its records
+step_facts       what happens in single steps: contacts, stops, limits of actuators
+events           Event: contacts, impacts, sliding, limits, rest, with time and size
+answers          the questions that everyone has after a run, answered from its events
+sensors          what sensors would have measured: IMU, contact wrench, joint force
+contact_record   Contacts by point and StepForces by link
+run_report       a run in a few lines of text
+trajectory_file  the file of a trajectory: sizes are checked, nothing in it runs
+saved_robot      the robot of a saved trajectory: what is stored of it, and the same robot again
+"""
+
+from robokit.sim.record.trajectory import Contacts, Energy, Trajectory
+
+__all__ = ["Contacts", "Energy", "Trajectory"]

@@ -1,0 +1,404 @@
+"""Trajectory: recorded states of a simulation, with its energies, momenta and contact forces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit import hooks
+from robokit.arguments import path_argument
+from robokit.derived import cached_attribute
+from robokit.errors import RobokitError, ShapeError
+from robokit.model.builder_arguments import not_a_robot
+from robokit.model.robot import Robot
+from robokit.sim.ground import Ground, saved_ground
+from robokit.sim.record import saved_robot, trajectory_file
+from robokit.sim.record.answers import Answer, answers
+from robokit.sim.record.contact_record import Contacts, StepForces
+from robokit.sim.record.events import Event, events_of, from_rows
+from robokit.sim.record.recorded import contact_forces, loop_forces
+from robokit.sim.record.replay import StepInputs, facts_of_run
+from robokit.sim.record.run_report import report
+from robokit.sim.record.sensors import Sensors
+from robokit.sim.record.step_facts import StepFacts
+from robokit.sim.step.step_kernel import Program
+
+FORMAT = 2
+
+SAVED_STEPS = 5_000
+"""Steps of a run up to which its events are saved even if nobody has asked for them."""
+
+KEPT_FACTS = 50_000_000
+"""Bytes of facts about single steps that are kept for others, such as a page; those of long runs are not."""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Energies over time, (T,) each [J].
+
+    Attributes:
+        kinetic: 1/2 v^T H v.
+        potential: of gravity; zero with the centre of mass at the world origin's height.
+        dissipated: taken so far by contacts, joint damping, joint friction and joint limits. What the
+            ground's springs hold for a moment is part of it.
+        work: given so far by the controller, actuators and pushes.
+    """
+
+    kinetic: np.ndarray
+    potential: np.ndarray
+    dissipated: np.ndarray
+    work: np.ndarray
+
+    @property
+    def mechanical(self) -> np.ndarray:
+        """Kinetic + potential."""
+        return self.kinetic + self.potential
+
+    @property
+    def total(self) -> np.ndarray:
+        """Kinetic + potential + dissipated - work: constant but for the error of the time steps."""
+        return self.mechanical + self.dissipated - self.work
+
+
+@dataclass
+class Trajectory:
+    """Recorded states of a simulation, with the ledger of its energies and impulses.
+
+    Attributes:
+        t: (T,) [s].
+        q: (T, nq) configurations [rad | m | unit quaternion wxyz].
+        v: (T, nv) velocities [rad/s | m/s].
+        energy: kinetic, potential, dissipated, work, mechanical, total, (T,) each [J].
+        momentum: (T, 6) centroidal momentum [angular about the centre of mass; linear], world axes
+            [N m s; N s].
+        contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step that
+            led to each state, over the step; 0 at the start.
+        robot: the robot; None where a loaded file names one that cannot be had.
+        tau: (T, nv) controller's forces [N m | N] in the step after each state, or None.
+        ground: the ground, or None.
+        actuator_force: (T, nv) forces of the actuators [N m | N], ``tau`` of the same joints included: the
+            mean over the time since the state recorded before; 0 at the start. None without actuators.
+        contact_impulse: (T, 3) impulse of the ground on the robot since the start, world axes [N s].
+        summary: figures of the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
+        losses: what took energy so far, (T,) each [J]: "contact", "friction" (and damping of the joints),
+            "stops" (joint limits), "collision"; their sum is ``energy.dissipated``. Empty if loaded.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    energy: Energy
+    momentum: np.ndarray
+    contact_force: np.ndarray
+    robot: Robot | None
+    tau: np.ndarray | None = None
+    ground: Ground | None = None
+    summary: dict[str, Any] = field(default_factory=dict)
+    program: Program | None = field(default=None, repr=False)
+    carried: np.ndarray | None = field(default=None, repr=False)
+    given: Sequence[np.ndarray] = field(default=(), repr=False)
+    actuator_force: np.ndarray | None = None
+    contact_impulse: np.ndarray | None = None
+    last_steps: Sequence[np.ndarray] = field(default=(), repr=False)
+    marks: Sequence[int] = field(default=(), repr=False)
+    inputs: StepInputs | None = field(default=None, repr=False)
+    losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
+        return f"<Trajectory of {name!r}: {len(self.t)} states, {self.t[0]:g} to {self.t[-1]:g} s>"
+
+    def _repr_html_(self) -> str:
+        """The page of the motion as a notebook cell."""
+        return str(hooks.call("notebook_html", self))
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @cached_attribute
+    def contacts(self) -> Contacts | None:
+        """Positions and forces of the contact points, computed at the first use; None without a ground."""
+        if self.program is None or self.program.points is None:
+            return None
+        points, forces = contact_forces(self.program, self.q, self.last_steps, self.summary["dt"])
+        return Contacts(points, forces, self.program.points.link)
+
+    @cached_attribute
+    def contact_forces(self) -> dict[str, np.ndarray]:
+        """Force of the ground on each link that can touch it, by its name, (T, 3) in world axes [N].
+
+        The sum of ``contacts.forces`` over the link's points; the sum over all links is ``contact_force``.
+        """
+        contacts = self.contacts
+        if contacts is None:
+            return {}
+        links = np.array(contacts.links)
+        return {
+            str(name): contacts.forces[:, links == name].sum(axis=1) for name in dict.fromkeys(contacts.links)
+        }
+
+    @cached_attribute
+    def step_facts(self) -> StepFacts | None:
+        """What happened in every step; None of a trajectory that was loaded."""
+        if self.program is None or self.carried is None or self.inputs is None:
+            return None
+        return facts_of_run(
+            self.program, self.summary["dt"], self.marks, self.q, self.v, self.carried, self.inputs
+        )
+
+    @cached_attribute
+    def events(self) -> list[Event]:
+        """Contacts, impacts, sliding, limits, saturation, rest and failure, in the order of time.
+
+        Every step counts, whatever was recorded: at the first use the steps are taken once more. See
+        :class:`robokit.sim.record.events.Event`.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file that has no events.
+
+        Warns:
+            UserWarning: the steps taken once more do not meet the records.
+        """
+        facts = self.step_facts
+        if facts is None:
+            raise RobokitError("events: the file of this trajectory has none; take .events before .save")
+        assert self.program is not None
+        _ = self.step_forces  # kept when the facts go
+        if facts.nbytes > KEPT_FACTS:
+            self.__dict__.pop("step_facts", None)
+        return events_of(self.program, facts, self.summary)
+
+    @cached_attribute
+    def sampled_events(self) -> list[Event]:
+        """The events from the recorded states and, between each two, the step with the largest force.
+
+        For long runs of large robots: cheaper, but times and sizes are rough where states were recorded
+        seldom. The largest force on all links is exact.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file.
+        """
+        if self.program is None or self.carried is None or self.inputs is None:
+            raise RobokitError("sampled_events: a file has not what they need; take .events before .save")
+        run = self.marks, self.q, self.v, self.carried, self.inputs
+        facts = facts_of_run(self.program, self.summary["dt"], *run, sampled=True)
+        return events_of(self.program, facts, self.summary)
+
+    @cached_attribute
+    def step_forces(self) -> StepForces | None:
+        """Force of the ground on each link in every step, whatever was recorded; None without a ground.
+
+        At the first use the steps are taken once more. A file has it if it has events, else it is None.
+        """
+        if self.program is None or self.program.points is None:
+            return None
+        facts = self.step_facts
+        if facts is None:
+            return None
+        return StepForces.of(facts.force, dict.fromkeys(self.program.points.link), self.summary["dt"])
+
+    @property
+    def answers(self) -> list[Answer]:
+        """First contact, largest force, joint limits, slips, rest and so on, from the ``events``.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file that has no events.
+        """
+        return answers(self.events, float(self.t[-1]), self.ground is not None)
+
+    @property
+    def sensors(self) -> Sensors:
+        """What sensors would have measured: ``imu(link)``, ``contact_wrench(link)``, ``joint_force(joint)``.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file.
+        """
+        if self.program is None or self.carried is None:
+            raise RobokitError("sensors: a file has not what they need; ask them before .save")
+        return Sensors(self.program, self.summary["dt"], self.q, self.last_steps, lambda: self.contacts)
+
+    @cached_attribute
+    def loop_forces(self) -> dict[str, np.ndarray]:
+        """The wrench [N m; N] of each loop joint on its successor link in the step after each state, (T, 6).
+
+        By the joint's name, in axes of the joint's frame on its predecessor and about that frame's origin;
+        computed at the first use. Where loops are redundant it is the least that does what they do.
+        """
+        if self.program is None or self.carried is None:
+            return {}
+        return loop_forces(
+            self.program, self.q, self.v, self.tau, self.carried, self.given, self.summary["dt"]
+        )
+
+    def report(self) -> list[str]:
+        """The run in a few lines of text; with the ``answers`` once ``events`` are computed."""
+        return report(self)
+
+    def sampling(self) -> str:
+        """How often states were recorded, in words."""
+        return f"every {1e3 * float(np.diff(self.t).max(initial=0.0)):.3g} ms"
+
+    # ---- files ---------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything to one .npz file, with the robot as URDF text and its parameters as numbers.
+
+        Args:
+            path: where to; ".npz" is appended where it is missing.
+
+        Returns:
+            the path of the file.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> path = rk.simulate(robot, [1.0, 0.0], duration=0.05).save("swing.npz")
+            >>> rk.Trajectory.load(path).robot.name
+            'double_pendulum'
+        """
+        path = path_argument("path", path)
+        if path.suffix != ".npz":
+            path = path.with_name(path.name + ".npz")
+        about: dict[str, Any] = {"format": FORMAT, "summary": self.summary, "ground": None, "robot": None}
+        arrays = {name: getattr(self, name) for name in ("t", "q", "v", "momentum", "contact_force")}
+        arrays |= {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
+        if self.ground is not None:
+            about["ground"], heights = saved_ground.record_ground(self.ground)
+            arrays |= heights
+        for name in ("tau", "actuator_force", "contact_impulse"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
+        contacts = self.contacts
+        if contacts is not None:
+            about["contact_links"] = list(contacts.links)
+            arrays |= {"contact_points": contacts.points, "contact_forces": contacts.forces}
+        if self.loop_forces:
+            about["loop_joints"] = list(self.loop_forces)
+            arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
+        if "events" in self.__dict__ or (self.inputs and self.marks[-1] <= SAVED_STEPS):
+            about["events"] = [astuple(event) for event in self.events]
+            if self.step_forces is not None:
+                arrays["step_forces"] = self.step_forces.force
+        if self.robot is not None:
+            about["robot"], numbers = saved_robot.record(self.robot)
+            arrays |= numbers
+        trajectory_file.write(path, about, arrays)
+        return path
+
+    @staticmethod
+    def load(
+        path: str | os.PathLike[str],
+        robot: Robot | None = None,
+        package_dirs: Sequence[str | os.PathLike[str]] = (),
+    ) -> Trajectory:
+        """Read what :meth:`save` wrote.
+
+        The robot is made of the text in the file; no other file is read. It has the inertial parameters, the
+        base, the gravity and the coupled joints that it had when it moved.
+
+        Args:
+            path: the file.
+            robot: the robot that moved, instead of that of the text. It must be the same; gravity is taken
+                from the file.
+            package_dirs: folders in which the meshes and pictures of the text are looked for; by default
+                they are not, and a page shows the robot without them.
+
+        Returns:
+            the trajectory. Its ``.robot`` is None where no URDF can say the robot (it was built in code with
+            helical or spherical joints, for example) and none is given.
+
+        Raises:
+            ShapeError: not a trajectory, one that unpacks to more than its size can explain, or a robot that
+                does not fit; says what differs.
+            WrongType: robot is no Robot.
+
+        Warns:
+            UserWarning: the text does not make the robot that was stored; ``.robot`` is None.
+        """
+        if robot is not None and not isinstance(robot, Robot):
+            raise not_a_robot(robot)
+        path = path_argument("path", path)
+        about, arrays = trajectory_file.read(path)
+        try:
+            numbers = {name: arrays.pop(name) for name in list(arrays) if name.startswith("robot_")}
+            given = about["robot"] or {}
+            found = _checked(about, arrays)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ShapeError(f"{os.fspath(path)}: not a trajectory saved by robokit ({error})") from error
+        given = {**given, "sizes": [found.q.shape[1], found.v.shape[1]]}
+        if robot is not None:
+            found.robot = saved_robot.fitted(robot, given, numbers)
+        else:
+            found.robot = saved_robot.restored(given, numbers, package_dirs)
+        return found
+
+    def to_html(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write the page that plays the motion: one file, no network.
+
+        Args:
+            path: where to.
+            options: of ``robokit.viewer.write_page``.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> rk.simulate(robot, [1.0, 0.0], duration=0.05).to_html("swing.html", walk=False).name
+            'swing.html'
+        """
+        if self.robot is None:
+            raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
+        return hooks.call("write_page", self, path_argument("path", path), **options)
+
+
+def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory:
+    """The trajectory of a file's contents, without its robot.
+
+    Raises:
+        LookupError, TypeError, ValueError, AttributeError, OverflowError: they do not make one.
+    """
+    energy = Energy(**{f.name: arrays.pop(f"energy_{f.name}") for f in fields(Energy)})
+    t, q, v, momentum, force = (arrays.pop(k) for k in ("t", "q", "v", "momentum", "contact_force"))
+    tau, driven, impulse, heights = (
+        arrays.pop(k, None) for k in ("tau", "actuator_force", "contact_impulse", saved_ground.HEIGHTS)
+    )
+    links = tuple(str(link) for link in about.get("contact_links", ()))
+    T = len(t)
+    shapes = [
+        (t, (T,)),
+        (q, (T, *q.shape[1:2])),
+        (v, (T, *v.shape[1:2])),
+        (momentum, (T, 6)),
+        (force, (T, 3)),
+    ]
+    shapes += [(getattr(energy, f.name), (T,)) for f in fields(Energy)]
+    shapes += [(x, v.shape) for x in (tau, driven) if x is not None]
+    shapes += [(x, (T, 3)) for x in (impulse,) if x is not None]
+    touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
+    shapes += [(x, (T, len(links), 3)) for x in touching]
+    touched = tuple(dict.fromkeys(links))
+    every = arrays.pop("step_forces", np.zeros((0, len(touched), 3)))
+    shapes.append((every, (len(every), len(touched), 3)))
+    loops = tuple(str(name) for name in about.get("loop_joints", ()))
+    wrenches = arrays.pop("loop_forces", np.zeros((T, 0, 6)))
+    shapes.append((wrenches, (T, len(loops), 6)))
+    if not T or q.ndim != 2 or v.ndim != 2 or len(touching) == 1 or arrays:
+        raise ValueError("its arrays are not those of a trajectory")
+    if any(x.shape != shape for x, shape in shapes):
+        raise ValueError("its arrays do not fit together")
+    given, summary = about["robot"] or {}, about["summary"]
+    summary.setdefault("robot", str(given.get("name", "?")))
+    ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
+    found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary, actuator_force=driven)
+    found.contact_impulse = impulse
+    if "events" in about:
+        found.__dict__["events"] = from_rows(about["events"])
+    found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
+    if touching:
+        found.__dict__["contacts"] = Contacts(touching[0], touching[1], links)
+    if len(every):
+        found.__dict__["step_forces"] = StepForces.of(every, touched, summary["dt"])
+    found.report()  # raises for figures that are no numbers
+    return found

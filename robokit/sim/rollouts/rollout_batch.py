@@ -1,0 +1,226 @@
+"""The rows of a rollout: their present states, their records, and which of them do not stay finite."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from robokit.arguments import output
+from robokit.errors import ShapeError
+from robokit.sim.record.recorded import first_carried
+from robokit.sim.rollouts.rollout_energy import FEWEST_STEPS, energy_failures
+from robokit.sim.run.run_loop import progress_bar
+from robokit.sim.step import ledger
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.iterated_steps import stepper
+
+LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
+"""Entries of the ledger that are largest values, not sums."""
+
+
+class Batch:
+    """The present states of all rows, and their records.
+
+    Attributes:
+        q, v: records, (T, rows, nq) and (T, rows, nv).
+        entries: records of the kept part of the ledger, (T, rows, ...), in double precision.
+        arrays: inputs of the step's kernel, the state among them.
+        state: q, v, ledger and carried numbers as they are now, (rows, ...) each.
+        carried: the carried numbers of each record, (T, rows, C), where they are asked for; else those of
+            each row's last record, (1, rows, C).
+        ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
+        reached: the step of that record, (rows,).
+        failed_at: step after which a row was not finite, (rows,); -1 where none.
+        excess: whether a row had more energy than it could draw on, (rows,).
+        finished: records that all rows have reached.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        q: np.ndarray,
+        v: np.ndarray,
+        tau: np.ndarray | None,
+        dt: float,
+        marks: Sequence[int],
+        keep: slice,
+        out: tuple[np.ndarray, np.ndarray] | None = None,
+        carried: bool = False,
+        given: Sequence[np.ndarray] = (),
+        measured: np.ndarray | None = None,
+    ) -> None:
+        """Take the starts.
+
+        Args:
+            program: the step.
+            q, v: starts, (rows, ...).
+            tau: joint forces, (steps or 1, rows or 1, nv), or None.
+            dt: time step [s].
+            marks: steps taken at each record.
+            keep: part of the ledger that is recorded.
+            out: arrays for the records of q and v.
+            carried: whether the carried numbers are recorded.
+            given: inputs from actuators and pushes.
+            measured: numbers of the measures before the first step, (rows, size).
+        """
+        self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
+        rows, T, dtype = len(q), len(marks), program.dtype
+        shapes = [(T, rows, q.shape[1]), (T, rows, v.shape[1])]
+        if out is None:
+            self.q, self.v = (np.empty(shape, dtype) for shape in shapes)
+        elif not isinstance(out, tuple | list) or len(out) != 2:
+            raise ShapeError(f"out: expected two arrays, for q and v, got {type(out).__name__}")
+        else:
+            self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
+            if np.may_share_memory(self.q, self.v):
+                raise ShapeError("out: the arrays for q and v share memory; give two that do not")
+        self.stepper = stepper(program)
+        self.runner = self.stepper.rollout_runner()
+        parameters = program.parameters(dt).astype(dtype, copy=False)
+        with np.errstate(over="ignore"):  # such rows fail
+            starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
+        with np.errstate(all="ignore"):  # of the states as rounded: those that are recorded repeat to the bit
+            carry = first_carried(program, *(x[0].astype(np.float64) for x in starts)).astype(dtype)
+        self.arrays = [
+            *starts,
+            np.zeros((1, 1, program.robot.nv), dtype) if tau is None else tau,
+            np.zeros((1, rows, program.entries), dtype),
+            carry[None],
+            parameters[None] if parameters.ndim == 2 else parameters[None, None],
+            *given,
+            *(table[None, None] for table in program.tables()),
+        ]
+        if measured is not None:
+            self.arrays[3][0, :, program.sums :] = measured
+        self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
+        self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)
+        self.ledger, self.reached = np.zeros((rows, program.entries)), np.zeros(rows, int)
+        self.failed_at, self.excess = np.full(rows, -1), np.zeros(rows, bool)
+        self.entries = np.empty((T, rows, len(range(program.entries)[keep])))
+        self.finished = 1
+
+    def go(self, threads: int | None, progress: bool) -> bool:
+        """Take the steps; whether Ctrl-C came."""
+        rows, bar = len(self.failed_at), None
+        self.record(0, 0, rows)
+        if progress:
+            bar = progress_bar(self.marks[-1])
+        try:
+            self.finished, interrupted = self.runner.roll(
+                self.arrays, rows, self.marks, self.record, threads, bar.update if bar is not None else None
+            )
+        finally:
+            if bar is not None:
+                bar.close()
+        return interrupted
+
+    def record(self, k: int, first: int, last: int) -> None:
+        """Store the states of rows first..last as record k, and find the rows that are no longer finite."""
+        part = slice(first, last)
+        q, v, since, carried = (x[part] for x in self.state)
+        entries = self.ledger[part]
+        if since.dtype == entries.dtype:
+            entries[:] = since
+        else:  # sums over thousands of steps would lose digits in single precision: they are made here
+            top = np.maximum(entries[:, LARGEST], since[:, LARGEST])
+            sums = slice(self.program.sums)
+            with np.errstate(all="ignore"):
+                entries[:, sums] += since[:, sums]
+            entries[:, LARGEST] = top
+            entries[:, self.program.sums :] = since[:, self.program.sums :]
+            since[:, sums] = 0.0
+        failed = self.failed_at[part]
+        broken = np.flatnonzero(_not_finite(q, v, entries[:, : self.program.sums]) & (failed < 0))
+        if len(broken):
+            failed[broken] = self._when(k, broken + first)
+        gone = failed >= 0
+        if gone.any():
+            for x in (q, v, since, entries):
+                x[gone] = np.nan
+        self.carried[k if len(self.carried) > 1 else 0, part] = carried
+        self.reached[part] = self.marks[k]
+        self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
+
+    def drop_excess(self) -> int:
+        """Fill the rows whose energy has grown without a cause with NaN, from their first such record on.
+
+        Returns:
+            their number.
+        """
+        n = self.finished
+        if self.marks[n - 1] < FEWEST_STEPS:
+            return 0
+        failed = self.failed_at >= 0
+        ground = self.program.ground
+        moves = ground is not None and ground.moves
+        driven = self.arrays[2].any() or len(self.arrays) > 6 or moves
+        given = self.ledger[:, ledger.AT["work"]] if driven else None
+        rows, first = energy_failures(self.program, self.q[:n], self.v[:n], given, failed)
+        for row, k in zip(rows, first, strict=True):
+            self.failed_at[row], self.excess[row] = self.marks[k], True
+            for x in (self.q, self.v, self.entries):
+                x[k:, row] = np.nan
+            self.ledger[row] = np.nan
+        return len(rows)
+
+    def _when(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """The step after which each of these rows is not finite, by repeating those since the last record."""
+        found = np.full(len(rows), self.marks[k])
+        if k == 0:
+            return found
+        first, last = self.marks[k - 1], self.marks[k]
+        _, _, tau, entries, _, parameters, *given = self.arrays
+        tau, *given = (x[first:last] if len(x) > 1 else x for x in (tau, *given))
+        kept = self.carried[k - 1 if len(self.carried) > 1 else 0][None]
+        again = [
+            self.q[k - 1][rows][None],
+            self.v[k - 1][rows][None],
+            *(
+                np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x)
+                for x in (tau, entries, kept, parameters, *given)
+            ),
+        ]
+        again[3] = np.zeros_like(again[3])
+        memory, waiting = self.runner.workspace(), np.ones(len(rows), bool)
+        for step in range(last - first):
+            self.runner.run(again, memory, range(len(rows)), step, 1)
+            q, v, sums = again[0][0], again[1][0], again[3][0, :, : self.program.sums]
+            now = waiting & _not_finite(q, v, sums)
+            found[now], waiting[now] = first + step + 1, False
+            if not waiting.any():
+                break
+        return found
+
+
+def check_room(states: int, rows: int, size: int, dtype: str) -> None:
+    """Refuse records that the machine's memory cannot hold.
+
+    Args:
+        states: recorded of each row.
+        rows: of the rollout.
+        size: scalars of a state.
+        dtype: of these.
+
+    Raises:
+        ShapeError: it cannot.
+    """
+    need = states * (rows * size * np.dtype(dtype).itemsize + 8)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if need > memory:
+        raise ShapeError(
+            f"duration: {states:,} records of {rows:,} rows need {need / 2**30:,.0f} GiB of memory, of "
+            f"{memory / 2**30:,.0f} GiB; take a larger record_every, fewer steps or fewer rows"
+        )
+
+
+def _not_finite(*arrays: np.ndarray) -> np.ndarray:
+    """Which rows hold NaN or infinity."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(sum(x.sum() for x in arrays)):  # almost always, and quicker
+            return np.zeros(len(arrays[0]), bool)
+        suspect = ~np.isfinite(sum(x.sum(axis=1) for x in arrays))
+    if suspect.any():  # large numbers may have a sum that is not finite
+        suspect[suspect] = [not all(np.isfinite(x[k]).all() for x in arrays) for k in np.flatnonzero(suspect)]
+    return suspect

@@ -1,0 +1,440 @@
+"""rollout: many states of one robot through time at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import whole_number
+from robokit.derived import cached_attribute
+from robokit.dynamics.run import dtype_name
+from robokit.errors import ShapeError, SimulationError, shown
+from robokit.model.builder_arguments import not_a_robot
+from robokit.model.robot import Robot
+from robokit.sim.closing import closed_start, distances
+from robokit.sim.collide import CollisionPairs
+from robokit.sim.driving.actuators import Actuator, actuators_of
+from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.pushes import pushes_of
+from robokit.sim.ground import Ground
+from robokit.sim.measuring.chosen import ChosenMeasures, Failures, wanted_measures
+from robokit.sim.measuring.readings import Readings
+from robokit.sim.record import Trajectory
+from robokit.sim.rollouts.rollout_batch import Batch, check_room
+from robokit.sim.rollouts.rollout_forces import controls
+from robokit.sim.rollouts.row_ledgers import RowLedgers
+from robokit.sim.run.run_arguments import (
+    MOST_STEPS,
+    check_angles,
+    check_quaternions,
+    check_starts,
+    set_up,
+    states,
+)
+from robokit.sim.run.run_inputs import RunInputs
+from robokit.sim.run.run_results import LastStep, Records, limited_times, trajectory_of
+from robokit.sim.run.run_warnings import warn_of_length, warn_of_rows
+from robokit.sim.step import ledger
+from robokit.sim.step.measured import NOTHING
+from robokit.sim.step.momentum_projection import floats
+from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.iterated_steps import IteratedSteps
+
+FORCE = slice(ledger.AT["impulse_fx"], ledger.AT["impulse_fz"] + 1)
+
+
+@dataclass
+class Rollout:
+    """Recorded states of many simulations of one robot.
+
+    Attributes:
+        t: (T,) [s].
+        q: (T, B, nq) configurations [rad | m | unit quaternion wxyz]; NaN in a row that failed, from then on.
+            Of the rollout's dtype, as v is.
+        v: (T, B, nv) velocities [rad/s | m/s], NaN likewise.
+        contact_force: (T, B, 3) force of the ground on the robot, world axes [N]: the mean over the time
+            since the state recorded before; 0 at the start. None without a ground. That of single steps is in
+            :meth:`trajectory`.
+        failed: (F,) numbers of the rows that did not stay finite, or whose energy grew without a cause,
+            ascending.
+        failed_time: (F,) time from which each is NaN [s].
+        robot: the robot.
+        measures: what was measured, (B,) each, by the names of the columns in ``rk.measures``.
+        tau: joint forces as given, (T or 1, B or 1, nv) [N m | N], or None. A copy where they shared memory
+            with ``out``.
+        ground: the ground, or None.
+        summary: figures of the run: rows, steps, steps_per_second (of all rows together),
+            deepest_penetration of the worst row [m], contact_residual_mean over all rows [m/s],
+            loop_gap of the worst row at the end [m], ...
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    contact_force: np.ndarray | None
+    failed: np.ndarray
+    failed_time: np.ndarray
+    robot: Robot
+    tau: np.ndarray | None = None
+    ground: Ground | None = None
+    summary: dict[str, Any] = field(default_factory=dict)
+    program: Program | None = field(default=None, repr=False)
+    marks: Sequence[int] = field(default=(), repr=False)
+    given: Sequence[np.ndarray] = field(default=(), repr=False)
+    ledgers: RowLedgers | None = field(default=None, repr=False)
+    measures: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        T, B, _ = self.q.shape
+        lost = f", {len(self.failed)} failed" if len(self.failed) else ""
+        return f"<Rollout of {self.robot.name!r}: {B} rows, {T} states, 0 to {self.t[-1]:g} s{lost}>"
+
+    @cached_attribute
+    def energy_balance(self) -> np.ndarray:
+        """(B,) energy that each row has gained without a cause [J]: of mechanical + dissipated - work.
+
+        It is the error of the time steps, and, in single precision, of rounding. NaN in a row that failed.
+        """
+        return self._ledgers.energy_balance()
+
+    @property
+    def deepest(self) -> np.ndarray:
+        """(B,) deepest penetration of each row into the ground so far [m]; NaN in a row that failed."""
+        return self._ledgers.entry("depth")
+
+    @property
+    def pulled(self) -> np.ndarray:
+        """(B,) impulse of contact points that pulls, as a share of that which presses; NaN likewise."""
+        return self._ledgers.share("pulled")
+
+    @property
+    def outside(self) -> np.ndarray:
+        """(B,) the same of what lies outside Coulomb's cone."""
+        return self._ledgers.share("outside")
+
+    @property
+    def _ledgers(self) -> RowLedgers:
+        assert self.ledgers is not None
+        return self.ledgers
+
+    def trajectory(self, row: int) -> Trajectory:
+        """One row with energies, momentum and contacts; a row that failed, up to its last finite state.
+
+        The row is computed once more, to the same bits, with the ledger that a rollout does not record.
+
+        Raises:
+            ShapeError: no such row, or its start or tau have been changed since.
+            SimulationError: its start was not finite.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> runs = rk.rollout(robot, [[1.0, 0.0], [2.0, 0.0]], duration=0.05)
+            >>> np.allclose(runs.trajectory(1).q, runs.q[:, 1])
+            True
+        """
+        rows = self.q.shape[1]
+        if not isinstance(row, int | np.integer) or not -rows <= row < rows:
+            raise ShapeError(f"row: expected a whole number from 0 to {rows - 1}, got {shown(row)}")
+        row, program = int(row) % rows, self.program
+        assert program is not None
+        first = self.q[0, row], self.v[0, row]
+        if not all(np.isfinite(x).all() for x in first):
+            raise SimulationError(f"row {row} was not finite from the start")
+        tau = None if self.tau is None else self.tau[:, [row] if self.tau.shape[1] > 1 else [0]]
+        program = program.sample(row)
+        given = [np.ascontiguousarray(x[:, [row] if x.shape[1] > 1 else [0]]) for x in self.given]
+        # The step that leads to a record is taken alone: the record has its contact force.
+        marks = sorted({*self.marks, *(k - 1 for k in self.marks if k)})
+        place = {step: k for k, step in enumerate(marks)}
+        starts = [np.asarray(x)[None] for x in first]
+        batch = Batch(
+            program, starts[0], starts[1], tau, self.summary["dt"], marks, slice(None), carried=True,
+            given=given,
+        )  # fmt: skip
+        batch.go(1, False)
+        n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
+        again = [place[step] for step in self.marks[:n]]
+        pairs = (batch.q[again, 0], self.q[:n, row]), (batch.v[again, 0], self.v[:n, row])
+        if not all(np.array_equal(a, b) for a, b in pairs):
+            raise ShapeError(f"row {row} does not repeat: q, v or tau have been changed since the rollout")
+        held = batch.arrays[2][:, 0].astype(np.float64)
+        steps = list(self.marks[:n])
+        every = [list(x[:, 0].astype(np.float64)) for x in (batch.q, batch.v, batch.entries, batch.carried)]
+        records = Records()
+
+        def at(step: int) -> list[Any]:
+            q, v, entries, carried = (x[place[step]] for x in every)
+            inputs = [x[min(step, len(x) - 1), 0].astype(np.float64) for x in given]
+            return [q, v, entries, held[min(step, len(held) - 1)], carried, inputs]
+
+        for step in steps:
+            before, now = at(max(0, step - 1)), at(step)
+            before[2] = before[2][ledger.IMPULSE]
+            q, v, entries, forces, carried, inputs = now
+            records.add(step, q, v, entries, forces, carried, inputs, LastStep(*before))
+        for k in range(max(map(len, (held, *given)))):
+            row_inputs = [x[min(k, len(x) - 1), 0] for x in given]
+            records.inputs.add(k, held[min(k, len(held) - 1)], row_inputs)
+        plain = copy(program)
+        plain.measured = NOTHING
+        found = trajectory_of(plain, self.summary["dt"], records)
+        found.tau = None if tau is None else np.array(records.taus)
+        found.robot = self.robot if self.robot.samples is None else program.robot
+        return found
+
+
+def rollout(
+    robot: Robot,
+    q0: Any = None,
+    v0: Any = None,
+    duration: float = 1.0,
+    dt: float | None = None,
+    ground: Ground | bool | None = None,
+    tau: Any = None,
+    integrator: str | None = None,
+    gravity: Sequence[float] | None = None,
+    record_every: int | None = None,
+    joint_damping: float | None = None,
+    progress: bool = False,
+    *,
+    steps: int | None = None,
+    threads: int | None = None,
+    actuators: Actuator | Sequence[Actuator] | None = None,
+    pushes: Any = None,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    dtype: Any = None,
+    self_collision: CollisionPairs | bool | None = None,
+    accuracy: float | None = None,
+    measures: Any = None,
+    reproducible: bool | None = None,
+) -> Rollout:
+    """Simulate many states of a robot at once: all steps in machine code, on all processors.
+
+    Each row moves as :func:`robokit.simulate` would move it, to rounding, with the same defaults, and
+    independently of the other rows. A row that is no longer finite becomes NaN and is listed in
+    ``.failed``; the others go on. In a rollout of 20 steps or more, the same happens to a row that at its end
+    has more energy than it could draw on (see robokit.sim.run.energy_growth), from the first such record on.
+    Ctrl-C ends the rollout and returns what all rows have reached, with ``summary["interrupted"]`` set.
+
+    A robot of ``with_inertias`` needs no code of its own: one step serves all inertias of a tree. With one
+    set of parameters a sample, row k moves as ``robot.sample(k)``. Friction may have one coefficient a row.
+
+    Args:
+        robot: the robot; with B samples, there are B rows.
+        q0: configurations at the start, (B, nq), or (nq,) for all rows; neutral by default.
+        v0: velocities at the start, (B, nv), or (nv,) for all rows; zero by default.
+        duration: [s]; rounded to whole steps.
+        dt: time step [s]; with a ground at most 4 ms. None as in :func:`robokit.simulate`.
+        ground: ``rk.Ground(...)``, True for one with default values, None for none; its friction may be
+            (B,).
+        tau: joint forces [N m | N]: (nv,) or (B, nv) constant, (T, nv) or (T, B, nv) for T = steps, each
+            held over its step. In three dimensions 1 stands for "all": (T, 1, nv), (1, B, nv); where
+            B = T, two are refused. None for none. Kept, not copied, if it is of the dtype
+            and shares no memory with ``out``.
+        integrator: as in :func:`robokit.simulate`.
+        gravity: as in :func:`robokit.simulate`.
+        record_every: steps between recorded states; by default those of about 5 ms. The last state is
+            recorded always: as many as there are steps leaves it and the start.
+        joint_damping: as in :func:`robokit.simulate`.
+        progress: show a progress bar.
+        steps: number of steps, instead of a duration.
+        threads: number of threads; None chooses as many as make the rollout faster.
+        actuators: as in :func:`robokit.simulate`, with targets like ``tau`` or keyframes, but no functions;
+            gains and limits may be (B, n), one set a row.
+        pushes: as in :func:`robokit.simulate`, the same for all rows, or with wrenches (B, 3) or (B, 6).
+        out: arrays (T, B, nq) and (T, B, nv) to record q and v in, T counting the recorded states.
+        dtype: "float64" (None) or "float32": of states and computation. Single precision takes about 0.55 of
+            the time. Free motion of a humanoid is then off by 1e-5 after 1000 steps. Contact multiplies
+            rounding: after 200 steps of a fall half the rows are off by less than 2e-5, one in a hundred by
+            1e-3 or more. After 1000 steps single falls differ; their mean and spread are the same. The base's
+            position is rounded to 6e-8 of its distance from the world's origin.
+        self_collision: as in :func:`robokit.simulate`.
+        accuracy: as in :func:`robokit.simulate`, in double precision. Each row is iterated until it has
+            settled.
+        measures: what to measure in every step of each row, whatever is recorded: names of ``rk.measures``,
+            ``rk.Measure`` of the user's own, or True for all that robokit knows. They take a step of their
+            own to compile.
+        reproducible: as in :func:`robokit.simulate`: each row is then, to the bit, the simulation from its
+            start, in any batch, at any place in it, and on any number of threads.
+
+    Returns:
+        the recorded states. :meth:`Rollout.trajectory` gives one row with its ledger.
+
+    Raises:
+        ShapeError: an argument of the wrong shape or content, or a start deep inside the ground. Starts and
+            joint forces of single rows may be NaN: such a row fails.
+        UnknownName: as :func:`robokit.simulate`, and another dtype.
+        SingularInertia: as :func:`robokit.simulate`.
+
+    Warns:
+        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> runs = rk.rollout(robot, [[1.0, 0.0], [2.0, 0.0]], duration=0.05)
+        >>> runs.q.shape, len(runs.failed)
+        ((11, 2, 2), 0)
+    """
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
+    if gravity is not None:
+        robot = robot.with_gravity(gravity)
+    real = "float64" if dtype is None else dtype_name(dtype)
+    steps = None if steps is None else whole_number("steps", steps, 0, int(MOST_STEPS))
+    threads = None if threads is None else whole_number("threads", threads, 1)
+    wanted = wanted_measures(measures)
+    q = states("q0", robot.neutral() if q0 is None else q0, robot.nq)
+    v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv)
+    fitted = actuators_of(actuators), pushes_of(pushes)
+    moving = with_rotors(robot, fitted[0])
+    setup = set_up(
+        moving,
+        duration,
+        dt,
+        ground,
+        integrator,
+        record_every,
+        joint_damping,
+        steps,
+        real,
+        many=True,
+        self_collision=self_collision,
+        accuracy=accuracy,
+        reproducible=reproducible,
+    )
+    program, total = setup.program, setup.steps
+    own = [("robot", robot.samples)]
+    if program.ground is not None:
+        own.append((f"Ground({program.ground.by_row}=...)", program.ground.rows))
+    own += [("pushes", push.rows) for push in fitted[1]]
+    forces, rows = controls(tau, total, q, v, own, real)
+    check_quaternions("q0", robot, q)
+    check_angles("q0", robot, q)
+    q, v, closing = closed_start(robot, q, v)
+    if program.ground is not None and program.points is not None:
+        check_starts(robot, q, program.points, program.ground)
+
+    base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
+    known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
+    inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base)
+    rows = inputs.rows or rows
+    program = program.with_given(inputs.layout, inputs.numbers)
+    chosen = ChosenMeasures(wanted, program) if wanted else None
+    program = chosen.program if chosen else program
+    given = inputs.tables(total, real)
+    check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
+    marks = [*range(0, total, setup.every), total]
+    keep = FORCE if program.ground is not None else slice(0, 0)
+    if out is not None and forces is not None:
+        forces = _apart(forces, out)
+    q, v = (np.broadcast_to(x, (rows, x.shape[1])) for x in (q, v))
+    started = time.perf_counter()
+    first = None
+    if chosen:
+        first = chosen.first(q, v, np.zeros((1, robot.nv)) if forces is None else forces[0], setup.dt)
+    batch = Batch(program, q, v, forces, setup.dt, marks, keep, out, given=given, measured=first)
+    compiled = time.perf_counter()
+    warn_of_length(batch.stepper.refused, robot.name)
+    interrupted = batch.go(threads, progress)
+    seconds = time.perf_counter() - compiled
+    lost = batch.drop_excess()
+    found = _collect(batch, forces)
+    found.robot = robot
+    if chosen:
+        found.measures = _measured(batch, chosen, found)
+    found.summary |= (
+        setup.summary
+        | closing
+        | {
+            "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
+            "compile_seconds": compiled - started,
+            "step_seconds": seconds,
+            "interrupted": interrupted,
+            "rows_of_excess_energy": lost,
+        }
+    )
+    if isinstance(batch.stepper, IteratedSteps):
+        found.summary |= batch.stepper.tally.summary(batch.stepper.accuracy, setup.dt)
+    warn_of_rows(found.summary, found.failed, found.failed_time)
+    return found
+
+
+def _measured(batch: Batch, chosen: ChosenMeasures, found: Rollout) -> dict[str, np.ndarray]:
+    """The columns of the measures."""
+    ends, rows = found._ledgers, len(batch.failed_at)
+    readings = Readings(batch.program, batch.dt, found.marks[-1], ends.q, ends.v, ends.entries)
+    reason, when = np.full(rows, None, dtype=object), np.full(rows, np.nan)
+    reason[found.failed] = NOT_FINITE
+    reason[batch.excess] = EXCESS
+    when[found.failed] = found.failed_time
+    return chosen.columns(readings, Failures(reason, when))
+
+
+def _apart(tau: np.ndarray, out: Sequence[Any]) -> np.ndarray:
+    """The joint forces, copied where the records would be written over them."""
+    return tau.copy() if any(isinstance(x, np.ndarray) and np.may_share_memory(tau, x) for x in out) else tau
+
+
+NOT_FINITE, EXCESS = "the state is no longer finite", "the energy has grown without a cause"
+"""Why a row failed."""
+
+
+def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
+    """What was recorded."""
+    n, program = batch.finished, batch.program
+    marks = batch.marks[:n]
+    t = batch.dt * np.array(marks, dtype=float)
+    force = None
+    if program.ground is not None:
+        force = batch.entries[:n]
+        force[1:] = np.diff(force, axis=0) / np.diff(t)[:, None, None]
+    failed = np.flatnonzero((batch.failed_at >= 0) & (batch.failed_at <= marks[-1]))
+    found = Rollout(
+        t, batch.q[:n], batch.v[:n], force, failed, batch.dt * batch.failed_at[failed], program.robot,
+        tau, program.ground, program=program, marks=marks, given=batch.arrays[6:],
+        ledgers=_ledgers(batch),
+    )  # fmt: skip
+    found.summary = {
+        "robot": program.robot.name,
+        "integrator": program.name,
+        "dt": batch.dt,
+        "dtype": program.dtype,
+        "rows": len(batch.failed_at),
+        "steps": marks[-1],
+    }
+    if program.given.drives:
+        times = limited_times(program, batch.ledger)
+        found.summary["saturated"] = {
+            name: _finite(x / np.maximum(1, batch.reached), np.mean) / batch.dt for name, x in times.items()
+        }
+    if program.loops is not None:
+        found.summary["loop_gap"] = _finite(distances(program.robot, batch.q[n - 1].astype(float)), np.max)
+    if program.points is not None:
+        deep, change = (batch.ledger[:, ledger.AT[name]] for name in ("depth", "residual_sum"))
+        found.summary |= {
+            "contact_points": len(program.points),
+            "shape_error": program.points.error,
+            "deepest_penetration": _finite(deep, np.max),
+            "contact_residual_mean": _finite(change / np.maximum(1, batch.reached), np.mean),
+        }
+    return found
+
+
+def _ledgers(batch: Batch) -> RowLedgers:
+    """Those of the rows at the end; NaN where Ctrl-C found a row beyond the others."""
+    n = batch.finished
+    ends = [x[[0, n - 1]].astype(np.float64) for x in (batch.q, batch.v)]
+    entries = batch.ledger.copy()
+    entries[batch.reached != batch.marks[n - 1]] = np.nan
+    return RowLedgers(batch.program, ends[0], ends[1], entries)
+
+
+def _finite(x: np.ndarray, summary: Callable[[np.ndarray], Any]) -> float:
+    """A figure of the rows that did not fail."""
+    good = x[np.isfinite(x)]
+    return float(summary(good)) if len(good) else 0.0

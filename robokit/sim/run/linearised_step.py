@@ -1,0 +1,219 @@
+"""Derivatives of a time step: how the next state changes with this one and with the joint forces.
+
+The step's text is differentiated along one direction (engine/passes/derivative.py); all 3 nv directions of a
+state are the rows of one batch. So the code is a few times that of a step, also for a humanoid.
+
+A contact that opens, closes, sticks or slides changes in a jump; the derivative is that of what the step has
+chosen at this state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robokit.arguments import batch_size, one_of
+from robokit.dynamics.differentiate import near, velocity
+from robokit.engine import ENGINES, Kernel
+from robokit.engine.passes.derivative import along
+from robokit.errors import ShapeError
+from robokit.model.robot import Robot, check_robot
+from robokit.sim.ground import Ground
+from robokit.sim.run.run_arguments import check_angles, check_quaternions, check_starts, set_up, states
+from robokit.sim.step.energy_momentum import kept_energy
+from robokit.sim.step.momentum_projection import floats, momentum_at_base
+from robokit.sim.step.step_kernel import Program
+
+ROWS = 30_000
+"""Directions that are computed at once, about."""
+
+
+class StepDerivatives(NamedTuple):
+    """A step and its derivatives; x = (q, v) in the tangent space, nv + nv numbers.
+
+    Attributes:
+        q: configuration after the step, (nq,) or (B, nq).
+        v: velocity after the step, (nv,) or (B, nv).
+        A: derivative of the next x with respect to x, (2 nv, 2 nv) or (B, 2 nv, 2 nv).
+        B: derivative of the next x with respect to tau, (2 nv, nv) or (B, 2 nv, nv).
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+
+
+def step_derivatives(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    tau: Any = None,
+    ground: Ground | bool | None = None,
+    dt: float | None = None,
+    *,
+    integrator: str | None = None,
+    joint_damping: float | None = None,
+    self_collision: Any = None,
+    engine: str | None = None,
+) -> StepDerivatives:
+    """One time step of the simulator and its derivatives: the A and B of linear control.
+
+    The step is the first that :func:`simulate` takes from (q, v). Derivatives are in tangent spaces on both
+    sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are
+    those of the side that the step is on, and never NaN.
+
+    Source: the step (robokit.sim.step); forward mode.  Cost: 3 nv times that of a few steps.
+
+    Args:
+        robot: the robot.
+        q: configuration, (nq,) or (B, nq).
+        v: velocity, (nv,) or (B, nv).
+        tau: joint forces held over the step, (nv,) or (B, nv); zero by default. On a floating base the first
+            six are a wrench from outside.
+        ground, dt, integrator, joint_damping, self_collision: as of :func:`simulate`.
+        engine: as in :func:`rnea`.
+
+    Returns:
+        the next state (q, v), A and B.
+
+    Raises:
+        ShapeError: a wrong shape or content, a start deep inside the ground, or a ground with an accuracy,
+            whose steps are iterated.
+        UnknownName: no such integrator or engine.
+        SingularInertia: a joint moves no inertia.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> step = rk.step_derivatives(robot, [0.5, 0.2], [0, 0], dt=0.01, integrator="euler")
+        >>> step.A.shape, step.B.shape
+        ((4, 4), (4, 2))
+    """
+    check_robot(robot)
+    given = [
+        states("q", q, robot.nq),
+        states("v", v, robot.nv),
+        states("tau", np.zeros(robot.nv) if tau is None else tau, robot.nv),
+    ]
+    single = robot.samples is None and all(np.ndim(x) == 1 for x in (q, v))
+    single = single and (tau is None or np.ndim(tau) == 1)
+    for name, x in zip(("q", "v", "tau"), given, strict=True):
+        if not np.isfinite(x).all():
+            raise ShapeError(f"{name}: expected finite numbers, found {x[~np.isfinite(x)][0]}")
+    check_quaternions("q", robot, given[0])
+    check_angles("q", robot, given[0])
+    if engine is not None:
+        one_of("engine", engine, ENGINES)
+    setup = set_up(
+        robot, 0.0, dt, ground, integrator, None, joint_damping, many=True, self_collision=self_collision
+    )
+    program = setup.program
+    if floats(robot.tree):
+        # As simulate takes them where there are any: nothing keeps the momentum against them.
+        program = replace(program, given=replace(program.given, base=True))
+    if program.ground is not None and program.ground.accuracy is not None:
+        raise ShapeError("ground: a step that is iterated to an accuracy has no derivative; leave it out")
+    if program.ground is not None and program.points is not None:
+        check_starts(robot, given[0], program.points, program.ground)
+    parameters = program.parameters(setup.dt)
+    rows = [x if len(x) > 1 else x[0] for x in given] + [parameters]
+    count = batch_size(["q", "v", "tau", "robot"], rows) or 1
+    found = _in_blocks(program, given, parameters, count, engine)
+    return StepDerivatives(*(x[0] for x in found)) if single else found
+
+
+def _in_blocks(
+    program: Program, given: Sequence[np.ndarray], parameters: np.ndarray, count: int, engine: str | None
+) -> StepDerivatives:
+    """All states, as many at once as have ROWS directions."""
+    robot, kernel = program.robot, step_along(program)
+    nv, tables = robot.nv, program.tables()
+    found = StepDerivatives(
+        np.empty((count, robot.nq)),
+        np.empty((count, nv)),
+        np.empty((count, 2 * nv, 2 * nv)),
+        np.empty((count, 2 * nv, nv)),
+    )
+    block = max(1, ROWS // max(3 * nv, 1))
+    # Without degrees of freedom there is no direction, and one row says what the next state is.
+    width = max(3 * nv, 1)
+    directions = np.eye(width, 3 * nv)
+    carried = np.zeros(program.layout.size)
+    run = kernel.python if engine == "python" else kernel
+    for start in range(0, count, block):
+        n = min(block, count - start)
+
+        def each(x: np.ndarray, part: slice = slice(start, start + n)) -> np.ndarray:
+            """The rows of a part, one for each direction."""
+            some = np.atleast_2d(x)
+            return np.repeat(some[part], width, axis=0) if len(some) > 1 else some[0]
+
+        changes = np.tile(directions, (n, 1))
+        moves = [np.ascontiguousarray(changes[:, k * nv : (k + 1) * nv]) for k in range(3)]
+        q, v, tau = (each(x) for x in given)
+        q1, v1, dq, dv = run(q, v, tau, *moves, carried, each(parameters), *tables)
+        part = slice(start, start + n)
+        found.q[part], found.v[part] = q1[::width], v1[::width]
+        changed = np.concatenate([dq, dv], axis=1).reshape(n, width, 2 * nv)[:, : 3 * nv]
+        found.A[part] = np.swapaxes(changed[:, : 2 * nv], 1, 2)
+        found.B[part] = np.swapaxes(changed[:, 2 * nv :], 1, 2)
+    return found
+
+
+def step_along(program: Program) -> Kernel:
+    """The kernel of a step and its derivative along a direction (dq, dv, dtau)."""
+    robot, numbers = program.robot, program.parameters(1.0).shape[-1]
+    return program.built(
+        "step_along",
+        lambda bare: _text_along(bare, numbers),
+        inputs=[("dq", robot.nv), ("dv", robot.nv), ("dtau", robot.nv)],
+        outputs=[
+            ("q_next", (robot.nq,)),
+            ("v_next", (robot.nv,)),
+            ("dq_next", (robot.nv,)),
+            ("dv_next", (robot.nv,)),
+        ],
+    )
+
+
+def _text_along(program: Program, numbers: int) -> Any:
+    """The text of such a kernel, whose parameters are so many numbers."""
+    robot, n = program.robot, len(program.given.inputs)
+    nq, nv = robot.nq, robot.nv
+
+    def moved(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, dq: Any, *tables: Any) -> Any:
+        """A step from near q; what it is handed follows from the state, as at the start of a run."""
+        start = near(robot, q, dq)
+        kept = _first_carried(program, start, v, carried, parameters, tables)
+        return program.text(start, v, tau, [0.0] * program.entries, kept, parameters, *tables)[:2]
+
+    sizes = [("q", nq), ("v", nv), ("tau", nv), ("carried", program.layout.size)]
+    sizes += [("parameters", numbers), ("dq", nv)]
+    tables = [(name, len(table)) for name, table in program.named_tables()]
+    derived = along(moved, sizes, [("q", (nq,)), ("v", (nv,))], [5, 1, 2], tables)
+
+    def text(
+        q: Any, v: Any, tau: Any, dq: Any, dv: Any, dtau: Any, carried: Any, parameters: Any, *more: Any
+    ) -> Any:
+        still = [0.0] * nv
+        (q1, v1), (rate, change) = derived(q, v, tau, carried, parameters, still, dq, dv, dtau, *more[n:])
+        return [q1, v1, velocity(robot, q1, rate), change]
+
+    return text
+
+
+def _first_carried(program: Program, q: Any, v: Any, carried: Any, parameters: Any, tables: Any) -> list[Any]:
+    """Carried numbers with the momentum and the energy of a state."""
+    layout, robot = program.layout, program.robot
+    kept = list(carried)
+    if layout.momentum or layout.energy:
+        tree = program.problem(parameters, tables).tree
+        state = robot.split_q(q), robot.split_v(v)
+        if layout.momentum:
+            kept[:6] = momentum_at_base(tree, *state)
+        if layout.energy:
+            kept[-1] = kept_energy(tree, *state)
+    return kept

@@ -1,0 +1,204 @@
+"""What a run recorded, as a trajectory with its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from robokit.sim.closing import distances, gaps
+from robokit.sim.record import Energy, Trajectory
+from robokit.sim.record.recorded import energies, momenta
+from robokit.sim.record.replay import StepInputs
+from robokit.sim.run.energy_growth import negligible
+from robokit.sim.step import ledger
+from robokit.sim.step.momentum_projection import hangs_on_nothing
+from robokit.sim.step.step_kernel import Program
+
+
+@dataclass(frozen=True)
+class LastStep:
+    """From where the step set out that led to a record; of the start, the start itself.
+
+    Attributes:
+        q, v: the state, (nq,) and (nv,).
+        impulse: of the ground until then, (6,) as in the ledger.
+        tau: joint forces of the step, (nv,).
+        carried: what it was handed besides, (C,).
+        given: its inputs from actuators and pushes.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    impulse: np.ndarray
+    tau: np.ndarray
+    carried: np.ndarray
+    given: Sequence[np.ndarray] = ()
+
+
+@dataclass
+class Records:
+    """The recorded states of a run, one entry of each list a state.
+
+    Attributes:
+        steps: taken until then.
+        q, v: the state, (nq,) and (nv,).
+        entries: the ledger, (SIZE,).
+        taus: joint forces of the next step, (nv,).
+        carried: what that step is handed besides, (C,).
+        given: its inputs from actuators and pushes.
+        last: the step that led to it.
+        inputs: what every step was given, those between the records too.
+    """
+
+    steps: list[int] = field(default_factory=list)
+    q: list[np.ndarray] = field(default_factory=list)
+    v: list[np.ndarray] = field(default_factory=list)
+    entries: list[np.ndarray] = field(default_factory=list)
+    taus: list[np.ndarray] = field(default_factory=list)
+    carried: list[np.ndarray] = field(default_factory=list)
+    given: list[Sequence[np.ndarray]] = field(default_factory=list)
+    last: list[LastStep] = field(default_factory=list)
+    inputs: StepInputs = field(default_factory=StepInputs)
+
+    def add(
+        self,
+        steps: int,
+        q: np.ndarray,
+        v: np.ndarray,
+        entries: np.ndarray,
+        tau: np.ndarray,
+        carried: np.ndarray,
+        given: Sequence[np.ndarray],
+        last: LastStep,
+    ) -> None:
+        """Record a state."""
+        values = steps, q, v, entries, tau, carried, given, last
+        for rows, value in zip(self._lists(), values, strict=True):
+            rows.append(value)
+
+    def cut(self, n: int | None = None) -> None:
+        """Keep the first n; None keeps all that are whole, for Ctrl-C may come in the middle of one."""
+        n = min(map(len, self._lists())) if n is None else n
+        for rows in self._lists():
+            del rows[n:]
+
+    def _lists(self) -> tuple[list[Any], ...]:
+        return (
+            self.steps, self.q, self.v, self.entries, self.taus, self.carried, self.given, self.last
+        )  # fmt: skip
+
+
+def trajectory_of(
+    program: Program, dt: float, records: Records, energy: tuple[np.ndarray, np.ndarray] | None = None
+) -> Trajectory:
+    """The trajectory of a run, with the figures of its summary that follow from the records.
+
+    Args:
+        program: the step.
+        dt: time step [s].
+        records: at least one.
+        energy: kinetic and potential energy of the records, (T,) each [J]; None computes them.
+    """
+    robot = program.robot
+    t = dt * np.array(records.steps, dtype=float)
+    q, v, entries = (np.array(x) for x in (records.q, records.v, records.entries))
+    with np.errstate(all="ignore"):  # sums over the last finite states may not be
+        kinetic, potential = energies(robot, q, v) if energy is None else energy
+        momentum = momenta(robot, q, v)
+        losses = {k: entries[:, ledger.AT[k]] for k in ledger.DISSIPATED}
+        dissipated = sum(losses.values())
+        impulse = entries[:, ledger.IMPULSE]
+        force = (impulse - [last.impulse for last in records.last])[:, 3:] / dt
+        found = Trajectory(
+            t, q, v, Energy(kinetic, potential, np.asarray(dissipated), entries[:, ledger.AT["work"]]),
+            momentum, force, robot, ground=program.ground, program=program, carried=np.array(records.carried),
+            given=[np.array(x) for x in zip(*records.given, strict=True)], last_steps=_rows(records.last),
+            contact_impulse=impulse[:, 3:],
+            actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
+            losses=losses,
+        )  # fmt: skip
+        found.summary = _summary(program, dt, records.steps[-1], found, entries)
+    return found
+
+
+def _rows(last: Sequence[LastStep]) -> list[np.ndarray]:
+    """[q, v, tau, carried, inputs...] of these steps, (T, ...) each."""
+    rows = [(one.q, one.v, one.tau, one.carried, *one.given) for one in last]
+    return [np.array(x) for x in zip(*rows, strict=True)]
+
+
+def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.ndarray | None:
+    """Mean force of the actuators since the record before, by dof, (T, ..., nv); None where none are."""
+    given, robot = program.given, program.robot
+    if not given.drives:
+        return None
+    out = np.zeros((*entries.shape[:-1], robot.nv))
+    dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
+    first = ledger.SIZE + 6 * given.outside
+    with np.errstate(all="ignore"):
+        for k, drive in enumerate(given.drives):
+            sums = np.diff(entries[..., first + 2 * k], axis=0)
+            out[1:, ..., dofs[drive.body]] = sums / np.diff(t).reshape(-1, *[1] * (sums.ndim - 1))
+    return out
+
+
+def limited_times(program: Program, entries: np.ndarray) -> dict[str, np.ndarray]:
+    """Time that each actuator with a limit was at it [s], by joint, of entries (..., size)."""
+    names = {joint.body: joint.name for joint in program.robot.joints}
+    first = ledger.SIZE + 6 * program.given.outside + 1
+    return {
+        names[drive.body]: entries[..., first + 2 * k]
+        for k, drive in enumerate(program.given.drives)
+        if drive.effort or drive.speed
+    }
+
+
+def _summary(
+    program: Program, dt: float, steps: int, found: Trajectory, entries: np.ndarray
+) -> dict[str, Any]:
+    robot, energy, last = program.robot, found.energy, entries[-1]
+    moved = (energy.kinetic.max(), np.ptp(energy.potential), negligible(program))
+    summary: dict[str, Any] = {
+        "robot": robot.name,
+        "integrator": program.name,
+        "dt": dt,
+        "steps": steps,
+        "energy_balance": float(np.abs(energy.total - energy.total[0]).max()),
+        "energy_exchanged": float(max(moved)),
+        "interrupted": False,
+    }
+    if program.layout.energy:
+        summary["energy_corrected"] = float(last[ledger.AT["corrected_e"]])
+    for k in ledger.DISSIPATED:
+        summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
+    if hangs_on_nothing(robot.tree):
+        missing = found.momentum - found.momentum[0] - entries[:, ledger.IMPULSE]
+        if program.given.outside:
+            missing -= entries[:, ledger.SIZE : ledger.SIZE + 6]
+        missing[:, 3:] -= found.t[:, None] * robot.total_mass * robot.gravity
+        size = np.abs(missing).max(axis=0)
+        summary["momentum_balance_angular"] = float(size[:3].max())
+        summary["momentum_balance_linear"] = float(size[3:].max())
+        summary["momentum_corrected_angular"] = float(last[ledger.AT["corrected_k"]])
+        summary["momentum_corrected_linear"] = float(last[ledger.AT["corrected_l"]])
+    if program.given.drives:
+        shares = {
+            name: float(x) / (steps * dt) for name, x in limited_times(program, last).items() if x > 0.0
+        }
+        summary["saturated"] = dict(sorted(shares.items(), key=lambda item: -item[1]))
+    if program.loops is not None:
+        gap, tilt = distances(robot, found.q), gaps(robot, found.q)
+        summary["loop_gap"], summary["loop_error"] = float(gap.max()), float(tilt.max())
+    if program.points is not None:
+        summary["contact_points"] = len(program.points)
+        summary["shape_error"] = program.points.error
+        summary["deepest_penetration"] = float(last[ledger.AT["depth"]])
+        pressed = max(float(last[ledger.AT["pressed"]]), 1e-300)
+        for name in ("pulled", "outside"):
+            summary[f"contact_impulse_{name}"] = float(last[ledger.AT[name]]) / pressed
+        summary["contact_residual_largest"] = float(last[ledger.AT["residual"]])
+        summary["contact_residual_mean"] = float(last[ledger.AT["residual_sum"]] / max(1, steps))
+    return summary

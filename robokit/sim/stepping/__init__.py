@@ -1,0 +1,8 @@
+"""How steps are taken: the default step, the first one, steps iterated to an accuracy, those of a page.
+
+default_step    the time step where none is given
+start_momentum  momentum and energy that the first step is handed, to the bit
+iterated_steps  steps that are iterated until their contacts have settled
+acceleration    Anderson's acceleration of that iteration
+page_step       the step and the look of a state for a page, which has no Python
+"""
