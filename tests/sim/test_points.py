@@ -8,7 +8,7 @@ import pytest
 from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.shapes.contact_points import contact_points, primitive_points
 from robokit.sim.shapes.touching_size import extent, steady
-from robokit.sim.step.point_moments import Moments, along, isotropic, push
+from robokit.sim.touching.point_moments import Moments, along, isotropic, push
 from robokit.spatial import Motion, Vector3
 
 TETRAHEDRON_DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import GRAVITY
+from robokit.sim.motion import ledger
 from robokit.sim.record.recorded import energies
 from robokit.sim.run.ground_gaps import point_gaps
-from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 
 ROUNDING = 1e-9

@@ -21,26 +21,26 @@ from robokit.model.robot import Robot
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.ground.ground_inputs import ground_numbers, ground_tables, layouts
+from robokit.sim.joints.given import NOTHING, GivenLayout
+from robokit.sim.joints.joint_law import JointLaw
+from robokit.sim.joints.loop_impulses import PROXIMAL_SINGLE, LoopLaw
+from robokit.sim.meeting.nearest_pairs import slots_of
+from robokit.sim.meeting.pair_contact import PairLaw
+from robokit.sim.meeting.pair_shapes import pair_shapes
+from robokit.sim.motion import ledger
+from robokit.sim.motion.carried import Carried, CarriedLayout
+from robokit.sim.motion.effective_mass import effective_masses, mobilities
+from robokit.sim.motion.momentum_projection import floats
+from robokit.sim.motion.moving_axes import Rows, free_base
 from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.sim.shapes.contact_shapes import Ball, ContactShape
 from robokit.sim.shapes.touching_size import extent, steady
-from robokit.sim.step import ledger
-from robokit.sim.step.carried import Carried, CarriedLayout
-from robokit.sim.step.effective_mass import effective_masses, mobilities
-from robokit.sim.step.given import NOTHING, GivenLayout
-from robokit.sim.step.ground_law import GroundLaw
 from robokit.sim.step.integrators import Method
-from robokit.sim.step.joint_law import JointLaw
-from robokit.sim.step.loop_impulses import PROXIMAL_SINGLE, LoopLaw
 from robokit.sim.step.measured import NOTHING as NOTHING_MEASURED
 from robokit.sim.step.measured import Happened, MeasuredLayout
-from robokit.sim.step.momentum_projection import floats
-from robokit.sim.step.moving_axes import Rows, free_base
-from robokit.sim.step.nearest_pairs import slots_of
-from robokit.sim.step.pair_contact import PairLaw
-from robokit.sim.step.pair_shapes import pair_shapes
 from robokit.sim.step.problem import Problem
-from robokit.sim.step.surfaces import read_ground
+from robokit.sim.touching.ground_law import GroundLaw
+from robokit.sim.touching.surfaces import read_ground
 
 
 @dataclass
