@@ -1,4 +1,4 @@
-"""Rigid bodies tip where their weight leaves their base: put down on a slope at rest, pushed, beside others."""
+"""Rigid bodies tip where their weight leaves their base: put down on a slope at rest, pushed, with others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Size of what can touch the ground, and how little it may give way: the ground's softness follows from it."""
+"""Size of what can touch the ground, and how little it may give way: how soft the ground is follows."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def extent(robot: Robot, points: ContactPoints) -> Any:
 def steady(robot: Robot, points: ContactPoints) -> Any:
     """Depth at which a point may carry the robot's weight for its loose bodies to stand [m]; inf of none.
 
-    A loose body floats and has no joints: a box, a cylinder. On a ground that gives way it leans to the side to
-    which it would tip, and swings that way as it is put down, and so tips before it must. The depth follows
-    from a box around its points; of several loose bodies the one decides that allows least, by its share of
-    the weight.
+    A loose body floats and has no joints: a box, a cylinder. On a ground that gives way it leans to the side
+    to which it would tip, and swings that way as it is put down, and so tips before it must. The depth
+    follows from a box around its points; of several loose bodies the one decides that allows least, by its
+    share of the weight.
 
     (B,) where points or masses differ in the samples of a robot.
     """
