@@ -56,8 +56,8 @@ def steady(robot: Robot, points: ContactPoints) -> Any:
     tree, found = robot.tree, math.inf
     for i in tree.children[0]:
         joint = tree.joint[i]
-        own = np.flatnonzero(points.body == i)
-        if tree.children[i] or joint is None or joint.kind.name != "floating" or not len(own):
+        own = np.flatnonzero(points.body == i).tolist()
+        if tree.children[i] or joint is None or joint.kind.name != "floating" or not own:
             continue
         low, high = [], []
         for m in own:
