@@ -108,18 +108,16 @@ def settle(
     """
     kick = Sweeps(p, q, v, tau, dt, carried, ahead)
     V_last: Sequence[Motion]
-    before, V_before = v, kick.V_before
-    y, V = v, V_before
-    w, W = v, V_before
+    before = v
+    y, V = v, kick.V_before
+    w = v
     for k in range(p.sweeps):
         last, V_last = y, V
         rule = "foresee" if k == 0 else "look_again" if k < p.sweeps - 1 else "release"
-        y, V = kick.sweep(rule, y, V, w, W, last=k == p.sweeps - 1)
-        w, W = mean(before, y), mean_motions(V_before, V)
-        if k:
-            w, W = mean(before, mean(last, y)), mean_motions(V_before, mean_motions(V_last, V))
+        y, V = kick.sweep(rule, y, V, w, last=k == p.sweeps - 1)
+        w = mean(before, mean(last, y) if k else y)
     if kick.may_go_on:
-        y, V, V_last = kick.go_on(y, V, w, W)
+        y, V, V_last = kick.go_on(y, V, w)
     return kick.settled(y, V, V_last)
 
 
@@ -154,14 +152,14 @@ class Sweeps:
             share_rules(body)
 
     def sweep(
-        self, rule: str, y: Rows, V: Sequence[Motion], w: Rows, W: Sequence[Motion], last: bool = False
+        self, rule: str, y: Rows, V: Sequence[Motion], w: Rows, last: bool = False
     ) -> tuple[Rows, list[Motion]]:
         """One solve.
 
         Args:
             rule: method of :class:`BodyContact` that linearises the points.
             y, V: the last iterate, by joint and by body.
-            w, W: velocities for the velocity products, likewise.
+            w: velocities for the velocity products, by joint.
             last: whether stops that pull are let go.
 
         Returns:
@@ -169,7 +167,7 @@ class Sweeps:
         """
         tree, dt = self.p.tree, self.dt
         alike = self.alike and sharing(dt, large=True)
-        T = [] if alike else momenta_after(tree, self.X, self.P, w, W, dt)
+        T = [] if alike else momenta_after(tree, self.X, self.P, w, dt)
         K: list[Any] = [None] * (tree.n + 1)
         for body in likewise(self.contacts):
             i = body.i
@@ -187,7 +185,7 @@ class Sweeps:
         slopes, given = self.drive.linearise(y)
         b = _sum(b, slopes)
         if alike:
-            return shared_solve(self, w, W, b, _sum(_sum(rest, given), self.spin))
+            return shared_solve(self, w, b, _sum(_sum(rest, given), self.spin))
         sweep = ImplicitSweep(tree, self.X, K, b, dt)
         forces = _sum(_sum(rest, given), self.spin)
         return sweep.solve(T, forces) if self.loops is None else self.loops.solve(sweep, T, forces, self.v)
@@ -213,13 +211,13 @@ class Sweeps:
         return self.p.loops is None and not (turned and ground is not None and ground.surfaces)
 
     def go_on(
-        self, y: Rows, V: list[Motion], w: Rows, W: Sequence[Motion]
+        self, y: Rows, V: list[Motion], w: Rows
     ) -> tuple[Rows, list[Motion], Sequence[Motion]]:
         """One solve more where too much of the ground's forces pulls or leaves the cone of friction.
 
         Args:
             y, V: the last iterate, by joint and by body.
-            w, W: velocities for the velocity products, likewise.
+            w: velocities for the velocity products, by joint.
 
         Returns:
             the iterate by joint and by body, and what it was before by body.
@@ -227,7 +225,7 @@ class Sweeps:
         acting = self.acting(V)
         needed = _impossible(acting, IMPOSSIBLE) > 0.0
         before = flat([*y, *V, *self._chosen()])
-        y1, V1 = self.sweep("extrapolate", y, V, w, W, last=True)
+        y1, V1 = self.sweep("extrapolate", y, V, w, last=True)
         return *self._only_where(needed, before, y1, V1), V
 
     def answer(
@@ -262,10 +260,9 @@ class Sweeps:
         before = flat([*y, *V, *self._chosen()])
         old = flat(each.values() for each in acting)
         self.pairs.given = met.impulse
-        w, W = mean(self.v, y), mean_motions(self.V_before, V)
-        y1, V1 = y, V
+        w, y1, V1 = mean(self.v, y), y, V
         for rule in ANSWER:
-            y1, V1 = self.sweep(rule, y1, V1, w, W, last=True)
+            y1, V1 = self.sweep(rule, y1, V1, w, last=True)
         done = self.acting(V1)
         new = flat(each.values() for each in done)
         found = iter(guard(needed, lambda: new, *old))
@@ -370,8 +367,3 @@ def _sum(a: Rows, b: Rows) -> Rows:
 def mean(a: Rows, b: Rows) -> Rows:
     """The mean of velocities, by joint."""
     return [[0.5 * (s + t) for s, t in zip(x, y, strict=True)] for x, y in zip(a, b, strict=True)]
-
-
-def mean_motions(A: Sequence[Motion], B: Sequence[Motion]) -> list[Motion]:
-    """The mean of velocities, by body."""
-    return [(a + b) * 0.5 for a, b in zip(A, B, strict=True)]

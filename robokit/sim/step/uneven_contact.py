@@ -1,6 +1,6 @@
 """The points of one body on a ground of many surfaces: each point has a normal of its own.
 
-The law is that of contact.py. On one plane, all that the points do to their body enters through three
+The law is that of contact.py. On one plane, all that the points do to their body enters through a few
 moments; here the 6 x 6 sum is made of the points one by one:
 
     K = sum of c 1 + g [p x n; n] [p x n; n]^T,    g = w dt kd - c
@@ -144,7 +144,7 @@ class UnevenContact(BodyContact):
             C = C + Moments.of(c, p)
             f = n * (w * self.load[m] * dt)
             if self.anchors:
-                f = f - self._bent(m)
+                f = f - self._bristle(m) * (c * self.r)
             u, lead = self.moved[m], self.leads[m]
             if u is not None:
                 u = u if lead is None else u + lead
