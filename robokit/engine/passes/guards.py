@@ -12,7 +12,7 @@ emit/straight_line.py writes the branches.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -153,7 +153,8 @@ def blocks(
 ) -> tuple[list[int], dict[int, Path]]:
     """An order of evaluation in which guarded blocks are in one piece, and the path of each node.
 
-    A node inside a guard waits until the first choice that needs a value of the block, or the first call.
+    A node inside a guard waits until the first choice that needs a value of the block, or the first call. The
+    choice itself waits until it is read, so that the block's values are used where they are at hand.
 
     Args:
         program: the graph.
@@ -190,8 +191,35 @@ def blocks(
             walk(waiting.pop(block), block)
             flush(block, wanted)
 
-    walk(order, ())
+    walk(_sunk(program, order, reads, path), ())
     return line, _worth(program, line, path)
+
+
+def _sunk(
+    program: Program, order: list[int], reads: Sequence[set[int]], path: dict[int, Path]
+) -> list[int]:
+    """The order with each choice of a guard before the first node that reads it; arguments as of :func:`blocks`."""
+    nodes, conditions = program.nodes, {c for own in path.values() for c in own}
+    line: list[int] = []
+    later: set[int] = set()
+
+    def need(wanted: Iterable[int]) -> None:
+        for number in sorted(later.intersection(wanted)):
+            if number in later:
+                later.remove(number)
+                need(nodes[number][1:])
+                line.append(number)
+
+    for number in order:
+        if nodes[number][0] == GUARD and number not in conditions:
+            later.add(number)
+            continue
+        need(nodes[number][1:])
+        if nodes[number][0] == CALL:
+            need(reads[called(program, number)])
+        line.append(number)
+    need(list(later))
+    return line
 
 
 def _worth(program: Program, line: list[int], path: dict[int, Path]) -> dict[int, Path]:

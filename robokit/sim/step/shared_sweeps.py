@@ -51,18 +51,21 @@ def shared_solve(sweeps: Kick, w: Rows, b: Rows, forces: Rows) -> tuple[Rows, li
         w1, b1, forces1 = _like(w, rest), _like(b, rest), _like(forces, rest)
         between1 = {i: Force(Vector3(*islice(rest, 3)), Vector3(*islice(rest, 3))) for i in between}
         with _chosen(choices, rest):
-            T = momenta_after(tree, sweeps.X, sweeps.P, w1, dt)
             K: list[Any] = [None] * (tree.n + 1)
+            impulse = {}
             for body in likewise(sweeps.contacts):
-                K[body.i], impulse = linear(body.near, body)
-                T[body.i] = T[body.i] + impulse
+                K[body.i], impulse[body.i] = linear(body.near, body)
+        sweep = ImplicitSweep(tree, sweeps.X, K, b1, dt)
+        T = momenta_after(tree, sweeps.X, sweeps.P, w1, dt)
+        for i, f in impulse.items():
+            T[i] = T[i] + f
         for i, f in enumerate(sweeps.outside):
             if f is not None:
                 T[i] = T[i] + f * dt
         if sweeps.pairs is not None:
             for i, f in between1.items():
                 T[i] = T[i] + f
-        y, V = ImplicitSweep(tree, sweeps.X, K, b1, dt).solve(T, forces1)
+        y, V = sweep.solve(T, forces1)
         return [*flat(y), *flat(V)]
 
     between = {} if sweeps.pairs is None else sweeps.pairs.given
