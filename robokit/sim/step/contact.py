@@ -144,10 +144,6 @@ class BodyContact(BodyPoints):
         self._slide(speeds)
         self._resist_turning(V)
 
-    def chosen(self) -> list[list[Scalar]]:
-        """What the present sweep has chosen, to be changed in place."""
-        return [self.w, self.N, self.c, self.turning]
-
     def converge(self, V: Motion) -> None:
         """Points and dampers of a sweep of the iteration to an accuracy, from the iterate V.
 

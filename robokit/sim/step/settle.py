@@ -38,7 +38,7 @@ from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.sim.step.joint_forces import JointState
 from robokit.sim.step.loop_impulses import LoopKick
 from robokit.sim.step.moving_axes import Rows, flat, momenta_after
-from robokit.sim.step.near_ground import act, bend, choose, linear, near_ground
+from robokit.sim.step.near_ground import act, bend, linear, near_ground
 from robokit.sim.step.outside import BodyForces
 from robokit.sim.step.pair_impulses import Kicked, Meeting, Met
 from robokit.sim.step.problem import Problem
@@ -116,9 +116,10 @@ def settle(
         rule = "foresee" if k == 0 else "look_again" if k < p.sweeps - 1 else "release"
         y, V = kick.sweep(rule, y, V, w, last=k == p.sweeps - 1)
         w = mean(before, mean(last, y) if k else y)
-    if kick.may_go_on:
-        y, V, V_last = kick.go_on(y, V, w)
-    return kick.settled(y, V, V_last)
+    if not kick.may_go_on:
+        return kick.settled(y, V, V_last)
+    y1, V1, acting = kick.go_on(y, V, w)
+    return kick.settled(y1, V1, V, acting)
 
 
 class Sweeps:
@@ -210,9 +211,7 @@ class Sweeps:
         turned = ground is not None and (ground.torsional is not None or ground.rolling is not None)
         return self.p.loops is None and not (turned and ground is not None and ground.surfaces)
 
-    def go_on(
-        self, y: Rows, V: list[Motion], w: Rows
-    ) -> tuple[Rows, list[Motion], Sequence[Motion]]:
+    def go_on(self, y: Rows, V: list[Motion], w: Rows) -> tuple[Rows, list[Motion], list[Acting]]:
         """One solve more where too much of the ground's forces pulls or leaves the cone of friction.
 
         Args:
@@ -220,13 +219,13 @@ class Sweeps:
             w: velocities for the velocity products, by joint.
 
         Returns:
-            the iterate by joint and by body, and what it was before by body.
+            the iterate by joint and by body, and what acts on each touching body.
         """
         acting = self.acting(V)
         needed = _impossible(acting, IMPOSSIBLE) > 0.0
-        before = flat([*y, *V, *self._chosen()])
+        before = self._all(y, V, acting)
         y1, V1 = self.sweep("extrapolate", y, V, w, last=True)
-        return *self._only_where(needed, before, y1, V1), V
+        return self._only_where(needed, before, y1, V1)
 
     def answer(
         self, y: Rows, V: list[Motion], acting: list[Acting], alone: Sequence[Motion], met: Met
@@ -257,29 +256,31 @@ class Sweeps:
             square = maximum(square, where(body.near, moved, 0.0))
         share = where(square > 0.0, ASKED, IMPOSSIBLE)
         needed = maximum(square - CALM * CALM, _impossible(acting, share)) > 0.0
-        before = flat([*y, *V, *self._chosen()])
-        old = flat(each.values() for each in acting)
+        before = self._all(y, V, acting)
         self.pairs.given = met.impulse
         w, y1, V1 = mean(self.v, y), y, V
         for rule in ANSWER:
             y1, V1 = self.sweep(rule, y1, V1, w, last=True)
-        done = self.acting(V1)
-        new = flat(each.values() for each in done)
-        found = iter(guard(needed, lambda: new, *old))
-        for each in done:
-            each.take(found)
-        return *self._only_where(needed, before, y1, V1), done
+        return self._only_where(needed, before, y1, V1)
 
-    def _only_where(self, needed: Any, before: Rows, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion]]:
-        """The last solve, y and V, where it is needed; elsewhere, and in what it chose, all as before it."""
-        rows = self._chosen()
-        after = flat([*y, *V, *rows])
+    def _all(self, y: Rows, V: Sequence[Motion], acting: Sequence[Acting]) -> list[Scalar]:
+        """All that is used of a sweep later: iterate, what acts, and what the joints have chosen."""
+        return flat([*y, *V, *(each.values() for each in acting), *self._chosen()])
+
+    def _only_where(
+        self, needed: Any, before: list[Scalar], y: Rows, V: list[Motion]
+    ) -> tuple[Rows, list[Motion], list[Acting]]:
+        """The last solve, y and V, and what then acts, where it is needed; elsewhere all as before it."""
+        acting = self.acting(V)
+        after = self._all(y, V, acting)
         found = iter(guard(needed, lambda: after, *before))
         y = [list(islice(found, len(row))) for row in y]
         V = [Motion(Vector3(*islice(found, 3)), Vector3(*islice(found, 3))) for _ in V]
-        for row in rows:
+        for each in acting:
+            each.take(found)
+        for row in self._chosen():
             row[:] = islice(found, len(row))
-        return y, V
+        return y, V, acting
 
     def acting(self, V: Sequence[Motion]) -> list[Acting]:
         """What acts on each touching body at the velocities V."""
@@ -288,28 +289,28 @@ class Sweeps:
         return [act(body.near, body, V[body.i]) for body in self.contacts]
 
     def _chosen(self) -> list[list[Scalar]]:
-        """What the last sweep has chosen, to be changed in place; nothing of bodies that are not near."""
-        for body in likewise(self.contacts):
-            choose(body.near, body)
-        rows = [row for body in self.contacts for row in body.chosen()]
+        """What the last sweep has chosen for the joints, to be changed in place."""
         held = (
             [] if self.pairs is None else self.state.held
         )  # friction, while what acts between bodies is found
-        return [*rows, *self.state.chosen(), *held, *self.drive.chosen()]
+        return [*self.state.chosen(), *held, *self.drive.chosen()]
 
-    def settled(self, y: Rows, V: list[Motion], V_last: Sequence[Motion]) -> Settled:
+    def settled(
+        self, y: Rows, V: list[Motion], V_last: Sequence[Motion], acting: list[Acting] | None = None
+    ) -> Settled:
         """What comes of the kick, with the forces between bodies.
 
         Args:
             y, V: the last iterate, by joint and by body.
             V_last: that before it, by body.
+            acting: what acts on each touching body, where it is known.
         """
         p, state, drive = self.p, self.state, self.drive
         residual: Scalar = 0.0
         for body in likewise(self.contacts):
             change = (V[body.i] - V_last[body.i]).lin
             residual = maximum(residual, change.dot(change))
-        acting = self.acting(V)
+        acting = self.acting(V) if acting is None else acting
         met = None
         if self.pairs is not None:
             slopes = _sum(state.hold(y), drive.slopes())

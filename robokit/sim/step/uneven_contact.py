@@ -117,6 +117,10 @@ class UnevenContact(BodyContact):
         u = [V.lin + V.ang.cross(p) for p in self.p]
         return [a if b is None else a - b for a, b in zip(u, self.moved, strict=True)]
 
+    def _along_axes(self, V: Motion, side: float) -> list[Vector3]:
+        u = zip(self.frames, self._over_ground(V), self.leads, strict=True)
+        return [axes.seen(a if lead is None else a - lead * side) for axes, a, lead in u]
+
     def _resist_turning(self, V: Motion) -> None:
         """As on a plane whose normal is the mean of those under the points, weighted by their forces."""
         if self.law.torsional is not None or self.law.rolling is not None:
