@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.sim.shapes.contact_shapes import ContactShape
-from robokit.sim.step.acting import Acting, forces_at
-from robokit.sim.step.contact import BodyContact
+from robokit.sim.touching.acting import Acting, forces_at
+from robokit.sim.touching.contact import BodyContact
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, guard, likewise, maximum, minimum
 
