@@ -100,15 +100,8 @@ def _narrow(found: list[Any], number: int, path: Path) -> None:
 
 
 def _common(a: Path, b: Path) -> Path:
-    """The guards that two paths share, from the outermost."""
-    if a == b:
-        return a
-    length = 0
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            break
-        length += 1
-    return a[:length]
+    """The guards that two paths share, in the order of the first."""
+    return a if a == b else tuple(condition for condition in a if condition in b)
 
 
 def opened(program: Program) -> Program:
@@ -179,26 +172,30 @@ def blocks(
                 continue
             node = nodes[number]
             if node[0] in CHOICES and nodes[node[2]][0] > CONST and node[2] not in placed:
-                block = (*here, node[1])
-                walk(waiting.pop(block, []), block)
+                enter((*here, node[1]))
             if node[0] == CALL:
                 flush(here, reads[called(program, number)])
             line.append(number)
             placed.add(number)
 
+    def enter(block: Path) -> None:
+        numbers = waiting.pop(block, [])
+        # What the block needs where more holds than in another block waits there.
+        flush(block[:-1], {operand for number in numbers for operand in nodes[number][1:]})
+        walk(numbers, block)
+
     def flush(here: Path, wanted: set[int]) -> None:
         for block in [b for b in waiting if b[:-1] == here and not wanted.isdisjoint(waiting[b])]:
-            walk(waiting.pop(block), block)
-            flush(block, wanted)
+            if block in waiting:
+                enter(block)
+                flush(block, wanted)
 
     walk(_sunk(program, order, reads, path), ())
     return line, _worth(program, line, path)
 
 
-def _sunk(
-    program: Program, order: list[int], reads: Sequence[set[int]], path: dict[int, Path]
-) -> list[int]:
-    """The order with each choice of a guard before the first node that reads it; arguments as of :func:`blocks`."""
+def _sunk(program: Program, order: list[int], reads: Sequence[set[int]], path: dict[int, Path]) -> list[int]:
+    """The order with each choice of a guard before the first node that reads it; see :func:`blocks`."""
     nodes, conditions = program.nodes, {c for own in path.values() for c in own}
     line: list[int] = []
     later: set[int] = set()

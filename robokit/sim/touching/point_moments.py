@@ -1,8 +1,8 @@
 """Moments of weights at points, and the spatial inertias and forces they add up to.
 
-What a body's contacts do to it along all directions alike enters through the sum of c, c p and c p p^T over its
-points p, and what they do along the normal n through that of g, g a and g a a^T over their arms a = p x n: the
-cost of a contact is a handful of multiplications, however the 6 x 6 matrices are used afterwards.
+What a body's contacts do to it in all directions alike enters through the sum of c, c p and c p p^T over its
+points p, and what they do along the normal n through that of g, g a and g a a^T over their arms a = p x n:
+the cost of a contact is a handful of multiplications, however the 6 x 6 matrices are used afterwards.
 """
 
 from __future__ import annotations
