@@ -70,8 +70,10 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("shapes", "ground", "driving", "closing"),
+        ("shapes", "ground", "driving", "closing", "motion"),
         ("collide",),
+        ("touching", "joints"),
+        ("meeting",),
         ("step",),
         ("stepping",),
         ("record",),

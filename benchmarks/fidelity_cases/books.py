@@ -47,7 +47,8 @@ def fall_energy(look: Look) -> Found:
     """
     found = Found()
     wanted = {"humanoid": 0.15, "G1": 0.12}
-    for label, name in (("humanoid", "humanoid"), ("G1", s.G1), ("quadruped", "quadruped")):
+    robots = (("humanoid", "humanoid"), ("G1", s.G1), ("quadruped", "quadruped"))
+    for label, name in robots[: look.some(3, 1)]:
         robot = s.load(name)
         for dt in (1e-3, 0.25e-3, 4e-3):
             misses, closed = [], []
@@ -93,7 +94,7 @@ def pushed_fall(look: Look) -> Found:
     falls. Counted is what the ledger of momentum misses, over all impulses of the ground.
     """
     found = Found()
-    for label, name in (("humanoid", "humanoid"), ("G1", s.G1)):
+    for label, name in (("humanoid", "humanoid"), ("G1", s.G1))[: look.some(2, 1)]:
         robot = s.load(name)
         link = max((x for x in robot.links if x.body), key=lambda x: x.mass).name
         q0 = rk.standing_configuration(robot, height=0.01, seed=0)

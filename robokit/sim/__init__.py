@@ -6,6 +6,10 @@ run/         a run from its arguments to its results: what both share
 record/      what is known of a run: states, energies, forces, events, sensors, and its file
 measuring/   what rollouts measure in every step
 step/        one time step as a text for the engine
+motion/      velocities and momenta of bodies in a step, and what is kept of them
+touching/    a robot on the ground in a step: its points, the contact law, what acts
+meeting/     bodies that touch each other in a step
+joints/      damping, friction, limits, actuators, loops and pushes in a step
 stepping/    how steps are taken: by default, first, iterated to an accuracy, by a page
 ground/      what there is to fall on
 shapes/      what of a robot touches the ground

@@ -18,6 +18,7 @@ from robokit.sim.driving.actuators import Actuator, actuators_of
 from robokit.sim.driving.joint_values import with_rotors
 from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.ground import Ground
+from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
 from robokit.sim.run.half_step import compare, with_rows_twice
 from robokit.sim.run.run_arguments import (
@@ -30,7 +31,6 @@ from robokit.sim.run.run_arguments import (
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of
-from robokit.sim.step.momentum_projection import floats
 
 
 def simulate(

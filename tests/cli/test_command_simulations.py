@@ -30,7 +30,10 @@ def run(capsys, *argv):
     "argv",
     [
         ("fall", "--dt", "1"),
-        pytest.param(("fall", "chain", "--dt", "1e-2", "--duration", "1"), marks=pytest.mark.slow),
+        pytest.param(
+            ("fall", "chain", "--dt", "1e-2", "--duration", "1", "--no-live", "--no-self-collision"),
+            marks=pytest.mark.slow,
+        ),
         ("simulate", "double_pendulum", "--dt", "2", "--duration", "1000"),
     ],
     ids=" ".join,
@@ -46,7 +49,7 @@ def test_a_run_that_breaks_down_ends_with_status_3_and_its_page(capsys, argv):
 @pytest.mark.slow
 def test_the_chosen_step_is_short_enough_for_a_long_chain(capsys):
     status, out, err = run(
-        capsys, "fall", "chain", "--duration", "1", "--no-open", "--no-live", "--no-self-collision"
+        capsys, "fall", "chain", "--duration", "0.1", "--no-open", "--no-live", "--no-self-collision"
     )
     assert status == 0 and not err and "0.0625 ms, chosen for the robot" in out
 

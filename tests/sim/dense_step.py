@@ -16,11 +16,11 @@ from dense import Dense, skew
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
+from robokit.sim.joints.joint_law import STUCK, JointLaw
 from robokit.sim.shapes.contact_points import contact_points
-from robokit.sim.step.body_points import TANGENTIAL
-from robokit.sim.step.contact import CREEPING, FAINT, SWINGING
-from robokit.sim.step.joint_law import STUCK, JointLaw
 from robokit.sim.step.settle import IMPOSSIBLE
+from robokit.sim.touching.body_points import TANGENTIAL
+from robokit.sim.touching.contact import CREEPING, FAINT, SWINGING
 from robokit.spatial import Vector3
 
 UP = np.array([0.0, 0.0, 1.0])

@@ -6,11 +6,11 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.step.carried import Carried
-from robokit.sim.step.implicit_sweep import body_velocities
+from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.meeting.pair_impulses import Meeting
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.joint_law import joint_law
-from robokit.sim.step.pair_impulses import Meeting
 from robokit.sim.step.settle import settle
 from robokit.sim.step.step_kernel import Program
 

@@ -144,8 +144,9 @@ def test_momentum_that_the_projection_gives_back_vanishes_with_the_order(name):
 @pytest.mark.parametrize("name", PROJECTED)
 def test_momentum_without_the_projection(name, monkeypatch):
     """The text of the steps with the projection taken out, on plain floats."""
-    from robokit.sim.step import drift_kick_drift, integrators, ledger
-    from robokit.sim.step.joint_law import joint_law
+    from robokit.sim.joints.joint_law import joint_law
+    from robokit.sim.motion import ledger
+    from robokit.sim.step import drift_kick_drift, integrators
     from robokit.sim.step.step_kernel import Program
 
     robot = m.free_chain().with_gravity((0, 0, 0))

@@ -12,8 +12,8 @@ from robokit.algorithms.sparse_factors import SparseFactor
 from robokit.model.joints import JOINT_TABLE
 from robokit.model.loop_models import loop_models
 from robokit.sim.closing import gaps, tangent
-from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
-from robokit.sim.step.loop_impulses import LoopKick, LoopLaw, project
+from robokit.sim.joints.loop_impulses import LoopKick, LoopLaw, project
+from robokit.sim.motion.implicit_sweep import ImplicitSweep, body_velocities
 from robokit.spatial import Force, Vector3
 
 

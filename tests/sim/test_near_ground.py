@@ -11,7 +11,7 @@ from robokit.engine import Kernel
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.shapes.contact_shapes import Ball
 from robokit.sim.step import settle
-from robokit.sim.step.near_ground import box_around, lowest, near_ground
+from robokit.sim.touching.near_ground import box_around, lowest, near_ground
 from robokit.spatial import Motion, Vector3
 
 

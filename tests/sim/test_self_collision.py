@@ -12,12 +12,12 @@ import robokit as rk
 from robokit.model import Capsule, ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.collide import acting_pairs
 from robokit.sim.collide.gaps import Gaps
-from robokit.sim.step.carried import Carried
+from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.meeting.pair_impulses import Met, conjugate_gradients
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.momentum_projection import centroidal_state
 from robokit.sim.step.drift_kick_drift import touched
 from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.joint_law import joint_law
-from robokit.sim.step.momentum_projection import centroidal_state
-from robokit.sim.step.pair_impulses import Met, conjugate_gradients
 from robokit.sim.step.settle import settle
 from robokit.sim.step.step_kernel import Program
 from robokit.spatial import Force, Vector3

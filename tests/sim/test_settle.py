@@ -9,13 +9,13 @@ from ladder import relative
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
+from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.motion import ledger
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.effective_mass import effective_inertias, effective_masses
 from robokit.sim.run.standing import standing_configuration
-from robokit.sim.step import ledger
-from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import kick
-from robokit.sim.step.effective_mass import effective_inertias, effective_masses
 from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.joint_law import joint_law
 from robokit.sim.step.settle import IMPOSSIBLE, Settled
 from robokit.sim.step.step_kernel import Program
 

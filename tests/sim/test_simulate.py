@@ -8,11 +8,11 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import ModelBuilder
+from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.motion import ledger
 from robokit.sim.record.recorded import first_carried
 from robokit.sim.run.run_arguments import SWEEPS
-from robokit.sim.step import ledger
 from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.joint_law import joint_law
 from robokit.sim.step.step_kernel import Program
 
 

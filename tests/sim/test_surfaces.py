@@ -11,7 +11,7 @@ import robokit as rk
 from robokit.meshes.face_planes import face_planes
 from robokit.model import Box, Capsule, Cylinder, Placement, Shape, Sphere
 from robokit.sim.run.ground_gaps import gaps, ground_surfaces
-from robokit.sim.step.surfaces import deepest
+from robokit.sim.touching.surfaces import deepest
 from robokit.spatial import Vector3
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 

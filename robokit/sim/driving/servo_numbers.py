@@ -1,7 +1,7 @@
 """The numbers of a servo in a step, from its gains and the inertia that it moves.
 
-robokit.sim.step.drives has the law. Everything is computed by + - * / and powers of two, so the numbers are
-the same to the bit with every C library and every NumPy, as reproducible runs need them.
+robokit.sim.joints.drives has the law. Everything is computed by + - * / and powers of two, so the numbers
+are the same to the bit with every C library and every NumPy, as reproducible runs need them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LN_2 = (0.693147180369123816490, 1.90821492927058770002e-10)
 
 
 def servo_numbers(kp: Any, kd: Any, mass: Any, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(b, lag, factor of target velocities) of robokit.sim.step.drives.
+    """(b, lag, factor of target velocities) of robokit.sim.joints.drives.
 
     Args:
         kp: stiffness [N m/rad | N/m], any shape.

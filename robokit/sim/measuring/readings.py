@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from robokit.sim.measuring.run_ends import figures, has_mass, root
+from robokit.sim.motion import ledger
+from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.record.events import CALM
-from robokit.sim.step import ledger
 from robokit.sim.step.measured import Tracker
-from robokit.sim.step.momentum_projection import hangs_on_nothing
 from robokit.sim.step.step_kernel import Program
 
 Columns = dict[str, np.ndarray]

@@ -12,7 +12,7 @@ from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.tree import Tree
 from robokit.sim.measuring.state_kernels import of_states
-from robokit.sim.step.momentum_projection import hangs_on_nothing
+from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.step.step_kernel import Program
 
 SIZE = 10

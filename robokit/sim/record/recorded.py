@@ -16,16 +16,16 @@ from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.robot import Robot
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.momentum_projection import momentum_at_base
 from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.sim.shapes.contact_shapes import Ball, ContactShape
-from robokit.sim.step.carried import Carried
 from robokit.sim.step.energy_momentum import kept_energy
-from robokit.sim.step.ground_law import Axes, ground_axes
 from robokit.sim.step.loop_wrenches import loop_wrenches
-from robokit.sim.step.momentum_projection import momentum_at_base
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import iterates, kick_again
 from robokit.sim.stepping.start_momentum import start_momentum
+from robokit.sim.touching.ground_law import Axes, ground_axes
 from robokit.spatial import Vector3
 
 BLOCK = 2048

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robokit.errors import ShapeError
+from robokit.sim.motion import ledger
 from robokit.sim.record.recorded import BLOCK
 from robokit.sim.record.step_facts import StepFacts, step_facts
-from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import stepper
 

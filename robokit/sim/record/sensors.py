@@ -16,10 +16,10 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.errors import UnknownName
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record.recorded import in_blocks
 from robokit.sim.record.step_facts import happening
-from robokit.sim.step.carried import Carried
-from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import iterates
 from robokit.spatial import Vector3

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.sim.joints.joint_law import pressing
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.record.recorded import in_blocks
-from robokit.sim.step.acting import Acting
-from robokit.sim.step.carried import Carried
-from robokit.sim.step.joint_law import pressing
-from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import iterates, kick_again
+from robokit.sim.touching.acting import Acting
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, maximum, where
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from robokit.arguments import output
 from robokit.errors import ShapeError
+from robokit.sim.motion import ledger
 from robokit.sim.record.recorded import first_carried
 from robokit.sim.rollouts.rollout_energy import FEWEST_STEPS, energy_failures
 from robokit.sim.run.run_loop import progress_bar
-from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import stepper
 

@@ -24,6 +24,8 @@ from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.ground import Ground
 from robokit.sim.measuring.chosen import ChosenMeasures, Failures, wanted_measures
 from robokit.sim.measuring.readings import Readings
+from robokit.sim.motion import ledger
+from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
 from robokit.sim.rollouts.rollout_batch import Batch, check_room
 from robokit.sim.rollouts.rollout_forces import controls
@@ -39,9 +41,7 @@ from robokit.sim.run.run_arguments import (
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_results import LastStep, Records, limited_times, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length, warn_of_rows
-from robokit.sim.step import ledger
 from robokit.sim.step.measured import NOTHING
-from robokit.sim.step.momentum_projection import floats
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import IteratedSteps
 

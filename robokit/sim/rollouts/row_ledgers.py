@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robokit.sim.motion import ledger
 from robokit.sim.record.recorded import energies
-from robokit.sim.step import ledger
 from robokit.sim.step.step_kernel import Program
 
 

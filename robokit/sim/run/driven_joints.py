@@ -16,8 +16,8 @@ from robokit.sim.driving.actuators import Actuator
 from robokit.sim.driving.joint_values import by_joint, driven, label_of
 from robokit.sim.driving.servo_numbers import servo_numbers
 from robokit.sim.driving.signals import Layout, Signal
-from robokit.sim.step.drives import Drive
-from robokit.sim.step.effective_mass import effective_inertias
+from robokit.sim.joints.drives import Drive
+from robokit.sim.motion.effective_mass import effective_inertias
 
 TAPER = 0.1
 """Share of the largest speed over which the effort falls to zero."""

@@ -16,8 +16,8 @@ from robokit.sim.ground.solids import Hull
 from robokit.sim.record.recorded import heights, placed, row_heights
 from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.sim.shapes.contact_shapes import Ball, Facing
-from robokit.sim.step.solid_contacts import meeting
-from robokit.sim.step.surfaces import Surface, deepest, surfaces
+from robokit.sim.touching.solid_contacts import meeting
+from robokit.sim.touching.surfaces import Surface, deepest, surfaces
 from robokit.spatial import Transform, Vector3
 
 CLOSE = 1e-10

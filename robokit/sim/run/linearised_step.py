@@ -22,9 +22,9 @@ from robokit.engine.passes.derivative import along
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.ground import Ground
+from robokit.sim.motion.momentum_projection import floats, momentum_at_base
 from robokit.sim.run.run_arguments import check_angles, check_quaternions, check_starts, set_up, states
 from robokit.sim.step.energy_momentum import kept_energy
-from robokit.sim.step.momentum_projection import floats, momentum_at_base
 from robokit.sim.step.step_kernel import Program
 
 ROWS = 30_000

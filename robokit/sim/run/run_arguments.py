@@ -18,11 +18,11 @@ from robokit.errors import ShapeError, shown
 from robokit.model.robot import Robot
 from robokit.sim.collide import acting_pairs
 from robokit.sim.ground import Ground
+from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.record.recorded import BLOCK
 from robokit.sim.run.ground_gaps import point_gaps, row_gaps
 from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.sim.step.integrators import method
-from robokit.sim.step.joint_law import joint_law
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import default_step
 

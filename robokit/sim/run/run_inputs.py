@@ -10,8 +10,8 @@ import numpy as np
 from robokit.model.robot import Robot
 from robokit.sim.driving.actuators import Actuator
 from robokit.sim.driving.pushes import OutsideForces, Push
+from robokit.sim.joints.given import GivenLayout
 from robokit.sim.run.driven_joints import DrivenJoints
-from robokit.sim.step.given import GivenLayout
 
 NEVER = np.iinfo(np.int64).max
 """Number of a step that does not come."""

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import MissingDependency, ShapeError
+from robokit.sim.motion import ledger
+from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.record import Trajectory
 from robokit.sim.record.recorded import first_carried
 from robokit.sim.run.energy_growth import EnergyWatch
@@ -18,8 +20,6 @@ from robokit.sim.run.run_arguments import numbers
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_results import LastStep, Records, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length
-from robokit.sim.step import ledger
-from robokit.sim.step.implicit_sweep import body_velocities
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import default_step
 from robokit.sim.stepping.iterated_steps import IteratedSteps, stepper

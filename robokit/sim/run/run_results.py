@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from robokit.sim.closing import distances, gaps
+from robokit.sim.motion import ledger
+from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.record import Energy, Trajectory
 from robokit.sim.record.recorded import energies, momenta
 from robokit.sim.record.replay import StepInputs
 from robokit.sim.run.energy_growth import negligible
-from robokit.sim.step import ledger
-from robokit.sim.step.momentum_projection import hangs_on_nothing
 from robokit.sim.step.step_kernel import Program
 
 

@@ -8,11 +8,11 @@ from typing import Any
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.centroidal import about
 from robokit.model.tree import Tree
-from robokit.sim.step.carried import Carried
-from robokit.sim.step.implicit_sweep import body_velocities
-from robokit.sim.step.ledger import Ledger
-from robokit.sim.step.momentum_projection import at_base, floats, keep_momentum
-from robokit.sim.step.moving_axes import Rows
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion.ledger import Ledger
+from robokit.sim.motion.momentum_projection import at_base, floats, keep_momentum
+from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled
 from robokit.spatial import Force

@@ -12,6 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from robokit.sim.joints.loop_impulses import project
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.ledger import Ledger
+from robokit.sim.motion.moving_axes import Rows, advance
 from robokit.sim.step.books import (
     enter_contacts,
     enter_joint_work,
@@ -21,11 +25,7 @@ from robokit.sim.step.books import (
     keep,
     total,
 )
-from robokit.sim.step.carried import Carried
 from robokit.sim.step.energy_momentum import conserve
-from robokit.sim.step.ledger import Ledger
-from robokit.sim.step.loop_impulses import project
-from robokit.sim.step.moving_axes import Rows, advance
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, settle
 from robokit.spatial.scalars import Scalar, is_zero, where

@@ -28,11 +28,11 @@ from typing import Any
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.energy import rotor_energy
 from robokit.model.tree import Tree
-from robokit.sim.step.carried import Carried
-from robokit.sim.step.implicit_sweep import body_velocities
-from robokit.sim.step.ledger import Ledger
-from robokit.sim.step.momentum_projection import at_base, centroidal_state, floats
-from robokit.sim.step.moving_axes import Rows
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion.ledger import Ledger
+from robokit.sim.motion.momentum_projection import at_base, centroidal_state, floats
+from robokit.sim.motion.moving_axes import Rows
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation

@@ -27,17 +27,17 @@ from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.loop_dynamics import LoopSystem, loop_dynamics
 from robokit.errors import UnknownName
 from robokit.model.tree import Tree
+from robokit.sim.joints.loop_impulses import project
+from robokit.sim.joints.outside import BodyForces, as_list
+from robokit.sim.joints.outside import power as power_outside
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion.ledger import Ledger
+from robokit.sim.motion.moving_axes import Rows, advance, free_base
 from robokit.sim.step.books import along, enter_joint_work, half_way, keep, power, seen
 from robokit.sim.step.books import total as sum_of
-from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import drift_kick_drift
 from robokit.sim.step.energy_momentum import conserve
-from robokit.sim.step.implicit_sweep import body_velocities
-from robokit.sim.step.ledger import Ledger
-from robokit.sim.step.loop_impulses import project
-from robokit.sim.step.moving_axes import Rows, advance, free_base
-from robokit.sim.step.outside import BodyForces, as_list
-from robokit.sim.step.outside import power as power_outside
 from robokit.sim.step.problem import Problem, Step
 from robokit.sim.step.settle import settle
 from robokit.spatial import Force, Motion, Vector3

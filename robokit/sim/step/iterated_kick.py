@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robokit.sim.step import ledger
-from robokit.sim.step.carried import Carried
+from robokit.sim.motion import ledger
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion.moving_axes import Rows, advance
 from robokit.sim.step.drift_kick_drift import finish_step
-from robokit.sim.step.implicit_sweep import body_velocities
-from robokit.sim.step.moving_axes import Rows, advance
-from robokit.sim.step.near_ground import act
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled, Sweeps, mean, mean_motions
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.touching.near_ground import act
 from robokit.spatial import Motion
 from robokit.spatial.scalars import Scalar, maximum, sqrt
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from robokit.algorithms.loop_dynamics import loop_dynamics
+from robokit.sim.joints.outside import as_list
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.step.books import along
-from robokit.sim.step.carried import Carried
 from robokit.sim.step.drift_kick_drift import drift_kick_drift, kick
 from robokit.sim.step.integrators import forces_outside, held_forces
-from robokit.sim.step.moving_axes import Rows
-from robokit.sim.step.outside import as_list
 from robokit.sim.step.problem import Problem, Step
 from robokit.spatial import Force
 from robokit.spatial.scalars import Scalar

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from robokit.sim.step.implicit_sweep import body_velocities
-from robokit.sim.step.moving_axes import Rows
+from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled
 from robokit.spatial import Force, Matrix3, Motion, Vector3

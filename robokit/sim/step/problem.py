@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from robokit.model.tree import Tree
+from robokit.sim.joints.given import Given
+from robokit.sim.joints.joint_law import JointLaw
+from robokit.sim.joints.loop_impulses import LoopLaw
+from robokit.sim.meeting.pair_contact import PairLaw
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.ledger import Ledger
+from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.shapes.contact_shapes import ContactShape
-from robokit.sim.step.carried import Carried
-from robokit.sim.step.given import Given
-from robokit.sim.step.ground_law import GroundLaw
-from robokit.sim.step.joint_law import JointLaw
-from robokit.sim.step.ledger import Ledger
-from robokit.sim.step.loop_impulses import LoopLaw
-from robokit.sim.step.moving_axes import Rows
-from robokit.sim.step.pair_contact import PairLaw
+from robokit.sim.touching.ground_law import GroundLaw
 from robokit.spatial.scalars import Scalar
 
 

@@ -30,19 +30,19 @@ from itertools import islice
 from typing import Any
 
 from robokit.model.tree import Tree
-from robokit.sim.step.acting import Acting
-from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import BodyContact
-from robokit.sim.step.ground_contacts import on_ground
-from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
-from robokit.sim.step.joint_forces import JointState
-from robokit.sim.step.loop_impulses import LoopKick
-from robokit.sim.step.moving_axes import Rows, flat, momenta_after
-from robokit.sim.step.near_ground import act, bend, choose, linear, near_ground
-from robokit.sim.step.outside import BodyForces
-from robokit.sim.step.pair_impulses import Kicked, Meeting, Met
+from robokit.sim.joints.joint_forces import JointState
+from robokit.sim.joints.loop_impulses import LoopKick
+from robokit.sim.joints.outside import BodyForces
+from robokit.sim.meeting.pair_impulses import Kicked, Meeting, Met
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.implicit_sweep import ImplicitSweep, body_velocities
+from robokit.sim.motion.moving_axes import Rows, flat, momenta_after
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_solve
+from robokit.sim.touching.acting import Acting
+from robokit.sim.touching.contact import BodyContact
+from robokit.sim.touching.ground_contacts import on_ground
+from robokit.sim.touching.near_ground import act, bend, choose, linear, near_ground
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, guard, likewise, maximum, sharing, sqrt, where
 

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Protocol
 
-from robokit.sim.step.acting import Acting
-from robokit.sim.step.body_points import Velocities
-from robokit.sim.step.contact import BodyContact
-from robokit.sim.step.implicit_sweep import ImplicitSweep
-from robokit.sim.step.moving_axes import Rows, flat, momenta_after
-from robokit.sim.step.near_ground import act, linear
+from robokit.sim.motion.implicit_sweep import ImplicitSweep
+from robokit.sim.motion.moving_axes import Rows, flat, momenta_after
+from robokit.sim.touching.acting import Acting
+from robokit.sim.touching.body_points import Velocities
+from robokit.sim.touching.contact import BodyContact
+from robokit.sim.touching.near_ground import act, linear
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, likewise, shared
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.sim.step.acting import Acting
-from robokit.sim.step.joint_law import pressing
+from robokit.sim.joints.joint_law import pressing
 from robokit.sim.step.measured import NEVER, Happened, later
+from robokit.sim.touching.acting import Acting
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, floor, guard, maximum, where
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from robokit.engine import Kernel
 from robokit.errors import ShapeError
-from robokit.sim.step.carried import Carried
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.step.drift_kick_drift import kick
 from robokit.sim.step.iterated_kick import Parts, finish_kick
-from robokit.sim.step.moving_axes import Rows
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled
 from robokit.sim.step.step_kernel import Program

@@ -23,16 +23,16 @@ from robokit.engine import Kernel
 from robokit.engine.reproducible import wanted
 from robokit.model.regrouping import regrouped
 from robokit.sim.ground.ground_inputs import ground_numbers
-from robokit.sim.step import ledger
-from robokit.sim.step.carried import Carried
+from robokit.sim.joints.given import GivenLayout
+from robokit.sim.motion import ledger
+from robokit.sim.motion.carried import Carried
 from robokit.sim.step.drift_kick_drift import finish_step, kick
-from robokit.sim.step.given import GivenLayout
-from robokit.sim.step.ground_contacts import on_ground
-from robokit.sim.step.ground_law import Axes
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.settle import Settled
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.start_momentum import kept_of
+from robokit.sim.touching.ground_contacts import on_ground
+from robokit.sim.touching.ground_law import Axes
 from robokit.spatial import Vector3
 
 

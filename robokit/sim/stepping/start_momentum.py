@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.sim.motion.momentum_projection import momentum_at_base
 from robokit.sim.step.energy_momentum import kept_energy
-from robokit.sim.step.momentum_projection import momentum_at_base
 from robokit.sim.step.step_kernel import Program
 
 ROWS = 1024

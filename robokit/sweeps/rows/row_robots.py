@@ -16,8 +16,8 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.sim.driving.pushes import Push
 from robokit.sim.ground import Ground
+from robokit.sim.joints.joint_law import joint_law
 from robokit.sim.shapes.contact_points import ContactPoints
-from robokit.sim.step.joint_law import joint_law
 from robokit.spatial.scalars import cos, sin
 from robokit.sweeps.draws.distributions import Distribution
 from robokit.sweeps.draws.parameter_table import out_of_range, parameter
@@ -144,7 +144,7 @@ def with_damping(robot: Robot, values: Values, default: float | None) -> Robot:
     Args:
         robot: with one sample of inertias a row.
         values: of the parameters, (B,) each.
-        default: damping of joints that have none, as of :func:`robokit.sim.step.joint_law.joint_law`.
+        default: damping of joints that have none, as of :func:`robokit.sim.joints.joint_law.joint_law`.
     """
     if "damping" not in values:
         return robot

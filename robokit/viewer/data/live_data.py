@@ -12,9 +12,9 @@ import numpy as np
 from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
 from robokit.errors import RobokitError
+from robokit.sim.motion import ledger
+from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.record import Trajectory
-from robokit.sim.step import ledger
-from robokit.sim.step.momentum_projection import hangs_on_nothing
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.page_step import PageStep, page_step
 from robokit.viewer.data.packing import base64_text

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from robokit.algorithms.aba import combine
-from robokit.sim.step.implicit_sweep import ImplicitSweep
+from robokit.sim.motion.implicit_sweep import ImplicitSweep
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.linear import ldl_solve
 from robokit.spatial.scalars import Scalar, is_zero

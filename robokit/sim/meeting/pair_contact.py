@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from robokit.sim.step.nearest_pairs import Nearest
-from robokit.sim.step.pair_shapes import PairShapes
+from robokit.sim.meeting.nearest_pairs import Nearest
+from robokit.sim.meeting.pair_shapes import PairShapes
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from robokit.sim.step.body_points import Velocities
-from robokit.sim.step.contact import BodyContact
+from robokit.sim.touching.body_points import Velocities
+from robokit.sim.touching.contact import BodyContact
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, likewise, maximum, sqrt
 

@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Any
 
 from robokit.model.tree import Tree
-from robokit.sim.step.drives import Drive, DriveNumbers, DriveState
-from robokit.sim.step.ledger import Ledger
-from robokit.sim.step.moving_axes import Rows
-from robokit.sim.step.outside import BodyForces, Place, about_center, body_forces, power
+from robokit.sim.joints.drives import Drive, DriveNumbers, DriveState
+from robokit.sim.joints.outside import BodyForces, Place, about_center, body_forces, power
+from robokit.sim.motion.ledger import Ledger
+from robokit.sim.motion.moving_axes import Rows
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar
 

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from robokit.sim.shapes.contact_shapes import Ball, ContactShape, Facing, Part
-from robokit.sim.step.contact import BodyContact
-from robokit.sim.step.ground_law import Axes, GroundLaw
-from robokit.sim.step.point_moments import Moments, isotropic
-from robokit.sim.step.solid_contacts import Meeting, meetings
-from robokit.sim.step.surfaces import TINY, PlacedSolid, Touch, deepest, nothing
+from robokit.sim.touching.contact import BodyContact
+from robokit.sim.touching.ground_law import Axes, GroundLaw
+from robokit.sim.touching.point_moments import Moments, isotropic
+from robokit.sim.touching.solid_contacts import Meeting, meetings
+from robokit.sim.touching.surfaces import TINY, PlacedSolid, Touch, deepest, nothing
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, sqrt
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from robokit.sim.motion.moving_axes import flat
 from robokit.sim.shapes.contact_shapes import ContactShape
-from robokit.sim.step.acting import Acting, forces_at
-from robokit.sim.step.contact import BodyContact
-from robokit.sim.step.moving_axes import flat
+from robokit.sim.touching.acting import Acting, forces_at
+from robokit.sim.touching.contact import BodyContact
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, guard, likewise, maximum, minimum
 

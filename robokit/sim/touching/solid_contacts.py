@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from robokit.sim.shapes.contact_shapes import NEAREST, Facing, Part, Rim
-from robokit.sim.step.surfaces import FAR, PlacedSolid, Surface, box, placed_solid
+from robokit.sim.touching.surfaces import FAR, PlacedSolid, Surface, box, placed_solid
 from robokit.spatial import Matrix3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, where
 from robokit.spatial.vector3 import chosen

@@ -18,9 +18,9 @@ from typing import Any
 from robokit.model.tree import Tree
 from robokit.sim.collide.body_shapes import placed
 from robokit.sim.collide.box_distance import Block
-from robokit.sim.step.momentum_projection import at_base, floats
-from robokit.sim.step.pair_shapes import PairShapes
-from robokit.sim.step.shared_distances import Row, meetings, sorted_in
+from robokit.sim.meeting.pair_shapes import PairShapes
+from robokit.sim.meeting.shared_distances import Row, meetings, sorted_in
+from robokit.sim.motion.momentum_projection import at_base, floats
 from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, floor, guard, likewise, where
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from robokit.model.tree import Tree
-from robokit.sim.step.surfaces import Surface
+from robokit.sim.touching.surfaces import Surface
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, where
 

@@ -29,15 +29,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from robokit.model.tree import Tree
-from robokit.sim.step.acting import Acting
-from robokit.sim.step.carried import Carried
-from robokit.sim.step.contact import BodyContact
-from robokit.sim.step.implicit_sweep import ImplicitSweep
-from robokit.sim.step.loop_impulses import LoopKick
-from robokit.sim.step.moving_axes import flat
-from robokit.sim.step.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of
-from robokit.sim.step.pair_contact import Bond, PairContact, PairLaw
-from robokit.sim.step.point_moments import Moments, along
+from robokit.sim.joints.loop_impulses import LoopKick
+from robokit.sim.meeting.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of
+from robokit.sim.meeting.pair_contact import Bond, PairContact, PairLaw
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.implicit_sweep import ImplicitSweep
+from robokit.sim.motion.moving_axes import flat
+from robokit.sim.touching.acting import Acting
+from robokit.sim.touching.contact import BodyContact
+from robokit.sim.touching.point_moments import Moments, along
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, likewise, maximum, shared, sqrt, where
 

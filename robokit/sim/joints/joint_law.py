@@ -12,7 +12,7 @@ import numpy as np
 from robokit.algorithms.composites import composite_inertias
 from robokit.model.robot import Robot
 from robokit.sim.ground.ground import weight
-from robokit.sim.step.effective_mass import effective_inertias
+from robokit.sim.motion.effective_mass import effective_inertias
 from robokit.spatial.scalars import Scalar, maximum, minimum, where
 
 DAMPING_TIME = 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.sim.shapes.contact_shapes import ContactShape
-from robokit.sim.step.ground_law import Axes, GroundLaw
+from robokit.sim.touching.ground_law import Axes, GroundLaw
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.scalars import Scalar, likewise, maximum, minimum, sqrt, where
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from robokit.model.robot import Robot
-from robokit.sim.step.body_mobility import mobility, unit_forces, velocity
-from robokit.sim.step.implicit_sweep import ImplicitSweep
+from robokit.sim.motion.body_mobility import mobility, unit_forces, velocity
+from robokit.sim.motion.implicit_sweep import ImplicitSweep
 from robokit.spatial import Force, Vector3
 
 LEAST = 1e-12

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from robokit.sim.step.body_points import BodyPoints, Velocities
-from robokit.sim.step.point_moments import Moments, along, isotropic, outer, push
+from robokit.sim.touching.body_points import BodyPoints, Velocities
+from robokit.sim.touching.point_moments import Moments, along, isotropic, outer, push
 from robokit.spatial import ArticulatedInertia, Force, Motion, Symmetric3, Vector3
 from robokit.spatial.scalars import Scalar, clamp, likewise, maximum, minimum, sqrt, where
 

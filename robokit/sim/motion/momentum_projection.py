@@ -20,7 +20,7 @@ from typing import Any
 from robokit.algorithms.centroidal import about
 from robokit.algorithms.composites import composite_inertias
 from robokit.model.tree import Tree
-from robokit.sim.step.implicit_sweep import body_velocities
+from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar

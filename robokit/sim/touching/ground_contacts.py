@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from robokit.model.tree import Tree
 from robokit.sim.shapes.contact_shapes import ContactShape
-from robokit.sim.step.contact import BodyContact
-from robokit.sim.step.ground_law import Axes, GroundLaw, ground_axes
-from robokit.sim.step.uneven_contact import UnevenContact
+from robokit.sim.touching.contact import BodyContact
+from robokit.sim.touching.ground_law import Axes, GroundLaw, ground_axes
+from robokit.sim.touching.uneven_contact import UnevenContact
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, likewise, maximum
 

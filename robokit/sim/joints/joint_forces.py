@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from robokit.model.tree import Tree
-from robokit.sim.step.carried import Carried
-from robokit.sim.step.joint_law import STUCK, JointLaw
-from robokit.sim.step.moving_axes import Rows
+from robokit.sim.joints.joint_law import STUCK, JointLaw
+from robokit.sim.motion.carried import Carried
+from robokit.sim.motion.moving_axes import Rows
 from robokit.spatial.scalars import Scalar, is_zero, likewise, maximum, minimum, sqrt, where
 
 FADE = 1e-3

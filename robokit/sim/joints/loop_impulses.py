@@ -27,8 +27,8 @@ from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, add, closed_l
 from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
 from robokit.model.loop_models import LoopModel
 from robokit.model.tree import Tree
-from robokit.sim.step.implicit_sweep import ImplicitSweep, body_velocities
-from robokit.sim.step.moving_axes import Rows
+from robokit.sim.motion.implicit_sweep import ImplicitSweep, body_velocities
+from robokit.sim.motion.moving_axes import Rows
 from robokit.spatial import Force, Motion
 from robokit.spatial.scalars import Scalar
 

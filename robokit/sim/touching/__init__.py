@@ -1,0 +1,13 @@
+"""A robot on the ground: where its bodies touch, and what acts there.
+
+ground_law       the contact law's constants, and a plane as the bodies see it
+surfaces         what a point can touch: distance, normal, velocity
+body_points      the points of a body: where they are, how fast, their bristles
+contact          the contact of one body, linearised for a sweep
+acting           the forces that act in the end
+near_ground      which bodies can touch the ground in a step
+ground_contacts  the points of all bodies on the ground
+uneven_contact   the points of a body on a ground of many surfaces
+solid_contacts   where a solid touches a box or a capsule between its own points
+point_moments    inertias and forces at points
+"""
