@@ -7,7 +7,7 @@ import pytest
 
 from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.shapes.contact_points import contact_points, primitive_points
-from robokit.sim.shapes.touching_size import extent
+from robokit.sim.shapes.touching_size import extent, steady
 from robokit.sim.touching.point_moments import Moments, along, isotropic, push
 from robokit.spatial import Motion, Vector3
 
@@ -168,3 +168,5 @@ def test_the_size_of_a_robot_does_not_depend_on_which_corners_share_a_point():
     robot = _robot(collisions=(Shape(Box((0.2, 0.4, 0.6))),))
     sizes = [extent(robot, contact_points(robot, plane=plane)) for plane in (True, False)]
     assert sizes == pytest.approx([0.3, 0.3])
+    depths = [steady(robot, contact_points(robot, plane=plane)) for plane in (True, False)]
+    assert depths == pytest.approx([4e-3 * 0.2**2 / 0.6] * 2)

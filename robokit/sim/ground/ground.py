@@ -45,9 +45,9 @@ class Ground:
             one of its own, which then holds for all links.
         height: of the plane over the world's origin [m].
         sink: depth at which one point carries the whole weight [m]; None takes 1 mm, for robots smaller than
-            40 cm a two-hundredth of their radius, less for a single body that is thin.
-        time: relaxation time of the contact, d / k [s]; None damps one point with the whole weight
-            critically, 2 sqrt(sink / g): 20 ms for 1 mm.
+            40 cm a two-hundredth of their radius, less where a body without joints is slender: it would tip.
+        time: relaxation time of the contact, d / k [s]; None is 2 sqrt(sink / g), 20 ms for 1 mm, without
+            what slender bodies ask for: one point with the whole weight is damped critically.
         slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
             it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
         sweeps: solves of a time step, 1 to 50, and from 3 on one more where the forces need it. 1 takes half
@@ -240,16 +240,17 @@ class Ground:
             found[name] = {link: of_row(y, k) for link, y in x.items()} if several else of_row(x, k)
         return replace(self, **found)
 
-    def gains(self, robot: Robot, size: Any = math.inf) -> tuple[Any, Any]:
+    def gains(self, robot: Robot, size: Any = math.inf, steady: Any = math.inf) -> tuple[Any, Any]:
         """k [N/m] and d [N s/m] of every contact point; (B,) for a robot with samples.
 
         Args:
             robot: the robot.
             size: radius of what can touch [m], a number or (B,).
+            steady: largest ``sink`` with which its loose bodies stand [m], likewise.
         """
-        sink = self.sink or np.minimum(DEEPEST, size * SHARE)
-        time = self.time or 2.0 * np.sqrt(sink / STANDARD)
-        k = weight(robot) / sink
+        soft = self.sink or np.minimum(DEEPEST, size * SHARE)
+        time = self.time or 2.0 * np.sqrt(soft / STANDARD)
+        k = weight(robot) / (self.sink or np.minimum(soft, steady))
         return k, k * time
 
     @property

@@ -26,7 +26,7 @@ from robokit.spatial.vector3 import Vector3
 Point = tuple[Any, Any, Any]
 """Body coordinates [m]."""
 
-UPRIGHT = 1e-3
+UPRIGHT = 1e-5
 """Tilt of a rim's axis below which its points keep their places on the rim [rad]."""
 
 SMALLEST = 1e-18

@@ -1,7 +1,8 @@
-"""Size of what can touch the ground: the softness of the ground follows from it."""
+"""Size of what can touch the ground, and how little it may give way: how soft the ground is follows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,38 +14,71 @@ from robokit.sim.shapes.contact_points import ContactPoints
 from robokit.sim.shapes.contact_shapes import ContactShape, Facing, Lowest, Point, Rim
 from robokit.spatial import Vector3
 
-STEADY = 25.0
-"""Thin bodies are taken as smaller by STEADY (thickness / size)^2, and by STEADY at most."""
+STEADY = 4e-3
+"""Depth over thickness^2 / length. A body on its narrow end then tips at 0.97 or more of its limit (measured:
+boxes and cylinders of 5 cm to 1 m, 1:1 to 1:4, put down on a slope at rest, steps of 1/2 to 2 ms)."""
+
+ROUND = 4.0
+"""Depth of a body with corners over that of a round one: there one point carries all in the end, not two."""
+
+THINNEST = 1.0 / 16.0
+"""Least (thickness / length)^2 that this asks for."""
 
 
 def extent(robot: Robot, points: ContactPoints) -> Any:
     """Half the longest edge of a box around the points in the neutral configuration [m]; 0 of none.
-
-    Of a robot that is one thin body, less: STEADY thickness^2 over it, but no less than a twenty-fifth: it
-    may stand on its edge, and on a ground that gives way by more than thickness^2 / (2 height) it would tip.
 
     (B,) where points move with the inertias of a robot with samples.
     """
     if not len(points):
         return 0.0
     X0 = forward_kinematics(robot.tree, robot.split_q(robot.neutral().tolist()))
-    low, high, lowest, highest = [], [], [], []
+    low, high = [], []
     for m, (i, shape) in enumerate(zip(points.body, points.shape, strict=True)):
-        moved = np.moveaxis(points.position[..., m, :], -1, 0) if points.of_inertia[m] else None
         for center, radius in _balls(shape):
-            place: Any = center if moved is None else moved
-            at = np.stack(np.broadcast_arrays(*X0[i].point(Vector3(*place))))
+            at = np.stack(np.broadcast_arrays(*X0[i].point(Vector3(*_place(points, m, center)))))
             low.append(at - radius)
             high.append(at + radius)
-            wide = _widths(shape, radius).reshape(3, *(1,) * (np.ndim(moved) - 1 if moved is not None else 0))
-            at = np.stack(np.broadcast_arrays(*place))
-            lowest.append(at - wide)
-            highest.append(at + wide)
     half = 0.5 * _edges(low, high).max(axis=0)
-    if robot.nbodies == 1:
-        thin = _edges(lowest, highest).min(axis=0)
-        half = np.minimum(half, np.maximum(STEADY * thin**2 / np.maximum(half, 1e-12), half / STEADY))
     return half if half.ndim else float(half)
+
+
+def steady(robot: Robot, points: ContactPoints) -> Any:
+    """Depth at which a point may carry the robot's weight for its loose bodies to stand [m]; inf of none.
+
+    A loose body floats and has no joints: a box, a cylinder. On a ground that gives way it leans to the side
+    to which it would tip, and swings that way as it is put down, and so tips before it must. The depth
+    follows from a box around its points; of several loose bodies the one decides that allows least, by its
+    share of the weight.
+
+    (B,) where points or masses differ in the samples of a robot.
+    """
+    tree, found = robot.tree, math.inf
+    for i in tree.children[0]:
+        joint = tree.joint[i]
+        own = np.flatnonzero(points.body == i).tolist()
+        if tree.children[i] or joint is None or joint.kind.name != "floating" or not own:
+            continue
+        low, high = [], []
+        for m in own:
+            shape = points.shape[m]
+            for center, radius in _balls(shape):
+                at = np.stack(np.broadcast_arrays(*_place(points, m, center)))
+                wide = _widths(shape, radius).reshape(3, *(1,) * (at.ndim - 1))
+                low.append(at - wide)
+                high.append(at + wide)
+        edges = _edges(low, high)
+        thin, long = edges.min(axis=0), np.maximum(edges.max(axis=0), 1e-12)
+        depth = STEADY * np.maximum(thin**2 / long, THINNEST * long)
+        if any(isinstance(points.shape[m], Rim) for m in own):
+            depth = depth / ROUND
+        found = np.minimum(found, depth * robot.total_mass / tree.I[i].m)
+    return found if np.ndim(found) else float(found)
+
+
+def _place(points: ContactPoints, m: int, center: Point) -> Any:
+    """Where a ball of point m is, body coordinates [m]."""
+    return np.moveaxis(points.position[..., m, :], -1, 0) if points.of_inertia[m] else center
 
 
 def _edges(low: Sequence[Any], high: Sequence[Any]) -> Any:

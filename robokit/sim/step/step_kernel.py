@@ -34,7 +34,7 @@ from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.motion.moving_axes import Rows, free_base
 from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.sim.shapes.contact_shapes import Ball, ContactShape
-from robokit.sim.shapes.touching_size import extent
+from robokit.sim.shapes.touching_size import extent, steady
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.measured import NOTHING as NOTHING_MEASURED
 from robokit.sim.step.measured import Happened, MeasuredLayout
@@ -66,6 +66,7 @@ class Program:
         layout: of what a step hands to the next.
         masses: effective mass of each touching body.
         size: radius of the robot's contact points [m].
+        steady: depth on which its loose bodies stand [m].
         open: whether inertias, and what follows from them, are an input of the step, not constants.
     """
 
@@ -99,6 +100,7 @@ class Program:
             self.corners = [(i, int(k)) for i, row in enumerate(flags) for k in np.flatnonzero(row)]
         self.touching = [i for i in range(1, n + 1) if self.by_body[i]]
         self.size = 0.0 if self.points is None else extent(self.robot, self.points)
+        self.steady = math.inf if self.points is None else steady(self.robot, self.points)
         self.masses: list[Any] = self.robot.derived.get(
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
@@ -127,7 +129,7 @@ class Program:
         """
         numbers: list[Any] = [dt]
         if self.ground is not None and self.points is not None:
-            k, d = self.ground.gains(self.robot, self.size)
+            k, d = self.ground.gains(self.robot, self.size, self.steady)
             bodies, links = self.points.body[::-1], self.points.link[::-1]
             first = {int(i): link for i, link in zip(bodies, links, strict=True)}
             mu = [self.ground.coefficient(first[i]) for i in self.touching]
@@ -140,7 +142,7 @@ class Program:
             numbers += [
                 self.pairs.friction,
                 self.pairs.restitution,
-                *(self.ground or Ground()).gains(self.robot, self.size or math.inf),
+                *(self.ground or Ground()).gains(self.robot, self.size or math.inf, self.steady),
                 *mobilities(self.robot, self.shapes.bodies),
             ]
         if self.open:
