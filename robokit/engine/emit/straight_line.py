@@ -20,8 +20,11 @@ from robokit.engine.passes.guards import Path
 from robokit.engine.trace.ops import CALL, CONST, INPUT, LOOKUP, OPERATIONS, RESULT, TRUTHS
 from robokit.engine.trace.program import Program
 
-Fixed = tuple[int, int, float]
-"""Output, position and value of a constant."""
+Fixed = tuple[int, int, float, int]
+"""Output, position and value of a constant, and how many times it stands there."""
+
+WIDEST = 8
+"""Most equal constants that one store writes."""
 
 MOST_STORES = 256
 """Stores in one function, of outputs that no operation computes."""
@@ -32,6 +35,20 @@ LOOK, REGISTERS = 20, 36
 
 The factors of a humanoid's mass matrix are 3 % faster so, and other functions are as before.
 """
+
+
+def _runs(k: int, row: Sequence[int | float]) -> Iterator[Fixed]:
+    """The constants of output k: WIDEST or a power of two less of equal ones together."""
+    position = 0
+    while position < len(row):
+        value, stop = row[position], position + 1
+        if type(value) is float:
+            end, same = min(len(row), position + WIDEST), constant(1, value)
+            while stop < end and type(row[stop]) is float and constant(1, row[stop]) == same:
+                stop += 1
+            stop = position + (1 << (stop - position).bit_length() - 1)
+            yield k, position, value, stop - position
+        position = stop
 
 
 def _parts(items: list) -> Iterator[list]:
@@ -98,8 +115,7 @@ class ChunkWriter:
                 for position, r in enumerate(row):
                     if type(r) is int:
                         self.targets.setdefault(r, []).append((k, position))
-                    else:
-                        self.fixed.append((k, position, r))
+                self.fixed += _runs(k, row)
 
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
@@ -116,8 +132,9 @@ class ChunkWriter:
         self, index: int, chunk: Sequence[int], passed: Sequence[int], fixed: Sequence[Fixed]
     ) -> str:
         self._line(chunk)
-        for k, position, value in fixed:
-            self._output(k, position, self._constant(value))
+        for k, position, value, count in fixed:
+            place = self._place(k, position)
+            self.lines.append(f"store {vector(count)} {constant(count, value)}, ptr {place}, align 8")
         for number in passed:
             value_of = self._value(number)
             for k, position in self.targets[number]:
@@ -290,11 +307,16 @@ class ChunkWriter:
         self.lines.append(f"store {self.t} {value}, ptr %b{number}, align {self.align}")
 
     def _output(self, k: int, position: int, value: str) -> None:
+        place = self._place(k, position)
+        self.lines.append(f"store double {value}, ptr {place}, align 8")
+
+    def _place(self, k: int, position: int) -> str:
+        """Name of the address of an output's scalar in the caller's array."""
         pointer = self.program.first_output + k
         self.pointers.add(pointer)
         name = f"%o{k}x{position}"
         self.lines.append(f"{name} = {self.element} double, ptr %p{pointer}, i64 {position}")
-        self.lines.append(f"store double {value}, ptr {name}, align 8")
+        return name
 
     def _compute(self, number: int) -> None:
         opcode, *operands = self.program.nodes[number]

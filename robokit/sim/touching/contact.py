@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from robokit.sim.touching.body_points import BodyPoints, Velocities
-from robokit.sim.touching.point_moments import Moments, along, isotropic, outer, push
+from robokit.sim.touching.point_moments import Moments, along, isotropic, outer
 from robokit.spatial import ArticulatedInertia, Force, Motion, Symmetric3, Vector3
 from robokit.spatial.scalars import Scalar, clamp, likewise, maximum, minimum, sqrt, where
 
@@ -144,10 +144,6 @@ class BodyContact(BodyPoints):
         self._slide(speeds)
         self._resist_turning(V)
 
-    def chosen(self) -> list[list[Scalar]]:
-        """What the present sweep has chosen, to be changed in place."""
-        return [self.w, self.N, self.c, self.turning]
-
     def converge(self, V: Motion) -> None:
         """Points and dampers of a sweep of the iteration to an accuracy, from the iterate V.
 
@@ -240,24 +236,18 @@ class BodyContact(BodyPoints):
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
-        n, W, C = self.axes.n, Moments(), Moments()
-        impulse = Force.zero()
+        n, G, C = self.axes.n, Moments(), Moments()
+        pressed: Scalar = 0.0
+        turned, bent = Vector3.zero(), Force.zero()
         for m, p in enumerate(likewise(self.p)):
-            if self.restitution is None:
-                W = W + Moments.of(self.w[m], p)
-            else:
-                W = W + Moments.of(self.w[m] * self.damp[m], p)
-                f = n * (self.w[m] * self.load[m] * self.dt)
-                impulse = impulse + Force(p.cross(f), f)
+            arm, e = p.cross(n), self.w[m] * (self.dt * self.load[m])
+            pressed, turned = pressed + e, turned + arm * e
+            G = G + Moments.of(self.w[m] * (self.dt * self.damp[m]) - self.c[m], arm)
             C = C + Moments.of(self.c[m], p)
             if self.anchors:
-                f = self._bent(m)
-                impulse = impulse - Force(p.cross(f), f)
-        if self.restitution is None:
-            G = W * (self.dt * self.kd) - C
-            impulse = impulse + push(W, n, self.axes.z) * (self.dt * self.law.k)
-        else:
-            G = W * self.dt - C
+                way = self._bristle(m)
+                bent = bent + Force(p.cross(way), way) * (self.c[m] * self.r)
+        impulse = Force(turned, n * pressed) - bent
         K = self._with_turning(isotropic(C) + along(G, n))
         if self.motion is not None:
             lead = next((x for x in self.leads if x is not None), Vector3.zero())
@@ -268,7 +258,7 @@ class BodyContact(BodyPoints):
         turning = self.turning_matrix()
         return K if turning is None else ArticulatedInertia(K.A + turning, K.B, K.M)
 
-    def _bent(self, m: int) -> Vector3:
-        """Impulse against the bristle of a point, body coordinates [N s]."""
+    def _bristle(self, m: int) -> Vector3:
+        """How far the bristle of a point is bent, body coordinates [m]."""
         (ex, ey), axes = self.anchors[m], self.frame(m)
-        return (axes.along_x * ex + axes.along_y * ey) * (self.c[m] * self.r)
+        return axes.along_x * ex + axes.along_y * ey
