@@ -123,3 +123,30 @@ def test_what_slides_slowly_over_another_body_feels_coulombs_friction(speed):
     assert abs(up) < 1e-6
     assert 2.0 * plank == pytest.approx(speed - ball, rel=1e-9)
     assert speed - ball == pytest.approx(mu * weight * dt, rel=0.01)
+
+
+@pytest.mark.parametrize(("dt", "height"), [(1e-3, 0.1), (2e-3, 0.2)])
+@pytest.mark.parametrize("share", [0.9, 1.12])
+def test_a_box_on_a_cart_that_pulls_away_stays_or_slides_as_coulomb_says(share, dt, height):
+    """A cart of 20 kg gets a share of the acceleration at which a box of 2 kg on it slides."""
+    mu, g, end, masses = 0.5, 9.81, 0.3, (20.0, 2.0)
+    builder = ModelBuilder("cart")
+    builder.link("rail").link(
+        "cart", mass=masses[0], inertia=np.eye(3), collisions=(Shape(Box((2, 1, 0.2))),)
+    )
+    builder.joint("slide", "prismatic", "rail", "cart", Placement(position=np.array([0, 0, -0.1])), (1, 0, 0))
+    size = np.array([0.2, 0.2, height])
+    inertia = np.diag((size @ size - size**2) * masses[1] / 12.0)
+    load = ModelBuilder("box").link("box", masses[1], inertia=inertia, collisions=(Shape(Box(tuple(size))),))
+    place = Placement(position=np.array([0.0, 0.0, 0.5 * height]))
+    world = rk.together({"cart": builder.build("fixed"), "box": (load.build("floating"), place)})
+    pairs = rk.collision_pairs(world).with_law(friction=mu)
+    pull = share * mu * g * masses[0] + min(share, 1.0) * mu * g * masses[1]
+    push = rk.Push("cart/cart", (pull, 0.0, 0.0), start=0.5, duration=1.0)
+    options = {"ground": rk.Ground(height=-5.0), "pushes": push, "joint_damping": 0.0, "record_every": 1}
+    run = rk.simulate(world, duration=0.5 + end, dt=dt, self_collision=pairs, **options)
+    before = round(0.5 / dt)
+    slipped = np.subtract(*(run.q[[-1, before], 0] - run.q[[-1, before], 5]))
+    wanted = 0.5 * max(share - 1.0, 0.0) * mu * g * end**2
+    # While it begins to, springs and bristles give way.
+    assert slipped == pytest.approx(wanted, abs=0.3e-3 + 0.1 * wanted)

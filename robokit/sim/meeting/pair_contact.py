@@ -198,7 +198,7 @@ class PairContact:
         size, most = sqrt(t.dot(t) + 1e-300), self.mu * maximum(N, 0.0)
         lost = maximum(self.speed - size / maximum(self.c, 1e-300), 0.0)
         left = self.speed - lost * (most / size)
-        surely = where(self.slides, clamp(4.0 * left / self.speed - 1.0, 0.0, 1.0), 0.0)
+        surely = where(self.slides, clamp(10.0 * left / self.speed - 0.5, 0.0, 1.0), 0.0)
         self.first = self.first + (self.x * self.c + t * (most / size)) * surely
         self.c = self.c * (1.0 - surely)
 

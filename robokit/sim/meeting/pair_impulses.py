@@ -11,14 +11,14 @@ A is H with damping and limits of the joints, and with the ground under bodies t
 friction in joints and of the ground stays as the sweeps found it: as a damper of an iterate it would be too
 stiff for what comes now; where that counts, two sweeps more let both answer (settle.py). Conjugate gradients
 in the space of the impulses take one solve of the tree an iteration; the first finds the normal parts, from
-which friction follows, two more how far it slows down what slides. However few are taken, their impulses
+which friction follows, three more how far it slows down what slides. However few are taken, their impulses
 lose energy. Impulses that pull or leave Coulomb's cone are cut, and of what is left, the part acts
 that takes most energy. What acts on one body acts on the other: the momentum of the robot stays.
 
 In a heap that rests nothing is missing: no solve is made, and nothing moves.
 
 Source: conjugate gradients, Hestenes and Stiefel (1952); matrix-free, with the articulated-body sweep as W.
-Cost: 2 ITERATIONS + 2 solves of the tree, nothing where no pair is near.
+Cost: ITERATIONS + BRAKING + 2 solves of the tree, nothing where no pair is near.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, likewise, maximum, shared, sqrt, where
 
 ITERATIONS = 2
+
+BRAKING = 3
+"""Those that find how far friction slows down what slides: a box that is dragged leans, too."""
 
 PRESSED = -0.1
 """A body whose push has this cosine with the ground's normal or less is pressed on the ground."""
@@ -247,7 +250,7 @@ def _solve(
     normal = conjugate_gradients(contacts, lambda f: respond(f)[0], 1)
     for contact, x in likewise(zip(contacts, normal[0], strict=True)):
         contact.rub(x)
-    rough = conjugate_gradients(contacts, lambda f: respond(f)[0], start=normal)
+    rough = conjugate_gradients(contacts, lambda f: respond(f)[0], BRAKING, normal)
     for contact, x in likewise(zip(contacts, rough[0], strict=True)):
         contact.slide(x)
     f, _ = conjugate_gradients(contacts, lambda f: respond(f)[0], start=rough)
