@@ -200,6 +200,7 @@ def test_code_that_was_generated_in_a_hurry_computes_the_same(name, tmp_path, mo
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / str(most)))
         monkeypatch.setattr(ir, "LONG", most)
         monkeypatch.setattr(ir, "CHUNK", 100)
+        monkeypatch.setattr(ir, "WIDE", 1)
         robot = ladder.chain(12, base="floating")
         if q is None:
             q = robot.random_configuration(rng)

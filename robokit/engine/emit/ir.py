@@ -43,6 +43,9 @@ What is beyond, and at most half of the text, is generated in a hurry: in a quar
 takes a quarter longer to run.
 """
 
+WIDE = 8
+"""Least numbers in a vector register for that: narrower vectors take longer anyway."""
+
 HURRIED = "#1"
 """Attributes of functions that are generated so; those of all others are #0."""
 

@@ -79,7 +79,7 @@ def single_module(
         zeros = program.first_output + len(program.outputs)
         parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
     else:
-        body, workspace, result = _straight(out, program, width, finite, hurried=not feedback)
+        body, workspace, result = _straight(out, program, width, finite, not feedback and width >= ir.WIDE)
     out.do(f"ret i64 {result}")
     out.do("refuse:")
     out.do(f"ret i64 {status}")
@@ -91,7 +91,15 @@ def single_module(
 
 
 def _straight(out: Lines, program: Program, width: int, finite: bool, hurried: bool) -> tuple[str, int, str]:
-    """Call the chunks, which read and write the caller's arrays; their module, workspace and status."""
+    """Call the chunks, which read and write the caller's arrays; their module, workspace and status.
+
+    Args:
+        out: the function that calls them.
+        program: what to compute.
+        width: doubles per machine vector.
+        finite: whether outputs are checked too.
+        hurried: whether a part of a long text is generated in a hurry.
+    """
     plan, functions, stages = chunk_code(
         program, 1, False, ir.CHUNK, width, "ptr noalias %ws, ptr noalias %args"
     )
