@@ -206,7 +206,10 @@ def __getattr__(name: str) -> Any:
     elif name in _SWEEPS:
         from robokit import sweeps as source
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from robokit.names_elsewhere import advice
+
+        meant = "" if name.startswith("_") else advice(name, __all__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
     names = next(names for names in (_SIM, _IDENTIFICATION, _SWEEPS) if name in names)
     globals().update({public: getattr(source, public) for public in names})
     return globals()[name]

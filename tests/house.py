@@ -23,7 +23,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "file_locks",
             "hooks",
         ),
-        ("arguments", "disk_cache", "robot_names"),
+        ("arguments", "disk_cache", "robot_names", "names_elsewhere"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.

@@ -13,7 +13,8 @@ from ladder import State
 
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, outputs
-from robokit.dynamics.layout import CHOICES, INPUTS
+from robokit.dynamics.choices import CHOICES
+from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.table import ALGORITHMS, Algorithm
 
 PUBLIC: dict[str, Algorithm] = {row.name: row for row in ALGORITHMS if hasattr(rk, row.name)}

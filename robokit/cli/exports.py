@@ -13,6 +13,9 @@ from robokit.errors import RobokitError, UnknownName
 
 WORDS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
+LISTS = ("prescribed", "frames", "constraints")
+"""Choices of several names."""
+
 WHAT = ("declares and explains it", "is the code", "checks it on one state")
 """Of the files."""
 
@@ -90,6 +93,8 @@ def choice(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value.strip():
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as axes=body, got {text!r}")
+    if name.strip() in LISTS:
+        return name.strip(), [each.strip() for each in value.split(",")]
     return name.strip(), WORDS.get(value.strip().lower(), value.strip())
 
 
@@ -115,7 +120,7 @@ def add_codegen(sub: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="what else the function is about: axes=body, classical=yes",
+        help="what else the function is about: axes=body, classical=yes, frames=left_hand,right_hand",
     )
     sub.add_argument(
         "--dtype", default="float64", metavar="NAME", help="float64 or float32; default: %(default)s"

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import LARGEST_ANGLE
+from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Argument, Flat
-from robokit.dynamics.layout import CHOICES, Scalars
+from robokit.dynamics.layout import Scalars
 from robokit.dynamics.own_text import one_by_one
 from robokit.dynamics.regrouped_trees import parameters_for, tree_for, tree_of_parameters
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
 from robokit.engine.reproducible import wanted
+from robokit.errors import ModelError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
@@ -86,7 +88,15 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
         robot: the robot; with parameters, without inertias.
         key: of the kernel, for the choices of an algorithm about a link.
         parameters: whether the inertial parameters of all bodies are one more input, the last.
+
+    Raises:
+        ModelError: the row is about floating bases, and the robot's is fixed.
     """
+    if row.floating and robot.base != "floating":
+        raise ModelError(
+            f"{row.name}: robot {robot.name!r} has a fixed base, which nothing accelerates; load it with "
+            "base='floating', or take rnea for its joint forces"
+        )
     text = _text(row, robot, key)
     inputs = [
         Argument(name, row.input(name).size(robot), row.input(name).manifold) for name in row.inputs.split()

@@ -12,8 +12,9 @@ import numpy as np
 from robokit.arguments import one_of, path_argument
 from robokit.dynamics.build import Key, flat, kernel, kernel_of_own_inertias, row_of
 from robokit.dynamics.c_files import Argument, CFunction, c_files, identifier
+from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Argument as Taken
-from robokit.dynamics.layout import CHOICES, POSES
+from robokit.dynamics.layout import POSES
 from robokit.dynamics.run import dtype_name
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
@@ -101,7 +102,7 @@ def code_files(
     one_of("language", language, LANGUAGES)
     real = FLOAT32 if dtype is not None and dtype_name(dtype) == "float32" else FLOAT64
     own = getattr(function, "key", None)  # of a Function, which is made on top of this file
-    key = own(**choices) if callable(own) else function_key(robot, function, choices)
+    key = own(robot, **choices) if callable(own) else function_key(robot, function, choices)
     try:
         return c_files(c_function(robot, key, real))
     except TraceTooLarge as error:
@@ -134,8 +135,7 @@ def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key
         if value is None:
             example = f"{name}={choice.example(robot)!r}"
             raise RobokitError(f"{function}: say which {name} it is about, for example {example}")
-        choice.given(robot, value)
-        given.append(value)
+        given.append(choice.read(robot, value))
     return (row.name, *given) if about else row.name
 
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from robokit.algorithms.constrained_dynamics import PROXIMAL
 from robokit.arguments import real_array
+from robokit.dynamics import choices
 from robokit.dynamics.run import FExt, accelerations, dtype_name, with_forces
-from robokit.errors import ShapeError, UnknownName, WrongType
-from robokit.model.contacts import Contact, as_contact
-from robokit.model.loop_models import loop_models
+from robokit.errors import ShapeError
 from robokit.model.robot import Robot, check_robot
 
 __all__ = ["OperationalSpaceInertia", "constrained_dynamics", "impact", "operational_space_inertia"]
@@ -96,9 +95,8 @@ def operational_space_inertia(
         ((3, 3), (7, 3))
     """
     check_robot(robot)
-    names = _known(robot, "frames", frames, _as_frames)
     e = _share("damping", damping)
-    key = ("operational_space_inertia", names)
+    key = ("operational_space_inertia", choices.frames(robot, frames))
     return OperationalSpaceInertia(
         *accelerations(robot, key, out, engine, dtype, reproducible, q, e, refusal=SINGULAR)
     )
@@ -124,7 +122,8 @@ def constrained_dynamics(
     H a + C = tau + J^T lambda and J a + J' v = -kp delta - kd J v, both ways: a contact can pull; C has
     the forces f_ext too. The rows of a contact are in world axes at its point, those of a loop joint in its
     frame on the predecessor. Constraints may repeat one another, as four corners of a foot do: the forces are
-    then those of six proximal iterations, which share the load among them. Without stabilisation the
+    then those of six proximal iterations, which share the load among them. Where they contradict one another
+    the accelerations are a compromise, and forces of some 1 / proximal tell so. Without stabilisation the
     acceleration errors are zero and velocities drift apart slowly over many steps.
 
     Source: RBDA chapter 8.  Cost: O(n + m^2 d + m^3), m rows; O(n d^2) with coupled joints.
@@ -159,7 +158,7 @@ def constrained_dynamics(
     """
     check_robot(robot)
     name, given = with_forces("constrained_dynamics", robot, q, f_ext, engine, reproducible)
-    key = (name, _constraints(robot, constraints))
+    key = (name, choices.constraints(robot, constraints))
     gains = _NO_GAINS if stabilisation is NO_GAINS else stabilisation
     e = _proximal(proximal, dtype)
     state = (q, v, tau, gains, e, *given)
@@ -210,59 +209,10 @@ def impact(
         4.2
     """
     check_robot(robot)
-    key = ("impact", _constraints(robot, constraints))
+    key = ("impact", choices.constraints(robot, constraints))
     e = _share("restitution", restitution, most=1.0)
     state = (q, v, e, _proximal(proximal, dtype))
     return accelerations(robot, key, out, engine, dtype, reproducible, *state, refusal=UNBOUNDED)
-
-
-def _constraints(robot: Robot, given: Sequence[Any] | None) -> tuple[Any, ...]:
-    if given is None:
-        given = tuple(model.name for model in loop_models(robot))
-    return _known(robot, "constraints", given, _as_constraints)
-
-
-def _known(robot: Robot, name: str, given: Any, make: Any) -> tuple[Any, ...]:
-    """What the caller gave, checked; once for equal ones."""
-    if given.__class__ is list:
-        given = tuple(given)
-    try:
-        return robot.derived.get((name, given), lambda: make(robot, given))
-    except TypeError as problem:  # arrays in it, or lists
-        if isinstance(problem, WrongType):
-            raise
-        return make(robot, given)
-
-
-def _as_frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
-    frames = tuple(as_contact(f"frames[{k}]", x) for k, x in enumerate(_sequence("frames", given)))
-    for frame in frames:
-        robot.link(frame.link)
-    return frames
-
-
-def _as_constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
-    loops = [model.name for model in loop_models(robot)]
-    found: list[Contact | str] = []
-    for k, x in enumerate(_sequence("constraints", given)):
-        if isinstance(x, str):
-            if x not in loops:
-                hint = "(a link is held by a Contact)" if x in robot.link_names else ""
-                raise UnknownName("loop joint", x, loops, hint)
-            found.append(x)
-        else:
-            contact = as_contact(f"constraints[{k}]", x)
-            robot.link(contact.link)
-            found.append(contact)
-    return tuple(found)
-
-
-def _sequence(name: str, given: Any) -> Sequence[Any]:
-    if isinstance(given, str | Contact) or not isinstance(given, Sequence):
-        raise WrongType(name, given, f"a list of {name}")
-    if not given:
-        raise ShapeError(f"{name}: expected at least one, got none")
-    return given
 
 
 _NONE = np.zeros(1)

@@ -10,21 +10,24 @@ from typing import Any
 from robokit.dynamics.build import Key
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.differentiate import Flat
-from robokit.dynamics.host_functions import HostFunction, host_function
+from robokit.dynamics.host_functions import HostFunction, check_one_sample, host_function
 from robokit.dynamics.other_libraries import casadi_function, jax_function, torch_function
 from robokit.dynamics.own_text import sized
+from robokit.dynamics.regrouped_trees import parameters_for
+from robokit.dynamics.table import Algorithm
 from robokit.engine.trace.program import Program
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 
 
 class Exports(ABC):
     """What a function is elsewhere: C, CasADi, JAX, PyTorch."""
 
     name: str
+    row: Algorithm
     _special: Mapping[str, Any]
 
     @abstractmethod
-    def key(self, **choices: Any) -> Key:
+    def key(self, robot: Robot, **choices: Any) -> Key:
         """Of its kernels."""
 
     @abstractmethod
@@ -66,6 +69,7 @@ class Exports(ABC):
 
         Raises:
             MissingDependency: CasADi is not installed.
+            RobokitError: the robot has samples of inertias.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -73,9 +77,13 @@ class Exports(ABC):
             >>> np.allclose(np.array(crba([0.5, 0.2])), rk.crba(robot, [0.5, 0.2]))
             True
         """
+        check_robot(robot)
+        check_one_sample(robot)
         made = self.flat(robot, **choices)
         shapes = [self._shape(robot, name, size) for name, size in made.sizes]
-        return casadi_function(self.name, made, self.program(robot, **choices), shapes)
+        own = robot.parameters is not None and self.row.inertial  # numbers, as the machine code takes them
+        numbers = parameters_for(self.row, robot).tolist() if own else ()
+        return casadi_function(self.name, made, self.program(robot, **choices), shapes, numbers)
 
     def to_jax(self, robot: Robot, *, mode: str = "reverse", **choices: Any) -> Callable[..., Any]:
         """A function of JAX arrays of one state, for ``jax.jit``, ``jax.vmap`` (batches) and ``jax.grad``.
@@ -130,7 +138,7 @@ class Exports(ABC):
     def _host(self, robot: Robot, choices: dict[str, Any]) -> HostFunction:
         made = self.flat(robot, **choices)
         shapes = {name: self._shape(robot, name, size) for name, size in made.sizes}
-        return host_function(robot, self.key(**choices), shapes)
+        return host_function(robot, self.key(robot, **choices), shapes)
 
     def _shape(self, robot: Robot, name: str, size: int) -> tuple[int, ...]:
         """Of an input of one state."""

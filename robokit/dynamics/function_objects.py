@@ -18,9 +18,9 @@ import numpy as np
 
 from robokit.arguments import one_of, real_array
 from robokit.dynamics.build import Key, flat, kernel
+from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.exported import Exports
-from robokit.dynamics.layout import CHOICES
 from robokit.dynamics.own_text import Shape, sized
 from robokit.dynamics.run import accelerations, body_forces, run
 from robokit.dynamics.table import KERNELS, Algorithm
@@ -122,8 +122,8 @@ class Function(Exports):
             ShapeError: a wrong shape or dtype, NaN, infinity, or a quaternion that is not unit.
             TypeError: too many or too few inputs.
         """
-        if robot.__class__ is Tree and not self.row.derived:
-            return self.row.text(robot, *arguments, **named)
+        if robot.__class__ is Tree:
+            return self._part(robot, arguments, named)
         key = self._key
         if named or self.choices or self._special or len(arguments) != len(self.inputs):
             check_robot(robot)
@@ -136,6 +136,15 @@ class Function(Exports):
         except FunctionError as error:
             raise error.with_traceback(None) from error.__cause__  # without a page of the engine's frames
         return self._named(robot, key, result) if type(result) is tuple else result
+
+    def _part(self, tree: Tree, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """What the text returns inside another one."""
+        if self.row.derived:
+            raise TypeError(
+                f"{self.name} is a derivative, which is made of a whole function: no text can take it; "
+                "write the text of the whole, and take that one's derivative"
+            )
+        return self.row.text(tree, *arguments, **named)
 
     def _bound(
         self,
@@ -151,7 +160,7 @@ class Function(Exports):
             raise TypeError(
                 f"{self.name} has no input {wrong[0]!r}; it takes {', '.join((*self.inputs, *self.choices))}"
             )
-        key = self.key(**{name: named[name] for name in self.choices if name in named})
+        key = self.key(robot, **{name: named[name] for name in self.choices if name in named})
         values = dict(zip(self.inputs, given, strict=False))
         twice = [name for name in values if name in named]
         values |= {name: named[name] for name in named if name in self.inputs}
@@ -264,24 +273,29 @@ class Function(Exports):
 
     # -- for those who take it elsewhere ---------------------------------------------------------
 
-    def key(self, **choices: Any) -> Key:
+    def key(self, robot: Robot, **choices: Any) -> Key:
         """Of its kernels, for :func:`robokit.dynamics.build.kernel`."""
-        given = [choices.get(name, CHOICES[name].default) for name in self.choices]
-        if None in given:
-            raise TypeError(f"{self.name} needs {self.choices[given.index(None)]}=..., by name")
-        # A list of names is not hashable.
-        given = [tuple(x) if isinstance(x, list) else x for x in given]
+        wrong = [name for name in choices if name not in self.choices]
+        if wrong:
+            takes = f"it has {', '.join(self.choices)}" if self.choices else "it has none"
+            raise TypeError(f"{self.name} has no choice {wrong[0]!r}: {takes}")
+        given = []
+        for name in self.choices:
+            value = choices.get(name, CHOICES[name].default)
+            if value is None:
+                raise TypeError(f"{self.name} needs {name}=..., by name")
+            given.append(CHOICES[name].read(robot, value))
         return (self._key, *given) if given else self._key
 
     def flat(self, robot: Robot, **choices: Any) -> Flat:
         """Its text on flat arrays for a robot, with the names and sizes of inputs and outputs."""
         check_robot(robot)
-        return flat(self.row, robot, self.key(**choices))
+        return flat(self.row, robot, self.key(robot, **choices))
 
     def program(self, robot: Robot, **choices: Any) -> Program:
         """The recorded graph for a robot."""
         check_robot(robot)
-        program: Program = kernel(robot, self.key(**choices)).program()
+        program: Program = kernel(robot, self.key(robot, **choices)).program()
         return program
 
 

@@ -59,10 +59,11 @@ class HostFunction:
             array = np.asarray(x, dtype=float)
             lead = array.shape[: array.ndim - len(shape)]
             if array.shape != (*lead, *shape):
-                raise ShapeError(f"{name}: expected shape (..., {str(shape)[1:-1]}), got {array.shape}")
+                axes = ", ".join(map(str, ("...", *shape)))
+                raise ShapeError(f"{name}: expected shape ({axes}), got {array.shape}")
             arrays.append(array)
             leads.append(lead)
-        lead = np.broadcast_shapes(*leads)
+        lead = self._lead(leads)
         flat = []
         for (_, shape), array, own in zip(self.inputs, arrays, leads, strict=True):
             if math.prod(own) == 1:  # one for all
@@ -79,6 +80,16 @@ class HostFunction:
             np.asarray(x).reshape((*lead, *shape))
             for x, (_, shape) in zip(results, self.outputs, strict=True)
         )
+
+    def _lead(self, leads: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """The leading axes of all inputs together."""
+        try:
+            return np.broadcast_shapes(*leads)
+        except ValueError:
+            given = ", ".join(f"{name} {lead}" for (name, _), lead in zip(self.inputs, leads, strict=True))
+            raise ShapeError(
+                f"{given}: expected leading axes that go together, as in a batch of each or of one, got these"
+            ) from None
 
     @cached_attribute
     def pullback(self) -> HostFunction:
@@ -105,7 +116,10 @@ class HostFunction:
         names = [each for each, _ in self.inputs]
         values = dict(zip(names, given, strict=False))
         if len(given) > len(names) or set(named) & set(values) or set(names) != {*values, *named}:
-            raise TypeError(f"{name} takes {', '.join(names)}; got {len(given)} in order and {sorted(named)}")
+            by_name = f" and {', '.join(sorted(named))} by name" if named else ""
+            raise TypeError(
+                f"{name} takes {len(names)} inputs ({', '.join(names)}), got {len(given)}{by_name}"
+            )
         values |= named
         return [values[each] for each in names]
 
@@ -130,10 +144,7 @@ def host_function(robot: Robot, key: Key, shapes: Mapping[str, tuple[int, ...]])
         RobokitError: the robot has samples of inertias.
     """
     check_robot(robot)
-    if robot.samples is not None:
-        raise RobokitError(
-            f"robot {robot.name!r} has {robot.samples} samples of inertias; take one, robot.sample(k)"
-        )
+    check_one_sample(robot)
 
     def made() -> HostFunction:
         plain = derived(key, "normalized")
@@ -143,3 +154,11 @@ def host_function(robot: Robot, key: Key, shapes: Mapping[str, tuple[int, ...]])
 
     found: HostFunction = robot.derived.get(("host function", key), made)
     return found
+
+
+def check_one_sample(robot: Robot) -> None:
+    """Raise RobokitError for a robot with samples of inertias: other libraries take one."""
+    if robot.samples is not None:
+        raise RobokitError(
+            f"robot {robot.name!r} has {robot.samples} samples of inertias; take one, robot.sample(k)"
+        )

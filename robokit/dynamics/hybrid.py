@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dynamics.choices import joint_names
 from robokit.dynamics.run import FExt, accelerations, run, with_forces
 from robokit.dynamics.singular import check_inertia
-from robokit.errors import ModelError, UnknownName, WrongType
 from robokit.model.robot import Robot, check_robot
 
 ENDLESS = 1e9
@@ -63,11 +63,7 @@ def hybrid_dynamics(
         (array([2.276, 0.   ]), array([  1.   , -15.302]))
     """
     check_robot(robot)
-    given = prescribed
-    if given.__class__ is not tuple:
-        if isinstance(prescribed, str) or not isinstance(prescribed, Sequence):
-            raise WrongType("prescribed", prescribed, "a list of joint names")
-        given = tuple(prescribed)
+    given = tuple(prescribed) if prescribed.__class__ is list else prescribed
     try:
         names = robot.derived.get(("prescribed", given), lambda: _prescribed(robot, given))
     except TypeError:  # something among them that is no name
@@ -116,7 +112,6 @@ def floating_base_inverse_dynamics(
         >>> np.allclose(same, [0, 0, 0, 0, 0, 0, *tau])
         True
     """
-    _check_floating(robot, "floating_base_inverse_dynamics")
     return accelerations(
         robot, "floating_base_inverse_dynamics", out, engine, dtype, reproducible, q, v, a_joints
     )
@@ -156,27 +151,15 @@ def floating_base_forces(
         >>> round(float(force[5]), 3), round(robot.total_mass * 9.81, 3)  # its weight
         (41.202, 41.202)
     """
-    _check_floating(robot, "floating_base_forces")
     return run(robot, "floating_base_forces", out, engine, dtype, reproducible, q, v, a)
 
 
-def _prescribed(robot: Robot, names: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names:
-        if name not in robot.joint_names:
-            raise UnknownName("joint with coordinates", name, robot.joint_names, f"in robot {robot.name!r}")
+def _prescribed(robot: Robot, names: Sequence[str]) -> tuple[str, ...]:
+    found = joint_names(robot, names)
     # A joint whose acceleration is given is one with an endless rotor: it needs no inertia behind it.
     tree = robot.tree
-    given = {robot.joint(name).body for name in names}
+    given = {robot.joint(name).body for name in found}
     own = tree.armature or tuple((0.0,) * joint.kind.nv for joint in tree.joint)
     rotors = tuple((ENDLESS,) * len(row) if i in given else row for i, row in enumerate(own))
     check_inertia(replace(robot, tree=replace(tree, armature=rotors)))
-    return names
-
-
-def _check_floating(robot: Robot, name: str) -> None:
-    check_robot(robot)
-    if robot.base != "floating":
-        raise ModelError(
-            f"{name}: robot {robot.name!r} has a fixed base, which nothing accelerates; load it with "
-            "base='floating', or take rnea for its joint forces"
-        )
+    return found

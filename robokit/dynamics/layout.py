@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix, reduced_rows
-from robokit.arguments import one_of
-from robokit.model.contacts import constraint_models, constraints_key, contact_models, example_contact
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
@@ -239,56 +237,3 @@ FACTORS = Kind(
 
 SOLUTION = Kind(lambda robot: [(robot.nv,)], lambda _, x: [x])
 """The solution of a linear system in joint space, (nv,)."""
-
-
-def _shown(_: Robot, value: Any) -> str:
-    return repr(value)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What an algorithm is about beside the robot; each value has a kernel of its own.
-
-    Attributes:
-        given: robot, value -> what the text takes.
-        example: robot -> a value, for tables of costs and for tests.
-        default: of the functions; None where it must be given.
-        key: robot, value -> everything about it that machine code depends on, as text.
-    """
-
-    given: Callable[[Robot, Any], Any]
-    example: Callable[[Robot], Any]
-    default: Any = None
-    key: Callable[[Robot, Any], str] = _shown
-
-
-def link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
-    """The link's body i and the transform from its coordinates to those of the link's frame."""
-    body, placement = robot.frame(link)
-    R = Matrix3(placement.rotation.tolist())
-    return body, Transform(R.T, Vector3(*placement.position.tolist()))
-
-
-def _axes(_: Robot, axes: str) -> str:
-    return one_of("axes", axes, AXES)
-
-
-def _flag(_: Robot, flag: bool) -> bool:
-    return flag
-
-
-def _numbers(robot: Robot, joints: Sequence[str]) -> tuple[int, ...]:
-    return tuple(sorted(robot.joint(name).body for name in joints))
-
-
-AXES = ("world", "body")
-"""Axes that vectors of a link are given in: the world's, or the link's own."""
-
-CHOICES: dict[str, Choice] = {
-    "link": Choice(link_frame, lambda robot: robot.link_names[-1]),
-    "axes": Choice(_axes, lambda _: AXES[0], default=AXES[0]),
-    "classical": Choice(_flag, lambda _: True, default=False),
-    "prescribed": Choice(_numbers, lambda robot: robot.joint_names[::2]),
-    "frames": Choice(contact_models, example_contact),
-    "constraints": Choice(constraint_models, example_contact, key=constraints_key),
-}

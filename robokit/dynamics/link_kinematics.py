@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import one_of
 from robokit.dynamics.build import kernel
-from robokit.dynamics.layout import AXES
+from robokit.dynamics.choices import axes_name, flag, link_name
 from robokit.dynamics.run import run
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot, check_robot
@@ -46,11 +45,10 @@ def _run(
         if result is not None:
             return result
     check_robot(robot)
-    robot.link(key[1])
-    one_of("axes", key[2], AXES)
+    link_name(robot, key[1])
+    axes_name(robot, key[2])
     for classical in key[3:]:
-        if not isinstance(classical, bool):
-            raise WrongType("classical", classical, "True or False")
+        flag(robot, classical)
     return run(robot, key, out, engine, dtype, reproducible, *arguments)
 
 

@@ -50,7 +50,13 @@ def results(name: str, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
 # ---- CasADi -------------------------------------------------------------------------------------------
 
 
-def casadi_function(name: str, flat: Flat, program: Program, shapes: Sequence[tuple[int, ...]]) -> Any:
+def casadi_function(
+    name: str,
+    flat: Flat,
+    program: Program,
+    shapes: Sequence[tuple[int, ...]],
+    constants: Sequence[float] = (),
+) -> Any:
     """A ``casadi.Function`` of the operations of a program.
 
     Args:
@@ -58,6 +64,7 @@ def casadi_function(name: str, flat: Flat, program: Program, shapes: Sequence[tu
         flat: what the program was recorded of.
         program: the recorded graph.
         shapes: of the inputs.
+        constants: what the program takes as one more input, if there are any.
     """
     ca = library("casadi", "casadi")
     arguments, flat_arguments = [], []
@@ -65,6 +72,7 @@ def casadi_function(name: str, flat: Flat, program: Program, shapes: Sequence[tu
         symbol = ca.SX.sym(given, *_matrix(shape))
         arguments.append(symbol)
         flat_arguments.append(_rows(symbol))
+    flat_arguments.append([ca.SX(x) for x in constants])
     value = replayed(program, flat_arguments)
     outputs = []
     for row, (_, shape) in zip(program.results, flat.outputs, strict=True):

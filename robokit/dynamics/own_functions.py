@@ -18,6 +18,10 @@ INPUT_SPACES = ("q", "v", "a", "tau", "f_ext")
 """What an input may be beside a shape."""
 
 
+TAKEN = ("robot", "out", "engine", "dtype", "reproducible")
+"""Names that inputs cannot have: arguments of every call."""
+
+
 def function(
     text: Callable[..., Any] | None = None,
     *,
@@ -88,6 +92,9 @@ def function(
     for each in (*given, *outputs):
         if not isinstance(each, str) or not each.isidentifier():
             raise WrongType("name", each, "a name of Python")
+    for each in given:
+        if each in TAKEN:
+            raise WrongType("name of an input", each, f"another one: a call takes {', '.join(TAKEN)} itself")
     check_call("text", text, ("tree", *given), "outputs")
     named = name or getattr(text, "__name__", "function").strip("<>")
     into = {each: shape_of(f"input {each!r}", what, INPUT_SPACES) for each, what in given.items()}

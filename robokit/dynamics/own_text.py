@@ -33,7 +33,7 @@ OF_NUMBERS = (
 """What is said where a function of robokit refuses what a text has given it."""
 
 BY_JOINT = " (q[i] is the list of the coordinates of joint i, from joint 1 on, and q[i][0] a number)"
-"""What is said of a list where a number is expected."""
+"""What is said of a list where a number is expected, and of one that has no such entry."""
 
 SPACES: dict[str, tuple[Shape, Callable[[Robot, Any], Any]]] = {
     "q": (("nq",), lambda robot, q: robot.join_q(q)),
@@ -237,8 +237,13 @@ def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionE
     file, line, function = place
     source = linecache.getline(file, line).strip()
     where = f"{file}, line {line}, in {function}" + (f": {source}" if source else "")
-    hint = OF_NUMBERS if isinstance(error, RobokitError) else ""
+    hint = OF_NUMBERS if isinstance(error, RobokitError) else BY_JOINT if _of_lists(error) else ""
     return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)
+
+
+def _of_lists(error: Exception) -> bool:
+    """Whether a list was not long enough, or no number."""
+    return isinstance(error, IndexError) or (isinstance(error, TypeError) and "'list'" in str(error))
 
 
 def _beginning(text: Callable[..., Any]) -> tuple[str, int]:

@@ -52,12 +52,12 @@ from robokit.algorithms.rnea_derivatives import (
     rnea_derivatives,
     rnea_derivatives_world,
 )
+from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.constrained_layout import BASE_AND_FORCES, FELT, HELD_MOTION, HYBRID
 from robokit.dynamics.derivative_layout import INVERSE, INVERSES, MATRICES, PAIRED, SETS_OF_COLUMNS
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
     BODY_FORCES,
-    CHOICES,
     COLUMNS,
     ENERGIES,
     ENTRIES,
@@ -96,7 +96,7 @@ class Algorithm:
         forces: whether it takes f_ext as its last input, where one is given.
         world: the text for forces that are held fixed in the world, where that makes a difference.
         coupled: the text for robots with coupled joints, where the result's kind asks for one.
-        about: names of :data:`~robokit.dynamics.layout.CHOICES`, separated by spaces: each choice has a
+        about: names of :data:`~robokit.dynamics.choices.CHOICES`, separated by spaces: each choice has a
             kernel of its own.
         inertial: whether the inertias matter.
         sums: what of them matters, where single bodies do not: "joints", what the joints feel (joint forces,

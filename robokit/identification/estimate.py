@@ -27,6 +27,12 @@ LEAST_NOISE = 1e-8
 UNEXPLAINED = 0.5
 """Of a force's root mean square: what is left of it where the data must be wrong."""
 
+FAR_OFF, VISIBLE, FEW = 10.0, 0.1, 0.1
+"""An outlier: so many times the usual error, such a share of the force, and no more than so many of them."""
+
+MEDIAN = 0.6745
+"""Of the magnitude of normal noise, in standard deviations."""
+
 
 def identify(
     robot: Robot,
@@ -81,7 +87,7 @@ def identify(
         ShapeError: a wrong shape, NaN or infinity, too few states, or a prior without masses; names the
             argument.
         UnknownName: a kind of friction or a link that does not exist.
-        WrongType: not a robot.
+        WrongType: not a robot, or an argument of a wrong type.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -93,6 +99,9 @@ def identify(
         True
     """
     check_robot(robot)
+    for name, value in (("armature", armature), ("progress", progress)):
+        if not isinstance(value, bool | np.bool_):
+            raise WrongType(name, value, "True or False")
     columns = Columns(robot, (*_friction(friction), *([MOTOR] if armature else [])))
     assumed = _prior_bodies(robot, prior)
     deviation = real_number("prior_deviation", prior_deviation, above=0.0)
@@ -131,8 +140,10 @@ def identify(
             "where the prior has them (see .base)",
             stacklevel=2,
         )
-    residual = np.sqrt(np.mean((data.tau - forces(columns, fit.x, data)) ** 2, axis=0))
+    errors = data.tau - forces(columns, fit.x, data)
+    residual = np.sqrt(np.mean(errors**2, axis=0))
     _warn_impossible(robot, data, residual, noise)
+    _warn_outliers(robot, data, np.abs(errors))
     return Identification(
         columns=columns,
         x=fit.x,
@@ -220,6 +231,26 @@ def _warn_impossible(robot: Robot, data: Measured, residual: np.ndarray, noise: 
             f"{dof_names(robot)[bad[0]]!r}: more than half of it is left, which masses or moments below "
             "zero would explain; look at the sign of tau, at gravity, at units and order of q, v and a, and "
             "at the prior",
+            stacklevel=3,
+        )
+
+
+def _warn_outliers(robot: Robot, data: Measured, errors: np.ndarray) -> None:
+    """Warn of single forces that are far off where the others are not: spikes, impacts, lost samples."""
+    if data.weights is not None:
+        return
+    usual = np.median(errors, axis=0) / MEDIAN
+    size = np.sqrt(np.mean(data.tau**2, axis=0))
+    off = errors > np.maximum(FAR_OFF * usual, VISIBLE * size)
+    off[:, (off.mean(axis=0) > FEW) | (usual > VISIBLE * size)] = False  # where all is off, none is odd
+    if off.any():
+        k = int(off.sum(axis=0).argmax())
+        name = dof_names(robot)[k]
+        warnings.warn(
+            f"identify: outliers, {off[:, k].sum()} of the {len(off)} forces of joint {name!r}, more than "
+            f"{FAR_OFF:g} times as far off as is usual, the first in state {off[:, k].argmax()}; "
+            "outliers count as much as all others: if they are no part of the motion, leave them out with "
+            "weights=, 0 for each of them",
             stacklevel=3,
         )
 

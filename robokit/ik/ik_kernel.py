@@ -9,7 +9,7 @@ import numpy as np
 from robokit import arguments as check
 from robokit.algorithms.pose_error import Frame
 from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_inertias
-from robokit.dynamics.layout import link_frame
+from robokit.dynamics.choices import link_frame
 from robokit.dynamics.singular import check_mass
 from robokit.engine import Kernel
 from robokit.engine.run.rollout_calls import RolloutRunner

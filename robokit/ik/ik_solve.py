@@ -97,6 +97,8 @@ def inverse_kinematics(
     starts = check.whole_number("starts", starts, 1)
     iterations = check.whole_number("iterations", iterations, 1)
     tolerance = check.real_number("tolerance", tolerance, above=0.0)
+    if seed.__class__ is not int or seed < 0:
+        seed = check.random_generator("seed", seed)
     search = Search(robot, asked, limits, tolerance, iterations, engine == "python")
     start = search.solver.configuration("q0", robot.neutral() if q0 is None else q0)
     start = search.solver.within(start, limits)

@@ -70,6 +70,8 @@ def log(x: Scalar) -> Scalar:
 
 def power(x: Scalar, y: Scalar) -> Scalar:
     """x to the power of y: a product for whole y, with a root for y and a half, else exp(y log x)."""
+    if getattr(y, "ndim", 1) == 0:  # NumPy's whole numbers are no int
+        y = y.item()
     if isinstance(y, int | float) and abs(y) <= LARGEST_POWER and 2 * y == int(2 * y):
         result: Any = 1.0
         for _ in range(int(abs(y))):
@@ -77,6 +79,9 @@ def power(x: Scalar, y: Scalar) -> Scalar:
         if y != int(y):
             result = result * sqrt(x)
         return result if y >= 0 else 1.0 / result
+    if isinstance(y, int | float) and math.isfinite(y) and y == int(y):  # of numbers below 0, too
+        size = exp(y * log(abs(x)))
+        return where(x < 0.0, -size, size) if y % 2 else size
     return exp(y * log(x))
 
 
@@ -97,7 +102,7 @@ def tanh(x: Scalar) -> Scalar:
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
-    """Angle of the point (x, y), from -pi to pi [rad]; 0 for (0, 0)."""
+    """Angle of the point (x, y), from -pi to pi [rad]; 0 for (0, 0), and -0.0 is 0.0."""
     own = library(y, "atan2") or library(x, "atan2")
     if own is not None:
         return own(y, x)

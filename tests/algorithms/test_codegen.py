@@ -13,8 +13,8 @@ from ladder import relative
 import robokit as rk
 from robokit.dynamics.build import example_key, flat, kernel
 from robokit.dynamics.c_files import identifier
+from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.codegen import code_files, example_state
-from robokit.dynamics.layout import CHOICES
 from robokit.dynamics.table import KERNELS
 from robokit.model import couple
 
@@ -159,6 +159,20 @@ def test_functions_of_ones_own_and_derivatives(tmp_path):
         assert all(relative(a, b) < 1e-14 for a, b in zip(got, expected, strict=True))
         text = header.read_text()
         assert "How far the joints are" in text and "Input goal[3]: configuration\n *     0  joint" in text
+
+
+def test_choices_of_several_names(tmp_path):
+    robot = ladder.chain(4)
+    q, last = np.array([0.3, -0.2, 0.1, 0.4]), robot.link_names[-1]
+    _, source, check = rk.codegen(robot, "operational_space_inertia", tmp_path, frames=[last])
+    assert run_check(tmp_path, [source, check]).returncode == 0
+    got = caller(compiled(tmp_path, [source]), source.stem)([q, [1e-3]], [(6, 6), (6, 6), (4, 6)])
+    expected = rk.operational_space_inertia(robot, q, [last], 1e-3, engine="python")
+    assert all(relative(a, b) < 1e-11 for a, b in zip(got, expected, strict=True))
+    with pytest.raises(rk.WrongType, match="frames: expected a list of frames"):
+        rk.codegen(robot, "operational_space_inertia", tmp_path, frames=last)
+    with pytest.raises(TypeError, match="rnea has no choice 'link': it has none"):
+        rk.functions["rnea"].codegen(robot, tmp_path, link=last)
 
 
 def test_what_is_wrong_is_said(tmp_path):

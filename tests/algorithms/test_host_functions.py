@@ -31,7 +31,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def host(robot):
-    return host_function(robot, pull.key(), {"K": (2, 3), "gain": ()})
+    return host_function(robot, pull.key(robot), {"K": (2, 3), "gain": ()})
 
 
 def given(robot, rng, lead=()):
@@ -81,6 +81,10 @@ def test_leading_axes_are_batches(robot, host):
     assert host(*(y[:1, :1] for y in x))[1].shape == (1, 1, 2)
     with pytest.raises(rk.ShapeError, match=r"K: expected shape \(..., 2, 3\), got \(3, 2\)"):
         host(x[0], x[1], np.zeros((3, 2)), 1.0)
+    with pytest.raises(rk.ShapeError, match=r"v: expected shape \(..., \d+\), got \(1,\)"):
+        host(x[0], np.zeros(1), x[2], 1.0)
+    with pytest.raises(rk.ShapeError, match=r"q \(2, 3\), v \(4,\), K \(\), gain \(\): .* leading axes"):
+        host(x[0], np.zeros((4, robot.nv)), np.zeros((2, 3)), 1.0)
 
 
 def test_the_adapter_of_pytorch_gives_and_takes_gradients_as_pytorch_asks(monkeypatch, robot, host):
@@ -147,7 +151,7 @@ def test_the_adapter_of_pytorch_gives_and_takes_gradients_as_pytorch_asks(monkey
         rk.ShapeError, match=r"q: expected a tensor of float64, got float32; use tensor.double"
     ):
         f(x[0].astype(np.float32), *x[1:])
-    with pytest.raises(TypeError, match="pull takes q, v, K, gain; got 2 in order"):
+    with pytest.raises(TypeError, match=r"pull takes 4 inputs \(q, v, K, gain\), got 2"):
         f(*x[:2])
 
 
@@ -165,12 +169,14 @@ def test_what_is_not_installed_is_said_with_its_extra(monkeypatch, robot, name):
 def test_robots_of_many_inertias_are_refused(robot):
     many = robot.with_inertias(np.stack([robot.inertial_parameters] * 2))
     with pytest.raises(rk.RobokitError, match=r"2 samples of inertias; take one, robot.sample\(k\)"):
-        host_function(many, pull.key(), {})
+        host_function(many, pull.key(many), {})
+    with pytest.raises(rk.RobokitError, match=r"2 samples of inertias; take one, robot.sample\(k\)"):
+        pull.to_casadi(many)
 
 
 def test_a_state_and_a_robot_by_name():
     robot = rk.load_urdf(find_robot("double_pendulum"))
     s = State(robot)
-    host = host_function(robot, rk.functions["crba"].key(), {})
+    host = host_function(robot, rk.functions["crba"].key(robot), {})
     assert relative(host(s.q)[0], rk.crba(robot, s.q, engine="python")) < 1e-14
-    assert host_function(robot, rk.functions["crba"].key(), {}) is host
+    assert host_function(robot, rk.functions["crba"].key(robot), {}) is host

@@ -81,6 +81,15 @@ def test_a_fixed_base_is_refused_in_words():
     for call in (rk.floating_base_inverse_dynamics, rk.floating_base_forces):
         with pytest.raises(rk.ModelError, match=f"^{call.__name__}: .* fixed base, .* base='floating'"):
             call(robot, [0.0], [0.0], [0.0])
+        f = rk.functions[call.__name__]
+        ways = (
+            lambda f=f: f(robot, [0.0], [0.0], [0.0]),
+            lambda f=f: f.derivative("q")(robot, [0.0], [0.0], [0.0]),
+            lambda f=f: f.flat(robot),
+        )
+        for way in ways:
+            with pytest.raises(rk.ModelError, match=f"^{call.__name__}.*: robot 'pendulum' has a fixed base"):
+                way()
 
 
 def test_names_of_prescribed_joints_are_checked():

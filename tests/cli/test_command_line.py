@@ -131,7 +131,12 @@ def test_codegen_writes_three_files_and_says_what_is_wrong(capsys, tmp_path):
     assert status == 0 and not err and out[0] == "arm, fixed base: link_jacobian in C99"
     stem = "arm_link_jacobian_flange_body"
     assert {path.name for path in folder.iterdir()} == {f"{stem}.h", f"{stem}.c", f"{stem}_test.c"}
+    several = (*given[:3], "operational_space_inertia", "-o", folder, "--choose")
+    status, out, err = run(capsys, *several, "frames=flange, gripper")
+    assert status == 0 and not err and len(out) == 4
+    assert "Lambda[12][12]" in next(folder.glob("arm_operational*.h")).read_text()
     for argv, said in (
+        ((*several, "frames=flange,hand"), "no link named 'hand'"),
         (given, "say which link it is about"),
         ((*given, "--link", "flansh"), "no link named 'flansh'; did you mean 'flange'"),
         ((*given[:3], "abba"), "no function named 'abba'; did you mean 'aba'"),

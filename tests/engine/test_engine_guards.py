@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from robokit.engine import Kernel
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.single_module import single_module
-from robokit.engine.passes.guards import blocks, guarded
+from robokit.engine.passes.guards import blocks, guarded, paths
+from robokit.engine.trace.ops import GUARD, OPERATIONS, SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import guard, sin, sqrt, where
 
@@ -77,7 +79,16 @@ def nested(x: list[Any], g: Any = guard) -> list[list[Any]]:
     return [[p, r, s]]
 
 
-TEXTS = [simple, flowing, nested]
+def across(x: list[Any], g: Any = guard) -> list[list[Any]]:
+    """What a block needs, a block of the same condition inside another guard needs, too."""
+    on, more = x[0] > 0.0, x[1] > 0.5
+    seen = long(x[1], x[2])
+    (p,) = g(on, lambda: [long(seen, x[3])], 0.5)
+    (s,) = g(more, lambda: [g(on, lambda: [long(x[2], seen) + p], x[3])[0] * long(p, x[2])], x[2])
+    return [[p, s, p * s]]
+
+
+TEXTS = [simple, flowing, nested, across]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -202,6 +213,24 @@ def test_only_what_nothing_else_needs_is_inside():
     inside = guarded(trace(text, *ONE))
     assert inside["sqrt"] == 12
     assert trace(text, *ONE).counts["sqrt"] == 36
+
+
+def test_what_is_needed_where_more_holds_too_stays_inside():
+    program = trace(across, *ONE)
+    inside, (on, more) = paths(program), [n for n in program.order if OPERATIONS[program.nodes[n][0]].truth]
+    by_path = Counter(inside.get(n, ()) for n in program.order if program.nodes[n][0] == SQRT)
+    assert by_path == {(on,): 24, (more, on): 12, (more,): 12}
+
+
+def test_a_choice_waits_until_it_is_read():
+    def text(x: list[Any]) -> list[list[Any]]:
+        found = [guard(x[0] > 0.1 * k, lambda k=k: [long(x[k], x[3])], 0.0)[0] for k in range(3)]
+        return [[found[0] * x[1], found[2] * x[2], found[1] * x[3]]]
+
+    program = trace(text, *ONE)
+    line, _ = blocks(program)
+    for n in (n for n in line if program.nodes[n][0] == GUARD):
+        assert n in program.nodes[line[line.index(n) + 1]][1:]
 
 
 def test_counts_name_what_is_inside():

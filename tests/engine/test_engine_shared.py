@@ -13,10 +13,11 @@ from robokit.engine import Kernel
 from robokit.engine.emit import ir, wasm_module
 from robokit.engine.passes import regions
 from robokit.engine.passes.guards import opened, paths
+from robokit.engine.passes.in_place import in_place
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.passes.outlined import outlined
 from robokit.engine.target import llvm, split, wasm
-from robokit.engine.trace.blocks import called
+from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import cos, guard, likewise, lookup, shared, sharing, sin, sqrt, where
@@ -135,6 +136,33 @@ def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path,
         np.testing.assert_allclose(kernel(x), y, rtol=1e-12 if dtype == "float64" else 2e-5)
     assert kernel._maker.planned().program.blocks and not plain._maker.planned().program.blocks
     assert kernel.flops == plain.flops
+
+
+def handed_on(x):
+    """Three calls: of what they take and give, some is needed later than the next call."""
+    text = lambda a, b: [long(a, b, 20), a - b]  # noqa: E731
+    first, always = x[0] * x[1], x[2] + x[3]
+    a0, b0 = shared("handed on", text, [first, always], [True, True], True)
+    a1, _ = shared("handed on", text, [a0 + x[3], always], [True, True], True)
+    a2, b2 = shared("handed on", text, [a1 * b0, always], [True, True], True)
+    return [[a2, b2, always, b0 * a2]]
+
+
+def test_what_is_needed_until_a_call_alone_is_not_copied(monkeypatch):
+    program = trace(handed_on, *ONE, shares="large")
+    nodes, (line, insides) = program.nodes, program.lines()
+    borrowed = regions.borrowed_by(program, [line, *insides], program.bodies(), {})
+    arguments, results = in_place(program, line, {}, borrowed)
+    calls = [n for n in line if nodes[n][0] == CALL]
+    assert sorted(arguments.values()) == [(call, 0) for call in calls]
+    assert all(nodes[call][2] in arguments and nodes[call][3] not in arguments for call in calls)
+    found = sorted((calls.index(nodes[n][1]), position(program, n)) for n in results)
+    assert found == [(0, 0), (1, 0)]  # the last call's results are outputs; b0 is read after the second call
+    monkeypatch.setattr(ir, "CHUNK", 20)
+    kernel = Kernel.build("handed", *ONE, handed_on, reproducible=True)
+    expected = np.array([program.evaluate(x)[0] for x in STATES])
+    np.testing.assert_allclose(kernel(STATES), expected, rtol=1e-13)
+    np.testing.assert_array_equal(kernel(STATES), [kernel(x) for x in STATES])
 
 
 def guarded_calls(x, large=False):

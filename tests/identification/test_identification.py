@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import ladder
 import numpy as np
 import pytest
@@ -261,3 +263,31 @@ def test_too_few_states_wrong_names_and_wrong_forces_are_said():
     assert str(said[0].message).startswith("identify: no parameters account for the force of joint 'turn'")
     with pytest.warns(UserWarning, match="no bodies that can exist account for the force of joint 'turn'"):
         rk.identify(R, q, v, a, -rk.rnea(R, q, v, a))
+
+
+def test_outliers_are_said_and_weights_leave_them_out():
+    q, v, a = motion(R, 400)
+    rng = np.random.default_rng(5)
+    tau = forces(R, q, v, a) + 0.05 * rng.standard_normal((400, 3))
+    spikes = [30, 17, 211]
+    bad = tau.copy()
+    bad[spikes, 1] += 40.0
+    with pytest.warns(
+        UserWarning, match=r"outliers, 3 of the 400 forces of joint 'lift', .* state 17; .*weights="
+    ) as said:
+        rk.identify(R, q, v, a, bad, friction=True)
+    assert len(said) == 1
+    weights = np.full_like(tau, 20.0)
+    weights[spikes, 1] = 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rk.identify(R, q, v, a, bad, friction=True, weights=weights)
+        rk.identify(R, q, v, a, tau, friction=True)  # noise is none
+        rk.identify(R, q, v, a, forces(R, q, v, a))  # nor is friction that is not fitted
+
+
+def test_flags_are_true_or_false():
+    q, v, a = motion(R, 40)
+    for name in ("armature", "progress"):
+        with pytest.raises(rk.WrongType, match=f"{name}: expected True or False, got str 'yes'"):
+            rk.identify(R, q, v, a, forces(R, q, v, a), **{name: "yes"})

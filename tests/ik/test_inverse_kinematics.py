@@ -320,6 +320,8 @@ def test_iterations_end_it_and_the_message_says_so(seven_arm):
         ({"limits": 3}, rk.WrongType, "^limits: expected True or False"),
         ({"starts": 0}, rk.ShapeError, "^starts: expected a whole number >= 1"),
         ({"starts": 2, "seed": "x", "targets": {"tip": (9, 9, 9)}}, rk.ShapeError, "^seed"),
+        ({"seed": "x"}, rk.ShapeError, "^seed: expected a whole number >= 0"),
+        ({"seed": -1}, rk.ShapeError, "^seed"),
         ({"tolerance": 0}, rk.ShapeError, "^tolerance"),
         ({"iterations": 1.5}, rk.ShapeError, "^iterations"),
         ({"engine": "fortran"}, rk.UnknownName, "no engine named 'fortran'"),

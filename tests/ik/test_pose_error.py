@@ -10,7 +10,7 @@ from ladder import State, relative
 import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.pose_error import Frame, Target, pose_error, pose_error_columns, rodrigues
-from robokit.dynamics.layout import link_frame
+from robokit.dynamics.choices import link_frame
 from robokit.ik.lm_step import _direction
 from robokit.spatial import Matrix3, Vector3
 

@@ -43,6 +43,22 @@ def tangents(robot, q, gradient):
     return gradient @ np.array(columns).T
 
 
+def test_casadi_takes_a_robot_of_other_inertias(robot):
+    """Whose machine code has the inertias as an input: in CasADi they are numbers."""
+    other, s = robot.with_inertias(1.5 * robot.inertial_parameters), State(robot)
+    for name, given in (
+        ("rnea", (s.q, s.v, s.a)),
+        ("aba", (s.q, s.v, s.tau)),
+        ("regressor", (s.q, s.v, s.a)),
+    ):
+        f = rk.functions[name].to_casadi(other)
+        expected = getattr(rk, name)(other, *given)
+        assert f.n_in() == len(given)
+        assert relative(np.array(f(*given)).reshape(expected.shape), expected) < 1e-12
+    slope = rk.functions["kinetic_energy"].gradient("v").to_casadi(other)
+    assert relative(np.array(slope(s.q, s.v)).ravel(), rk.crba(other, s.q) @ s.v) < 1e-12
+
+
 def test_casadi_has_the_operations_and_differentiates_them(robot):
     s = State(robot)
     for name, given in (("aba", (s.q, s.v, s.tau)), ("rnea", (s.q, s.v, s.a)), ("crba", (s.q,))):

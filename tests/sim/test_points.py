@@ -7,8 +7,8 @@ import pytest
 
 from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.shapes.contact_points import contact_points, primitive_points
-from robokit.sim.shapes.touching_size import extent, steady
-from robokit.sim.touching.point_moments import Moments, along, isotropic, push
+from robokit.sim.shapes.touching_size import extent, loose_extent, steady
+from robokit.sim.touching.point_moments import Moments, along, isotropic
 from robokit.spatial import Motion, Vector3
 
 TETRAHEDRON_DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
@@ -141,32 +141,28 @@ def test_points_are_computed_once():
 
 
 def test_moments_give_the_forces_of_the_points():
-    """The three moments are all it takes: against the sum over the points, one by one."""
+    """The moments are all it takes: against the sum over the points, one by one."""
     rng = np.random.default_rng(0)
     n = np.array([0.36, 0.48, 0.8])
     V = Motion(Vector3(*rng.normal(size=3)), Vector3(*rng.normal(size=3)))
     weights, coefficients, places = rng.uniform(size=5), rng.uniform(size=5), rng.normal(size=(5, 3))
-    z = 0.3
-    W, C = Moments(), Moments()
+    G, C = Moments(), Moments()
     expected = np.zeros(6)
-    pushed = np.zeros(6)
     for w, c, p in zip(weights, coefficients, places, strict=True):
-        W, C = W + Moments.of(w, Vector3(*p)), C + Moments.of(c, Vector3(*p))
+        G, C = G + Moments.of(w - c, Vector3(*np.cross(p, n))), C + Moments.of(c, Vector3(*p))
         u = np.array([*V.lin]) + np.cross([*V.ang], p)
         f = c * u + (w - c) * n * (n @ u)
         expected += [*np.cross(p, f), *f]
-        e = -w * (n @ p + z) * n
-        pushed += [*np.cross(p, e), *e]
-    N = Vector3(*n)
-    K = isotropic(C) + along(W - C, N)
+    K = isotropic(C) + along(G, Vector3(*n))
     assert [*(K @ V)] == pytest.approx(expected.tolist())
-    assert [*push(W, N, z)] == pytest.approx(pushed.tolist())
-    assert math.isclose(W.s0, weights.sum())
+    assert math.isclose(C.s0, coefficients.sum())
 
 
 def test_the_size_of_a_robot_does_not_depend_on_which_corners_share_a_point():
     robot = _robot(collisions=(Shape(Box((0.2, 0.4, 0.6))),))
     sizes = [extent(robot, contact_points(robot, plane=plane)) for plane in (True, False)]
     assert sizes == pytest.approx([0.3, 0.3])
+    sizes = [loose_extent(robot, contact_points(robot, plane=plane)) for plane in (True, False)]
+    assert sizes == pytest.approx([0.02, 0.02])  # a tenth of what is 40 cm long
     depths = [steady(robot, contact_points(robot, plane=plane)) for plane in (True, False)]
-    assert depths == pytest.approx([4e-3 * 0.2**2 / 0.6] * 2)
+    assert depths == pytest.approx([3e-3 * 0.2**2 / 0.6] * 2)

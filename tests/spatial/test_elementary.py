@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from ladder import pendulum
 
 import robokit as rk
 from robokit.spatial import elementary
+from robokit.spatial.scalars import where
 
 TINY, HUGE = np.finfo(float).tiny, np.finfo(float).max
 EVERYWHERE = np.concatenate([np.linspace(-6.0, 6.0, 481), [-1e-9, 1e-9, -40.3, 37.7]])
@@ -108,3 +110,36 @@ def test_powers_remainders_and_numpys_functions_in_a_text():
     np.testing.assert_allclose(f(robot, x, y, engine="python"), text(x, y), rtol=4e-15)
     with pytest.raises(rk.FunctionError, match=r"np\.expm1 takes no scalars .* robokit\.spatial\.elementary"):
         of_x(np.expm1)(robot, x)
+
+
+@pytest.mark.parametrize(
+    "power", [2, -3, 65, 66, -65, 100.0, np.int64(2), np.int64(65), np.float64(3.0), np.array(2)]
+)
+def test_whole_powers_of_numbers_below_zero(power):
+    """Products up to 64, exp and log beyond; NumPy's whole numbers are whole, too."""
+    robot, f = pendulum(), of_x(lambda x: x**power)
+    n = float(power)
+    for x in (-1.1, 1.1, -0.9):
+        assert f(robot, x) == pytest.approx(x**n, rel=1e-13)
+        assert f.gradient("x")(robot, x)[0] == pytest.approx(n * x ** (n - 1), rel=1e-12)
+    assert f(robot, 0.0) == (0.0 if n > 0 else math.inf)
+
+
+def test_a_scalar_may_stand_on_either_side_of_an_array():
+    """What numbers do, on both sides of every operation; comparisons are made numbers by where."""
+    robot, A = pendulum(), np.array([1.0, 2.0, 3.0])
+    operations = (
+        *(operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.floordiv),
+        operator.mod,
+    )
+    comparisons = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
+
+    def text(x):
+        found = [op(*pair) for op in operations for pair in ((x, A), (A, x))]
+        truths = [op(*pair) for op in comparisons for pair in ((x, A), (A, x))]
+        return [*found, *([where(t, 1.0, 0.0) for t in row] for row in truths)]
+
+    f = rk.function(lambda tree, x: text(x), inputs={"x": ()}, outputs={"y": (26, 3)})
+    for x in (2.5, 2.0):
+        np.testing.assert_allclose(f(robot, x), text(x), rtol=4e-15)
+    np.testing.assert_allclose(f(robot, [2.5, 2.0])[1], text(2.0), rtol=4e-15)

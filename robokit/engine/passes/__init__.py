@@ -5,6 +5,7 @@ guards        blocks that run only where a lane needs them
 chunks        the line of operations cut into functions, and places in memory
 regions       places in memory for a program with shared texts, as WebAssembly
 called_lines  the same for this process, where calls are chunks
+in_place      arguments and results of calls that are not copied
 side_by_side  memory of columns that share a vector
 outlined      pieces that are alike become shared texts
 stretches     where the values of a chunk are computed, for code with a stack

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from robokit.engine.passes.chunks import STORE, Places, Schedule, cut, fixed_places
 from robokit.engine.passes.guards import Path, blocks, paths
+from robokit.engine.passes.in_place import in_place
 from robokit.engine.passes.regions import borrowed_by
 from robokit.engine.passes.side_by_side import Copy, copied, in_lanes, once, passed_on, written_at_once
 from robokit.engine.trace.blocks import called
@@ -70,6 +71,8 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         order, within = blocks(program, order, borrowed, path)
         orders.append([n for n in order if n not in places.slot])
         inside |= within
+    arguments, stay = in_place(program, orders[0], inside, borrowed)
+    orders[0] = [n for n in orders[0] if n not in stay]
     results = Counter(r for row in program.results for r in row if type(r) is int)
     plan = CalledLines(
         lanes, [], dict(places.slot), set(), places.angles, places.constants, places.inputs(program),
@@ -79,7 +82,9 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         for parameter in block.parameters:
             plan.slot[parameter] = plan.reserve(block.lanes)
     same, passed = passed_on(program, alone, line)
-    plan.placed = in_lanes(program, line, plan.slot) | passed
+    plan.placed = in_lanes(program, line, plan.slot) | passed | set(arguments.values())
+    for n, (call, k) in arguments.items():
+        plan.slot[n] = plan.slot[program.blocks[called(program, call)].parameters[k]]
 
     calls: list[int] = []
     nodes = program.nodes
@@ -113,6 +118,7 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         _remember(program, plan, chunks, ends, ends, places, borrowed, block.lanes)
     plan.slot |= {n: plan.slot[value] + lane for n, (value, lane) in alone.items() if value not in direct}
     plan.slot |= {parameter: plan.slot[value] for parameter, value in same.items()}
+    plan.slot |= {n: plan.slot[value] for n, value in stay.items()}
     return plan
 
 

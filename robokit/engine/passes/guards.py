@@ -12,7 +12,7 @@ emit/straight_line.py writes the branches.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -100,15 +100,8 @@ def _narrow(found: list[Any], number: int, path: Path) -> None:
 
 
 def _common(a: Path, b: Path) -> Path:
-    """The guards that two paths share, from the outermost."""
-    if a == b:
-        return a
-    length = 0
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            break
-        length += 1
-    return a[:length]
+    """The guards that two paths share, in the order of the first."""
+    return a if a == b else tuple(condition for condition in a if condition in b)
 
 
 def opened(program: Program) -> Program:
@@ -153,7 +146,8 @@ def blocks(
 ) -> tuple[list[int], dict[int, Path]]:
     """An order of evaluation in which guarded blocks are in one piece, and the path of each node.
 
-    A node inside a guard waits until the first choice that needs a value of the block, or the first call.
+    A node inside a guard waits until the first choice that needs a value of the block, or the first call. The
+    choice itself waits until it is read, so that the block's values are used where they are at hand.
 
     Args:
         program: the graph.
@@ -178,20 +172,51 @@ def blocks(
                 continue
             node = nodes[number]
             if node[0] in CHOICES and nodes[node[2]][0] > CONST and node[2] not in placed:
-                block = (*here, node[1])
-                walk(waiting.pop(block, []), block)
+                enter((*here, node[1]))
             if node[0] == CALL:
                 flush(here, reads[called(program, number)])
             line.append(number)
             placed.add(number)
 
+    def enter(block: Path) -> None:
+        numbers = waiting.pop(block, [])
+        # What the block needs where more holds than in another block waits there.
+        flush(block[:-1], {operand for number in numbers for operand in nodes[number][1:]})
+        walk(numbers, block)
+
     def flush(here: Path, wanted: set[int]) -> None:
         for block in [b for b in waiting if b[:-1] == here and not wanted.isdisjoint(waiting[b])]:
-            walk(waiting.pop(block), block)
-            flush(block, wanted)
+            if block in waiting:
+                enter(block)
+                flush(block, wanted)
 
-    walk(order, ())
+    walk(_sunk(program, order, reads, path), ())
     return line, _worth(program, line, path)
+
+
+def _sunk(program: Program, order: list[int], reads: Sequence[set[int]], path: dict[int, Path]) -> list[int]:
+    """The order with each choice of a guard before the first node that reads it; see :func:`blocks`."""
+    nodes, conditions = program.nodes, {c for own in path.values() for c in own}
+    line: list[int] = []
+    later: set[int] = set()
+
+    def need(wanted: Iterable[int]) -> None:
+        for number in sorted(later.intersection(wanted)):
+            if number in later:
+                later.remove(number)
+                need(nodes[number][1:])
+                line.append(number)
+
+    for number in order:
+        if nodes[number][0] == GUARD and number not in conditions:
+            later.add(number)
+            continue
+        need(nodes[number][1:])
+        if nodes[number][0] == CALL:
+            need(reads[called(program, number)])
+        line.append(number)
+    need(list(later))
+    return line
 
 
 def _worth(program: Program, line: list[int], path: dict[int, Path]) -> dict[int, Path]:

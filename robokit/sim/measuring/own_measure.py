@@ -127,7 +127,7 @@ class OwnTracker:
             UnknownName: a link that cannot touch the ground.
         """
         robot = without_inertias(program.robot) if program.open else program.robot
-        key = measure.function.key()
+        key = measure.function.key(robot)
         row = row_of(key)
         text = flat(_bare(row), robot, key, parameters=program.open and row.inertial)
         sizes = {"q": robot.nq, "v": robot.nv, "tau": robot.nv, "t": 1, "contact_force": 3}

@@ -307,7 +307,7 @@ def _sum_along(gains: Sequence[Scalar], body: BodyContact) -> ArticulatedInertia
     for m, (p, gain) in enumerate(likewise(zip(body.p, gains, strict=True))):
         frame = body.frame(m)
         normals[id(frame)] = frame.n
-        points[id(frame)] = points.get(id(frame), Moments()) + Moments.of(gain, p)
+        points[id(frame)] = points.get(id(frame), Moments()) + Moments.of(gain, p.cross(frame.n))
     first, *others = (along(points[k], normals[k]) for k in points)
     for other in others:
         first = first + other

@@ -50,18 +50,20 @@ class ImplicitSweep:
         self.IA: list[Any] = [None] * N
         self.U: list[Any] = [None] * N
         self.D: list[Any] = [None] * N
-        for i in tree.outward():
-            self.IA[i] = tree.I[i].articulated()
-            Ki = K[i]
-            if Ki is not None:
-                self.IA[i] = self.IA[i] + Ki
         self.H: list[list[Scalar]] | None = None
-        (self._factor if tree.coupling is None else self._dense)(b)
+        (self._factor if tree.coupling is None else self._dense)(K, b)
 
-    def _factor(self, b: Rows) -> None:
+    def _own(self, K: Sequence[ArticulatedInertia | None], i: int) -> ArticulatedInertia:
+        """I_i + K_i."""
+        I, Ki = self.tree.I[i].articulated(), K[i]
+        return I if Ki is None else I + Ki
+
+    def _factor(self, K: Sequence[ArticulatedInertia | None], b: Rows) -> None:
         tree, IA = self.tree, self.IA
         for i in tree.inward():
             p, S, X = tree.parent[i], tree.joint[i].S, self.X[i]  # type: ignore[union-attr]
+            if IA[i] is None:
+                IA[i] = self._own(K, i)
             U = self.U[i] = S.of(IA[i])
             rows = [S.T @ column for column in U]
             rotors = add_rotors(tree, i, rows)
@@ -72,11 +74,12 @@ class ImplicitSweep:
                 Ia = without_joint(IA[i], U, D)
                 if all(is_zero(bk) for bk in b[i]) and not rotors:
                     Ia = Ia.without(S.axes)
-                IA[p] = IA[p] + X.T @ Ia @ X  # type: ignore[union-attr]
+                above = self._own(K, p) if IA[p] is None else IA[p]
+                IA[p] = above + X.T @ Ia @ X  # type: ignore[union-attr]
 
-    def _dense(self, b: Rows) -> None:
+    def _dense(self, K: Sequence[ArticulatedInertia | None], b: Rows) -> None:
         """For coupled joints: the composite matrix of the inertias I + K."""
-        H = composite(self.tree, self.X, [None, *self.IA[1:]])
+        H = composite(self.tree, self.X, [None, *(self._own(K, i) for i in self.tree.outward())])
         for i in self.tree.outward():
             at = self.tree.v_slice[i].start
             for k, bk in enumerate(b[i]):

@@ -55,29 +55,30 @@ def momenta_after(
     X: Sequence[Transform | None],
     P: Sequence[Force],
     w: Rows,
-    W: Sequence[Motion],
     dt: Scalar,
 ) -> list[Force]:
     """Momenta of the bodies after dt without joint forces and contacts, had their joints no acceleration.
 
         T_i = P_i - dt (I_i a_i + W_i x* I_i W_i),    a_i = X a_lambda + W_i x S w_i
 
-    The velocity products are taken at W. They do no work where W is the mean of the velocities before and
-    after.
+    The velocity products are taken at w, where the bodies have the velocities W. They do no work where w is
+    the mean of the velocities before and after.
 
     Args:
         tree: the tree.
         X: ^iX_lambda(i).
         P: momenta now, body coordinates.
-        w, W: velocities for the products, by joint and by body.
+        w: velocities for the products, by joint.
         dt: time [s].
 
     Source: the bias force of the RNEA, RBDA table 5.1.
     """
     a: list[Motion] = [Motion(Vector3.zero(), tree.a0)]
+    W = [Motion.zero()]
     T = [Force.zero()]
     for i in tree.outward():
         vJ = tree.joint[i].S * w[i]  # type: ignore[union-attr]
+        W.append(X[i] @ W[tree.parent[i]] + vJ)  # type: ignore[operator]
         a_i = X[i] @ a[tree.parent[i]]  # type: ignore[operator]
         if free_base(tree, i):
             a_i = Motion(a_i.ang, a_i.lin - W[i].ang.cross(W[i].lin))

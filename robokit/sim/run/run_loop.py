@@ -92,6 +92,7 @@ class Run:
         self.controlled = controller is not None or inputs.by_function
         self.state = (q, v, np.zeros(program.entries), first_carried(program, q[None], v[None])[0])
         self.tau = np.zeros(program.robot.nv)
+        self.zeros = np.zeros(max(x.size for x in self.state))
         # Whether single steps have a call of their own; else they are taken by the loop inside the engine.
         self.alone = self.controlled or bool(self.given) or every < ITERATED
         self.records = Records()
@@ -190,7 +191,8 @@ class Run:
 
     def _accept(self, done: int, state: Any, whole: bool) -> None:
         self.done += done
-        if whole and all(np.isfinite(x).all() for x in state):
+        # 0 times what is not finite is NaN; numpy.isfinite takes four times as long.
+        if whole and all(x.dot(self.zeros[: x.size]) == 0.0 for x in state):
             self.state = state
             return
         what = f"the state is no longer finite ({self._step()}); {self._fastest(-1)}"

@@ -22,7 +22,7 @@ from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.motion.moving_axes import Rows, advance
 from robokit.sim.step.drift_kick_drift import finish_step
 from robokit.sim.step.problem import Problem
-from robokit.sim.step.settle import Settled, Sweeps, mean, mean_motions
+from robokit.sim.step.settle import Settled, Sweeps, mean
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.touching.near_ground import act
 from robokit.spatial import Motion
@@ -41,7 +41,7 @@ def memory_size(program: Program) -> int:
 def begin(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> tuple[Rows, list[Scalar]]:
     """The iterate of the first sweep by joint, and the memory."""
     _, sweeps = _middle(p, q, v, tau, dt, carried)
-    y, _ = sweeps.sweep("foresee", sweeps.v, sweeps.V_before, sweeps.v, sweeps.V_before)
+    y, _ = sweeps.sweep("foresee", sweeps.v, sweeps.V_before, sweeps.v)
     return y, _memory(sweeps)
 
 
@@ -96,8 +96,7 @@ def _middle(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carrie
 
 
 def _further(sweeps: Sweeps, y: Rows, V: Sequence[Motion]) -> tuple[Rows, list[Motion]]:
-    w, W = mean(sweeps.v, y), mean_motions(sweeps.V_before, V)
-    return sweeps.sweep("converge", y, V, w, W)
+    return sweeps.sweep("converge", y, V, mean(sweeps.v, y))
 
 
 def _watched(p: Problem) -> list[int]:

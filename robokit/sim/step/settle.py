@@ -42,7 +42,7 @@ from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_so
 from robokit.sim.touching.acting import Acting
 from robokit.sim.touching.contact import BodyContact
 from robokit.sim.touching.ground_contacts import on_ground
-from robokit.sim.touching.near_ground import act, bend, choose, linear, near_ground
+from robokit.sim.touching.near_ground import act, bend, linear, near_ground
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, guard, likewise, maximum, sharing, sqrt, where
 
@@ -108,19 +108,18 @@ def settle(
     """
     kick = Sweeps(p, q, v, tau, dt, carried, ahead)
     V_last: Sequence[Motion]
-    before, V_before = v, kick.V_before
-    y, V = v, V_before
-    w, W = v, V_before
+    before = v
+    y, V = v, kick.V_before
+    w = v
     for k in range(p.sweeps):
         last, V_last = y, V
         rule = "foresee" if k == 0 else "look_again" if k < p.sweeps - 1 else "release"
-        y, V = kick.sweep(rule, y, V, w, W, last=k == p.sweeps - 1)
-        w, W = mean(before, y), mean_motions(V_before, V)
-        if k:
-            w, W = mean(before, mean(last, y)), mean_motions(V_before, mean_motions(V_last, V))
-    if kick.may_go_on:
-        y, V, V_last = kick.go_on(y, V, w, W)
-    return kick.settled(y, V, V_last)
+        y, V = kick.sweep(rule, y, V, w, last=k == p.sweeps - 1)
+        w = mean(before, mean(last, y) if k else y)
+    if not kick.may_go_on:
+        return kick.settled(y, V, V_last)
+    y1, V1, acting = kick.go_on(y, V, w)
+    return kick.settled(y1, V1, V, acting)
 
 
 class Sweeps:
@@ -154,14 +153,14 @@ class Sweeps:
             share_rules(body)
 
     def sweep(
-        self, rule: str, y: Rows, V: Sequence[Motion], w: Rows, W: Sequence[Motion], last: bool = False
+        self, rule: str, y: Rows, V: Sequence[Motion], w: Rows, last: bool = False
     ) -> tuple[Rows, list[Motion]]:
         """One solve.
 
         Args:
             rule: method of :class:`BodyContact` that linearises the points.
             y, V: the last iterate, by joint and by body.
-            w, W: velocities for the velocity products, likewise.
+            w: velocities for the velocity products, by joint.
             last: whether stops that pull are let go.
 
         Returns:
@@ -169,7 +168,7 @@ class Sweeps:
         """
         tree, dt = self.p.tree, self.dt
         alike = self.alike and sharing(dt, large=True)
-        T = [] if alike else momenta_after(tree, self.X, self.P, w, W, dt)
+        T = [] if alike else momenta_after(tree, self.X, self.P, w, dt)
         K: list[Any] = [None] * (tree.n + 1)
         for body in likewise(self.contacts):
             i = body.i
@@ -187,7 +186,7 @@ class Sweeps:
         slopes, given = self.drive.linearise(y)
         b = _sum(b, slopes)
         if alike:
-            return shared_solve(self, w, W, b, _sum(_sum(rest, given), self.spin))
+            return shared_solve(self, w, b, _sum(_sum(rest, given), self.spin))
         sweep = ImplicitSweep(tree, self.X, K, b, dt)
         forces = _sum(_sum(rest, given), self.spin)
         return sweep.solve(T, forces) if self.loops is None else self.loops.solve(sweep, T, forces, self.v)
@@ -212,23 +211,21 @@ class Sweeps:
         turned = ground is not None and (ground.torsional is not None or ground.rolling is not None)
         return self.p.loops is None and not (turned and ground is not None and ground.surfaces)
 
-    def go_on(
-        self, y: Rows, V: list[Motion], w: Rows, W: Sequence[Motion]
-    ) -> tuple[Rows, list[Motion], Sequence[Motion]]:
+    def go_on(self, y: Rows, V: list[Motion], w: Rows) -> tuple[Rows, list[Motion], list[Acting]]:
         """One solve more where too much of the ground's forces pulls or leaves the cone of friction.
 
         Args:
             y, V: the last iterate, by joint and by body.
-            w, W: velocities for the velocity products, likewise.
+            w: velocities for the velocity products, by joint.
 
         Returns:
-            the iterate by joint and by body, and what it was before by body.
+            the iterate by joint and by body, and what acts on each touching body.
         """
         acting = self.acting(V)
         needed = _impossible(acting, IMPOSSIBLE) > 0.0
-        before = flat([*y, *V, *self._chosen()])
-        y1, V1 = self.sweep("extrapolate", y, V, w, W, last=True)
-        return *self._only_where(needed, before, y1, V1), V
+        before = self._all(y, V, acting)
+        y1, V1 = self.sweep("extrapolate", y, V, w, last=True)
+        return self._only_where(needed, before, y1, V1)
 
     def answer(
         self, y: Rows, V: list[Motion], acting: list[Acting], alone: Sequence[Motion], met: Met
@@ -259,30 +256,31 @@ class Sweeps:
             square = maximum(square, where(body.near, moved, 0.0))
         share = where(square > 0.0, ASKED, IMPOSSIBLE)
         needed = maximum(square - CALM * CALM, _impossible(acting, share)) > 0.0
-        before = flat([*y, *V, *self._chosen()])
-        old = flat(each.values() for each in acting)
+        before = self._all(y, V, acting)
         self.pairs.given = met.impulse
-        w, W = mean(self.v, y), mean_motions(self.V_before, V)
-        y1, V1 = y, V
+        w, y1, V1 = mean(self.v, y), y, V
         for rule in ANSWER:
-            y1, V1 = self.sweep(rule, y1, V1, w, W, last=True)
-        done = self.acting(V1)
-        new = flat(each.values() for each in done)
-        found = iter(guard(needed, lambda: new, *old))
-        for each in done:
-            each.take(found)
-        return *self._only_where(needed, before, y1, V1), done
+            y1, V1 = self.sweep(rule, y1, V1, w, last=True)
+        return self._only_where(needed, before, y1, V1)
 
-    def _only_where(self, needed: Any, before: Rows, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion]]:
-        """The last solve, y and V, where it is needed; elsewhere, and in what it chose, all as before it."""
-        rows = self._chosen()
-        after = flat([*y, *V, *rows])
+    def _all(self, y: Rows, V: Sequence[Motion], acting: Sequence[Acting]) -> list[Scalar]:
+        """All that is used of a sweep later: iterate, what acts, and what the joints have chosen."""
+        return flat([*y, *V, *(each.values() for each in acting), *self._chosen()])
+
+    def _only_where(
+        self, needed: Any, before: list[Scalar], y: Rows, V: list[Motion]
+    ) -> tuple[Rows, list[Motion], list[Acting]]:
+        """The last solve, y and V, and what then acts, where it is needed; elsewhere all as before it."""
+        acting = self.acting(V)
+        after = self._all(y, V, acting)
         found = iter(guard(needed, lambda: after, *before))
         y = [list(islice(found, len(row))) for row in y]
         V = [Motion(Vector3(*islice(found, 3)), Vector3(*islice(found, 3))) for _ in V]
-        for row in rows:
+        for each in acting:
+            each.take(found)
+        for row in self._chosen():
             row[:] = islice(found, len(row))
-        return y, V
+        return y, V, acting
 
     def acting(self, V: Sequence[Motion]) -> list[Acting]:
         """What acts on each touching body at the velocities V."""
@@ -291,28 +289,28 @@ class Sweeps:
         return [act(body.near, body, V[body.i]) for body in self.contacts]
 
     def _chosen(self) -> list[list[Scalar]]:
-        """What the last sweep has chosen, to be changed in place; nothing of bodies that are not near."""
-        for body in likewise(self.contacts):
-            choose(body.near, body)
-        rows = [row for body in self.contacts for row in body.chosen()]
+        """What the last sweep has chosen for the joints, to be changed in place."""
         held = (
             [] if self.pairs is None else self.state.held
         )  # friction, while what acts between bodies is found
-        return [*rows, *self.state.chosen(), *held, *self.drive.chosen()]
+        return [*self.state.chosen(), *held, *self.drive.chosen()]
 
-    def settled(self, y: Rows, V: list[Motion], V_last: Sequence[Motion]) -> Settled:
+    def settled(
+        self, y: Rows, V: list[Motion], V_last: Sequence[Motion], acting: list[Acting] | None = None
+    ) -> Settled:
         """What comes of the kick, with the forces between bodies.
 
         Args:
             y, V: the last iterate, by joint and by body.
             V_last: that before it, by body.
+            acting: what acts on each touching body, where it is known.
         """
         p, state, drive = self.p, self.state, self.drive
         residual: Scalar = 0.0
         for body in likewise(self.contacts):
             change = (V[body.i] - V_last[body.i]).lin
             residual = maximum(residual, change.dot(change))
-        acting = self.acting(V)
+        acting = self.acting(V) if acting is None else acting
         met = None
         if self.pairs is not None:
             slopes = _sum(state.hold(y), drive.slopes())
@@ -370,8 +368,3 @@ def _sum(a: Rows, b: Rows) -> Rows:
 def mean(a: Rows, b: Rows) -> Rows:
     """The mean of velocities, by joint."""
     return [[0.5 * (s + t) for s, t in zip(x, y, strict=True)] for x, y in zip(a, b, strict=True)]
-
-
-def mean_motions(A: Sequence[Motion], B: Sequence[Motion]) -> list[Motion]:
-    """The mean of velocities, by body."""
-    return [(a + b) * 0.5 for a, b in zip(A, B, strict=True)]

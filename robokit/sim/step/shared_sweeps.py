@@ -34,14 +34,12 @@ class Kick(Protocol):
     pairs: Any
 
 
-def shared_solve(
-    sweeps: Kick, w: Rows, W: Sequence[Motion], b: Rows, forces: Rows
-) -> tuple[Rows, list[Motion]]:
+def shared_solve(sweeps: Kick, w: Rows, b: Rows, forces: Rows) -> tuple[Rows, list[Motion]]:
     """One solve with what the bodies' points have chosen: the iterate by joint and by body.
 
     Args:
         sweeps: of the step.
-        w, W: velocities for the velocity products, by joint and by body.
+        w: velocities for the velocity products, by joint.
         b, forces: slope and force at rest of the joint forces, by joint.
     """
     tree, dt = sweeps.p.tree, sweeps.dt
@@ -50,28 +48,31 @@ def shared_solve(
 
     def text(*given: Scalar) -> list[Scalar]:
         rest = iter(given)
-        w1, W1, b1, forces1 = _like(w, rest), _motions(len(W), rest), _like(b, rest), _like(forces, rest)
+        w1, b1, forces1 = _like(w, rest), _like(b, rest), _like(forces, rest)
         between1 = {i: Force(Vector3(*islice(rest, 3)), Vector3(*islice(rest, 3))) for i in between}
         with _chosen(choices, rest):
-            T = momenta_after(tree, sweeps.X, sweeps.P, w1, W1, dt)
             K: list[Any] = [None] * (tree.n + 1)
+            impulse = {}
             for body in likewise(sweeps.contacts):
-                K[body.i], impulse = linear(body.near, body)
-                T[body.i] = T[body.i] + impulse
+                K[body.i], impulse[body.i] = linear(body.near, body)
+        sweep = ImplicitSweep(tree, sweeps.X, K, b1, dt)
+        T = momenta_after(tree, sweeps.X, sweeps.P, w1, dt)
+        for i, f in impulse.items():
+            T[i] = T[i] + f
         for i, f in enumerate(sweeps.outside):
             if f is not None:
                 T[i] = T[i] + f * dt
         if sweeps.pairs is not None:
             for i, f in between1.items():
                 T[i] = T[i] + f
-        y, V = ImplicitSweep(tree, sweeps.X, K, b1, dt).solve(T, forces1)
+        y, V = sweep.solve(T, forces1)
         return [*flat(y), *flat(V)]
 
     between = {} if sweeps.pairs is None else sweeps.pairs.given
-    given = [*flat(w), *flat(W), *flat(b), *flat(forces), *flat(between.values())]
+    given = [*flat(w), *flat(b), *flat(forces), *flat(between.values())]
     matter = [*[True] * len(given), *near]
     found = iter(shared((sweeps, "solve"), text, [*given, *flat(choices)], matter, large=True))
-    return _like(w, found), _motions(len(W), found)
+    return _like(w, found), _motions(tree.n + 1, found)
 
 
 def shared_forces(sweeps: Kick, V: Sequence[Motion]) -> list[Acting]:

@@ -136,17 +136,22 @@ class BodyPoints:
         return self._relative(V, -1.0) if turns else self.velocities(V)
 
     def _relative(self, V: Motion, side: float) -> list[Velocities]:
-        out = []
-        for m, u in enumerate(likewise(self._over_ground(V))):
-            lead = self.leads[m]
-            u = u if lead is None else u - lead * side
-            axes = self.frame(m)
-            x, y = axes.along_x.dot(u), axes.along_y.dot(u)
-            if self.anchors:
-                ex, ey = self.anchors[m]
-                x, y = x + self.r * ex, y + self.r * ey
-            out.append(Velocities(axes.n.dot(u), (x, y)))
-        return out
+        return [self._with_bristle(m, u) for m, u in enumerate(likewise(self._along_axes(V, side)))]
+
+    def _along_axes(self, V: Motion, side: float) -> list[Vector3]:
+        """Velocity of every point over the surface, along the tangents and the normal."""
+        V, seen = V if self.motion is None else V - self.motion, self.axes.seen
+        lead = next((x for x in self.leads if x is not None), None)
+        lin = seen(V.lin if lead is None else V.lin - lead * side)
+        ang = seen(V.ang)
+        return [lin + ang.cross(seen(p)) for p in likewise(self.p)]
+
+    def _with_bristle(self, m: int, u: Vector3) -> Velocities:
+        x, y = u.x, u.y
+        if self.anchors:
+            ex, ey = self.anchors[m]
+            x, y = x + self.r * ex, y + self.r * ey
+        return Velocities(u.z, (x, y))
 
     def _over_ground(self, V: Motion) -> list[Vector3]:
         """Velocity of every point over the surface, body coordinates."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from robokit.sim.touching.body_points import BodyPoints, Velocities
-from robokit.sim.touching.point_moments import Moments, along, isotropic, outer, push
+from robokit.sim.touching.point_moments import Moments, along, isotropic, outer
 from robokit.spatial import ArticulatedInertia, Force, Motion, Symmetric3, Vector3
 from robokit.spatial.scalars import Scalar, clamp, likewise, maximum, minimum, sqrt, where
 
@@ -144,10 +144,6 @@ class BodyContact(BodyPoints):
         self._slide(speeds)
         self._resist_turning(V)
 
-    def chosen(self) -> list[list[Scalar]]:
-        """What the present sweep has chosen, to be changed in place."""
-        return [self.w, self.N, self.c, self.turning]
-
     def converge(self, V: Motion) -> None:
         """Points and dampers of a sweep of the iteration to an accuracy, from the iterate V.
 
@@ -210,23 +206,24 @@ class BodyContact(BodyPoints):
     def _slide(self, speeds: Sequence[Velocities]) -> None:
         """The dampers of points that slide, at the speeds that the body gains by what friction lacks.
 
-        The body as a whole is let go: where four points hold it, each gains what all four lack along it.
+        The body as a whole is let go: where four points hold it, each gains what all four lack along it, less
+        what those that stick could give more.
         """
         lacks, ways = [], []
         whole = Vector3.zero()
         for m, at in enumerate(likewise(speeds)):
             s, axes = sqrt(at.sliding + SLOWEST * SLOWEST), self.frame(m)
             lack = self.c[m] * s - self.dt * self.mu_at(m) * self.N[m]
-            if self.restitution is None:
-                lack = maximum(lack, 0.0)
-            else:  # an impact is one step: there what friction can do more is foreseen, too
-                lack = where(self.fast[m], minimum(lack, lack * (1.0 / LIGHT)), maximum(lack, 0.0))
+            own = maximum(lack, 0.0)
+            if self.restitution is not None:  # an impact is one step: what friction can do more is foreseen
+                lack = where(self.fast[m], minimum(lack, lack * (1.0 / LIGHT)), lack)
+                own = where(self.fast[m], lack, own)
             way = (axes.along_x * at.x[0] + axes.along_y * at.x[1]) * (1.0 / s)
             whole = whole + way * lack
-            lacks.append((s, lack))
+            lacks.append((s, own))
             ways.append(way)
-        for m, ((s, lack), way) in enumerate(likewise(zip(lacks, ways, strict=True))):
-            s = s + maximum(lack, whole.dot(way)) / self.mass
+        for m, ((s, own), way) in enumerate(likewise(zip(lacks, ways, strict=True))):
+            s = s + maximum(own, whole.dot(way)) / self.mass
             s = s if self.restitution is None else maximum(s, 0.0)
             self.c[m] = self._damper(m, self.mu_at(m) * self.N[m], s * s)
 
@@ -239,24 +236,18 @@ class BodyContact(BodyPoints):
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
-        n, W, C = self.axes.n, Moments(), Moments()
-        impulse = Force.zero()
+        n, G, C = self.axes.n, Moments(), Moments()
+        pressed: Scalar = 0.0
+        turned, bent = Vector3.zero(), Force.zero()
         for m, p in enumerate(likewise(self.p)):
-            if self.restitution is None:
-                W = W + Moments.of(self.w[m], p)
-            else:
-                W = W + Moments.of(self.w[m] * self.damp[m], p)
-                f = n * (self.w[m] * self.load[m] * self.dt)
-                impulse = impulse + Force(p.cross(f), f)
+            arm, e = p.cross(n), self.w[m] * (self.dt * self.load[m])
+            pressed, turned = pressed + e, turned + arm * e
+            G = G + Moments.of(self.w[m] * (self.dt * self.damp[m]) - self.c[m], arm)
             C = C + Moments.of(self.c[m], p)
             if self.anchors:
-                f = self._bent(m)
-                impulse = impulse - Force(p.cross(f), f)
-        if self.restitution is None:
-            G = W * (self.dt * self.kd) - C
-            impulse = impulse + push(W, n, self.axes.z) * (self.dt * self.law.k)
-        else:
-            G = W * self.dt - C
+                way = self._bristle(m)
+                bent = bent + Force(p.cross(way), way) * (self.c[m] * self.r)
+        impulse = Force(turned, n * pressed) - bent
         K = self._with_turning(isotropic(C) + along(G, n))
         if self.motion is not None:
             lead = next((x for x in self.leads if x is not None), Vector3.zero())
@@ -267,7 +258,7 @@ class BodyContact(BodyPoints):
         turning = self.turning_matrix()
         return K if turning is None else ArticulatedInertia(K.A + turning, K.B, K.M)
 
-    def _bent(self, m: int) -> Vector3:
-        """Impulse against the bristle of a point, body coordinates [N s]."""
+    def _bristle(self, m: int) -> Vector3:
+        """How far the bristle of a point is bent, body coordinates [m]."""
         (ex, ey), axes = self.anchors[m], self.frame(m)
-        return (axes.along_x * ex + axes.along_y * ey) * (self.c[m] * self.r)
+        return axes.along_x * ex + axes.along_y * ey

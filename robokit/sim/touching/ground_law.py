@@ -53,6 +53,10 @@ class Axes:
     along_y: Vector3
     z: Scalar
 
+    def seen(self, a: Vector3) -> Vector3:
+        """A vector in body coordinates: its parts along the two tangents and the normal."""
+        return Vector3(self.along_x.dot(a), self.along_y.dot(a), self.n.dot(a))
+
     @staticmethod
     def of_plane(n: Vector3, d: Scalar) -> Axes:
         """Those of the plane n . x = d, in world axes: x and y, turned by the shortest way to n.

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.sim.motion.moving_axes import flat
 from robokit.sim.shapes.contact_shapes import ContactShape
 from robokit.sim.touching.acting import Acting, forces_at
 from robokit.sim.touching.contact import BodyContact
@@ -105,14 +104,6 @@ def linear(near: Any, body: BodyContact) -> tuple[ArticulatedInertia, Force]:
     K, impulse = body.linear()
     flat = _if(near, [*K, *impulse])
     return ArticulatedInertia.of(flat[:-6]), _force(flat[-6:])
-
-
-def choose(near: Any, body: BodyContact) -> None:
-    """:meth:`BodyContact.chosen`; 0 for a body that is not near."""
-    rows = body.chosen()
-    values = iter(_if(near, flat(rows)))
-    for row in rows:
-        row[:] = [next(values) for _ in row]
 
 
 def act(near: Any, body: BodyContact, V: Motion) -> Acting:

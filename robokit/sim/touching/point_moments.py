@@ -1,12 +1,13 @@
 """Moments of weights at points, and the spatial inertias and forces they add up to.
 
-All that a body's contacts do to it enters through the sum of w, w p and w p p^T over its points: the
-cost of a contact is a handful of multiplications, however the 6 x 6 matrices are used afterwards.
+What a body's contacts do to it in all directions alike enters through the sum of c, c p and c p p^T over its
+points p, and what they do along the normal n through that of g, g a and g a a^T over their arms a = p x n:
+the cost of a contact is a handful of multiplications, however the 6 x 6 matrices are used afterwards.
 """
 
 from __future__ import annotations
 
-from robokit.spatial import ArticulatedInertia, Force, Matrix3, RigidInertia, Symmetric3, Vector3
+from robokit.spatial import ArticulatedInertia, Matrix3, RigidInertia, Symmetric3, Vector3
 from robokit.spatial.scalars import Scalar
 
 
@@ -16,7 +17,7 @@ def outer(a: Vector3) -> Symmetric3:
 
 
 class Moments:
-    """Sum of w, of w p and of w p p^T."""
+    """Sum of w, of w p and of w p p^T: of weights at points, or at arms."""
 
     __slots__ = ("s0", "s1", "s2")
 
@@ -28,16 +29,13 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.s0 + other.s0, self.s1 + other.s1, self.s2 + other.s2)
 
-    def __sub__(self, other: Moments) -> Moments:
-        return Moments(self.s0 - other.s0, self.s1 - other.s1, self.s2 - other.s2)
-
-    def __mul__(self, s: Scalar) -> Moments:
-        return Moments(self.s0 * s, self.s1 * s, Symmetric3(*(x * s for x in self.s2)))
-
     @staticmethod
     def of(w: Scalar, p: Vector3) -> Moments:
         """One weight at one point."""
-        return Moments(w, p * w, Symmetric3(*(x * w for x in outer(p))))
+        wp = p * w
+        return Moments(
+            w, wp, Symmetric3(wp.x * p.x, wp.y * p.y, wp.z * p.z, wp.x * p.y, wp.x * p.z, wp.y * p.z)
+        )
 
 
 def isotropic(c: Moments) -> ArticulatedInertia:
@@ -49,18 +47,7 @@ def isotropic(c: Moments) -> ArticulatedInertia:
 
 
 def along(g: Moments, n: Vector3) -> ArticulatedInertia:
-    """Sum of g [p x n; n] [p x n; n]^T: forces g (n . u) n."""
-    a = g.s1.cross(n)
-    nn = outer(n)
+    """Sum of g [a; n] [a; n]^T, of the moments of g at the arms a = p x n: forces g (n . u) n at p."""
     return ArticulatedInertia(
-        g.s2.rotated(Matrix3.skew(-n)),
-        Matrix3([[x * y for y in n] for x in a]),
-        Symmetric3(*(x * g.s0 for x in nn)),
+        g.s2, Matrix3([[x * y for y in n] for x in g.s1]), Symmetric3(*(x * g.s0 for x in outer(n)))
     )
-
-
-def push(w: Moments, n: Vector3, z: Scalar) -> Force:
-    """Sum of -w phi [p x n; n], where phi = n . p + z."""
-    total = -(n.dot(w.s1) + z * w.s0)
-    moment = -(w.s2 @ n + w.s1 * z)
-    return Force(moment.cross(n), n * total)

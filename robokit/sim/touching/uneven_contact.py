@@ -1,6 +1,6 @@
 """The points of one body on a ground of many surfaces: each point has a normal of its own.
 
-The law is that of contact.py. On one plane, all that the points do to their body enters through three
+The law is that of contact.py. On one plane, all that the points do to their body enters through a few
 moments; here the 6 x 6 sum is made of the points one by one:
 
     K = sum of c 1 + g [p x n; n] [p x n; n]^T,    g = w dt kd - c
@@ -117,6 +117,10 @@ class UnevenContact(BodyContact):
         u = [V.lin + V.ang.cross(p) for p in self.p]
         return [a if b is None else a - b for a, b in zip(u, self.moved, strict=True)]
 
+    def _along_axes(self, V: Motion, side: float) -> list[Vector3]:
+        u = zip(self.frames, self._over_ground(V), self.leads, strict=True)
+        return [axes.seen(a if lead is None else a - lead * side) for axes, a, lead in u]
+
     def _resist_turning(self, V: Motion) -> None:
         """As on a plane whose normal is the mean of those under the points, weighted by their forces."""
         if self.law.torsional is not None or self.law.rolling is not None:
@@ -144,7 +148,7 @@ class UnevenContact(BodyContact):
             C = C + Moments.of(c, p)
             f = n * (w * self.load[m] * dt)
             if self.anchors:
-                f = f - self._bent(m)
+                f = f - self._bristle(m) * (c * self.r)
             u, lead = self.moved[m], self.leads[m]
             if u is not None:
                 u = u if lead is None else u + lead

@@ -1,0 +1,184 @@
+"""What an algorithm is about beside the robot: the link of a Jacobian, the contacts that hold.
+
+Each value of a choice has machine code of its own. What a user gives is read once, the same for the public
+functions, for functions as objects and for code in other languages; from there on it is part of a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from robokit.arguments import one_of
+from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.model.contacts import (
+    Contact,
+    as_contact,
+    constraint_models,
+    constraints_key,
+    contact_models,
+    example_contact,
+)
+from robokit.model.loop_models import loop_models
+from robokit.model.robot import Robot
+from robokit.spatial import Matrix3, Transform, Vector3
+
+AXES = ("world", "body")
+"""Axes that vectors of a link are given in: the world's, or the link's own."""
+
+
+def _shown(_: Robot, value: Any) -> str:
+    return repr(value)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What an algorithm is about; each value has a kernel of its own.
+
+    Attributes:
+        read: robot, what a user gives -> the value, checked; it can be part of a key.
+        given: robot, value -> what the text takes.
+        example: robot -> a value, for tables of costs and for tests.
+        default: of the functions; None where it must be given.
+        key: robot, value -> everything about it that machine code depends on, as text.
+    """
+
+    read: Callable[[Robot, Any], Any]
+    given: Callable[[Robot, Any], Any]
+    example: Callable[[Robot], Any]
+    default: Any = None
+    key: Callable[[Robot, Any], str] = _shown
+
+
+def link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
+    """The link's body i and the transform from its coordinates to those of the link's frame."""
+    body, placement = robot.frame(link)
+    R = Matrix3(placement.rotation.tolist())
+    return body, Transform(R.T, Vector3(*placement.position.tolist()))
+
+
+def link_name(robot: Robot, link: Any) -> str:
+    """The name of a link; raises UnknownName for anything else."""
+    return robot.link(link).name
+
+
+def axes_name(_: Robot, axes: Any) -> str:
+    """One of :data:`AXES`; raises UnknownName for anything else."""
+    return one_of("axes", axes, AXES)
+
+
+def flag(_: Robot, classical: Any) -> bool:
+    """Whether the classical acceleration is meant; raises WrongType for what is neither True nor False."""
+    if not isinstance(classical, bool):
+        raise WrongType("classical", classical, "True or False")
+    return classical
+
+
+def joint_names(robot: Robot, prescribed: Any) -> tuple[str, ...]:
+    """Names of joints whose accelerations are given, in the robot's order.
+
+    Raises:
+        WrongType: no list.
+        UnknownName: no such joint, or one without coordinates.
+    """
+    if isinstance(prescribed, str) or not isinstance(prescribed, Sequence):
+        raise WrongType("prescribed", prescribed, "a list of joint names")
+    for name in prescribed:
+        if name not in robot.joint_names:
+            raise UnknownName("joint with coordinates", name, robot.joint_names, f"in robot {robot.name!r}")
+    return tuple(name for name in robot.joint_names if name in prescribed)
+
+
+def frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
+    """Links, or points of them, that are felt from outside.
+
+    Args:
+        robot: the robot.
+        given: names of links (their pose), contacts or (link, at, kind).
+
+    Raises:
+        WrongType: no list, or something else in it.
+        ShapeError: an empty list.
+        UnknownName: no such link or kind.
+    """
+    return _once(robot, "frames", given, _frames)
+
+
+def constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
+    """What is held.
+
+    Args:
+        robot: the robot.
+        given: contacts, (link, at, kind) or names of loop joints; None for all loop joints.
+
+    Raises:
+        WrongType, ShapeError: as of :func:`frames`.
+        UnknownName: no such link, kind or loop joint.
+    """
+    if given is None:
+        given = tuple(model.name for model in loop_models(robot))
+    return _once(robot, "constraints", given, _constraints)
+
+
+def _once(robot: Robot, name: str, given: Any, read: Callable[[Robot, Any], Any]) -> tuple[Any, ...]:
+    """What was given, read; once for equal ones."""
+    if given.__class__ is list:
+        given = tuple(given)
+    try:
+        found: tuple[Any, ...] = robot.derived.get((name, given), lambda: read(robot, given))
+    except TypeError as problem:  # arrays in it, or lists
+        if isinstance(problem, WrongType):
+            raise
+        found = read(robot, given)
+    return found
+
+
+def _frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
+    found = tuple(as_contact(f"frames[{k}]", x) for k, x in enumerate(_several("frames", given)))
+    for frame in found:
+        robot.link(frame.link)
+    return found
+
+
+def _constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
+    loops = [model.name for model in loop_models(robot)]
+    found: list[Contact | str] = []
+    for k, x in enumerate(_several("constraints", given)):
+        if isinstance(x, str):
+            if x not in loops:
+                hint = "(a link is held by a Contact)" if x in robot.link_names else ""
+                raise UnknownName("loop joint", x, loops, hint)
+            found.append(x)
+        else:
+            contact = as_contact(f"constraints[{k}]", x)
+            robot.link(contact.link)
+            found.append(contact)
+    return tuple(found)
+
+
+def _several(name: str, given: Any) -> Sequence[Any]:
+    if isinstance(given, str | Contact) or not isinstance(given, Sequence):
+        raise WrongType(name, given, f"a list of {name}")
+    if not given:
+        raise ShapeError(f"{name}: expected at least one, got none")
+    return given
+
+
+def _as_it_is(_: Robot, value: Any) -> Any:
+    return value
+
+
+def _numbers(robot: Robot, joints: Sequence[str]) -> tuple[int, ...]:
+    return tuple(sorted(robot.joint(name).body for name in joints))
+
+
+CHOICES: dict[str, Choice] = {
+    "link": Choice(link_name, link_frame, lambda robot: robot.link_names[-1]),
+    "axes": Choice(axes_name, _as_it_is, lambda _: AXES[0], default=AXES[0]),
+    "classical": Choice(flag, _as_it_is, lambda _: True, default=False),
+    "prescribed": Choice(joint_names, _numbers, lambda robot: robot.joint_names[::2]),
+    "frames": Choice(frames, contact_models, example_contact),
+    "constraints": Choice(constraints, constraint_models, example_contact, key=constraints_key),
+}
+"""What algorithms can be about, by name."""
