@@ -62,7 +62,7 @@ class StepWriter(ChunkWriter):
     def _value(self, number: int) -> str:
         place = self.kind.values.get(number)
         if place is None or number in self.known:
-            return super()._value(number) if place is None else f"%v{number}"
+            return super()._value(number) if place is None else self.known[number]
         self.known[number] = f"%v{number}"
         add, real, lanes = self.lines.append, self.real, self.plan.lanes
         scalar = f"%v{number}" if lanes == 1 else f"%s{number}"
