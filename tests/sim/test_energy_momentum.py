@@ -239,7 +239,7 @@ def creeper():
 
 @pytest.mark.parametrize("speed", [1e-12, 1e-9, 1e-6, 1e-4])
 def test_a_robot_that_hardly_moves_is_not_turned_in_its_fall(speed):
-    """Its base turns no more than its legs make it, however small that is beside the rounding of its weight."""
+    """Its base turns no more than its legs make it, small as that is beside the rounding of its weight."""
     robot = creeper()
     q, v = robot.configuration(base_position=(0.3, 0.2, 1.0), joints={"left_hip": 0.3}), np.zeros(robot.nv)
     v[6:] = speed, -0.7 * speed

@@ -139,7 +139,7 @@ def test_what_has_no_derivative_is_refused():
 
 
 def test_a_robot_at_rest_in_the_air_has_the_derivatives_of_one_that_hardly_moves():
-    """The correction of energy is of no size there; it took whatever the rounding of the weight's work made."""
+    """The correction of energy is of no size there; it took what the rounding of the weight's work made."""
     robot = random_tree(1, "floating", ("revolute",), n=3)
     q = robot.neutral()
     q[4:7] = 0.3, 0.2, 3.0

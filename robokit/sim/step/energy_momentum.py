@@ -39,8 +39,8 @@ from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotat
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 LARGEST = 0.25
-"""Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it keeps
-the rest of its error, and the rounding of forces turns no robot that hardly moves."""
+"""Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it
+keeps the rest of its error, and the rounding of forces turns no robot that hardly moves."""
 
 SMALL = 1e-12
 """Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
