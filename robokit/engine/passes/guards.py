@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from robokit.engine.trace.blocks import called
@@ -47,7 +47,7 @@ def _nested_alike(found: set[Path]) -> bool:
     """Whether no guard is inside another one here and around it there: then no blocks wait for each other."""
     inside: defaultdict[int, set[int]] = defaultdict(set)
     for path in found:
-        for outer, inner in zip(path, path[1:], strict=False):
+        for outer, inner in pairwise(path):
             inside[inner].add(outer)
     try:
         TopologicalSorter(inside).prepare()
