@@ -43,7 +43,7 @@ class StepWriter(ChunkWriter):
     def _step(self, index: int, kind: Kind) -> str:
         self.kind = kind
         self._line(kind.nodes)
-        entry = []
+        entry = ["entry:"]
         for c in range(kind.bundles):
             entry.append(f"%ra{c} = getelementptr i32, ptr %row, i64 {c}")
             entry.append(f"%rs{c} = load i32, ptr %ra{c}, align 4")
