@@ -88,7 +88,16 @@ def across(x: list[Any], g: Any = guard) -> list[list[Any]]:
     return [[p, s, p * s]]
 
 
-TEXTS = [simple, flowing, nested, across]
+def crossed(x: list[Any], g: Any = guard) -> list[list[Any]]:
+    """Two guards, each of which is inside the other once, and reads what the other computes."""
+    on, more = x[0] > 0.0, x[1] > 0.5
+    one, other = long(x[1], x[2]), long(x[3], x[2])
+    (p,) = g(on, lambda: [one + g(more, lambda: [long(other, one)], 0.5)[0]], x[3])
+    (r,) = g(more, lambda: [g(on, lambda: [long(one, other)], x[3])[0] + other], x[2])
+    return [[r * x[3], p * x[2], r * p]]
+
+
+TEXTS = [simple, flowing, nested, across, crossed]
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -78,6 +78,7 @@ class BodyPoints:
         self.back: list[Scalar] = [0.0 for _ in self.phi]
         self.fast: list[Any] = [False for _ in self.phi]
         self.hardest = [self.kd_t for _ in self.phi]
+        self.N_before: list[Scalar] = [0.0 for _ in self.phi]
 
     # ---- of the surface under point m --------------------------------------------------------------
 
