@@ -72,7 +72,7 @@ def onset(look: Look) -> Found:
             found.add(where, "ms", late, **them, **limits)
     them = both(look, lambda stiff: 1e3 * _begun(0.2, _tilted_there(1e-3, stiff)))
     late = 1e3 * _begun(0.2, _tilted(1e-3))
-    found.add("suddenly tilted, 1 ms: sliding begins late by", "ms", late, **them)
+    found.add("suddenly tilted, 1 ms: sliding begins late by", "ms", late, **them, most=2.0, least=-2.0)
     return found
 
 

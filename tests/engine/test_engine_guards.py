@@ -89,12 +89,15 @@ def across(x: list[Any], g: Any = guard) -> list[list[Any]]:
 
 
 def crossed(x: list[Any], g: Any = guard) -> list[list[Any]]:
-    """Two guards, each of which is inside the other once, and reads what the other computes."""
+    """Two guards, each inside the other, with values that both nestings read: their blocks would wait for
+    each other."""
     on, more = x[0] > 0.0, x[1] > 0.5
-    one, other = long(x[1], x[2]), long(x[3], x[2])
-    (p,) = g(on, lambda: [one + g(more, lambda: [long(other, one)], 0.5)[0]], x[3])
-    (r,) = g(more, lambda: [g(on, lambda: [long(one, other)], x[3])[0] + other], x[2])
-    return [[r * x[3], p * x[2], r * p]]
+    early = long(x[2], x[3])
+    both = long(early, x[2])
+    (p,) = g(on, lambda: [g(more, lambda: [long(both, x[1])], 0.5)[0] * early], 0.25)
+    (s,) = g(more, lambda: [g(on, lambda: [long(both, early)], 0.75)[0] * long(x[1], both)], x[3])
+    (r,) = g(on, lambda: [long(s, p) * g(more, lambda: [long(both, s)], 0.5)[0]], x[2])
+    return [[p, s, r]]
 
 
 TEXTS = [simple, flowing, nested, across, crossed]

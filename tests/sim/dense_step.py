@@ -143,10 +143,10 @@ class DenseStep:
                 on1 = vn + np.where(self.on0, k / kd * phi, self.reach) < 0.0
                 self.w = 0.5 * (self.w + on1)
                 N = self.on0 * np.maximum(0.0, pushes)
-            lacks = np.maximum(0.0, self.c * s - dt * self.mu * N)
+            lacks = self.c * s - dt * self.mu * N
             ways = x / np.maximum(s, 1e-30)[:, None]
             whole = np.array([(lacks[:, None] * ways)[self.body == i].sum(axis=0) for i in self.body])
-            s = s + np.maximum(lacks, np.sum(whole * ways, axis=1)) / mass
+            s = s + np.maximum(np.maximum(lacks, 0.0), np.sum(whole * ways, axis=1)) / mass
         self.N_before, self.N = getattr(self, "N", N), N
         self.c = dt * np.minimum(self.kdt, self.mu * N / np.maximum(s, 1e-30))
         for m, J in enumerate(self.J):

@@ -88,7 +88,7 @@ def test_rows_move_as_single_runs_and_fail_alone():
 def test_a_hard_step_is_what_fifty_sweeps_come_near():
     """A box that lands on an edge, sliding and turning: three sweeps are further off than fifty."""
     robot = m.box()
-    q, v = _start(robot, -2e-4)
+    q, v = _start(robot, -2e-5)
 
     def after(**options):
         with warnings.catch_warnings():

@@ -142,9 +142,10 @@ def test_forces_of_all_steps_are_known_whatever_is_recorded(tmp_path):
     run, every = tumbling(7), tumbling(1)
     forces = run.step_forces
     assert forces.links == ("box",) and len(forces.t) == run.summary["steps"]
-    np.testing.assert_allclose(forces.total, every.contact_force[1:], atol=1e-9)
+    # A bristle of 6e6 N/m makes that of the last bit of a position.
+    np.testing.assert_allclose(forces.total, every.contact_force[1:], atol=2e-8)
     at = np.searchsorted(forces.t, run.t[1:] - 1e-9)
-    np.testing.assert_allclose(forces.total[at], run.contact_force[1:], atol=1e-9)
+    np.testing.assert_allclose(forces.total[at], run.contact_force[1:], atol=2e-8)
     np.testing.assert_allclose(DT * forces.total.sum(axis=0), run.contact_impulse[-1], atol=1e-9)
     again = rk.Trajectory.load(run.save(tmp_path / "run"))
     np.testing.assert_array_equal(again.step_forces.force, forces.force)

@@ -7,7 +7,7 @@ import pytest
 
 from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.shapes.contact_points import contact_points, primitive_points
-from robokit.sim.shapes.touching_size import extent, steady
+from robokit.sim.shapes.touching_size import extent, loose_extent, steady
 from robokit.sim.touching.point_moments import Moments, along, isotropic
 from robokit.spatial import Motion, Vector3
 
@@ -162,5 +162,7 @@ def test_the_size_of_a_robot_does_not_depend_on_which_corners_share_a_point():
     robot = _robot(collisions=(Shape(Box((0.2, 0.4, 0.6))),))
     sizes = [extent(robot, contact_points(robot, plane=plane)) for plane in (True, False)]
     assert sizes == pytest.approx([0.3, 0.3])
+    sizes = [loose_extent(robot, contact_points(robot, plane=plane)) for plane in (True, False)]
+    assert sizes == pytest.approx([0.02, 0.02])  # a tenth of what is 40 cm long
     depths = [steady(robot, contact_points(robot, plane=plane)) for plane in (True, False)]
-    assert depths == pytest.approx([4e-3 * 0.2**2 / 0.6] * 2)
+    assert depths == pytest.approx([3e-3 * 0.2**2 / 0.6] * 2)

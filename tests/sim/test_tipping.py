@@ -1,4 +1,4 @@
-"""Rigid bodies tip where their weight leaves their base: put down on a slope at rest, pushed, with others."""
+"""Rigid bodies tip where their weight leaves their base, and slide where friction gives way: no sooner."""
 
 from __future__ import annotations
 
@@ -102,7 +102,25 @@ def test_a_cylinder_beside_a_heavy_box_tips_as_it_does_alone(share):
         }
     )
     own = steady(slim, contact_points(slim))
+    assert own == pytest.approx(3e-3 / 4.0 * width**2 / height)
     assert steady(world, contact_points(world)) == pytest.approx(10.0 * own)
-    run = rk.simulate(world, duration=2.0, dt=1e-3, ground=rk.Ground(normal=n, friction=1.0))
+    ground = rk.Ground(normal=n, friction=1.0)
+    run = rk.simulate(world, duration=2.0, dt=1e-3, ground=ground, self_collision=False)
     # Coordinates of a world begin at the placements.
     assert (up(run.q[:, :4])[:, 2].min() > UPRIGHT) == (share < 1.0)
+
+
+@pytest.mark.parametrize("edge", [0.05, 0.2, pytest.param(1.0, marks=pytest.mark.slow)])
+def test_a_cube_pushed_at_its_middle_begins_to_slide_at_once(edge):
+    """At 1.1 of what friction holds, by the way that it has gone 0.2 s later.
+
+    It is all of it that friction must give from the first step on; while the cube leans, it gives less.
+    """
+    mu, mass, end = 0.5, 2.0, 0.2
+    robot, ground, limit = body("box", edge, edge, mass), rk.Ground(friction=mu), mu * mass * 9.81
+    q = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5 * edge])
+    rested = rk.simulate(robot, q, duration=1.0, dt=1e-3, ground=ground).q[-1]
+    push = rk.Push("box", (1.1 * limit, 0.0, 0.0), duration=1.0)
+    run = rk.simulate(robot, rested, duration=end, dt=1e-3, ground=ground, pushes=push)
+    way = run.q[-1, 4] - rested[4]
+    assert math.sqrt(2.0 * way / (0.1 * mu * 9.81)) == pytest.approx(end, abs=2e-3)

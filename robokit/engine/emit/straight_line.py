@@ -110,7 +110,7 @@ class ChunkWriter:
         self.constants: dict[int, str] = {}
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
-        if direct:
+        if direct and lanes == plan.lanes:
             for k, row in enumerate(program.results):
                 for position, r in enumerate(row):
                     if type(r) is int:
@@ -119,7 +119,7 @@ class ChunkWriter:
 
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
-        texts = [self._function(k, chunk, (), ()) for k, chunk in enumerate(self.plan.chunks)]
+        texts = [self._chunk(k) for k in range(len(self.plan.chunks))]
         computed = {n for chunk in self.plan.chunks for n in chunk}
         passed = [n for n in self.targets if n not in computed]
         for part in _parts(passed):
@@ -127,6 +127,10 @@ class ChunkWriter:
         for part in _parts(self.fixed):
             texts.append(self._function(len(texts), (), (), part))
         return texts
+
+    def _chunk(self, index: int) -> str:
+        """One chunk of the plan."""
+        return self._function(index, self.plan.chunks[index], (), ())
 
     def _function(
         self, index: int, chunk: Sequence[int], passed: Sequence[int], fixed: Sequence[Fixed]

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
-from itertools import groupby, pairwise, takewhile
+from itertools import groupby, pairwise
 from typing import Any
 
 from robokit.engine.trace.blocks import called
@@ -24,6 +24,9 @@ from robokit.engine.trace.program import Program
 
 Path = tuple[int, ...]
 """The conditions of the guards that a node is inside of, the outermost first."""
+
+Common = Callable[[Path, Path], Path]
+"""What two paths have in common."""
 
 CHOICES = (GUARD, SELECT)
 
@@ -35,20 +38,15 @@ DEAR = (LOOKUP, CALL)
 
 
 def paths(program: Program) -> dict[int, Path]:
-    """For each node inside a guard its path; a node that no guard is around is missing.
-
-    What is read where more holds, and where less holds, is where less holds. If guards are inside each other
-    in one order here and in another there, it is where the outermost guards are the same: blocks that read
-    each other would have no order.
-    """
-    found = _paths(program, _both)
-    return found if _in_one_order(found) else _paths(program, _common)
+    """For each node inside a guard its path; a node that no guard is around is missing."""
+    found = _paths(program, _shared)
+    return found if _nested_alike(set(found.values())) else _paths(program, _beginning)
 
 
-def _in_one_order(found: dict[int, Path]) -> bool:
-    """Whether no guard is inside itself, by others."""
+def _nested_alike(found: set[Path]) -> bool:
+    """Whether no guard is inside another one here and around it there: then no blocks wait for each other."""
     inside: defaultdict[int, set[int]] = defaultdict(set)
-    for path in set(found.values()):
+    for path in found:
         for outer, inner in pairwise(path):
             inside[inner].add(outer)
     try:
@@ -58,8 +56,8 @@ def _in_one_order(found: dict[int, Path]) -> bool:
     return True
 
 
-def _paths(program: Program, common: Callable[[Path, Path], Path]) -> dict[int, Path]:
-    """The paths, with what two of them have in common."""
+def _paths(program: Program, common: Common) -> dict[int, Path]:
+    """The same, where what is read under several paths is inside what they have in common."""
     nodes = program.nodes
     conditions = {nodes[n][1] for n in program.order if nodes[n][0] == GUARD}
     if not conditions:
@@ -108,9 +106,7 @@ def _paths(program: Program, common: Callable[[Path, Path], Path]) -> dict[int, 
     return {n: found[n] for n in program.order if found[n]}
 
 
-def _around_bodies(
-    program: Program, found: list[Any], common: Callable[[Path, Path], Path]
-) -> dict[int, int]:
+def _around_bodies(program: Program, found: list[Any], common: Common) -> dict[int, int]:
     """How many guards are around all calls of each block: the first of the paths of its nodes."""
     around: dict[int, Path] = {}
     for number in program.order if program.blocks else ():
@@ -120,24 +116,27 @@ def _around_bodies(
     return {block: len(path) for block, path in around.items()}
 
 
-def _narrow(found: list[Any], number: int, path: Path, common: Callable[[Path, Path], Path]) -> None:
+def _narrow(found: list[Any], number: int, path: Path, common: Common) -> None:
     """A node is read under these conditions, too."""
     before = found[number]
     found[number] = path if before is None else common(before, path)
 
 
-def _both(a: Path, b: Path) -> Path:
+def _shared(a: Path, b: Path) -> Path:
     """The guards that two paths share, in the order of the first."""
     return a if a == b else tuple(condition for condition in a if condition in b)
 
 
-def _common(a: Path, b: Path) -> Path:
-    """The guards that two paths share, from the outermost."""
-    return (
-        a
-        if a == b
-        else tuple(x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
-    )
+def _beginning(a: Path, b: Path) -> Path:
+    """The guards that two paths share from the outermost on."""
+    if a == b:
+        return a
+    length = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        length += 1
+    return a[:length]
 
 
 def opened(program: Program) -> Program:

@@ -45,9 +45,10 @@ class Ground:
             one of its own, which then holds for all links.
         height: of the plane over the world's origin [m].
         sink: depth at which one point carries the whole weight [m]; None takes 1 mm, for robots smaller than
-            40 cm a two-hundredth of their radius, less where a body without joints is slender: it would tip.
-        time: relaxation time of the contact, d / k [s]; None is 2 sqrt(sink / g), 20 ms for 1 mm, without
-            what slender bodies ask for: one point with the whole weight is damped critically.
+            40 cm a two-hundredth of their radius. Bodies without joints have a tenth of it, less where they
+            are slender: they would tip.
+        time: relaxation time of the contact, d / k [s]; None damps one point with the whole weight
+            critically, 2 sqrt(sink / g), 20 ms for 1 mm, and what is slender more.
         slip: sliding speed below which friction fades out [m/s]; a robot at rest creeps at up to a third of
             it. None (default) for true stiction: a point that sticks is held by a spring and does not creep.
         sweeps: solves of a time step, 1 to 50, and from 3 on one more where the forces need it. 1 takes half

@@ -62,7 +62,7 @@ def spring_energy(program: Program, q: np.ndarray) -> float:
     robot, points, ground = program.robot, program.points, program.ground
     held = 0.0
     if ground is not None and points is not None and len(points):
-        k, _ = ground.gains(robot, program.size, program.steady)
+        k, _ = program.gains
         held += 0.5 * k * float(np.square(np.minimum(point_gaps(robot, q, points, ground), 0.0)).sum())
     rows = robot.split_q(q.tolist())
     for row, stop in zip(rows, program.joints.stop, strict=True):

@@ -34,7 +34,7 @@ from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.motion.moving_axes import Rows, free_base
 from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.sim.shapes.contact_shapes import Ball, ContactShape
-from robokit.sim.shapes.touching_size import extent, steady
+from robokit.sim.shapes.touching_size import extent, loose_extent, steady
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.measured import NOTHING as NOTHING_MEASURED
 from robokit.sim.step.measured import Happened, MeasuredLayout
@@ -66,7 +66,8 @@ class Program:
         layout: of what a step hands to the next.
         masses: effective mass of each touching body.
         size: radius of the robot's contact points [m].
-        steady: depth on which its loose bodies stand [m].
+        loose: the same that counts under its loose bodies [m]; inf where bodies may touch each other.
+        steady: depth on which these stand [m]; likewise.
         open: whether inertias, and what follows from them, are an input of the step, not constants.
     """
 
@@ -100,7 +101,11 @@ class Program:
             self.corners = [(i, int(k)) for i, row in enumerate(flags) for k in np.flatnonzero(row)]
         self.touching = [i for i in range(1, n + 1) if self.by_body[i]]
         self.size = 0.0 if self.points is None else extent(self.robot, self.points)
-        self.steady = math.inf if self.points is None else steady(self.robot, self.points)
+        self.loose, self.steady = math.inf, math.inf
+        # What lies on another body trembles where the ground is much firmer than the two are to each other.
+        if self.points is not None and self.pairs is None:
+            self.loose = loose_extent(self.robot, self.points)
+            self.steady = steady(self.robot, self.points)
         self.masses: list[Any] = self.robot.derived.get(
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
@@ -129,7 +134,7 @@ class Program:
         """
         numbers: list[Any] = [dt]
         if self.ground is not None and self.points is not None:
-            k, d = self.ground.gains(self.robot, self.size, self.steady)
+            k, d = self.gains
             bodies, links = self.points.body[::-1], self.points.link[::-1]
             first = {int(i): link for i, link in zip(bodies, links, strict=True)}
             mu = [self.ground.coefficient(first[i]) for i in self.touching]
@@ -142,7 +147,7 @@ class Program:
             numbers += [
                 self.pairs.friction,
                 self.pairs.restitution,
-                *(self.ground or Ground()).gains(self.robot, self.size or math.inf, self.steady),
+                *(self.ground or Ground()).gains(self.robot, self.size or math.inf),
                 *mobilities(self.robot, self.shapes.bodies),
             ]
         if self.open:
@@ -159,6 +164,12 @@ class Program:
         samples = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         rows = [np.broadcast_to(part, (*samples, part.shape[-1])) for part in parts]
         return np.concatenate(rows, axis=-1, dtype=float)
+
+    @property
+    def gains(self) -> tuple[Any, Any]:
+        """k [N/m] and d [N s/m] of the points on the ground."""
+        assert self.ground is not None
+        return self.ground.gains(self.robot, np.minimum(self.size, self.loose), self.steady)
 
     @property
     def sums(self) -> int:

@@ -206,23 +206,24 @@ class BodyContact(BodyPoints):
     def _slide(self, speeds: Sequence[Velocities]) -> None:
         """The dampers of points that slide, at the speeds that the body gains by what friction lacks.
 
-        The body as a whole is let go: where four points hold it, each gains what all four lack along it.
+        The body as a whole is let go: where four points hold it, each gains what all four lack along it, less
+        what those that stick could give more.
         """
         lacks, ways = [], []
         whole = Vector3.zero()
         for m, at in enumerate(likewise(speeds)):
             s = _speed(at)
             lack = self.c[m] * s - self.dt * self.mu_at(m) * self.N[m]
-            if self.restitution is None:
-                lack = maximum(lack, 0.0)
-            else:  # an impact is one step: there what friction can do more is foreseen, too
-                lack = where(self.fast[m], minimum(lack, lack * (1.0 / LIGHT)), maximum(lack, 0.0))
+            own = maximum(lack, 0.0)
+            if self.restitution is not None:  # an impact is one step: what friction can do more is foreseen
+                lack = where(self.fast[m], minimum(lack, lack * (1.0 / LIGHT)), lack)
+                own = where(self.fast[m], lack, own)
             way = self.vector(m, *at.x) * (1.0 / s)
             whole = whole + way * lack
-            lacks.append((s, lack))
+            lacks.append((s, own))
             ways.append(way)
-        for m, ((s, lack), way) in enumerate(likewise(zip(lacks, ways, strict=True))):
-            s = s + maximum(lack, whole.dot(way)) * (1.0 / self.mass)
+        for m, ((s, own), way) in enumerate(likewise(zip(lacks, ways, strict=True))):
+            s = s + maximum(own, whole.dot(way)) * (1.0 / self.mass)
             s = s if self.restitution is None else maximum(s, SLOWEST)
             self.c[m] = self._damper(m, self.mu_at(m) * self.N[m], s)
 
