@@ -122,7 +122,9 @@ def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key
         UnknownName: no such function, or a value that a choice does not take.
         RobokitError: a choice is missing, or the function has none of that name.
     """
-    row = KERNELS[one_of("function", function, KERNELS)]
+    called = getattr(function, "__name__", "")
+    hint = f"(give its name, {called!r})" if called in KERNELS else ""
+    row = KERNELS[one_of("function", function, KERNELS, hint)]
     about = row.about.split()
     for name in choices:
         if name not in about:

@@ -273,7 +273,18 @@ class Maker:
         sources = (disk_cache.source_digest(), _foreign_source(self._text))
         if self._key is None or not sources[0] or sources[1] is None:
             return None
-        settings = (ir.CHUNK, ir.GROUP, ir.HELD, ir.FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET, LEAST)
+        settings = (
+            ir.CHUNK,
+            ir.GROUP,
+            ir.HELD,
+            ir.FITS,
+            ir.LONG,
+            WORTH,
+            PIECE,
+            NODE_BUDGET,
+            CODE_BUDGET,
+            LEAST,
+        )
         made_for = (target.name, target.bits, target.lanes, target.real.dtype)
         return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
 

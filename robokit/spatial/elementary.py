@@ -64,7 +64,7 @@ def log(x: Scalar) -> Scalar:
     m, e = where(upper, 0.5 * m, m), where(upper, e + 1.0, e)
     f = (m - 1.0) / (m + 1.0)
     found = e * LN2_HIGH + (f * _polynomial(LOG, f * f) + e * LN2_LOW)
-    outside = where(x < 0.0, math.nan, where(x == 0.0, -math.inf, x))
+    outside = where(x < 0.0, math.nan * x, where(x == 0.0, -math.inf, x))
     return where(x > 0.0, where(x < math.inf, found, x), outside)
 
 

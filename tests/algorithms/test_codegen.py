@@ -179,6 +179,8 @@ def test_what_is_wrong_is_said(tmp_path):
     robot = ladder.chain(2)
     with pytest.raises(rk.UnknownName, match="no function named 'abba'; did you mean 'aba'"):
         rk.codegen(robot, "abba", tmp_path)
+    with pytest.raises(rk.UnknownName, match=r"no function named .*\(give its name, 'aba'\)"):
+        rk.codegen(robot, rk.aba, tmp_path)
     with pytest.raises(rk.RobokitError, match="link_jacobian: say which link it is about, for example link="):
         rk.codegen(robot, "link_jacobian", tmp_path)
     with pytest.raises(rk.UnknownName, match="no link named 'link7'"):

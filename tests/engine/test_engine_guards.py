@@ -88,7 +88,19 @@ def across(x: list[Any], g: Any = guard) -> list[list[Any]]:
     return [[p, s, p * s]]
 
 
-TEXTS = [simple, flowing, nested, across]
+def crossed(x: list[Any], g: Any = guard) -> list[list[Any]]:
+    """Two guards, each inside the other, with values that both nestings read: their blocks would wait for
+    each other."""
+    on, more = x[0] > 0.0, x[1] > 0.5
+    early = long(x[2], x[3])
+    both = long(early, x[2])
+    (p,) = g(on, lambda: [g(more, lambda: [long(both, x[1])], 0.5)[0] * early], 0.25)
+    (s,) = g(more, lambda: [g(on, lambda: [long(both, early)], 0.75)[0] * long(x[1], both)], x[3])
+    (r,) = g(on, lambda: [long(s, p) * g(more, lambda: [long(both, s)], 0.5)[0]], x[2])
+    return [[p, s, r]]
+
+
+TEXTS = [simple, flowing, nested, across, crossed]
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -13,7 +14,9 @@ import ladder
 import numpy as np
 import pytest
 
+import robokit as rk
 from robokit.dynamics import build
+from robokit.engine.emit import ir
 from robokit.engine.kernel import Kernel
 from robokit.engine.target import cpu, elf, llvm, split
 
@@ -125,6 +128,7 @@ def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
 def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch):
     monkeypatch.setattr(split, "LEAST", 20_000)
     monkeypatch.setattr(split, "MOST", 10_000_000)
+    monkeypatch.setattr(ir, "LONG", 100_000_000)
     rng, answers = np.random.default_rng(0), []
     for count in (1, 3):
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / str(count)))
@@ -171,6 +175,43 @@ def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
     monkeypatch.setattr(split, "MOST", len(text) // 2 + 1)  # each processor's turn is short
     assert len(split.divided(text, 1)) == 2
     assert split.divided(driver, 3) == [driver]
+
+
+def test_what_is_generated_in_a_hurry_is_in_modules_of_its_own(monkeypatch):
+    monkeypatch.setattr(split, "LEAST", 10)
+    chunk = "define internal void @chunk{}(ptr noalias %ws, ptr noalias %args) #{} {{\n  ret void\n}}\n"
+    driver = "define void @run(ptr %ws) #0 {\n  call void @chunk0(ptr %ws, ptr %ws)\n}\n"
+    text = "".join(chunk.format(k, k % 2) for k in range(6)) + driver + "attributes #0 = { noinline }\n"
+    parts = split.divided(text, 2)
+    assert [part.startswith(split.HURRY) for part in parts] == [False, False, True, True]
+    for k in range(6):
+        homes = [i for i, part in enumerate(parts) if re.search(rf"define \w+ void @chunk{k}\(", part)]
+        assert len(homes) == 1 and parts[homes[0]].startswith(split.HURRY) == bool(k % 2)
+        assert f"@chunk{k}(" in parts[0]
+
+
+@pytest.mark.parametrize("name", ["aba", "rnea_derivatives", "aba_derivatives"])
+def test_code_that_was_generated_in_a_hurry_computes_the_same(name, tmp_path, monkeypatch):
+    rng, texts, answers, exact = np.random.default_rng(0), [], [], []
+    monkeypatch.setattr(split, "LEAST", 20_000)
+    monkeypatch.setattr(llvm, "divided", lambda text, _: texts.append(split.divided(text, 2)) or texts[-1])
+    q, state = None, ()
+    for most in (10**9, 0):
+        monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / str(most)))
+        monkeypatch.setattr(ir, "LONG", most)
+        monkeypatch.setattr(ir, "CHUNK", 100)
+        monkeypatch.setattr(ir, "WIDE", 1)
+        robot = ladder.chain(12, base="floating")
+        if q is None:
+            q = robot.random_configuration(rng)
+            state = (q, *rng.standard_normal((2, robot.nv)))
+        answers.append(np.hstack([np.ravel(x) for x in build.kernel(robot, name)(*state)]))
+        bits = getattr(rk, name)(robot, *state, reproducible=True)
+        exact.append(np.hstack([np.ravel(x) for x in bits]))
+    hurried = [[part.startswith(split.HURRY) for part in parts] for parts in texts]
+    assert [any(parts) for parts in hurried] == [False, False, True, True]
+    assert np.allclose(*answers, rtol=1e-9, atol=1e-9 * np.abs(answers[0]).max())
+    assert np.array_equal(*exact)
 
 
 def test_modules_compiled_at_the_same_time_are_the_same_as_one_by_one():

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import sim_models as m
+from ladder import relative
 
 import robokit as rk
-from robokit.model import ModelBuilder
+from robokit.model import ModelBuilder, Placement, Shape, Sphere
 
 KEPT = 1e-12
 METHOD = {"integrator": "energy_momentum"}
@@ -222,3 +223,30 @@ def test_velocity_products_make_no_energy(name, dt, tilt):
     assert np.abs(run.q[:, :2]).max() < 0.3 + 0.01 * tilt
     gained = run.energy.total - run.energy.total[0]
     assert gained.max() < 1e-6 * run.energy.kinetic[0]
+
+
+def creeper():
+    """A body with two legs whose joints have friction: what little they move, the step hardly knows."""
+    builder = ModelBuilder("creeper")
+    sphere = (Shape(Sphere(0.05)),)
+    builder.link("body", 6.0, (0.02, 0.01, 0.0), np.diag([0.05, 0.2, 0.22]), collisions=sphere)
+    for name, y in (("left", 0.1), ("right", -0.1)):
+        builder.link(name, 1.0, (0.01, 0.02, -0.15), np.diag([0.01, 0.012, 0.001]))
+        place = Placement(np.eye(3), (0.2, y, 0.0))
+        builder.joint(name + "_hip", "revolute", "body", name, place, (1, 1, 0), friction=0.1, damping=0.08)
+    return builder.build("floating")
+
+
+@pytest.mark.parametrize("speed", [1e-12, 1e-9, 1e-6, 1e-4])
+def test_a_robot_that_hardly_moves_is_not_turned_in_its_fall(speed):
+    """Its base turns no more than its legs make it, small as that is beside the rounding of its weight."""
+    robot = creeper()
+    q, v = robot.configuration(base_position=(0.3, 0.2, 1.0), joints={"left_hip": 0.3}), np.zeros(robot.nv)
+    v[6:] = speed, -0.7 * speed
+    run = rk.simulate(robot, q, v, duration=0.2, ground=True)
+    moved = robot.difference(q, run.q[-1])
+    assert np.abs(moved[:3]).max() < 0.2 * speed
+    assert (
+        relative(moved[3:6], robot.difference(q, rk.simulate(robot, q, duration=0.2, ground=True).q[-1])[3:6])
+        < 1e-4
+    )

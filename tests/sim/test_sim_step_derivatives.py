@@ -136,3 +136,14 @@ def test_what_has_no_derivative_is_refused():
         derivatives(robot, q - [0, 0, 0, 0, 0, 0, 1.0], v, ground=True)
     with pytest.raises(rk.ShapeError, match="unit quaternion"):
         derivatives(robot, 2.0 * q, v)
+
+
+def test_a_robot_at_rest_in_the_air_has_the_derivatives_of_one_that_hardly_moves():
+    """The correction of energy is of no size there; it took what the rounding of the weight's work made."""
+    robot = random_tree(1, "floating", ("revolute",), n=3)
+    q = robot.neutral()
+    q[4:7] = 0.3, 0.2, 3.0
+    still = np.zeros(robot.nv)
+    along = np.random.default_rng(0).standard_normal((2, 3 * robot.nv))
+    along[:, : robot.nv] = 0.0
+    assert error(robot, q, still, still, along, 1e-3, ground=True, joint_damping=0.1) < 2e-3

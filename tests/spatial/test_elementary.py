@@ -143,3 +143,11 @@ def test_a_scalar_may_stand_on_either_side_of_an_array():
     for x in (2.5, 2.0):
         np.testing.assert_allclose(f(robot, x), text(x), rtol=4e-15)
     np.testing.assert_allclose(f(robot, [2.5, 2.0])[1], text(2.0), rtol=4e-15)
+
+
+@pytest.mark.parametrize("text", [elementary.log, lambda x: x**0.3, elementary.asin])
+def test_where_there_is_no_value_there_is_no_slope(text):
+    """In both modes: one of them had 0 for the logarithm below 0."""
+    f = of_x(text)
+    for slope in (f.gradient("x"), f.derivative("x")):
+        assert np.isnan(slope(pendulum(), -1.5))

@@ -25,14 +25,17 @@ class CallWriter(ChunkWriter):
         for copy in (*self.plan.copies.values(), *self.plan.written.values()):
             for n in copy.nodes:
                 del self.targets[n]
-        texts, writers = super().functions(), dict[int, LanesWriter]()
-        for chunk, number in self.plan.block_of.items():
-            lanes = self.program.blocks[number].lanes
-            if lanes > 1:
-                if lanes not in writers:
-                    writers[lanes] = LanesWriter(self.program, self.plan, self.direct, self.real, lanes)
-                texts[chunk] = writers[lanes].function(chunk)
-        return texts
+        self.writers: dict[int, LanesWriter] = {}
+        return super().functions()
+
+    def _chunk(self, index: int) -> str:
+        number = self.plan.block_of.get(index)
+        lanes = 1 if number is None else self.program.blocks[number].lanes
+        if lanes == 1:
+            return super()._chunk(index)
+        if lanes not in self.writers:
+            self.writers[lanes] = LanesWriter(self.program, self.plan, self.direct, self.real, lanes)
+        return self.writers[lanes]._chunk(index)
 
     def _compute(self, number: int) -> None:
         node, program = self.program.nodes[number], self.program
@@ -126,10 +129,6 @@ class LanesWriter(ChunkWriter):
         self.body, self.sincos = program.bodies(), f"sincos_{lanes}"
         self.targets = {n: [(copy.output, copy.position)] for n, copy in plan.written.items()}
         self.used = {(copy.output, copy.position): len(copy.nodes) for copy in plan.written.values()}
-
-    def function(self, chunk: int) -> str:
-        """One chunk."""
-        return self._function(chunk, self.plan.chunks[chunk], (), ())
 
     def _forget(self, position: int, last: Mapping[int, int]) -> None:
         """Nothing: most operands are in memory, and the same in every lane."""

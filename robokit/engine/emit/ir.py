@@ -36,6 +36,20 @@ FITS = 5_500
 """Most nodes of a kernel whose code is taken to fit in that cache: its tiles go through it one by one."""
 
 
+LONG = 2_500_000
+"""Characters of the code of one state from which on LLVM's time counts more than the code's.
+
+What is beyond, and at most half of the text, is generated in a hurry: in a quarter of the time, and then
+takes a quarter longer to run.
+"""
+
+WIDE = 8
+"""Least numbers in a vector register for that: narrower vectors take longer anyway."""
+
+HURRIED = "#1"
+"""Attributes of functions that are generated so; those of all others are #0."""
+
+
 @dataclass(frozen=True)
 class Real:
     """The numbers of a kernel.
@@ -103,7 +117,10 @@ def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
     )
     # 512-bit registers are used where the CPU has them, also on those whose tuning prefers 256.
     widths = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
-    return "\n".join([declared, *parts, f"attributes #0 = {{ noinline nounwind {widths} }}\n"])
+    attributes = f"attributes #0 = {{ noinline nounwind {widths} }}\n"
+    if any(f" {HURRIED} {{" in part for part in parts):
+        attributes += f"attributes {HURRIED} = {{ noinline nounwind optnone {widths} }}\n"
+    return "\n".join([declared, *parts, attributes])
 
 
 class Lines:

@@ -43,7 +43,7 @@ class StepWriter(ChunkWriter):
     def _step(self, index: int, kind: Kind) -> str:
         self.kind = kind
         self._line(kind.nodes)
-        entry = []
+        entry = ["entry:"]
         for c in range(kind.bundles):
             entry.append(f"%ra{c} = getelementptr i32, ptr %row, i64 {c}")
             entry.append(f"%rs{c} = load i32, ptr %ra{c}, align 4")
@@ -62,7 +62,7 @@ class StepWriter(ChunkWriter):
     def _value(self, number: int) -> str:
         place = self.kind.values.get(number)
         if place is None or number in self.known:
-            return super()._value(number) if place is None else f"%v{number}"
+            return super()._value(number) if place is None else self.known[number]
         self.known[number] = f"%v{number}"
         add, real, lanes = self.lines.append, self.real, self.plan.lanes
         scalar = f"%v{number}" if lanes == 1 else f"%s{number}"

@@ -79,7 +79,7 @@ def single_module(
         zeros = program.first_output + len(program.outputs)
         parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
     else:
-        body, workspace, result = _straight(out, program, width, finite)
+        body, workspace, result = _straight(out, program, width, finite, not feedback and width >= ir.WIDE)
     out.do(f"ret i64 {result}")
     out.do("refuse:")
     out.do(f"ret i64 {status}")
@@ -90,11 +90,21 @@ def single_module(
     return "\n".join([body, *parts]), workspace
 
 
-def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[str, int, str]:
-    """Call the chunks, which read and write the caller's arrays; their module, workspace and status."""
+def _straight(out: Lines, program: Program, width: int, finite: bool, hurried: bool) -> tuple[str, int, str]:
+    """Call the chunks, which read and write the caller's arrays; their module, workspace and status.
+
+    Args:
+        out: the function that calls them.
+        program: what to compute.
+        width: doubles per machine vector.
+        finite: whether outputs are checked too.
+        hurried: whether a part of a long text is generated in a hurry.
+    """
     plan, functions, stages = chunk_code(
         program, 1, False, ir.CHUNK, width, "ptr noalias %ws, ptr noalias %args"
     )
+    if hurried:
+        functions = _hurried(functions, set(stages[: len(plan.chunks)]))
     for run in plan.angles:
         source = out.pointer(out.argument(run.input), run.offset)
         sins, coss = (out.pointer("%ws", slot) for slot in (run.sin_slot, run.cos_slot))
@@ -111,6 +121,25 @@ def _straight(out: Lines, program: Program, width: int, finite: bool) -> tuple[s
     wide = [sincos.function(n, name=f"sincos_{n}") for n in sorted(lanes)]
     parts = [sincos.function(1), *wide, sincos.run_function(width), *functions]
     return ir.module(parts, {width, *lanes}), max(1, plan.slots), result
+
+
+def _hurried(functions: list[str], once: set[str]) -> list[str]:
+    """The same functions, some of them to be generated in a hurry if they are long together.
+
+    Args:
+        functions: to choose from.
+        once: names of those that run once in a call; code of vectors among them gains nothing.
+    """
+    total = sum(map(len, functions))
+    left, found = min(total - ir.LONG, total // 2), []
+    for text in functions:
+        heading, _, rest = text.partition("\n")
+        name = heading.partition("@")[2].partition("(")[0]
+        if left > 0 and name in once and " x double>" not in text and "call" not in text:
+            left -= len(text)
+            text = "\n".join([heading.replace("#0", ir.HURRIED), rest])
+        found.append(text)
+    return found
 
 
 def _not_finite(

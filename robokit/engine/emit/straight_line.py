@@ -10,7 +10,7 @@ it do not choose it.
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -110,7 +110,7 @@ class ChunkWriter:
         self.constants: dict[int, str] = {}
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
-        if direct:
+        if direct and lanes == plan.lanes:
             for k, row in enumerate(program.results):
                 for position, r in enumerate(row):
                     if type(r) is int:
@@ -119,7 +119,7 @@ class ChunkWriter:
 
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
-        texts = [self._function(k, chunk, (), ()) for k, chunk in enumerate(self.plan.chunks)]
+        texts = [self._chunk(k) for k in range(len(self.plan.chunks))]
         computed = {n for chunk in self.plan.chunks for n in chunk}
         passed = [n for n in self.targets if n not in computed]
         for part in _parts(passed):
@@ -127,6 +127,10 @@ class ChunkWriter:
         for part in _parts(self.fixed):
             texts.append(self._function(len(texts), (), (), part))
         return texts
+
+    def _chunk(self, index: int) -> str:
+        """One chunk of the plan."""
+        return self._function(index, self.plan.chunks[index], (), ())
 
     def _function(
         self, index: int, chunk: Sequence[int], passed: Sequence[int], fixed: Sequence[Fixed]
@@ -160,7 +164,7 @@ class ChunkWriter:
         self.known: dict[int, str] = {}
         self.pairs: dict[int, str] = {}
         self.pointers: set[int] = set()
-        self.loads: Counter[int] = Counter()
+        self.fresh = map("%{}".format, itertools.count()).__next__
         self.branches: list[Branch] = []
         self.label, self.labels = "entry", 0
         nodes, plan, known = self.program.nodes, self.plan, self.known
@@ -175,6 +179,7 @@ class ChunkWriter:
                 for operand in nodes[number][1:]:
                     last[operand] = position
         add, value, instruction, plain = self.lines.append, self._value, self.instruction, self.plain
+        fresh = self.fresh
         here: Path = ()
         for position, number in enumerate(chunk):
             if not position % LOOK and not inside:
@@ -188,18 +193,20 @@ class ChunkWriter:
             if len(node) == 3 and node[0] in plain:  # nearly all: no call more than there must be
                 a = known.get(node[1]) or value(node[1])
                 b = known.get(node[2]) or value(node[2])
-                add(f"%v{number} = {instruction[node[0]] % (a, b)}")
+                name = fresh()
+                add(f"{name} = {instruction[node[0]] % (a, b)}")
             else:
                 self._compute(number)
                 if node[0] == CALL:
                     continue
-            known[number] = f"%v{number}"
+                name = f"%v{number}"
+            known[number] = name
             if here:
                 self.branches[-1].made.append(number)
             if number in plan.stored:
-                self._store(number)
+                self._store(number, name)
             for k, position in self.targets.get(number, ()):
-                self._output(k, position, f"%v{number}")
+                self._output(k, position, name)
         self._go((), len(chunk), last)
 
     def _forget(self, position: int, last: Mapping[int, int]) -> None:
@@ -216,7 +223,6 @@ class ChunkWriter:
             for n in list(known):
                 if n in slot or (self.direct and nodes[n][0] == INPUT):
                     del known[n]
-                    self.loads[n] += not self.loads[n]  # its name is taken
 
     def _go(self, path: Path, position: int, last: Mapping[int, int]) -> None:
         """Leave and enter guarded blocks until the conditions around are those of the path.
@@ -279,32 +285,31 @@ class ChunkWriter:
             return self.constants[number]
         if number in self.known:
             return self.known[number]
-        # What was loaded in a guarded block is loaded again after it, under another name.
-        again = self.loads[number]
-        self.loads[number] += 1
-        own = f"{number}r{again}" if again else f"{number}"
-        self.known[number] = f"%v{own}"
+        place = self.fresh()
         if self.direct and node[0] == INPUT:
             self.pointers.add(node[1])
-            add(f"%a{own} = {self.element} double, ptr %p{node[1]}, i64 {node[2]}")
-            add(f"%v{own} = load double, ptr %a{own}, align 8")
-            return f"%v{own}"
-        truth = node[0] in TRUTHS
-        name = f"%t{own}" if truth else f"%v{own}"
-        self._address(number, f"%a{own}")
-        add(f"{name} = load {t}, ptr %a{own}, align {self.align}")
-        if truth:
-            add(f"%v{own} = fcmp une {t} {name}, {self._constant(0.0)}")
-        return f"%v{own}"
+            add(f"{place} = {self.element} double, ptr %p{node[1]}, i64 {node[2]}")
+            name = self.fresh()
+            add(f"{name} = load double, ptr {place}, align 8")
+        else:
+            self._address(number, place)
+            name = self.fresh()
+            add(f"{name} = load {t}, ptr {place}, align {self.align}")
+            if node[0] in TRUTHS:
+                number_of, name = name, self.fresh()
+                add(f"{name} = fcmp une {t} {number_of}, {self._constant(0.0)}")
+        self.known[number] = name
+        return name
 
-    def _store(self, number: int) -> None:
-        value = f"%v{number}"
+    def _store(self, number: int, value: str) -> None:
         if self.program.nodes[number][0] in TRUTHS:
             one, zero = self._constant(1.0), self._constant(0.0)
-            self.lines.append(f"%t{number} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}")
-            value = f"%t{number}"
-        self._address(number, f"%b{number}")
-        self.lines.append(f"store {self.t} {value}, ptr %b{number}, align {self.align}")
+            name = self.fresh()
+            self.lines.append(f"{name} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}")
+            value = name
+        place = self.fresh()
+        self._address(number, place)
+        self.lines.append(f"store {self.t} {value}, ptr {place}, align {self.align}")
 
     def _output(self, k: int, position: int, value: str) -> None:
         place = self._place(k, position)
@@ -314,7 +319,7 @@ class ChunkWriter:
         """Name of the address of an output's scalar in the caller's array."""
         pointer = self.program.first_output + k
         self.pointers.add(pointer)
-        name = f"%o{k}x{position}"
+        name = self.fresh()
         self.lines.append(f"{name} = {self.element} double, ptr %p{pointer}, i64 {position}")
         return name
 

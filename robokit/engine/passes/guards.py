@@ -12,9 +12,10 @@ emit/straight_line.py writes the branches.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import groupby
+from graphlib import CycleError, TopologicalSorter
+from itertools import groupby, pairwise
 from typing import Any
 
 from robokit.engine.trace.blocks import called
@@ -23,6 +24,9 @@ from robokit.engine.trace.program import Program
 
 Path = tuple[int, ...]
 """The conditions of the guards that a node is inside of, the outermost first."""
+
+Common = Callable[[Path, Path], Path]
+"""What two paths have in common."""
 
 CHOICES = (GUARD, SELECT)
 
@@ -35,6 +39,25 @@ DEAR = (LOOKUP, CALL)
 
 def paths(program: Program) -> dict[int, Path]:
     """For each node inside a guard its path; a node that no guard is around is missing."""
+    found = _paths(program, _shared)
+    return found if _nested_alike(set(found.values())) else _paths(program, _beginning)
+
+
+def _nested_alike(found: set[Path]) -> bool:
+    """Whether no guard is inside another one here and around it there: then no blocks wait for each other."""
+    inside: defaultdict[int, set[int]] = defaultdict(set)
+    for path in found:
+        for outer, inner in pairwise(path):
+            inside[inner].add(outer)
+    try:
+        TopologicalSorter(inside).prepare()
+    except CycleError:
+        return False
+    return True
+
+
+def _paths(program: Program, common: Common) -> dict[int, Path]:
+    """The same, where what is read under several paths is inside what they have in common."""
     nodes = program.nodes
     conditions = {nodes[n][1] for n in program.order if nodes[n][0] == GUARD}
     if not conditions:
@@ -51,9 +74,9 @@ def paths(program: Program) -> dict[int, Path]:
         op = node[0]
         if op in CHOICES and node[1] in conditions and node[1] not in here:
             within = inner.setdefault((here, node[1]), (*here, node[1]))
-            _narrow(found, node[2], within)
+            _narrow(found, node[2], within, common)
             for operand in (node[1], node[3]):
-                _narrow(found, operand, here)
+                _narrow(found, operand, here, common)
         elif not here:
             for operand in node[1:]:
                 found[operand] = here
@@ -63,16 +86,16 @@ def paths(program: Program) -> dict[int, Path]:
                 if before is None:
                     found[operand] = here
                 elif before is not here:
-                    found[operand] = _common(before, here)
+                    found[operand] = common(before, here)
         if op == CALL:  # all calls come after their body: its path is what theirs have in common
             for r in program.blocks[called(program, number)].results:
                 if type(r) is int:
-                    _narrow(found, r, here)
+                    _narrow(found, r, here, common)
     for number in program.order if program.blocks else ():
         if nodes[number][0] == RESULT:  # read at once: the next call writes it anew
             found[number] = found[nodes[number][1]]
     body = program.bodies()
-    around = _around_bodies(program, found)
+    around = _around_bodies(program, found, common)
     for number in program.order if body else ():
         path = found[number]
         if number in body:  # a call is skipped as a whole: inside it there are only the guards of the body
@@ -83,25 +106,37 @@ def paths(program: Program) -> dict[int, Path]:
     return {n: found[n] for n in program.order if found[n]}
 
 
-def _around_bodies(program: Program, found: list[Any]) -> dict[int, int]:
+def _around_bodies(program: Program, found: list[Any], common: Common) -> dict[int, int]:
     """How many guards are around all calls of each block: the first of the paths of its nodes."""
     around: dict[int, Path] = {}
     for number in program.order if program.blocks else ():
         if program.nodes[number][0] == CALL:
             block = called(program, number)
-            around[block] = _common(around.get(block, found[number]), found[number])
+            around[block] = common(around.get(block, found[number]), found[number])
     return {block: len(path) for block, path in around.items()}
 
 
-def _narrow(found: list[Any], number: int, path: Path) -> None:
+def _narrow(found: list[Any], number: int, path: Path, common: Common) -> None:
     """A node is read under these conditions, too."""
     before = found[number]
-    found[number] = path if before is None else _common(before, path)
+    found[number] = path if before is None else common(before, path)
 
 
-def _common(a: Path, b: Path) -> Path:
+def _shared(a: Path, b: Path) -> Path:
     """The guards that two paths share, in the order of the first."""
     return a if a == b else tuple(condition for condition in a if condition in b)
+
+
+def _beginning(a: Path, b: Path) -> Path:
+    """The guards that two paths share from the outermost on."""
+    if a == b:
+        return a
+    length = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        length += 1
+    return a[:length]
 
 
 def opened(program: Program) -> Program:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from robokit.engine.target import cpu, elf
-from robokit.engine.target.split import divided
+from robokit.engine.target.split import HURRY, divided
 from robokit.engine.target.workers import elsewhere
 
 OLDEST = (0, 45)
@@ -99,11 +99,11 @@ def vector_width() -> int:
     return 8 if "avx512f" in features else 4 if "avx2" in features else 2
 
 
-def _target_machine() -> Any:
+def _target_machine(level: int = OPTIMISATION) -> Any:
     name, features = host()
     target = _binding().Target.from_default_triple()
     return target.create_target_machine(
-        cpu=name, features=features, opt=OPTIMISATION, reloc="pic", codemodel="small", jit=True
+        cpu=name, features=features, opt=level, reloc="pic", codemodel="small", jit=True
     )
 
 
@@ -158,7 +158,7 @@ def _object(text: str) -> bytes:
     llvm = _binding()
     context = llvm.create_context()  # of its own: the global one would keep every module's constants
     module = llvm.parse_assembly(text, context=context)
-    machine = _target_machine()
+    machine = _target_machine(0 if text.startswith(HURRY) else OPTIMISATION)
     library = llvm.ffi.lib
     generate = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
     if generate is None:  # another llvmlite

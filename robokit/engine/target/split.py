@@ -8,6 +8,9 @@ has for itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from robokit.engine.emit.ir import HURRIED
 
 LEAST = 200_000
 """Characters from which on a second module pays: starting a thread is quick, but every module has its own
@@ -16,27 +19,41 @@ tables and sines."""
 MOST = 500_000
 """Characters of a module, about: a second of compilation, which Ctrl-C does not cut short."""
 
-_PART = re.compile(r"^define [^\n]*\{\n.*?^\}\n|^[^\n]*\n", re.MULTILINE | re.DOTALL)
-_MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\)")
+HURRY = "; level 0\n"
+"""First line of a module that is to be compiled in a hurry."""
+
+_MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\) (#\d)?")
 _CALLS = re.compile(r"call void @((?:chunk|step|write)[0-9x]+)\(")
 _NEEDED = re.compile(r"define internal [^@]*@sincos(?:_\d+)?\(")
 _SHARED = ("declare ", "attributes ")
 
 
+def _parts(text: str) -> Iterator[str]:
+    """The functions of a module, and the lines between them."""
+    for piece in text.split("\n}\n"):
+        start = 0
+        while start < len(piece) and not piece.startswith("define ", start):
+            end = piece.find("\n", start) + 1 or len(piece)
+            yield piece[start:end]
+            start = end
+        if start < len(piece):
+            yield piece[start:] + "\n}\n"
+
+
 def divided(text: str, count: int) -> list[str]:
     """Modules that together are the given one; the first holds the drivers.
+
+    Functions that are to be generated in a hurry are in modules of their own, which begin with :data:`HURRY`.
 
     Args:
         text: a module as the emitters write it.
         count: processors that will compile. There is at most one module for each, or, of a long text,
             the same number for each, of about :data:`MOST` characters at most.
     """
-    rounds = -(-len(text) // (count * MOST))
-    count = rounds * count if rounds > 1 else min(count, len(text) // LEAST + 1)
-    if count < 2:
+    if _number(len(text), count) < 2:
         return [text]
     shared, moved, kept = [], [], []
-    for part in _PART.findall(text):
+    for part in _parts(text):
         heading = _MOVABLE.match(part)
         if heading:
             moved.append((heading, part))
@@ -46,16 +63,21 @@ def divided(text: str, count: int) -> list[str]:
             kept.append(part)
     if len(moved) < 2:
         return [text]
-    shares: list[list[str]] = [[*shared, *kept], *([*shared] for _ in range(count - 1))]
+    hurried = sum(len(part) for heading, part in moved if heading[3] == HURRIED)
+    calm = _number(len(text) - hurried, count)
+    quick = _number(hurried, count) if hurried else 0
+    shares: list[list[str]] = [[*shared, *kept], *([*shared] for _ in range(calm - 1))]
+    shares += [[HURRY, *shared] for _ in range(quick)]
     sizes = [sum(map(len, share)) for share in shares]
-    called = [set(_CALLS.findall(part)) for _, part in moved]
+    called = [set(_CALLS.findall(part)) if "call void" in part else set[str]() for _, part in moved]
     wanted: set[str] = set().union(*called)  # a straight line may call another one, in any module
     homes, declared = dict[str, int](), dict[str, str]()
     calls: list[set[str]] = [set() for _ in shares]
     for (heading, part), names in sorted(zip(moved, called, strict=True), key=lambda each: -len(each[0][1])):
-        k = min(range(count), key=sizes.__getitem__)
+        name, parameters, attributes = heading.groups()
+        homely = range(calm, calm + quick) if attributes == HURRIED else range(calm)
+        k = min(homely, key=sizes.__getitem__)
         sizes[k] += len(part)
-        name, parameters = heading.groups()
         homes[name] = k
         declared[name] = f"declare hidden void @{name}({parameters}) #0\n"
         calls[k] |= names
@@ -66,3 +88,9 @@ def divided(text: str, count: int) -> list[str]:
     for k, (share, names) in enumerate(zip(shares, calls, strict=True)):
         share += [declared[name] for name in sorted(names) if homes[name] != k]
     return ["".join(share) for share in shares]
+
+
+def _number(characters: int, count: int) -> int:
+    """Modules for so many characters, and so many processors."""
+    rounds = -(-characters // (count * MOST))
+    return rounds * count if rounds > 1 else min(count, characters // LEAST + 1)

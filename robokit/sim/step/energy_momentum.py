@@ -39,7 +39,8 @@ from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotat
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 LARGEST = 0.25
-"""Bound of x: a step so wrong that this does not mend it keeps the rest of its error."""
+"""Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it
+keeps the rest of its error, and the rounding of forces turns no robot that hardly moves."""
 
 SMALL = 1e-12
 """Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
@@ -158,7 +159,9 @@ def _floating(
         G = Vector3(*q1[1][4:]) + p_G
         if touched is not None:
             G = Vector3(*(where(touched, a, b) for a, b in zip(G, throw, strict=True)))
-        target = carried.energy + work - (wanted.lin - before.lin).dot(mean) + weight.dot(G - G0)
+        # The work of the weight on that motion is left out on both sides: it is so much that its rounding
+        # would turn a robot that hardly moves.
+        target = carried.energy + work - impulse.lin.dot(mean) + weight.dot(G - throw)
     touched = False if touched is None else touched
     T_s = maximum(after.T - 0.5 * after.k.dot(after.omega), 0.0)
 
@@ -166,11 +169,12 @@ def _floating(
     torque = omega.cross(k)
     direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + TINY))
     gain = _inverse(2.0 * T_s + torque.dot(direction), SMALL * target)
+    farthest = (LARGEST * dt) ** 2 * omega.dot(omega) / (direction.dot(direction) + TINY)
     x: Scalar = 0.0
     turned = k
     for _ in range(2):
         x = _bounded(x + (target - T_s * (1.0 + 2.0 * x) - 0.5 * turned.dot(omega)) * gain, touched)
-        turn = quat_exp(direction * x)
+        turn = quat_exp(direction * _within(x, farthest))
         R = quat_wxyz_to_rotation(turn)
         turned = R.transpose_apply(k)  # the robot stays and the world turns back: I_G is the same
         omega = _solve(I_G, turned)
@@ -241,6 +245,12 @@ def _solve(factor: Any, b: Vector3) -> Vector3:
 def _inverse(slope: Scalar, noise: Scalar) -> Scalar:
     """1 / slope, and 0 where slope is small beside noise."""
     return 1.0 / (slope + noise * noise / (slope + TINY) + TINY)
+
+
+def _within(x: Scalar, square: Scalar) -> Scalar:
+    """x, and no farther from 0 than the root of the square."""
+    end = sqrt(square + TINY)  # which has a slope at 0
+    return where(x * x > square, where(x < 0.0, -end, end), x)
 
 
 def _bounded(x: Scalar, touched: Any) -> Scalar:

@@ -42,7 +42,7 @@ from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_so
 from robokit.sim.touching.acting import Acting
 from robokit.sim.touching.contact import BodyContact
 from robokit.sim.touching.ground_contacts import on_ground
-from robokit.sim.touching.near_ground import act, bend, linear, near_ground
+from robokit.sim.touching.near_ground import act, bend, choose, linear, near_ground
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, guard, likewise, maximum, sharing, sqrt, where
 
@@ -265,6 +265,8 @@ class Sweeps:
 
     def _all(self, y: Rows, V: Sequence[Motion], acting: Sequence[Acting]) -> list[Scalar]:
         """All that is used of a sweep later: iterate, what acts, and what the joints have chosen."""
+        for body in likewise(self.contacts):
+            choose(body.near, body)
         return flat([*y, *V, *(each.values() for each in acting), *self._chosen()])
 
     def _only_where(

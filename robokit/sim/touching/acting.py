@@ -36,15 +36,15 @@ class Acting:
         self.depth: Any = 0.0
 
     def add(self, m: int, N: Scalar, T: Scalar, at: Velocities) -> None:
-        """Enter point m: N along the normal, -T x along the ground."""
-        axes, dt, p = self.body.frame(m), self.body.dt, self.body.p[m]
-        x, y = at.x
-        self.forces.append((N, -T * x, -T * y))
-        f = (axes.n * N - (axes.along_x * x + axes.along_y * y) * T) * dt
-        self.impulse = self.impulse + Force(p.cross(f), f)
-        u = self.body.surface_velocity(m)
+        """Enter point m: N along the normal, -T x along the ground; the impulse in the axes of sums."""
+        body, dt = self.body, self.body.dt
+        x, y = (-T * each for each in at.x)
+        self.forces.append((N, x, y))
+        f = body.vector(m, x * dt, y * dt, N * dt)
+        self.impulse = self.impulse + Force(body.place(m).cross(f), f)
+        u = body.surface_velocity(m)
         if u is not None:
-            self.work = self.work + u.dot(f)
+            self.work = self.work + u.dot(body.in_body(f))
         pressed = maximum(N, 0.0)
         self.pressed = self.pressed + dt * pressed
         self.pulled = self.pulled + dt * (pressed - N)
@@ -91,7 +91,8 @@ def forces_at(body: BodyContact, V: Motion) -> Acting:
     """The forces of a body's points at the velocity V that the sweeps found."""
     done = Acting(body)
     for m, at in enumerate(likewise(body.velocities(V))):
-        done.add(m, body.w[m] * body.normal_at(m, at.vn), body.c[m] / body.dt, at)
+        done.add(m, body.w[m] * body.normal_at(m, at.vn), body.c[m] * (1.0 / body.dt), at)
+    done.impulse = Force(body.in_body(done.impulse.ang), body.in_body(done.impulse.lin))
     turning = body.turning_matrix()
     if turning is not None:
         w = V.ang if body.motion is None else V.ang - body.motion.ang

@@ -72,12 +72,13 @@ class BodyPoints:
 
     def _rest(self) -> None:
         """What follows from the heights: N = load - damp vn, and the speed below which a point is on."""
-        self.reach = [where(phi > 0.0, phi / self.dt, self.rho * phi) for phi in self.phi]
+        self.reach = [where(phi > 0.0, phi * (1.0 / self.dt), self.rho * phi) for phi in self.phi]
         self.load = [-(self.law.k * phi) for phi in self.phi]
         self.damp = [self.kd for _ in self.phi]
         self.back: list[Scalar] = [0.0 for _ in self.phi]
         self.fast: list[Any] = [False for _ in self.phi]
         self.hardest = [self.kd_t for _ in self.phi]
+        self.N_before: list[Scalar] = [0.0 for _ in self.phi]
 
     # ---- of the surface under point m --------------------------------------------------------------
 
@@ -101,6 +102,20 @@ class BodyPoints:
         """Its angular velocity, body coordinates [rad/s]; None for one that does not move."""
         return None if self.motion is None else self.motion.ang
 
+    # ---- sums over the points, in axes that all of them share --------------------------------------
+
+    def place(self, m: int) -> Vector3:
+        """Position of point m in these axes [m]."""
+        return self.axes.seen(self.p[m])
+
+    def vector(self, m: int, x: Scalar, y: Scalar, n: Scalar = 0.0) -> Vector3:
+        """A vector along the tangents and the normal under point m, in these axes: on a plane, its own."""
+        return Vector3(x, y, n)
+
+    def in_body(self, a: Vector3) -> Vector3:
+        """A vector in these axes, in body coordinates."""
+        return self.axes.along_x * a.x + self.axes.along_y * a.y + self.axes.n * a.z
+
     # ---- points ------------------------------------------------------------------------------------
 
     def set_out(self, V: Motion) -> None:
@@ -121,7 +136,7 @@ class BodyPoints:
             ex, ey = ex + self.dt * ux, ey + self.dt * uy
             # Not by the damper: over the ground there is nothing to hold on to, however fast the point comes.
             N = maximum(-(self.law.k * phi + self.law.d * maximum(at.vn, 0.0)), 0.0)
-            most = self.mu_at(m) * N / self.k_t
+            most = self.mu_at(m) * N * (1.0 / self.k_t)
             length = sqrt(ex * ex + ey * ey + 1e-30)
             keep = minimum(most / length, 1.0)
             self.anchors.append((ex * keep, ey * keep))
@@ -144,7 +159,7 @@ class BodyPoints:
         lead = next((x for x in self.leads if x is not None), None)
         lin = seen(V.lin if lead is None else V.lin - lead * side)
         ang = seen(V.ang)
-        return [lin + ang.cross(seen(p)) for p in likewise(self.p)]
+        return [lin + ang.cross(self.place(m)) for m in likewise(range(len(self.p)))]
 
     def _with_bristle(self, m: int, u: Vector3) -> Velocities:
         x, y = u.x, u.y

@@ -88,7 +88,7 @@ class BodyContact(BodyPoints):
         for m, (at, w, back) in enumerate(likewise(zip(speeds, self.w, self.back, strict=True))):
             after = maximum(kept * at.vn + (1.0 - kept) * back, at.vn)
             self.N.append(w * maximum(self.normal_at(m, after), 0.0))
-            self.c.append(self._damper(m, self.mu_at(m) * self.N[m], at.sliding))
+            self.c.append(self._damper(m, self.mu_at(m) * self.N[m], _speed(at)))
         self._resist_turning(V)
 
     def look_again(self, V: Motion) -> None:
@@ -159,7 +159,7 @@ class BodyContact(BodyPoints):
             on = where(N > 0.0, 1.0, 0.0)
             self.w[m] = where(abs(on - self.on[m]) < 0.5, on, 0.5 * (self.w[m] + on))
             self.on[m], self.N[m] = on, N
-            self.c[m] = self._damper(m, self.mu_at(m) * N, at.sliding)
+            self.c[m] = self._damper(m, self.mu_at(m) * N, _speed(at))
         self._resist_turning(V)
 
     def memory(self) -> list[Scalar]:
@@ -212,27 +212,27 @@ class BodyContact(BodyPoints):
         lacks, ways = [], []
         whole = Vector3.zero()
         for m, at in enumerate(likewise(speeds)):
-            s, axes = sqrt(at.sliding + SLOWEST * SLOWEST), self.frame(m)
+            s = _speed(at)
             lack = self.c[m] * s - self.dt * self.mu_at(m) * self.N[m]
             own = maximum(lack, 0.0)
             if self.restitution is not None:  # an impact is one step: what friction can do more is foreseen
                 lack = where(self.fast[m], minimum(lack, lack * (1.0 / LIGHT)), lack)
                 own = where(self.fast[m], lack, own)
-            way = (axes.along_x * at.x[0] + axes.along_y * at.x[1]) * (1.0 / s)
+            way = self.vector(m, *at.x) * (1.0 / s)
             whole = whole + way * lack
             lacks.append((s, own))
             ways.append(way)
         for m, ((s, own), way) in enumerate(likewise(zip(lacks, ways, strict=True))):
-            s = s + maximum(own, whole.dot(way)) / self.mass
-            s = s if self.restitution is None else maximum(s, 0.0)
-            self.c[m] = self._damper(m, self.mu_at(m) * self.N[m], s * s)
+            s = s + maximum(own, whole.dot(way)) * (1.0 / self.mass)
+            s = s if self.restitution is None else maximum(s, SLOWEST)
+            self.c[m] = self._damper(m, self.mu_at(m) * self.N[m], s)
 
-    def _damper(self, m: int, friction: Scalar, square: Scalar) -> Scalar:
-        """dt times the damper that gives a friction at a speed of that square, at most a bristle's."""
+    def _damper(self, m: int, friction: Scalar, speed: Scalar) -> Scalar:
+        """dt times the damper that gives a friction at that speed, at most a bristle's."""
         slip = self.law.slip
         if slip is not None:
-            return self.dt * friction / sqrt(square + slip * slip)
-        return self.dt * minimum(friction / sqrt(square + SLOWEST * SLOWEST), self.hardest[m])
+            return self.dt * friction / sqrt(speed * speed + slip * slip)
+        return self.dt * minimum(friction / speed, self.hardest[m])
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
@@ -262,3 +262,8 @@ class BodyContact(BodyPoints):
         """How far the bristle of a point is bent, body coordinates [m]."""
         (ex, ey), axes = self.anchors[m], self.frame(m)
         return axes.along_x * ex + axes.along_y * ey
+
+
+def _speed(at: Velocities) -> Scalar:
+    """|x|, at least SLOWEST."""
+    return sqrt(at.sliding + SLOWEST * SLOWEST)

@@ -106,6 +106,14 @@ def linear(near: Any, body: BodyContact) -> tuple[ArticulatedInertia, Force]:
     return ArticulatedInertia.of(flat[:-6]), _force(flat[-6:])
 
 
+def choose(near: Any, body: BodyContact) -> None:
+    """What the last sweep has chosen; 0 for a body that is not near."""
+    rows = [body.w, body.N, body.N_before, body.c, body.turning]
+    values = iter(_if(near, [x for row in rows for x in row]))
+    for row in rows:
+        row[:] = [next(values) for _ in row]
+
+
 def act(near: Any, body: BodyContact, V: Motion) -> Acting:
     """:func:`forces_at`; 0 for a body that is not near, its depth too."""
     done = forces_at(body, V)

@@ -113,6 +113,19 @@ class UnevenContact(BodyContact):
         """Its angular velocity, body coordinates [rad/s]; None for one that does not move."""
         return self.turns[m]
 
+    def place(self, m: int) -> Vector3:
+        """Position of point m, body coordinates [m]."""
+        return self.p[m]
+
+    def vector(self, m: int, x: Scalar, y: Scalar, n: Scalar = 0.0) -> Vector3:
+        """A vector along the tangents and the normal under point m, body coordinates."""
+        axes = self.frames[m]
+        return axes.along_x * x + axes.along_y * y + axes.n * n
+
+    def in_body(self, a: Vector3) -> Vector3:
+        """The same vector: sums over the points are taken in body coordinates."""
+        return a
+
     def _over_ground(self, V: Motion) -> list[Vector3]:
         u = [V.lin + V.ang.cross(p) for p in self.p]
         return [a if b is None else a - b for a, b in zip(u, self.moved, strict=True)]
