@@ -178,8 +178,8 @@ def _race(mine: Callable[[], float], them: Callable[[], float], repeats: int) ->
 
 @case("operations", "Speed", "Operations of a step")
 def operations(look: Look) -> Found:
-    """Multiplications, additions, divisions and square roots of one step with a ground, as recorded: the
-    default, and one sweep.
+    """Multiplications, additions, divisions and square roots of one step with a ground, as recorded: without
+    self-collision, as those before; with one sweep; and with self-collision, the default.
     """
     found = Found()
     robots = (*ROBOTS, ("quadruped", "quadruped"), ("Talos", "example-robot-data:talos"))
@@ -194,6 +194,8 @@ def operations(look: Look) -> Found:
         except s.NotYet:
             continue
         found.add(f"{label}: operations with one sweep", "", flops(robot, fast))
+        both = flops(robot, s.ground(), self_collision=True)
+        found.add(f"{label}: operations with self-collision", "", both)
     return found
 
 
@@ -201,8 +203,8 @@ BEFORE: dict[str, float] = {"humanoid": 50574, "G1": 66201, "quadruped": 20012, 
 """Operations of the step that this one replaced: two iterations from v after an articulated-body sweep."""
 
 
-def flops(robot: rk.Robot, ground: rk.Ground) -> int:
+def flops(robot: rk.Robot, ground: rk.Ground, self_collision: bool = False) -> int:
     """Operations of one step at 1 ms."""
     with s.quiet():
-        setup = set_up(robot, 1.0, 1e-3, ground, None, None, None)
+        setup = set_up(robot, 1.0, 1e-3, ground, None, None, None, self_collision=self_collision)
         return int(setup.program.kernel().flops)
