@@ -9,12 +9,10 @@ from typing import Any
 
 from robokit.cli.output_files import refuse_input, replacing, writable
 from robokit.cli.plumbing import load, tell
+from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
 
 WORDS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
-
-LISTS = ("prescribed", "frames", "constraints")
-"""Choices of several names."""
 
 WHAT = ("declares and explains it", "is the code", "checks it on one state")
 """Of the files."""
@@ -93,9 +91,10 @@ def choice(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value.strip():
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as axes=body, got {text!r}")
-    if name.strip() in LISTS:
-        return name.strip(), [each.strip() for each in value.split(",")]
-    return name.strip(), WORDS.get(value.strip().lower(), value.strip())
+    name, value = name.strip(), value.strip()
+    if name in CHOICES and CHOICES[name].several:
+        return name, [each.strip() for each in value.split(",")]
+    return name, WORDS.get(value.lower(), value)
 
 
 def add_codegen(sub: argparse.ArgumentParser) -> None:

@@ -41,6 +41,7 @@ class Choice:
         given: robot, value -> what the text takes.
         example: robot -> a value, for tables of costs and for tests.
         default: of the functions; None where it must be given.
+        several: whether it is a list.
         key: robot, value -> everything about it that machine code depends on, as text.
     """
 
@@ -48,6 +49,7 @@ class Choice:
     given: Callable[[Robot, Any], Any]
     example: Callable[[Robot], Any]
     default: Any = None
+    several: bool = False
     key: Callable[[Robot, Any], str] = _shown
 
 
@@ -177,8 +179,8 @@ CHOICES: dict[str, Choice] = {
     "link": Choice(link_name, link_frame, lambda robot: robot.link_names[-1]),
     "axes": Choice(axes_name, _as_it_is, lambda _: AXES[0], default=AXES[0]),
     "classical": Choice(flag, _as_it_is, lambda _: True, default=False),
-    "prescribed": Choice(joint_names, _numbers, lambda robot: robot.joint_names[::2]),
-    "frames": Choice(frames, contact_models, example_contact),
-    "constraints": Choice(constraints, constraint_models, example_contact, key=constraints_key),
+    "prescribed": Choice(joint_names, _numbers, lambda robot: robot.joint_names[::2], several=True),
+    "frames": Choice(frames, contact_models, example_contact, several=True),
+    "constraints": Choice(constraints, constraint_models, example_contact, several=True, key=constraints_key),
 }
 """What algorithms can be about, by name."""
