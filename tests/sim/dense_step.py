@@ -65,6 +65,7 @@ class DenseStep:
         sweeps: int,
         mass,
         e,
+        N_last,
         wound,
     ) -> None:
         self.robot, self.dt, self.law, self.ground, self.mass = robot, dt, law, ground, mass
@@ -75,6 +76,7 @@ class DenseStep:
         links = contact_points(robot, ground.max_points).link
         self.mu = np.array([ground.coefficient(link) for link in links])
         self._points(self.v, e)
+        self.N_last = N_last
         self.wound = {at: np.clip(x + dt * self.v[at], -STUCK, STUCK) for at, x in wound.items()}
         ys = [self.v]
         self.released = False
@@ -127,7 +129,8 @@ class DenseStep:
             self.w = self.on0.astype(float)
             count = np.array([self.on0[self.body == i].sum() for i in self.body])
             kept = mass / (mass + dt * kd * count)
-            N = self.on0 * np.maximum(0.0, -k * phi - kd * np.maximum(kept * vn, vn))
+            N = np.maximum(0.0, -k * phi - kd * np.maximum(kept * vn, vn))
+            N = self.on0 * np.where(self.N_last > 0.0, self.N_last, N)
         else:
             pushes = -k * phi - kd * vn
             if rule == "extrapolate":

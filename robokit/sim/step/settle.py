@@ -138,7 +138,7 @@ class Sweeps:
     ) -> None:
         """Prepare it; arguments as of :func:`settle`."""
         tree = p.tree
-        self.p, self.v, self.dt = p, v, dt
+        self.p, self.v, self.dt, self.carried = p, v, dt, carried
         self.X = X = tree.transforms(q)
         self.V_before = body_velocities(tree, X, v)
         self.P = [tree.I[i] @ self.V_before[i] for i in range(tree.n + 1)]
@@ -321,6 +321,8 @@ class Sweeps:
             y, V, met = self.pairs.solve(kicked, y, V)
             if self.contacts and self.only_rows_change:
                 y, V, acting = self.answer(y, V, acting, alone, met)
+        if self.contacts:
+            self.carried.normals = [N for each in acting for N, _, _ in each.forces]
         return Settled(
             self.X, self.v, [list(row) for row in y], self.V_before, V, acting, state.forces(y),
             drive.forces(y), drive.limited, self.outside, sqrt(residual), self.loops, met,
@@ -336,7 +338,7 @@ def _impossible(acting: Sequence[Acting], share: Scalar) -> Scalar:
 def touching_bodies(
     p: Problem, X: Sequence[Transform | None], V: Sequence[Motion], dt: Scalar, carried: Carried
 ) -> list[BodyContact]:
-    """The bodies with contact points, their bristles bent by the last step."""
+    """The bodies with contact points, their bristles bent by the last step, with its normal forces."""
     if p.ground is None:
         return []
     bodies = [i for i in p.tree.outward() if p.points[i]]
@@ -345,11 +347,11 @@ def touching_bodies(
     for body, near in likewise(zip(contacts, near_ground(contacts, p.points, V, dt), strict=True)):
         i, body.near = body.i, near
         body.set_out(V[i])
+        part = slice(at, at + len(p.points[i]))
+        body.N_last, at = carried.normals[part], part.stop
         if p.ground.slip is None:
-            n = len(p.points[i])
-            bend(near, body, V[i], carried.anchors[at : at + n])
-            carried.anchors[at : at + n] = body.anchors
-            at += n
+            bend(near, body, V[i], carried.anchors[part])
+            carried.anchors[part] = body.anchors
     return contacts
 
 

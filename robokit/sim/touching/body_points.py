@@ -36,6 +36,7 @@ class BodyPoints:
         p: positions, body coordinates [m].
         phi: heights over the ground [m].
         anchors: bristles at the step's end (they do not move in it) [m]; empty without.
+        N_last: normal forces of the last step [N].
         near: whether any point could be on (near_ground.py).
         leads: what the velocity of a surface that turns changes by in half a step, at a place that moves
             as the body does, for each point; None of one that does not turn.
@@ -68,6 +69,7 @@ class BodyPoints:
         self._rest()
         self.anchors: list[tuple[Scalar, Scalar]] = []
         self.near: Any = True
+        self.N_last: list[Scalar] = [0.0 for _ in self.p]
         self.leads: list[Vector3 | None] = [None for _ in self.p]
 
     def _rest(self) -> None:

@@ -57,6 +57,7 @@ class BodyContact(BodyPoints):
         fast = self.on0[m] & (vn < -IMPACT - 2.0 * self.falling_at(m))
         back, damp = -(self.restitution * vn), RIGID * self.mass / self.dt
         self.fast[m] = fast
+        self.N_last[m] = where(fast, 0.0, self.N_last[m])
         self.back[m] = where(fast, back, 0.0)
         self.load[m] = where(fast, damp * back, self.load[m])
         self.damp[m] = where(fast, damp, self.damp[m])
@@ -69,7 +70,9 @@ class BodyContact(BodyPoints):
         """Points and dampers of the first sweep, from the velocity V at the start.
 
         A point is on if it would reach the surface. Its normal force is foreseen for the velocity that the
-        body keeps where all its points brake it: that at V would be too large at an impact.
+        body keeps where all its points brake it: that at V would be too large at an impact. Friction of a point
+        that was pressed in the last step begins with that step's normal force: what its body alone would feel
+        is not what the robot presses on it, and the sweeps that follow do not make good for it.
         """
         speeds = self.velocities_before(V)
         self.on0 = [
@@ -87,7 +90,8 @@ class BodyContact(BodyPoints):
         self.c, self.N = [], []
         for m, (at, w, back) in enumerate(likewise(zip(speeds, self.w, self.back, strict=True))):
             after = maximum(kept * at.vn + (1.0 - kept) * back, at.vn)
-            self.N.append(w * maximum(self.normal_at(m, after), 0.0))
+            N, last = maximum(self.normal_at(m, after), 0.0), self.N_last[m]
+            self.N.append(w * where(last > 0.0, last, N))
             self.c.append(self._damper(m, self.mu_at(m) * self.N[m], _speed(at)))
         self._resist_turning(V)
 
