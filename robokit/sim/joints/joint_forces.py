@@ -112,7 +112,7 @@ class JointState:
         for m, (phi, sign) in enumerate(self._gaps(i)):
             assert stop is not None
             rho = stop.k / (stop.k * self.dt + stop.d)
-            far = where(phi > 0.0, phi / self.dt, rho * phi)
+            far = where(phi > 0.0, phi * (2.0 / self.dt), rho * phi)
             if first:
                 self.on0[i].append(sign * qd + far < 0.0)
                 self.w[i].append(where(self.on0[i][m], 1.0, 0.0))

@@ -42,7 +42,7 @@ from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_so
 from robokit.sim.touching.acting import Acting
 from robokit.sim.touching.contact import BodyContact
 from robokit.sim.touching.ground_contacts import on_ground
-from robokit.sim.touching.near_ground import act, bend, choose, linear, near_ground
+from robokit.sim.touching.near_ground import act, bend, choose, linear, near_ground, unforeseen
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, guard, likewise, maximum, sharing, sqrt, where
 
@@ -322,7 +322,7 @@ class Sweeps:
             if self.contacts and self.only_rows_change:
                 y, V, acting = self.answer(y, V, acting, alone, met)
         if self.contacts:
-            self.carried.normals = [N for each in acting for N, _, _ in each.forces]
+            self.carried.unforeseen = [N for each in acting for N in unforeseen(each.body.near, each)]
         return Settled(
             self.X, self.v, [list(row) for row in y], self.V_before, V, acting, state.forces(y),
             drive.forces(y), drive.limited, self.outside, sqrt(residual), self.loops, met,
@@ -338,7 +338,7 @@ def _impossible(acting: Sequence[Acting], share: Scalar) -> Scalar:
 def touching_bodies(
     p: Problem, X: Sequence[Transform | None], V: Sequence[Motion], dt: Scalar, carried: Carried
 ) -> list[BodyContact]:
-    """The bodies with contact points, their bristles bent by the last step, with its normal forces."""
+    """The bodies with contact points, their bristles bent by the last step."""
     if p.ground is None:
         return []
     bodies = [i for i in p.tree.outward() if p.points[i]]
@@ -348,7 +348,7 @@ def touching_bodies(
         i, body.near = body.i, near
         body.set_out(V[i])
         part = slice(at, at + len(p.points[i]))
-        body.N_last, at = carried.normals[part], part.stop
+        body.unforeseen, at = carried.unforeseen[part], part.stop
         if p.ground.slip is None:
             bend(near, body, V[i], carried.anchors[part])
             carried.anchors[part] = body.anchors

@@ -30,6 +30,9 @@ from robokit.spatial.scalars import Scalar, clamp, likewise, maximum, minimum, s
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [m/s]."""
 
+SHORTEST = 0.05
+"""Least part of a step in which a point that arrives touches."""
+
 IMPACT = 0.02
 """Speed from which a point that arrives bounces, besides what gravity adds in two steps [m/s]."""
 
@@ -52,12 +55,25 @@ FAINT = 1e-3
 class BodyContact(BodyPoints):
     """The points of one body, and what the sweeps choose for them."""
 
+    def _arrive(self, m: int, vn: Scalar) -> None:
+        """The law of a point that reaches the surface during the step acts for the part that is left.
+
+        It is foreseen for the speed vn before the kick. Its depth is the mean of that part.
+        """
+        approach = minimum(vn, -SLOWEST)
+        left = clamp(0.5 + self.phi[m] / (approach * self.dt), SHORTEST, 1.0)
+        arrives = self.on0[m] & (left < 1.0)
+        left = where(arrives, left, 1.0)
+        depth = where(arrives, -0.5 * self.dt * (left * approach), -self.phi[m])
+        self.load[m], self.lift[m] = self.law.k * (left * depth), -(self.rho * depth)
+        self.damp[m], self.hardest[m] = left * self.kd, left * self.kd_t
+
     def _bounce(self, m: int, vn: Scalar) -> None:
         """A point that arrives fast leaves at the speed that its restitution says: N = damp (back - vn)."""
         fast = self.on0[m] & (vn < -IMPACT - 2.0 * self.falling_at(m))
         back, damp = -(self.restitution * vn), RIGID * self.mass / self.dt
         self.fast[m] = fast
-        self.N_last[m] = where(fast, 0.0, self.N_last[m])
+        self.unforeseen[m] = where(fast, 0.0, self.unforeseen[m])
         self.back[m] = where(fast, back, 0.0)
         self.load[m] = where(fast, damp * back, self.load[m])
         self.damp[m] = where(fast, damp, self.damp[m])
@@ -70,9 +86,9 @@ class BodyContact(BodyPoints):
         """Points and dampers of the first sweep, from the velocity V at the start.
 
         A point is on if it would reach the surface. Its normal force is foreseen for the velocity that the
-        body keeps where all its points brake it: that at V would be too large at an impact. Friction of a point
-        that was pressed in the last step begins with that step's normal force: what its body alone would feel
-        is not what the robot presses on it, and the sweeps that follow do not make good for it.
+        body keeps where all its points brake it: that at V would be too large at an impact. Of what the rest
+        of the robot does to the body nothing is known yet; where a point was pressed in the last step too, it
+        is taken to be what it was then. The sweeps that follow would not make good for it.
         """
         speeds = self.velocities_before(V)
         self.on0 = [
@@ -82,6 +98,8 @@ class BodyContact(BodyPoints):
         self.w = [where(on, 1.0, 0.0) for on in self.on0]
         self.on = list(self.w)
         self.lift = [self.rho * phi for phi in self.phi]
+        for m, at in enumerate(likewise(speeds) if self.restitution is None else ()):
+            self._arrive(m, at.vn)
         if self.restitution is not None:
             for m, at in enumerate(likewise(speeds)):
                 self._bounce(m, at.vn)
@@ -90,8 +108,8 @@ class BodyContact(BodyPoints):
         self.c, self.N = [], []
         for m, (at, w, back) in enumerate(likewise(zip(speeds, self.w, self.back, strict=True))):
             after = maximum(kept * at.vn + (1.0 - kept) * back, at.vn)
-            N, last = maximum(self.normal_at(m, after), 0.0), self.N_last[m]
-            self.N.append(w * where(last > 0.0, last, N))
+            self.foreseen[m] = w * maximum(self.normal_at(m, after), 0.0)
+            self.N.append(w * maximum(self.foreseen[m] + self.unforeseen[m], 0.0))
             self.c.append(self._damper(m, self.mu_at(m) * self.N[m], _speed(at)))
         self._resist_turning(V)
 
