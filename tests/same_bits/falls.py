@@ -20,9 +20,9 @@ FALL: dict[str, Any] = {"ground": True, "self_collision": False, "reproducible":
 """The shapes of self-collision are fitted by other libraries, whose bits nobody promises."""
 
 FROZEN = {
-    ("toy", 1.0): "3b047a29122f7e978130b7ecf3643255de1aab9dd00488f9d5512092918f0be1",
-    ("humanoid", 10.0): "19a0ce990564539f1ccc978aa822777f70eed9e05ad26d63cccfa2c6da679175",
-    ("g1", 10.0): "dbcfa0b7fb1811ef0ca741b9cf52644d7c16ae24995add3517f5b727148837ac",
+    ("toy", 1.0): "bd595e127a2eb322fef3fd1d452ff8006354eba8055811d1038b8b93e01024eb",
+    ("humanoid", 10.0): "e0c381085add0850b4d0b3edebf7d830332a6a5d67d96960287cd2d775ce530c",
+    ("g1", 10.0): "d92b1b11f7fa459ccac9ba4e771bfd9d6eb1a4cb33148da889a71d16383f84ab",
 }
 """SHA-256 of q and v, each state of 5 ms, by robot and seconds. Other bits here are other bits
 everywhere. A change of the step, of the contact points or of a robot changes them; nothing else may."""

@@ -5,7 +5,7 @@
 T are the bodies' momenta with the velocity products of the step (moving_axes.py). Every sweep linearises
 contacts and joint forces at the last iterate and solves afresh, so that nothing accumulates:
 
-    sweep 1    points foreseen from the velocities v before, velocity products at v
+    sweep 1    points foreseen from the velocities v before and the forces of the last step, products at v
     sweep 2    points looked at again at the result y1, products at (v + y1) / 2
     sweep 3    points released that pull at y2, products at (v + (y1 + y2) / 2) / 2
     sweep 4    where more than a hundredth of the forces of sweep 3 is not possible, and only there
