@@ -143,7 +143,7 @@ class Sweeps:
         self.V_before = body_velocities(tree, X, v)
         self.P = [tree.I[i] @ self.V_before[i] for i in range(tree.n + 1)]
         self.contacts = touching_bodies(p, X, self.V_before, dt, carried)
-        self.state = JointState(tree, p.joints, q, v, dt, carried)
+        self.state = JointState(tree, p.joints, q, v, dt, carried, 0.5 * dt if ahead is None else dt)
         self.drive = p.given.drive(q, v, tau, dt, ahead)
         self.spin = rotor_momenta(tree, v, dt)
         self.outside = p.given.outside(tree, X, tau)
