@@ -58,7 +58,7 @@ class BodyContact(BodyPoints):
     def _arrive(self, m: int, vn: Scalar) -> None:
         """The law of a point that reaches the surface during the step acts for the part that is left.
 
-        It is foreseen for the speed vn before the kick. Its depth is the mean of that part.
+        It is foreseen for the speed vn to which gravity brings it. Its depth is the mean of that part.
         """
         approach = minimum(vn, -SLOWEST)
         left = clamp(0.5 + self.phi[m] / (approach * self.dt), SHORTEST, 1.0)
@@ -99,7 +99,7 @@ class BodyContact(BodyPoints):
         self.on = list(self.w)
         self.lift = [self.rho * phi for phi in self.phi]
         for m, at in enumerate(likewise(speeds) if self.restitution is None else ()):
-            self._arrive(m, at.vn)
+            self._arrive(m, at.vn - self.falling_at(m))
         if self.restitution is not None:
             for m, at in enumerate(likewise(speeds)):
                 self._bounce(m, at.vn)
