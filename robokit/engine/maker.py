@@ -184,8 +184,9 @@ class Maker:
 
     def _described(self, program: Program, shared: Stepped | None) -> Planned:
         shape = self._signature
+        twins = () if shape.reproducible else shape.twins
         return Planned(
-            self._symbol, program, shared, shape.quaternions, shape.feedback, shape.finite, shape.bounds
+            self._symbol, program, shared, shape.quaternions, shape.feedback, shape.finite, shape.bounds, twins
         )
 
     def counts(self) -> dict[str, int]:

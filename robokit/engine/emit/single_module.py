@@ -117,7 +117,7 @@ def _straight(out: Lines, program: Program, width: int, finite: bool, hurried: b
         sizes = [math.prod(shape) for _, shape in program.outputs]
         bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
         result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
-    lanes = {block.lanes for block in program.blocks if block.lanes > 1}
+    lanes = {block.lanes for block in program.blocks if block.lanes > 1} | ({2} if program.wide else set())
     wide = [sincos.function(n, name=f"sincos_{n}") for n in sorted(lanes)]
     parts = [sincos.function(1), *wide, sincos.run_function(width), *functions]
     return ir.module(parts, {width, *lanes}), max(1, plan.slots), result

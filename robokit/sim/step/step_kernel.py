@@ -18,6 +18,7 @@ from robokit.engine import Kernel
 from robokit.model.inertial_parameters import inertias
 from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
+from robokit.model.twin_limbs import twin_inputs
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.ground.ground_inputs import ground_numbers, ground_tables, layouts
@@ -339,6 +340,7 @@ class Program:
                 dtype=self.dtype,
                 tables=[(name, len(table)) for name, table in self.named_tables()],
                 reproducible=self.reproducible,
+                twins=twin_inputs(robot.tree, [True, False]),
             )
             kernels.setdefault(name, built)
         return kernels[name]
