@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 
 
@@ -49,23 +50,20 @@ def twin_joints(tree: Tree) -> list[tuple[int, int]]:
     return list(within(0))
 
 
-def twin_inputs(tree: Tree, kinds: Sequence[bool | None]) -> list[tuple[int, int, int]]:
+def twin_inputs(robot: Robot, kinds: Sequence[bool | None]) -> list[tuple[int, int, int]]:
     """Places of the coordinates and velocities of twin joints: (input, offset, other offset).
 
     Args:
-        tree: the robot's.
-        kinds: for each input whether it is a configuration (nq,); False for velocities (nv,), None for others.
+        robot: the robot; none are found where its joints are coupled.
+        kinds: for each input of a kernel True where it is a configuration (nq,), False where it is a velocity
+            or joint forces (nv,), None elsewhere.
     """
-    pairs = twin_joints(tree)
-    found = []
+    if robot.coupling is not None:
+        return []
+    pairs, found = twin_joints(robot.tree), []
     for k, kind in enumerate(kinds):
-        if kind is not None:
-            slices = tree.q_slice if kind else tree.v_slice
-            for i, j in pairs:
-                found += [(k, slices[i].start + n, slices[j].start + n) for n in range(len_of(slices[i]))]
+        slices = robot.tree.q_slice if kind else robot.tree.v_slice
+        for i, j in pairs if kind is not None else ():
+            offset = slices[j].start - slices[i].start
+            found += [(k, n, n + offset) for n in range(slices[i].start, slices[i].stop)]
     return found
-
-
-def len_of(part: slice) -> int:
-    """Scalars in a slice."""
-    return part.stop - part.start

@@ -8,11 +8,8 @@ from robokit.engine.emit.call_code import CallWriter
 from robokit.engine.emit.ir import FLOAT64, Real, constant, number, suffix, vector
 from robokit.engine.passes.called_lines import CalledLines
 from robokit.engine.trace.blocks import called, position
-from robokit.engine.trace.ops import CALL, CONST, FIRST, OPERATIONS, PAIR, RESULT, SECOND, TRUTHS
-from robokit.engine.trace.program import Program
-
-LANES = 2
-"""Of a wide value."""
+from robokit.engine.trace.ops import CONST, FIRST, OPERATIONS, PAIR, RESULT, SECOND, TRUTHS
+from robokit.engine.trace.program import LANES, Program
 
 
 class PairWriter(CallWriter):
@@ -22,7 +19,12 @@ class PairWriter(CallWriter):
         super().__init__(program, plan, direct, real)
         self.wide = program.wide
         self.two, self.truths = vector(LANES, real.kind), vector(LANES, "i1")
-        words = {"t": self.two, "truth": self.truths, "true": "splat (i1 true)", "suffix": suffix(LANES, real)}
+        words = {
+            "t": self.two,
+            "truth": self.truths,
+            "true": "splat (i1 true)",
+            "suffix": suffix(LANES, real),
+        }
         self.of_two = [operation.llvm.format(**words) for operation in OPERATIONS]
         self.true_ones: set[int] = set()
         for n in program.order:
@@ -64,7 +66,9 @@ class PairWriter(CallWriter):
                 value = name
             one, both = self.fresh(), self.fresh()
             add(f"{one} = insertelement {self.two} poison, {kind} {value}, i32 0")
-            add(f"{both} = shufflevector {self.two} {one}, {self.two} poison, <{LANES} x i32> zeroinitializer")
+            add(
+                f"{both} = shufflevector {self.two} {one}, {self.two} poison, <{LANES} x i32> zeroinitializer"
+            )
             if self._is_truth(n):
                 number_of, both = both, self.fresh()
                 add(f"{both} = fcmp une {self.two} {number_of}, {constant(LANES, 0.0)}")

@@ -28,7 +28,7 @@ from robokit.engine.emit.ir import (
 )
 from robokit.engine.passes.repeats import Stepped
 from robokit.engine.signature import Bounds, Pairs
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.program import LANES, Program
 
 
 def single_module(
@@ -117,7 +117,8 @@ def _straight(out: Lines, program: Program, width: int, finite: bool, hurried: b
         sizes = [math.prod(shape) for _, shape in program.outputs]
         bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
         result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
-    lanes = {block.lanes for block in program.blocks if block.lanes > 1} | ({2} if program.wide else set())
+    lanes = {block.lanes for block in program.blocks if block.lanes > 1}
+    lanes |= {LANES} if program.wide else set()
     wide = [sincos.function(n, name=f"sincos_{n}") for n in sorted(lanes)]
     parts = [sincos.function(1), *wide, sincos.run_function(width), *functions]
     return ir.module(parts, {width, *lanes}), max(1, plan.slots), result

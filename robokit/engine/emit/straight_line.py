@@ -203,7 +203,9 @@ class ChunkWriter:
                     self._go(path, position, last)
                     here, known = path, self.known
             node = nodes[number]
-            if len(node) == 3 and node[0] in plain and number not in wide:  # nearly all: no call more than there must be
+            if (
+                len(node) == 3 and node[0] in plain and number not in wide
+            ):  # nearly all: no call more than there must be
                 a = known.get(node[1]) or value(node[1])
                 b = known.get(node[2]) or value(node[2])
                 name = fresh()

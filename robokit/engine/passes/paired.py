@@ -15,6 +15,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from robokit.engine.passes.guards import paths
 from robokit.engine.passes.twins import twins
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.graph import Block, Node
@@ -36,8 +37,8 @@ from robokit.engine.trace.ops import (
 )
 from robokit.engine.trace.program import Program
 
-WORTH = 0.2
-"""Share of the operations that must have twins: below it, moving numbers between lanes takes the gain."""
+WORTH = 0.85
+"""Share of the operations that may be left: above it, moving numbers between lanes takes the gain."""
 
 
 def paired(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
@@ -51,18 +52,19 @@ def paired(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
     given = [(at[k, a], at[k, b]) for k, a, b in seeds if (k, a) in at and (k, b) in at]
     if not given or any(block.lanes > 1 for block in program.blocks):
         return program
-    twin = twins(program, given)
+    twin = twins(program, given, paths(program))
     own = set(program.order)
     pairs: dict[int, int] = {}
     for n in program.order:
         m = twin[n]
         if m and m in own and _joined(program, n, m):
             pairs[n] = m
-    if len(pairs) < WORTH * len(program.order):
+    if len(program.order) - len(pairs) // 2 > WORTH * len(program.order):
         return program
     for block in program.blocks:
         pairs |= {p: twin[p] for p in block.parameters if twin[p]}
-    return _Writer(program, pairs).written()
+    found = _Writer(program, pairs).written()
+    return found if len(found.order) <= WORTH * len(program.order) else program
 
 
 def _joined(program: Program, n: int, m: int) -> bool:
@@ -107,9 +109,7 @@ class _Writer:
                 node = self.old[n]
                 self.at[n] = self._put((node[0], *(self._alone(x) for x in node[1:])))
         results = [[self._alone(r) if type(r) is int else r for r in row] for row in program.results]
-        blocks = [
-            Block([self._found(p) for p in own], self._ends(k)) for k, own in enumerate(parameters)
-        ]
+        blocks = [Block([self._found(p) for p in own], self._ends(k)) for k, own in enumerate(parameters)]
         needed = {r for row in results for r in row if type(r) is int}
         needed |= {r for block in blocks for r in block.results if type(r) is int}
         for n in reversed(self.order):  # a product whose sign went into its factor is not read any more
@@ -126,13 +126,18 @@ class _Writer:
     def _units(self) -> Iterable[list[int]]:
         """What is computed at once, in an order of evaluation: about the order of the later of two twins."""
         old, pairs, order = self.old, self.pairs, self.program.order
-        own, body = set(order), self.program.bodies()
-        readers: dict[int, list[int]] = {n: [] for n in order}
-        wanting = dict.fromkeys(order, 0)
+        own, body = bytearray(len(old)), self.program.bodies()
+        for n in order:
+            own[n] = 1
+        mate = [0] * len(old)
+        for n, m in pairs.items():
+            mate[n] = m
+        readers: list[list[int]] = [[] for _ in old]
+        wanting = [0] * len(old)
         left = [0] * len(self.program.blocks)
         for n in order:
             for x in old[n][1:]:
-                if x in own:
+                if own[x]:
                     readers[x].append(n)
                     wanting[n] += 1
             if n in body:
@@ -144,47 +149,42 @@ class _Writer:
                 calls[block].append(n)
                 wanting[n] += left[block] > 0
                 for r in self.program.blocks[block].results:
-                    if r in own and r not in body:
-                        readers[int(r)].append(n)
+                    if type(r) is int and own[r] and r not in body:
+                        readers[r].append(n)
                         wanting[n] += 1
-
-        def key(n: int) -> int:
-            return max(n, pairs.get(n, n))
-
-        def ready(n: int) -> bool:
-            return not wanting[n] and not (n in pairs and wanting[pairs[n]])
-
-        heap = [key(n) for n in order if ready(n)]
+        heap = [n for n in order if not wanting[n] and n > mate[n] and not (mate[n] and wanting[mate[n]])]
         heapq.heapify(heap)
-        done: set[int] = set()
-        rest = iter(order)
-        while len(done) < len(order):
+        done, count, rest = bytearray(len(old)), 0, iter(order)
+        while count < len(order):
             if not heap:  # some twins wait for each other
-                n = next(n for n in rest if n not in done)
-                m = pairs.pop(n, 0)
+                n = next(n for n in rest if not done[n])
+                m, mate[n] = mate[n], 0
                 if m:
-                    del pairs[m]
-                    heap = [x for x in (n, m) if not wanting[x]]
+                    mate[m] = 0
+                    del pairs[n], pairs[m]
+                    heap = [x for x in sorted((n, m)) if not wanting[x]]
                 continue
             n = heapq.heappop(heap)
-            if n in done:
-                continue
-            m = pairs.get(n, 0)
-            members = [min(n, m), max(n, m)] if m else [n]
-            done.update(members)
+            m = mate[n]
+            members = [m, n] if m else [n]
+            count += len(members)
             yield members
             for each in members:
-                for reader in readers[each]:
-                    wanting[reader] -= 1
-                    if ready(reader):
-                        heapq.heappush(heap, key(reader))
+                done[each] = 1
+                freed = readers[each]
                 block = body.get(each, -1)
                 if block >= 0:
                     left[block] -= 1
-                    for call in calls[block] if not left[block] else ():
-                        wanting[call] -= 1
-                        if ready(call):
-                            heapq.heappush(heap, call)
+                    if not left[block]:
+                        freed = [*freed, *calls[block]]
+                for reader in freed:
+                    wanting[reader] -= 1
+                    if not wanting[reader]:
+                        m = mate[reader]
+                        if not m:
+                            heapq.heappush(heap, reader)
+                        elif not wanting[m]:
+                            heapq.heappush(heap, max(m, reader))
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -225,9 +225,9 @@ class _Writer:
             return self._alone(x)
         if old[x][0] == CONST and old[y][0] == CONST:
             return self._constants(old[x][1], old[y][1])
-        if x in self.lane and y in self.lane and self.lane[x][0] == self.lane[y][0]:
-            if (self.lane[x][1], self.lane[y][1]) == (0, 1):
-                return self.lane[x][0]
+        whole_x, lane = self.lane.get(x, (0, 0))
+        if lane == 0 and whole_x and self.lane.get(y) == (whole_x, 1):
+            return whole_x
         return self._once((PAIR, self._alone(x), self._alone(y)), wide=True)
 
     def _constants(self, a: float, b: float) -> int:
@@ -246,7 +246,7 @@ class _Writer:
             b.reverse()
         x = [self._lanes(s, t) for s, t in zip(a, b, strict=True)]
         if op in (ADD, SUB):
-            number = self._sum(*x, (op == ADD, other == ADD), swapped)
+            number = self._sum(x[0], x[1], (op == ADD, other == ADD), swapped)
         else:
             number = self._put((op, *x), wide=True)
         self.lane[n], self.lane[m] = (number, 0), (number, 1)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from robokit.engine.passes.guards import Path
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import (
     ADD,
@@ -42,25 +43,34 @@ _SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
 _CHOICES = (SELECT, GUARD)
 
 
-def twins(program: Program, seeds: Iterable[tuple[int, int]]) -> list[int]:
+def twins(program: Program, seeds: Iterable[tuple[int, int]], inside: dict[int, Path]) -> list[int]:
     """For each node the one that does the same with other numbers; 0 where there is none.
 
     Args:
         program: the graph.
         seeds: pairs of input nodes that correspond to each other.
+        inside: guards around nodes. Those around twins are the same, or twins.
     """
-    return _Search(program).found(seeds)
+    return _Search(program, inside).found(seeds)
 
 
 class _Search:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, inside: dict[int, Path]) -> None:
         self.program, self.nodes = program, program.nodes
         nodes, body = program.nodes, program.bodies()
         self.twin = [0] * len(nodes)
         self.readers: list[list[int]] = [[] for _ in nodes]
         self.kind = [0] * len(nodes)
         """Equal for nodes that may be twins; 0 for those that have none."""
-        own = 2 * len(OPERATIONS) + 8
+        numbers: dict[Path, int] = {(): 0}
+        self.path = [0] * len(nodes)
+        """Number of the guards around each node, in the order of the list below."""
+        for n, path in inside.items():
+            self.path[n] = numbers.setdefault(path, len(numbers))
+        self.guards = list(numbers)
+        self.conditions = {condition for path in numbers for condition in path}
+        self.alike: dict[tuple[int, int], bool] = {}
+        own = len(OPERATIONS) + 2
         for n, node in enumerate(nodes):
             if node[0] < CONST:
                 line = body.get(n, -1) if node[0] == PARAMETER else node[1] if node[0] == INPUT else -1
@@ -100,7 +110,7 @@ class _Search:
                 self._result(n)
                 continue
             for x in nodes[n][1:]:
-                if twin[x] and self._reader(n, twin[x]):
+                if twin[x] and self._reader(n, x):
                     break
         return twin
 
@@ -123,23 +133,41 @@ class _Search:
             if other and not self.twin[other]:
                 self.twin[n], self.twin[other] = other, n
 
-    def _reader(self, n: int, read: int) -> bool:
-        """Make a node the twin of a reader of the value `read`, if one does the same."""
-        twin, kind, nodes = self.twin, self.kind, self.nodes
-        own, operands, second = kind[n], nodes[n][1:], 0
-        for m in self.readers[read]:
+    def _reader(self, n: int, x: int) -> bool:
+        """Make a node that reads x the twin of a reader of x's twin, if one does the same."""
+        twin, kind, nodes, path, own = self.twin, self.kind, self.nodes, self.path, self.kind[n]
+        node, t, maybe = nodes[n], twin[x], 0
+        two, sides = len(node) == 3, node[0] in _SIDES
+        first = node[1] == x
+        other = node[-1] if first else node[1]
+        constant, mate = nodes[other][0] == CONST, twin[other]
+        for m in self.readers[t]:
             if twin[m] or kind[m] != own or m == n:
                 continue
-            fit = self._fit(operands, nodes[m][1:], nodes[n][0], nodes[m][0])
-            if fit == 2:
-                self._bind(n, m, DEPTH)
-                return True
-            second = second or (m if fit else 0)
-        if second:
-            self._bind(n, second, 0)
-        return bool(second)
+            if two:
+                like = nodes[m]
+                begins = like[1] == t
+                y = like[2] if begins else like[1]
+                if mate or twin[y]:
+                    fit = 2 * (mate == y)
+                elif y == other or (constant and nodes[y][0] == CONST):
+                    fit = 2
+                else:
+                    fit = int(kind[y] == kind[other] != 0)
+                if begins != first and not sides:
+                    fit = 0
+            else:
+                fit = self._fit(node[1:], nodes[m][1:], node[0])
+            if fit and (fit == 2 or not maybe) and (path[m] == path[n] or self._together(n, m)):
+                if fit == 2:
+                    self._bind(n, m, DEPTH)
+                    return True
+                maybe = m
+        if maybe:
+            self._bind(n, maybe, 0)
+        return bool(maybe)
 
-    def _fit(self, a: tuple[int, ...], b: tuple[int, ...], op: int, other: int) -> int:
+    def _fit(self, a: tuple[int, ...], b: tuple[int, ...], op: int) -> int:
         """2 where all operands correspond, 1 where they may, 0 where they cannot."""
         worst = 2
         for k, (x, y) in enumerate(self._sides(a, b, op)):
@@ -167,14 +195,28 @@ class _Search:
     def _bind(self, n: int, m: int, depth: int) -> None:
         """Make two nodes twins, and what they are computed of if that is open."""
         self.twin[n], self.twin[m] = m, n
+        if n in self.conditions:
+            self.alike.clear()
         op = self.nodes[n][0]
         if depth >= DEPTH or op < 0 or op == RESULT:
             return
         for x, y in self._sides(self.nodes[n][1:], self.nodes[m][1:], op):
-            if x != y and not self.twin[x] and not self.twin[y] and self._same(x, y) == 1:
-                if self._fit_below(x, y):
-                    self._bind(x, y, depth + 1)
+            if x != y and not (self.twin[x] or self.twin[y]) and self._open(x, y):
+                self._bind(x, y, depth + 1)
 
-    def _fit_below(self, x: int, y: int) -> bool:
+    def _together(self, x: int, y: int) -> bool:
+        """Whether the guards around two nodes correspond."""
+        key = self.path[x], self.path[y]
+        if key not in self.alike:
+            a, b = self.guards[key[0]], self.guards[key[1]]
+            self.alike[key] = len(a) == len(b) and all(
+                s == t or self.twin[s] == t for s, t in zip(a, b, strict=True)
+            )
+        return self.alike[key]
+
+    def _open(self, x: int, y: int) -> bool:
+        """Whether two operands without twins may be each other's."""
         op = self.nodes[x][0]
-        return op < 0 or op == RESULT or self._fit(self.nodes[x][1:], self.nodes[y][1:], op, 0) > 0
+        if self._same(x, y) != 1 or not self._together(x, y):
+            return False
+        return op < 0 or op == RESULT or self._fit(self.nodes[x][1:], self.nodes[y][1:], op) > 0

@@ -11,6 +11,9 @@ from typing import Any
 from robokit.engine.trace.graph import Block, Graph, Node
 from robokit.engine.trace.ops import CALL, CONST, OPERATIONS, RESULT, TABLE, counted, flops
 
+LANES = 2
+"""Of a wide value (passes/paired.py)."""
+
 
 @dataclass
 class Program:

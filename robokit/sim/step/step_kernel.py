@@ -340,7 +340,7 @@ class Program:
                 dtype=self.dtype,
                 tables=[(name, len(table)) for name, table in self.named_tables()],
                 reproducible=self.reproducible,
-                twins=twin_inputs(robot.tree, [True, False]),
+                twins=twin_inputs(robot, [True, False, False]),
             )
             kernels.setdefault(name, built)
         return kernels[name]
