@@ -105,11 +105,15 @@ class PairWriter(CallWriter):
 
     def _compute(self, n: int) -> None:
         node, add = self.program.nodes[n], self.lines.append
-        op = node[0]
-        if op in (FIRST, SECOND):
+        op, wide = node[0], self.wide
+        if n in wide and op in self.plain:  # nearly all
+            known, value, both = self.known, self._value, self._in_both
+            given = [known.get(x) or value(x) if x in wide else both(x) for x in node[1:]]
+            add(f"%v{n} = {self.of_two[op] % tuple(given)}")
+        elif op in (FIRST, SECOND):
             kind = self._kind(node[1])
             add(f"%v{n} = extractelement {kind} {self._value(node[1])}, i32 {int(op == SECOND)}")
-        elif n not in self.wide:
+        elif n not in wide:
             super()._compute(n)
         elif op == PAIR:
             a, b, one = self._value(node[1]), self._value(node[2]), self.fresh()
@@ -120,15 +124,13 @@ class PairWriter(CallWriter):
             block = self.program.blocks[called(self.program, node[1])]
             self._element(int(block.results[position(self.program, n)]), 0, f"%y{n}")
             add(f"%v{n} = load {self.two}, ptr %y{n}, align {LANES * self.align}")
-        elif OPERATIONS[op].paired:
+        else:  # a sine or a cosine
             angle = node[1]
             if angle not in self.pairs:
+                argument = f"{self.two} {self._in_both(angle)}"
                 self.pairs[angle] = f"%w{angle}x{self.labels}"
-                given = f"{self.two} {self._in_both(angle)}"
-                add(f"{self.pairs[angle]} = call {{{self.two}, {self.two}}} @sincos_{LANES}({given})")
+                add(f"{self.pairs[angle]} = call {{{self.two}, {self.two}}} @sincos_{LANES}({argument})")
             add(f"%v{n} = {self.of_two[op] % self.pairs[angle]}")
-        else:
-            add(f"%v{n} = {self.of_two[op] % tuple(map(self._in_both, node[1:]))}")
 
     def _arguments(self, call: int, parameter: int, place: int, count: int) -> None:
         if parameter not in self.wide:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.emit.call_code import chunk_code
+from robokit.engine.emit.chunk_code import chunk_code
 from robokit.engine.emit.ir import (
     NOT_FINITE,
     NOT_FINITE_OUTPUT,

@@ -71,7 +71,7 @@ def _joined(program: Program, n: int, m: int) -> bool:
     """Whether twins are computed at all, and by one instruction for both."""
     nodes = program.nodes
     op, other = nodes[n][0], nodes[m][0]
-    if op in (SIN, COS) and nodes[nodes[n][1]][0] == INPUT:
+    if op in (SIN, COS) and INPUT in (nodes[nodes[n][1]][0], nodes[nodes[m][1]][0]):
         return False  # a loop computes those of all joints
     return op == other or (op in (ADD, SUB) and other in (ADD, SUB))
 

@@ -34,6 +34,9 @@ from robokit.engine.trace.program import Program
 DEPTH = 8
 """How far a pair of readers is followed back to what it is computed of."""
 
+ROUNDS = 2
+"""How often all is gone through: in the first round conditions of guards may come after what is inside."""
+
 _ALONE = frozenset((CALL, LOOKUP, TABLE, CONST))
 """Opcodes that have no twins here."""
 
@@ -94,12 +97,18 @@ class _Search:
         ]
 
     def found(self, seeds: Iterable[tuple[int, int]]) -> list[int]:
-        nodes, twin, kind = self.nodes, self.twin, self.kind
+        """As :func:`twins`."""
         for a, b in seeds:
-            if not twin[a] and not twin[b]:
-                twin[a], twin[b] = b, a
+            if not self.twin[a] and not self.twin[b]:
+                self.twin[a], self.twin[b] = b, a
+        for _ in range(ROUNDS):
+            self.alike.clear()
+            self._round()
+        return self.twin
+
+    def _round(self) -> None:
+        nodes, twin, kind, body = self.nodes, self.twin, self.kind, self.program.bodies()
         begun: set[int] = set()
-        body = self.program.bodies()
         for n in self.program.order:
             if n in body and body[n] not in begun:
                 begun.add(body[n])
@@ -112,7 +121,6 @@ class _Search:
             for x in nodes[n][1:]:
                 if twin[x] and self._reader(n, x):
                     break
-        return twin
 
     def _parameters(self, block: int) -> None:
         """Parameters are twins where the arguments are, in the first call that has some."""
