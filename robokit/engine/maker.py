@@ -23,6 +23,7 @@ from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.passes.outlined import outlined
 from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, alike_but_for_signs, stepped
+from robokit.engine.passes.signs_early import signs_early
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
 from robokit.engine.signature import Signature
@@ -163,7 +164,7 @@ class Maker:
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             if shared is None and not self._signature.reproducible:
-                program = fused(program)
+                program = fused(signs_early(program))
             self._plans[columns] = self._plans[1] = program, shared
         return self._described(*self._plans[columns])
 
@@ -180,7 +181,7 @@ class Maker:
 
     def _ready(self, program: Program) -> Program:
         """A program in the order in which it is written."""
-        return plain_zeros(program) if self._signature.reproducible else fused(program)
+        return plain_zeros(program) if self._signature.reproducible else fused(signs_early(program))
 
     def _described(self, program: Program, shared: Stepped | None) -> Planned:
         shape = self._signature

@@ -1,6 +1,7 @@
 """What is done to a recorded graph before it is written, and what is made of it.
 
 multiply_add  sums of products in the order that makes fused multiply-adds
+signs_early   signs of outputs where their values are computed
 guards        blocks that run only where a lane needs them
 chunks        the line of operations cut into functions, and places in memory
 regions       places in memory for a program with shared texts, as WebAssembly
