@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 NODE_BUDGET = 1_400_000
 """Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
 
-CODE_BUDGET = 600_000
+CODE_BUDGET = 900_000
 """Operations that are compiled at most, those of repeated iterations counted once: a minute or so."""
 
 LONG = 60_000
