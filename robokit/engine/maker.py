@@ -24,6 +24,7 @@ from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.passes.outlined import outlined
 from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, alike_but_for_signs, stepped
+from robokit.engine.passes.signs_early import signs_early
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
 from robokit.engine.signature import Signature
@@ -39,7 +40,7 @@ _log = logging.getLogger(__name__)
 NODE_BUDGET = 1_400_000
 """Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
 
-CODE_BUDGET = 600_000
+CODE_BUDGET = 900_000
 """Operations that are compiled at most, those of repeated iterations counted once: a minute or so."""
 
 LONG = 60_000
@@ -164,7 +165,7 @@ class Maker:
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             if shared is None and not self._signature.reproducible:
-                program = fused(program)
+                program = fused(signs_early(program))
             self._plans[columns] = self._plans[1] = program, shared
         return self._described(*self._plans[columns])
 
@@ -181,7 +182,7 @@ class Maker:
 
     def _ready(self, program: Program) -> Program:
         """A program in the order in which it is written."""
-        return plain_zeros(program) if self._signature.reproducible else fused(program)
+        return plain_zeros(program) if self._signature.reproducible else fused(signs_early(program))
 
     def _described(self, program: Program, shared: Stepped | None) -> Planned:
         shape = self._signature

@@ -11,6 +11,7 @@ it do not choose it.
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,10 +42,13 @@ MOST_STORES = 256
 """Stores in one function, of outputs that no operation computes."""
 
 
-LOOK, REGISTERS = 20, 36
-"""Every so many nodes, values are counted; more than so many are not kept in registers (AVX-512 has 32).
+LOOK = 20
+"""Every so many nodes, values are counted, so that not too many are kept in registers."""
 
-The factors of a humanoid's mass matrix are 3 % faster so, and other functions are as before.
+REGISTERS = defaultdict(lambda: 36, {32: 20})
+"""By the bytes of a value, how many that is: AVX2 has 16 registers, of 32 bytes, AVX-512 has 32.
+
+The factors of a humanoid's mass matrix are 3 % faster so, the derivatives of its dynamics 1 to 2 % with AVX2.
 """
 
 
@@ -113,6 +117,7 @@ class ChunkWriter:
         self.t = vector(lanes, real.kind)
         self.truth = vector(lanes, "i1")
         self.align = real.bytes * lanes
+        self.registers = REGISTERS[self.align]
         words = {
             "t": self.t,
             "truth": self.truth,
@@ -230,11 +235,11 @@ class ChunkWriter:
         LLVM would write such values to the stack first.
         """
         slot, nodes, known = self.plan.slot, self.program.nodes, self.known
-        if len(known) <= REGISTERS:
+        if len(known) <= self.registers:
             return
         for n in [n for n in known if last.get(n, -1) < position]:
             del known[n]
-        if len(known) > REGISTERS:
+        if len(known) > self.registers:
             for n in list(known):
                 if n in slot or (self.direct and nodes[n][0] == INPUT):
                     del known[n]

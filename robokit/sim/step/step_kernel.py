@@ -89,19 +89,19 @@ class Program:
         n = self.robot.nbodies
         self.open = self.robot.parameters is not None
         self.points: ContactPoints | None = None
+        self.size: Any = 0.0
         self.by_body: list[list[ContactShape]] = [[] for _ in range(n + 1)]
         self.corners: list[tuple[int, int]] = []
         """(body, place in its list) of the points that move with the inertia."""
         if self.ground is not None:
             ground = self.ground
-            self.points = contact_points(
-                self.robot, ground.max_points, ground.shape_error, ground.only_plane, ground.solids
-            )
+            which = ground.max_points, ground.shape_error, ground.only_plane, ground.solids
+            points = self.points = contact_points(self.robot, *which)
+            self.size = self.robot.derived.get(("extent", *which), lambda: extent(self.robot, points))
             self.by_body = self.points.by_body(n)
             flags = [self.points.of_inertia[self.points.body == i] for i in range(n + 1)]
             self.corners = [(i, int(k)) for i, row in enumerate(flags) for k in np.flatnonzero(row)]
         self.touching = [i for i in range(1, n + 1) if self.by_body[i]]
-        self.size = 0.0 if self.points is None else extent(self.robot, self.points)
         self.loose, self.steady = math.inf, math.inf
         # What lies on another body trembles where the ground is much firmer than the two are to each other.
         if self.points is not None and self.pairs is None:
