@@ -73,6 +73,8 @@ def _joined(program: Program, n: int, m: int) -> bool:
     op, other = nodes[n][0], nodes[m][0]
     if op in (SIN, COS) and INPUT in (nodes[nodes[n][1]][0], nodes[nodes[m][1]][0]):
         return False  # a loop computes those of all joints
+    if op == RESULT and nodes[n][1] != nodes[m][1]:
+        return False  # the next call of the text leaves others where the first one's were
     return op == other or (op in (ADD, SUB) and other in (ADD, SUB))
 
 
