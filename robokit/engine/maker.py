@@ -8,6 +8,7 @@ target and of everything else that the code depends on.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import re
@@ -185,8 +186,16 @@ class Maker:
 
     def _described(self, program: Program, shared: Stepped | None) -> Planned:
         shape = self._signature
+        twins = () if shape.reproducible else shape.twins
         return Planned(
-            self._symbol, program, shared, shape.quaternions, shape.feedback, shape.finite, shape.bounds
+            self._symbol,
+            program,
+            shared,
+            shape.quaternions,
+            shape.feedback,
+            shape.finite,
+            shape.bounds,
+            twins,
         )
 
     def counts(self) -> dict[str, int]:
@@ -242,12 +251,13 @@ class Maker:
         """
         described = {"kernel": self._signature.name, "part": target.name}
         try:
-            planned = self.planned(target)
+            with _uncollected():
+                planned = self.planned(target)
+                text, workspace = target.write(planned)
         except TraceTooLarge as error:
             if name is not None:
                 disk_cache.store(name, {**described, "refused": str(error)}, b"")
             raise
-        text, workspace = target.write(planned)
         if self._signature.reproducible:
             text = in_one_order(text)
         by_text = name is None
@@ -296,6 +306,18 @@ def _made_once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> t
     with disk_cache.making(name) as waited:
         found = disk_cache.load(name) if waited else None
         return make() if found is None else found
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """While it lasts nobody looks for cycles among the many small objects of a graph: there are none."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 @contextlib.contextmanager

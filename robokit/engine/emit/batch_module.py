@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from robokit.engine.emit import ir, rollout_driver, sincos
-from robokit.engine.emit.call_code import chunk_code
+from robokit.engine.emit.chunk_code import chunk_code
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.emit.next_pass import PassWriter
 from robokit.engine.emit.read_rows import RowReader

@@ -8,6 +8,8 @@ regions       places in memory for a program with shared texts, as WebAssembly
 called_lines  the same for this process, where calls are chunks
 in_place      arguments and results of calls that are not copied
 side_by_side  memory of columns that share a vector
+twins         operations that are done for a left and for a right limb
+paired        both in the lanes of a vector, in code of one state
 outlined      pieces that are alike become shared texts
 stretches     where the values of a chunk are computed, for code with a stack
 repeats       iterations that do the same, found and planned

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.sim.collide.box_distance import Block
 from robokit.sim.collide.box_fit import fit_box
-from robokit.sim.collide.capsule_fit import CapsuleSet, fit_capsules
+from robokit.sim.collide.capsule_fit import CapsuleSet, fit_capsules, side_of_cylinder
 from robokit.spatial import Vector3
 
 RIM = 24
@@ -128,7 +128,7 @@ def _body_shapes(robot: Robot, boxes: bool) -> tuple[LinkShape, ...]:
             continue
         P = link.placement
         points = balls[0] @ P.rotation.T + P.position
-        fit = _capsules(link.name, points, balls[1])
+        fit = _side(link, shapes_of(robot, link)) or _capsules(link.name, points, balls[1])
         box = fit_box(points, balls[1]) if boxes and fit.error > GOOD else None
         own = (link.name, link.body)
         if box is not None and box.error < BETTER * fit.error:
@@ -138,6 +138,20 @@ def _body_shapes(robot: Robot, boxes: bool) -> tuple[LinkShape, ...]:
         for a, b, r in zip(fit.start, fit.end, fit.radius.tolist(), strict=True):
             found.append(LinkCapsule(*own, _point(a), _point(b), r, fit.missed, fit.added))
     return tuple(found)
+
+
+def _side(link: Link, shapes: tuple[Shape, ...]) -> CapsuleSet | None:
+    """The capsule with the side of a link that is one cylinder, body coordinates; None of others."""
+    if len(shapes) != 1 or not isinstance(shapes[0].geometry, Cylinder):
+        return None
+    cylinder, own, P = shapes[0].geometry, shapes[0].placement, link.placement
+    side = side_of_cylinder(cylinder.radius, cylinder.length)
+    if side is None:
+        return None
+    start, end = (
+        (x @ own.rotation.T + own.position) @ P.rotation.T + P.position for x in (side.start, side.end)
+    )
+    return replace(side, start=start, end=end)
 
 
 def _capsules(name: str, points: np.ndarray, radii: np.ndarray) -> CapsuleSet:

@@ -11,6 +11,7 @@ Cost: 10 milliseconds for each capsule that is tried; what was found is kept on 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -65,6 +66,22 @@ class CapsuleSet:
     def error(self) -> float:
         """That by which sets are compared [m]."""
         return max(COVERED * self.missed, self.added)
+
+
+def side_of_cylinder(radius: float, length: float) -> CapsuleSet | None:
+    """The capsule along z with the side of a cylinder, on which it rolls; None of what is wider than long.
+
+    Its ends are where what they miss of the rims, counted COVERED times, is what they add.
+    """
+    if length < 2.0 * radius:
+        return None
+    low, high = 0.0, 1.0  # of how far the ends of the axis are inside, over the radius
+    for _ in range(50):
+        s = 0.5 * (low + high)
+        low, high = (s, high) if COVERED * (math.hypot(1.0, s) - 1.0) < 1.0 - s else (low, s)
+    end = np.array([[0.0, 0.0, 0.5 * length - low * radius]])
+    missed, added = (math.hypot(1.0, low) - 1.0) * radius, (1.0 - low) * radius
+    return CapsuleSet(-end, end, np.array([radius]), missed, added)
 
 
 def fit_capsules(points: np.ndarray, radii: np.ndarray) -> CapsuleSet:

@@ -28,6 +28,7 @@ from robokit.sim.collide.body_shapes import LinkBox, LinkShape, body_shapes, lin
 from robokit.sim.collide.gaps import Gaps, body_poses
 from robokit.sim.collide.hull_distance import hull_distance
 from robokit.sim.collide.pair_list import CollisionPairs
+from robokit.sim.motion.momentum_projection import floats
 
 SAMPLES = 1024
 SEED = 0
@@ -275,13 +276,15 @@ def touching(robot: Robot, i: int, j: int, q: np.ndarray) -> bool:
 def neighbours(robot: Robot, bodies: set[int]) -> set[tuple[int, int]]:
     """(parent, child) of all bodies with shapes, where bodies without shapes between them are skipped.
 
-    Bodies that a loop joint connects are neighbours too.
+    Bodies that a loop joint connects are neighbours too. Of several robots that float none is a neighbour of
+    the world, where the base of another may be fixed; one alone is, for its momentum is kept by the step.
     """
     found, parent = set(), robot.tree.parent
+    free = set() if floats(robot.tree) else set(roots(robot))
     for i in bodies:
-        above = parent[i] if i else -1
+        above = -1 if i in free else parent[i]
         while above > 0 and above not in bodies:
-            above = parent[above]
+            above = -1 if above in free else parent[above]
         if above >= 0:
             found.add((above, i))
     return found | {(min(ends), max(ends)) for ends in robot.tree.loops}

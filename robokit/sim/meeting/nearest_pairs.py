@@ -30,6 +30,9 @@ SLOTS = 8
 FEW, SLOTS_OF_FEW = 30, 12
 """With so many pairs of bodies or fewer, a step treats more of them: boxes on each other have four a pair."""
 
+SLOTS_OF_STACK = 24
+"""The same at most of boxes on top of each other: four for each two."""
+
 FAR = 1e3
 """Distance of what is not there [m]."""
 
@@ -174,7 +177,13 @@ class Vicinity:
 
 def slots_of(shapes: PairShapes) -> int:
     """Contacts that a step treats of these shapes."""
-    return min(SLOTS_OF_FEW if len(shapes.pairs) <= FEW else SLOTS, sum(shapes.points))
+    count = SLOTS
+    if len(shapes.pairs) <= FEW:
+        boxes = {
+            k for pair, n in zip(shapes.pairs, shapes.points, strict=True) if n == WAYS for k in pair[:2]
+        }
+        count = min(max(SLOTS_OF_FEW, WAYS * (len(boxes) - 1)), SLOTS_OF_STACK)
+    return min(count, sum(shapes.points))
 
 
 def any_of(truths: Sequence[Any]) -> Any:
