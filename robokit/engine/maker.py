@@ -286,6 +286,7 @@ class Maker:
             return None
         settings = (
             ir.CHUNK,
+            ir.LONGER,
             ir.GROUP,
             ir.HELD,
             ir.FITS,
