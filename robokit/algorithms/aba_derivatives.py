@@ -2,9 +2,10 @@
 
     dqdd/dtau = H^-1        dqdd/dq = -H^-1 dID/dq        dqdd/dqd = -H^-1 dID/dqd
 
-with the derivatives of inverse dynamics ID at the accelerations that tau gives. H^-1 is applied as N N^T
-(inverse_mass_matrix.py), in the sparsity of both sides. Turning a floating base turns gravity alone, so that
-only the acceleration of the base itself changes: these columns are written down.
+with the derivatives of inverse dynamics ID at the accelerations that tau gives. H^-1 is applied as M D^-1 M^T
+(inverse_mass_matrix.py), in the sparsity of both sides. Columns of a floating base that are known are written
+down. Turning it turns gravity alone, so that only the acceleration of the base itself changes. A uniform
+velocity more changes no force, and of the spatial accelerations, in body axes, that of the base alone.
 
 Source: J. Carpentier, N. Mansard, "Analytical derivatives of rigid body dynamics algorithms", 2018, section
 III; S. Singh, R. P. Russell, P. M. Wensing 2022.
@@ -22,11 +23,12 @@ from robokit.algorithms.coupling import reduced_force, reduced_matrix
 from robokit.algorithms.crba import crba
 from robokit.algorithms.inverse_mass_matrix import (
     branches,
+    factors,
     inverse_factor,
     inverse_of_factor,
-    weighted,
+    products,
 )
-from robokit.algorithms.ltdl import ltdl, ltdl_solve, paths
+from robokit.algorithms.ltdl import paths, solve_transposed, solve_unit
 from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
 from robokit.model.tree import Tree
 from robokit.spatial import Motion, Vector3
@@ -53,64 +55,80 @@ def _derivatives(tree: Tree, q, qd, tau, f_ext, inverse: Callable, turns: bool) 
     parent, H = tree.dof_parent, crba(tree, q)
     if coupling is not None:
         parent, H = coupling.dof_parent, reduced_matrix(tree, H)
-    L, D = ltdl(parent, H)
+    L, Dinv = factors(parent, H)
     C = chain(*bias_forces(tree, q, qd, f_ext))
     b = reduced_force(tree, [t - c for t, c in zip(chain(*tau), C, strict=True)])
-    a = ltdl_solve(parent, L, D, b)
+    y = solve_transposed(parent, L, b)
+    a = solve_unit(parent, L, [x * d for x, d in zip(y, Dinv, strict=True)])
 
     dq, dv = inverse(tree, q, qd, tree.split_v(a if coupling is None else coupling.full_v(a)), f_ext)
-    turned = {}
+    known: list[dict[int, list]] = [{}, {}]
     if coupling is not None:
         dq, dv = reduced_matrix(tree, dq), reduced_matrix(tree, dv)
-    elif turns:
-        turned = _turned_bases(tree, q)
-        for k in turned:
-            for row in dq:
+    else:
+        known = [_turned_bases(tree, q) if turns else {}, _moved_bases(tree, qd)]
+    for matrix, columns in zip((dq, dv), known, strict=True):
+        for row in matrix:
+            for k in columns:
                 row[k] = 0.0
-    N = inverse_factor(parent, L, D)
-    dq, dv = _minus_products(parent, N, (dq, dv))
-    for k, column in turned.items():
-        for i, x in column:
-            dq[i][k] = x
-    return dq, dv, inverse_of_factor(parent, N)
+    M = inverse_factor(parent, L)
+    dq, dv = _minus_products(parent, M, Dinv, (dq, dv))
+    for matrix, columns in zip((dq, dv), known, strict=True):
+        for k, column in columns.items():
+            for i, x in column:
+                matrix[i][k] = x
+    return dq, dv, inverse_of_factor(parent, M, Dinv)
+
+
+def _floating(tree: Tree) -> list[int]:
+    """The joints that let their body move in any way, from the reference."""
+    return [i for i in tree.children[0] if tree.joint[i].S.axes == (0, 1, 2, 3, 4, 5)]
 
 
 def _turned_bases(tree: Tree, q) -> dict[int, list]:
     """For each dof of the floating bases its column of dqdd/dq: places and values."""
     columns = {}
-    for i in tree.children[0]:
-        S = tree.joint[i].S
-        if S.axes == (0, 1, 2, 3, 4, 5):
-            a0 = tree.X(i, q[i]) @ Motion(Vector3.zero(), tree.a0)
-            rows = range(tree.nv)[tree.v_slice[i]]
-            for k, s in zip(rows, S.columns, strict=True):
-                columns[k] = list(zip(rows, -a0.cross(s), strict=True))
+    for i in _floating(tree):
+        a0 = tree.X(i, q[i]) @ Motion(Vector3.zero(), tree.a0)
+        rows = range(tree.nv)[tree.v_slice[i]]
+        for k, s in zip(rows, tree.joint[i].S.columns, strict=True):
+            columns[k] = list(zip(rows, -a0.cross(s), strict=True))
     return columns
 
 
-def _minus_products(parent: Sequence[int], N, both: Sequence[list[list]]) -> list[list[list]]:
-    """-N N^T B of each of the matrices, column by column, where they are not zero.
+def _moved_bases(tree: Tree, qd) -> dict[int, list]:
+    """For each linear velocity of the floating bases its column of dqdd/dqd: places and values."""
+    columns = {}
+    for i in _floating(tree):
+        S, rows = tree.joint[i].S, range(tree.nv)[tree.v_slice[i]]
+        for k, s in list(zip(rows, S.columns, strict=True))[3:]:
+            columns[k] = list(zip(rows, -(S * qd[i]).cross(s), strict=True))
+    return columns
+
+
+def _minus_products(parent: Sequence[int], M, Dinv, both: Sequence[list[list]]) -> list[list[list]]:
+    """-M D^-1 M^T B of each of the matrices, column by column, where they are not zero.
 
     Columns of one branch have the same pattern and take the same operations.
     """
     n = len(parent)
     path = paths(parent)
+    transposed = [list(column) for column in zip(*M, strict=True)]
     results = [[[0.0] * n for _ in range(n)] for _ in both]
     once = object()
     for group in branches(parent):
         places = [(m, k) for m in range(len(both)) for k in group]
         columns = [[row[k] for row in both[m]] for m, k in places]
         places, columns = _not_zero(places, columns)
-        rows = [i for i in range(n) if not all(is_zero(column[i]) for column in columns)]
 
         def text(*column):
-            y: dict = {}
-            for i, b in enumerate(column):
-                if not is_zero(b):
-                    for j in path[i]:
-                        y[j] = y.get(j, 0.0) - N[i][j] * b
-            return [weighted(N[i], y, [j for j in path[i] if j in y]) for i in range(n)]
+            b = {i: x for i, x in enumerate(column) if not is_zero(x)}
+            beyond = [[i for i in b if j in path[i]] for j in range(n)]
+            z = products(transposed, b, beyond)
+            y = {j: -x * Dinv[j] for j, x in enumerate(z) if beyond[j]}
+            return products(M, y, [[j for j in path[i] if j in y] for i in range(n)])
 
+        rows = [i for i in range(n) if not all(is_zero(column[i]) for column in columns)]
         cost = sum(len(path[i]) for i in (*rows, *range(n)))
         found = side_by_side(once, text, columns, cost, large=cost >= LARGE)
         for (m, k), column in zip(places, found, strict=True):

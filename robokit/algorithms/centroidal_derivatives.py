@@ -24,15 +24,11 @@ from robokit.spatial import Force, Matrix3, Transform, Vector3
 
 def centroidal_momentum_derivatives(tree: Tree, q, qd, qdd) -> tuple[list[list], ...]:
     """dh/dq, dh'/dq, dh'/dqd and dh'/dqdd, 6 x nv each, as lists of rows."""
-    moving = MovingComposites(tree, q, qd, qdd, gravity=False)
-    X, h = moving.X, [Force.zero(), *(tree.I[i] @ moving.v[i] for i in tree.outward())]
+    moving = MovingComposites(tree, q, qd, qdd, gravity=False, momenta=True)
+    X, h = moving.X, moving.hc
     l, f = Vector3.zero(), Vector3.zero()
-    for i in tree.inward():
-        p = tree.parent[i]
-        if p != 0:
-            h[p] = h[p] + X[i].T @ h[i]
-        else:
-            l, f = l + X[i].E.transpose_apply(h[i].lin), f + X[i].E.transpose_apply(moving.fc[i].lin)
+    for i in tree.children[0]:
+        l, f = l + X[i].E.transpose_apply(h[i].lin), f + X[i].E.transpose_apply(moving.fc[i].lin)
 
     m, moment = composite_moment(tree, [Transform.identity(), *X[1:]])
     XG = [Transform(Matrix3.identity(), moment * (-1.0 / m))]

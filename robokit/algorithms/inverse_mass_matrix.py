@@ -1,10 +1,10 @@
 """The inverse of the joint-space inertia matrix, in the sparsity that the tree's branches induce.
 
-    H = L^T D L        N = L^-1 D^-1/2        H^-1 = N N^T
-    H^-1_ik = sum of N_ij N_kj over the degrees of freedom j that carry both i and k
+    H = L^T D L        M = L^-1        H^-1 = M D^-1 M^T
+    H^-1_ik = sum of M_ij M_kj / D_j over the degrees of freedom j that carry both i and k
 
-N has the pattern of L: column j is what moves with j where everything beyond j is free too. The rows of a
-branch are computed side by side.
+M has the pattern of L, and ones on its diagonal: row k is how the forces on all that carry k make k move. The
+rows of a branch are computed side by side, and half of H^-1 is enough.
 
 Source: RBDA section 6.5 for the factors.
 Differs: the articulated-body way to H^-1 (J. Carpentier, "Analytical inverse of the joint space inertia
@@ -20,7 +20,7 @@ from robokit.algorithms.coupling import reduced_matrix
 from robokit.algorithms.crba import crba
 from robokit.algorithms.ltdl import paths
 from robokit.model.tree import Tree
-from robokit.spatial.scalars import side_by_side, sqrt
+from robokit.spatial.scalars import side_by_side
 
 
 def inverse_mass_matrix(tree: Tree, q) -> list[list]:
@@ -28,23 +28,24 @@ def inverse_mass_matrix(tree: Tree, q) -> list[list]:
     parent, H = tree.dof_parent, crba(tree, q)
     if tree.coupling is not None:
         parent, H = tree.coupling.dof_parent, reduced_matrix(tree, H)
-    return inverse_of_factor(parent, inverse_factor(parent, *factors(parent, H)))
+    L, Dinv = factors(parent, H)
+    return inverse_of_factor(parent, inverse_factor(parent, L), Dinv)
 
 
 def factors(parent: Sequence[int], H) -> tuple[list[list], list]:
-    """L and D of ltdl.py: each row takes what all rows beyond it leave at once, so fewer values are alive."""
+    """L and D^-1 of ltdl.py: each row takes at once what all beyond it leave: few values are alive."""
     n, path = len(parent), paths(parent)
-    U, L = [list(row) for row in H], [[0.0] * len(parent) for _ in parent]
+    U, L, Dinv = [list(row) for row in H], [[0.0] * n for _ in parent], [0.0] * n
     carried = [[k for k in range(i + 1, n) if i in path[k]] for i in range(n)]
     for i in reversed(range(n)):
         for k in reversed(carried[i]):
             for j in path[i]:
                 U[i][j] = U[i][j] - U[k][j] * L[k][i]
-        d = 1.0 / U[i][i]
+        Dinv[i] = 1.0 / U[i][i]
         for j in path[i][:-1]:
-            L[i][j] = U[i][j] * d
+            L[i][j] = U[i][j] * Dinv[i]
         L[i][i] = 1.0
-    return L, [U[i][i] for i in range(n)]
+    return L, Dinv
 
 
 def branches(parent: Sequence[int]) -> list[list[int]]:
@@ -62,55 +63,57 @@ def branches(parent: Sequence[int]) -> list[list[int]]:
     return found
 
 
-def inverse_factor(parent: Sequence[int], L, D) -> list[list]:
-    """N = L^-1 D^-1/2, lower triangular, in the pattern of L: row k is D^-1/2 L^-T e_k."""
-    path, root = paths(parent), [sqrt(1.0 / d) for d in D]
-    N = [[0.0] * len(parent) for _ in parent]
+def inverse_factor(parent: Sequence[int], L) -> list[list]:
+    """M = L^-1, lower triangular with ones on the diagonal, in the pattern of L: row k is L^-T e_k."""
+    path = paths(parent)
+    M = [[0.0] * len(parent) for _ in parent]
     for group in branches(parent):
         carry = path[group[-1]]
 
-        def text(*given, carry=carry):
-            row, unit = given[: len(carry)], given[len(carry) :]
+        def text(*row, carry=carry):
             x = dict(zip(carry, [-r for r in row], strict=True))
             for i in reversed(carry[:-1]):
                 for j in path[i][:-1]:
                     x[j] = x[j] - L[i][j] * x[i]
-            return [(x[j] + e) * root[j] for j, e in zip(carry, unit, strict=True)]
+            return [x[j] for j in carry]
 
-        units = [[1.0 if j == k else 0.0 for j in carry] for k in group]
         rows = [[L[k][j] if j < k else 0.0 for j in carry] for k in group]
-        found = side_by_side(
-            object(), text, [[*r, *e] for r, e in zip(rows, units, strict=True)], len(carry) ** 2 // 2
-        )
+        found = side_by_side(object(), text, rows, len(carry) ** 2 // 2)
         for k, row in zip(group, found, strict=True):
             for j, x in zip(carry, row, strict=True):
-                N[k][j] = x
-    return N
+                M[k][j] = x if j < k else 1.0 if j == k else 0.0
+    return M
 
 
-def inverse_of_factor(parent: Sequence[int], N) -> list[list]:
-    """N N^T: column k is N times row k of N."""
+def inverse_of_factor(parent: Sequence[int], M, Dinv) -> list[list]:
+    """M D^-1 M^T: column k, down to its diagonal, is M times row k of M D^-1; the rest is symmetric."""
     n, path = len(parent), paths(parent)
     inverse = [[0.0] * n for _ in range(n)]
     for group in branches(parent):
         carry = path[group[-1]]
-        common = [[j for j in carry if j in own] for own in map(set, path)]
+        common = [[j for j in carry if j in own] for own in map(set, path[: group[-1] + 1])]
 
         def text(*row, carry=carry, common=common):
-            y = dict(zip(carry, row, strict=True))
-            return [weighted(N[i], y, own) for i, own in enumerate(common)]
+            y = {j: x * Dinv[j] for j, x in zip(carry, row, strict=True)}
+            return products(M[: len(common)], y, common)
 
-        rows = [[N[k][j] for j in carry] for k in group]
+        rows = [[M[k][j] for j in carry] for k in group]
         found = side_by_side(object(), text, rows, sum(map(len, common)))
         for k, column in zip(group, found, strict=True):
-            for i, x in enumerate(column):
-                inverse[i][k] = x
+            for i, x in enumerate(column[: k + 1]):
+                inverse[i][k] = inverse[k][i] = x
     return inverse
 
 
-def weighted(row: Sequence, y: Mapping, places: Sequence[int]):
-    """The sum of row[j] y[j] over some places."""
-    total = 0.0
-    for j in places:
-        total = total + row[j] * y[j]
-    return total
+def products(rows: Sequence[Sequence], y: Mapping, places: Sequence[Sequence[int]]) -> list:
+    """The sums of row[j] y[j] over each row's places, three rows at a time: each y[j] serves all three."""
+    found: list = []
+    for first in range(0, len(places), 3):
+        some = range(first, min(first + 3, len(places)))
+        totals = dict.fromkeys(some, 0.0)
+        for j in sorted({j for i in some for j in places[i]}):
+            for i in some:
+                if j in places[i]:
+                    totals[i] = totals[i] + rows[i][j] * y[j]
+        found += totals.values()
+    return found

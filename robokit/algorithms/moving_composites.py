@@ -1,7 +1,7 @@
 """What each joint carries while everything moves: composites of inertia, Coriolis matrix and force.
 
-    I^c_i, B^c_i and f^c_i: sums over the subtree of i of I, of B (spatial/coriolis.py) and of
-    f = I a + B v - f_ext, in body-i coordinates
+    I^c_i, B^c_i, f^c_i and h^c_i: sums over the subtree of i of I, of B (spatial/coriolis.py), of
+    f = I a + B v - f_ext and of h = I v, in body-i coordinates
 
 Derivatives and the Coriolis matrix are made of them, and of how the columns s of S_i change:
 
@@ -26,10 +26,12 @@ from robokit.spatial.coriolis import CoriolisInertia
 
 
 class MovingComposites:
-    """Transforms, motions and composites by body, index 0 for the reference."""
+    """Transforms, motions and composites by body, index 0 for the reference; h^c if asked for."""
 
-    def __init__(self, tree: Tree, q, qd, qdd, f_ext=None, gravity: bool = True) -> None:
-        X, v, a, vp, ap, B, f = tree.lists(7)
+    def __init__(
+        self, tree: Tree, q, qd, qdd, f_ext=None, gravity: bool = True, momenta: bool = False
+    ) -> None:
+        X, v, a, vp, ap, B, f, h = tree.lists(8)
         v[0] = Motion.zero()
         a[0] = Motion(Vector3.zero(), tree.a0 if gravity else Vector3.zero())
         for i in tree.outward():
@@ -43,14 +45,19 @@ class MovingComposites:
             f[i] = I @ a[i] + B[i] @ v[i]
             if f_ext is not None:
                 f[i] = f[i] - f_ext[i]
+            if momenta:
+                h[i] = I @ v[i]
         self.tree, self.X, self.v, self.vp, self.ap = tree, X, v, vp, ap
         self.Ic, self.Bc, self.fc = list(tree.I), B, f
+        self.hc = h
         for i in tree.inward():
             p = tree.parent[i]
             if p != 0:
                 self.Ic[p] = self.Ic[p] + X[i].T @ self.Ic[i] @ X[i]
                 B[p] = B[p] + X[i].T @ B[i] @ X[i]
                 f[p] = f[p] + X[i].T @ f[i]
+                if momenta:
+                    h[p] = h[p] + X[i].T @ h[i]
 
     def rates(self, i: int) -> tuple[list[Motion], list[Motion], list[Motion]]:
         """s', Psi' and Psi'' of the columns of S_i, in body coordinates."""

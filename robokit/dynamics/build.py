@@ -25,6 +25,7 @@ from robokit.errors import ModelError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
+from robokit.model.twin_limbs import twin_inputs
 
 Key = str | Algorithm | tuple[Any, ...]
 """Name of a kernel, or its row; with choices, if it has any: ("link_jacobian", "hand", "world")."""
@@ -229,6 +230,7 @@ def _build(
         names = repr((robot.tree.name, robot.tree.loops)) if row.source else ""
         code_key = code_key + (about + derived + names).encode() + row.source
     manifolds = [k for k, each in enumerate(made.inputs) if each.manifold]
+    kinds = [True if each.manifold else False if each.size == robot.nv else None for each in made.inputs]
     return Kernel.build(
         row.name,
         inputs=made.sizes,
@@ -240,4 +242,5 @@ def _build(
         dtype=dtype,
         bounds=[(i, k, most) for i in manifolds for k, most in angle_bounds(robot)],
         reproducible=reproducible,
+        twins=twin_inputs(robot, kinds),
     )

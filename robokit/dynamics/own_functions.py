@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -135,7 +136,10 @@ class _Functions(Mapping[str, Function]):
             row = KERNELS.get(name)
             if row is None or row.of_dofs:
                 raise UnknownName("function", name, list(self))
-            self._made[name] = Function(row, made_by=(_of_table, name))
+            made = Function(row, made_by=(_of_table, name))
+            public = vars(sys.modules[__package__]).get(name, row.text)  # what help() shows
+            made.__doc__ = public.__doc__
+            self._made[name] = made
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:

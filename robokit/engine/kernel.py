@@ -83,6 +83,7 @@ class Kernel:
         bounds: Sequence[tuple[int, int, float]] = (),
         tables: Sequence[tuple[str, int]] = (),
         reproducible: bool | None = None,
+        twins: Sequence[tuple[int, int, int]] = (),
     ) -> Kernel:
         """Describe a kernel.
 
@@ -106,6 +107,8 @@ class Kernel:
                 copied, nor searched for NaN. Tables come after the inputs, in the text and in calls.
             reproducible: whether the outputs are the same bits on every target and in every way to run it;
                 None asks the environment (engine/reproducible.py).
+            twins: (input, offset, other offset) of scalars that a left and a right limb are computed from:
+                code of one state does what is alike in both at once (passes/paired.py).
 
         Raises:
             ValueError: an output does not fit into the input it is fed back to, or a table is too large.
@@ -117,7 +120,7 @@ class Kernel:
         back = [(output_names.index(o), input_names.index(i)) for o, i in (feedback or {}).items()]
         same = wanted(reproducible)
         signature = Signature(
-            name, ins, outs, dtype, list(quaternions), back, finite, list(bounds), wide, same
+            name, ins, outs, dtype, list(quaternions), back, finite, list(bounds), wide, same, list(twins)
         )
         return cls(signature, text, key)
 

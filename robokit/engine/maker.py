@@ -8,6 +8,7 @@ target and of everything else that the code depends on.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import re
@@ -23,6 +24,7 @@ from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.passes.outlined import outlined
 from robokit.engine.passes.repeats import PIECE, WORTH, Stepped, alike_but_for_signs, stepped
+from robokit.engine.passes.signs_early import signs_early
 from robokit.engine.reproducible import in_one_order, plain_zeros
 from robokit.engine.run.plain_text import Text
 from robokit.engine.signature import Signature
@@ -38,7 +40,7 @@ _log = logging.getLogger(__name__)
 NODE_BUDGET = 1_400_000
 """Operations that are recorded at most (some seconds); longer texts run on plain numbers."""
 
-CODE_BUDGET = 600_000
+CODE_BUDGET = 900_000
 """Operations that are compiled at most, those of repeated iterations counted once: a minute or so."""
 
 LONG = 60_000
@@ -163,7 +165,7 @@ class Maker:
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
             if shared is None and not self._signature.reproducible:
-                program = fused(program)
+                program = fused(signs_early(program))
             self._plans[columns] = self._plans[1] = program, shared
         return self._described(*self._plans[columns])
 
@@ -180,12 +182,20 @@ class Maker:
 
     def _ready(self, program: Program) -> Program:
         """A program in the order in which it is written."""
-        return plain_zeros(program) if self._signature.reproducible else fused(program)
+        return plain_zeros(program) if self._signature.reproducible else fused(signs_early(program))
 
     def _described(self, program: Program, shared: Stepped | None) -> Planned:
         shape = self._signature
+        twins = () if shape.reproducible else shape.twins
         return Planned(
-            self._symbol, program, shared, shape.quaternions, shape.feedback, shape.finite, shape.bounds
+            self._symbol,
+            program,
+            shared,
+            shape.quaternions,
+            shape.feedback,
+            shape.finite,
+            shape.bounds,
+            twins,
         )
 
     def counts(self) -> dict[str, int]:
@@ -241,12 +251,13 @@ class Maker:
         """
         described = {"kernel": self._signature.name, "part": target.name}
         try:
-            planned = self.planned(target)
+            with _uncollected():
+                planned = self.planned(target)
+                text, workspace = target.write(planned)
         except TraceTooLarge as error:
             if name is not None:
                 disk_cache.store(name, {**described, "refused": str(error)}, b"")
             raise
-        text, workspace = target.write(planned)
         if self._signature.reproducible:
             text = in_one_order(text)
         by_text = name is None
@@ -275,6 +286,7 @@ class Maker:
             return None
         settings = (
             ir.CHUNK,
+            ir.LONGER,
             ir.GROUP,
             ir.HELD,
             ir.FITS,
@@ -294,6 +306,18 @@ def _made_once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> t
     with disk_cache.making(name) as waited:
         found = disk_cache.load(name) if waited else None
         return make() if found is None else found
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """While it lasts nobody looks for cycles among the many small objects of a graph: there are none."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ assemble             drafts become a numbered robot
 contacts             contacts by name and by body, for the algorithms
 loop_models          loop joints by body and frame, for the algorithms
 rotors               inertia of motors' rotors, set by hand and by degree of freedom
+twin_limbs           limbs that are alike, such as a left and a right leg
 walks                a robot's links and joints in their order, by name
 several              several robots in one world
 edit                 lock joints, remove and graft subtrees, merge links, replace inertias

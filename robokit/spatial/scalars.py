@@ -54,6 +54,10 @@ def _entries(table: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.asarray(table)[within.astype(np.intp)]
 
 
+def _of_each(function: Callable[[Scalar], Scalar], x: np.ndarray) -> np.ndarray:
+    return np.frompyfunc(function, 1, 1)(x)
+
+
 _FLOAT = SimpleNamespace(
     sin=lambda x: sine_and_cosine(x)[0],
     cos=lambda x: sine_and_cosine(x)[1],
@@ -76,11 +80,11 @@ _COMPLEX = SimpleNamespace(
     library=cmath,
 )
 _NUMPY = SimpleNamespace(
-    sin=lambda x: sines_and_cosines(x)[0],
-    cos=lambda x: sines_and_cosines(x)[1],
-    sqrt=np.sqrt,
+    sin=lambda x: _of_each(sin, x) if x.dtype == object else sines_and_cosines(x)[0],
+    cos=lambda x: _of_each(cos, x) if x.dtype == object else sines_and_cosines(x)[1],
+    sqrt=lambda x: _of_each(sqrt, x) if x.dtype == object else np.sqrt(x),
     atan2=np.arctan2,
-    floor=np.floor,
+    floor=lambda x: _of_each(floor, x) if x.dtype == object else np.floor(x),
     where=np.where,
     guard=_block_of_rows,
     lookup=_entries,
@@ -333,7 +337,7 @@ def side_by_side(
 
     Args:
         key: as of :func:`shared`.
-        text: called with the arguments of a column.
+        text: called with the arguments of a column, or with arrays of those of some; it chooses nothing.
         columns: of equal length.
         products: multiplications of one column, about.
         large: whether the text is so long that columns of one pattern are :func:`shared` elsewhere.

@@ -140,6 +140,27 @@ def test_turning_and_moving_a_floating_base_changes_its_own_acceleration_alone()
     assert np.linalg.norm(by_q[3:6, :3]) == pytest.approx(np.sqrt(2.0) * 9.81)
 
 
+@pytest.mark.parametrize("world", [False, True])
+def test_a_uniform_velocity_changes_the_bases_own_acceleration_alone(world):
+    """In the base's axes, and by its turning: -omega x that velocity. Forces from outside change nothing."""
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    s = State(robot)
+    q, v, tau = s.q, s.v, s.tau
+    rng = np.random.default_rng(5)
+    f_ext = (
+        {robot.link_names[-1]: rng.standard_normal(6)}
+        if world
+        else rng.standard_normal((robot.nbodies + 1, 6))
+    )
+    _, dv, _ = rk.aba_derivatives(robot, q, v, tau, f_ext=f_ext)
+    moved = v.copy()
+    moved[3:6] += (1.0, -2.0, 3.0)
+    change = rk.aba(robot, q, moved, tau, f_ext=f_ext) - rk.aba(robot, q, v, tau, f_ext=f_ext)
+    np.testing.assert_allclose(dv[:, 3:6] @ (1.0, -2.0, 3.0), change, atol=1e-9 * np.abs(change).max())
+    np.testing.assert_allclose(dv[3:6, 3:6] @ (1.0, -2.0, 3.0), np.cross((1.0, -2.0, 3.0), v[:3]))
+    assert (dv[:3, 3:6] == 0.0).all() and (dv[6:, 3:6] == 0.0).all()
+
+
 def test_rotors_count_in_the_accelerations_only():
     robot = ladder.chain(3)
     rotors = ((), *((0.3 + 0.1 * i,) for i in range(3)))

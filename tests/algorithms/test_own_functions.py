@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from pydoc import render_doc
 
 import cloudpickle
 import numpy as np
@@ -453,3 +454,10 @@ def test_common_mistakes_in_a_text_are_explained():
     g = rk.function(lambda tree, q, dq: dq, inputs={"q": "q", "dq": ()}, outputs={"y": ()})
     with pytest.raises(TypeError, match="the direction is called 'dq'"):
         g.hessian_vector("q")
+
+
+def test_robokits_functions_as_objects_have_their_own_help():
+    for name, each in rk.functions.items():
+        public = getattr(rk, name, None)
+        assert each.__doc__ == (each.row.text if public is None else public).__doc__
+        assert each.__doc__.splitlines()[0] in render_doc(each)

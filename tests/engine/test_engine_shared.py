@@ -12,6 +12,7 @@ from node_program import run_in_node
 from robokit.engine import Kernel
 from robokit.engine.emit import ir, wasm_module
 from robokit.engine.passes import regions
+from robokit.engine.passes.derivative import along
 from robokit.engine.passes.guards import opened, paths
 from robokit.engine.passes.in_place import in_place
 from robokit.engine.passes.multiply_add import fused
@@ -84,6 +85,40 @@ def test_other_constants_make_another_text():
     program = plans(twice)[1]
     assert len(program.blocks) == 3
     assert program.evaluate([3.0, 5.0, 0.0, 0.0]) == [[20.0, 8.0, 8.0, 0.0]]
+
+
+@pytest.mark.parametrize("shares", ["large", True])
+def test_the_derivative_of_a_text_that_is_called_is_called(shares):
+    def text(x):
+        taken = partial(thrice, large=True)(x)[0]
+        # Of an argument that does not move, and with values that do not follow from the arguments.
+        more = [
+            shared("more", lambda a, b: [x[0] * a * b, x[1], 4.0], [a, x[2]], [True] * 2, True, numbers=True)
+            for a in (2.0, 3.0)
+        ]
+        return [[*taken[:3], taken[3] * more[0][0] + more[1][0] * more[1][1] * more[1][2]]]
+
+    derived = along(text, *ONE, [0])
+
+    def flat(x, d):
+        values, slopes = derived(x, d)
+        return [values[0], slopes[0]]
+
+    both = [("x", 4), ("d", 4)], [("y", (4,)), ("dy", (4,))]
+    calls, whole = (opened(trace(flat, *both, shares=how)) for how in (shares, False))
+    assert len(calls.blocks) == 2 and not whole.blocks
+    assert len(calls.order) < 0.7 * len(whole.order)
+    for x, d in zip(STATES, STATES[::-1], strict=True):
+        expected = whole.evaluate(x, d)
+        np.testing.assert_allclose(calls.evaluate(x, d), expected, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(flat(x.tolist(), d.tolist()), expected, rtol=1e-12, atol=1e-14)
+    kernel = Kernel.build("called along", *both, flat)
+    np.testing.assert_allclose(
+        kernel(STATES, STATES[::-1])[1],
+        [whole.evaluate(*z)[1] for z in zip(STATES, STATES[::-1], strict=True)],
+        rtol=1e-12,
+        atol=1e-14,
+    )
 
 
 def test_a_shared_text_in_another_is_written_out():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,14 @@ def test_plain_numbers_go_one_after_the_other():
         [3.0, 1.0],
         [7.0, 3.0],
     ]
+
+
+def test_without_lanes_columns_take_each_operation_in_turn():
+    """So that a value that several columns read is loaded once: its products are neighbours."""
+    program = trace(text, *SHAPE)
+    for x, w in STATES:
+        np.testing.assert_allclose(np.concatenate(program.evaluate(x, w)), expected(x, w), rtol=1e-13)
+    order = {n: k for k, n in enumerate(program.order)}
+    columns = [order[n] for n in program.results[0][:N]]  # the first row of A: one value a column
+    assert columns == sorted(columns)
+    assert [b - a for a, b in pairwise(columns)].count(1) >= N // 2

@@ -82,6 +82,36 @@ def test_a_tower_of_three_boxes_stands():
         assert run.q[-1, 7 * k + 4 : 7 * k + 7] == pytest.approx([0.0, 0.0, -0.0025 * k], abs=1.5e-3)
 
 
+@pytest.mark.slow
+def test_a_tower_of_six_boxes_has_points_enough_to_stand():
+    """Five times four, more than the deepest twelve."""
+    places = [(0.003 * (k % 2), 0.002 * (k % 3), 0.05 + 0.1 * k) for k in range(6)]
+    tower = {f"b{k}": (m.box(0.1), Placement(position=np.array(at))) for k, at in enumerate(places)}
+    run = rk.simulate(rk.together(tower), duration=2.0, dt=1e-3, ground=rk.Ground(), self_collision=True)
+    assert np.abs(run.q[run.t > 1.5] - run.q[-1]).max() < 5e-6
+    assert np.abs(run.q[-1].reshape(6, 7)[:, 4:]).max() < 1.5e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ratio", [10.0, 50.0, 100.0])
+def test_a_heavy_box_rests_on_a_light_one_that_it_overhangs(ratio):
+    """5 kg, 3 cm off the middle; it wandered by centimetres at 50:1."""
+    low = (m.box(SIZE, mass=5.0 / ratio), Placement(position=np.array([0.0, 0.0, 0.5 * SIZE])))
+    top = (m.box(SIZE, mass=5.0), Placement(position=np.array([0.03, 0.0, 1.5 * SIZE + 1e-3])))
+    world = rk.together({"low": low, "top": top})
+    run = rk.simulate(world, duration=2.0, dt=1e-3, ground=rk.Ground(), self_collision=True, record_every=1)
+    assert np.abs(run.q[run.t > 1.2] - run.q[-1]).max() < 1e-5
+    assert np.abs(run.q[-1]).reshape(2, 7)[:, 4:].max() < 1.5e-3
+
+
+def test_the_point_where_a_box_leans_on_another_does_not_go_from_face_to_face():
+    """Its middle is 1 cm from the edge: it leans, and both faces are nearly equally far."""
+    run = _on_top(m.box(0.1), 0.09, 0.05, 1.0)
+    late = run.t > 0.6
+    assert np.abs(run.v[late]).max() < 1e-5
+    assert np.abs(run.q[late] - run.q[-1]).max() < 1e-7
+
+
 def test_boxes_that_tumble_into_each_other_keep_their_momentum_and_gain_no_energy():
     places = {"a": (0.0, 0.0, 0.0), "b": (0.5, 0.05, 0.02)}
     world = rk.together({k: (m.box(), Placement(position=np.array(at))) for k, at in places.items()})

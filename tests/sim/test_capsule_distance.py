@@ -8,8 +8,9 @@ from scipy.optimize import lsq_linear
 
 from robokit.engine import Kernel
 from robokit.sim.collide.capsule_distance import nearest_of_segments, nearest_points, normal_and_distance
-from robokit.sim.collide.capsule_fit import directions, fit_capsules, support
+from robokit.sim.collide.capsule_fit import fit_capsules
 from robokit.sim.collide.hull_distance import hull_distance
+from robokit.sim.collide.hull_surface import surface
 from robokit.spatial import Vector3
 
 CASES = ("any", "parallel", "nearly parallel", "crossing", "one line")
@@ -104,14 +105,50 @@ def test_boxes_touch_where_their_intervals_do():
     assert hull_distance(corners, none, corners + np.array([0.9, 0.3, -0.2]), none) <= 0.0
 
 
-def test_what_is_a_capsule_is_fitted_exactly_and_the_stated_error_is_the_error():
+def test_what_is_a_capsule_is_fitted_exactly_and_the_stated_errors_are_the_errors():
     ends = np.array([[0.0, 0.1, 0.0], [0.3, 0.1, 0.2]])
     capsule = fit_capsules(ends, np.full(2, 0.05))
-    assert capsule.error == 0.0
+    assert capsule.missed == capsule.added == 0.0
     assert np.array_equal(np.concatenate([capsule.start, capsule.end]), ends)
-    box = 0.5 * np.array([[x, y, z] for x in (-0.3, 0.3) for y in (-0.1, 0.1) for z in (-0.06, 0.06)])
+    half = np.array([0.15, 0.05, 0.03])
+    box = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
     found = fit_capsules(box, np.zeros(8))
-    d = directions(5000)
-    points, radii = np.concatenate([found.start, found.end]), np.tile(found.radius, 2)
-    error = np.abs(support(points, radii, d) - support(box, np.zeros(8), d)).max()
-    assert 0.8 * found.error < error < 1.1 * found.error < 0.03
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-half, half, size=(20000, 3))
+    face = rng.integers(3, size=len(x))
+    x[np.arange(len(x)), face] = half[face] * rng.choice([-1, 1], size=len(x))
+    assert 0.9 * found.missed < _out_of(found, x).max() < 1.1 * found.missed < 0.012
+    # The other way, from points on the capsules.
+    t, d = rng.uniform(size=(20000, 1)), rng.normal(size=(20000, 3))
+    k = rng.integers(len(found.radius), size=len(t))
+    d *= found.radius[k, None] / np.linalg.norm(d, axis=1)[:, None]
+    y = found.start[k] + rng.choice([0, 1], size=len(t))[:, None] * (found.end - found.start)[k] + d
+    over = np.linalg.norm(np.maximum(np.abs(y) - half, 0.0), axis=1).max()
+    assert 0.9 * found.added < over < 1.1 * found.added < 0.04
+
+
+def _out_of(capsules, x):
+    """How far points are outside all capsules [m]."""
+    found = []
+    for a, b, r in zip(capsules.start, capsules.end, capsules.radius, strict=True):
+        t = np.clip((x - a) @ (b - a) / max((b - a) @ (b - a), 1e-12), 0.0, 1.0)
+        found.append(np.linalg.norm(x - a - t[:, None] * (b - a), axis=1) - r)
+    return np.min(found, axis=0)
+
+
+def test_no_part_of_a_plate_is_left_out_between_the_capsules_that_stand_for_it():
+    """Two rods along its edges would have nearly the same hull; what lies between them counts."""
+    plate = np.array([0.1, 0.03, 0.005]) * [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+    found = fit_capsules(plate, np.zeros(8))
+    x = np.random.default_rng(1).uniform(-1, 1, size=(2000, 3)) * [0.1, 0.03, 0.005]
+    assert _out_of(found, x).max() < 1.1 * found.missed + 1e-4 < 6e-3
+
+
+def test_points_on_a_surface_are_where_it_is():
+    half = np.array([0.3, 0.05, 0.1])
+    box = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) + [1.0, 0.0, 0.0]
+    x = np.abs(surface(box, np.zeros(8), 500) - [1.0, 0.0, 0.0]) / half
+    assert x.max(axis=1) == pytest.approx(1.0, abs=1e-9)
+    # A sphere: planes of a lattice are a little outside.
+    ball = surface(np.zeros((1, 3)), np.array([0.2]), 500)
+    assert np.linalg.norm(ball, axis=1) == pytest.approx(0.2, rel=3e-3)

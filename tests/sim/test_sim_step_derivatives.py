@@ -118,6 +118,17 @@ def test_machine_code_takes_the_same_step():
     assert (code.A[1] == one.A).all() and one.B.shape == (2, 1)
 
 
+@pytest.mark.slow
+def test_a_humanoid_that_touches_itself_has_machine_code():
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    q, v = rk.standing_configuration(robot), np.random.default_rng(4).standard_normal(robot.nv)
+    code = rk.step_derivatives(robot, q, v, ground=True)
+    kernel = next(k for name, k in robot.kernels.items() if str(name).startswith("step_along"))
+    assert kernel.refused is None
+    for x, y in zip(code, derivatives(robot, q, v, ground=True), strict=True):
+        assert relative(x, y) < 1e-11
+
+
 def test_samples_of_inertias_take_steps_of_their_own():
     robot = pendulum()
     varied = robot.with_inertias(robot.inertial_parameters * np.array([1.0, 3.0])[:, None, None])

@@ -143,3 +143,33 @@ def test_rows_on_a_pillar_move_as_each_alone():
         assert one.summary["energy_balance"] < 1e-3
         total = sum(one.contact_forces.values())
         np.testing.assert_allclose(total, one.contacts.forces.sum(axis=1), atol=1e-9)
+
+
+@pytest.mark.parametrize("walls", ["two boxes", "a box and the plane"])
+@pytest.mark.parametrize("geometry", [Cylinder(0.1, 0.4), Capsule(0.1, 0.3)])
+@pytest.mark.parametrize("slope", [0.35, math.pi / 4])
+def test_a_bar_rests_in_a_groove(geometry, walls, slope):
+    """Its ends are equally near to both walls."""
+    c, s = math.cos(slope), math.sin(slope)
+    solids = []
+    for side in (1.0, -1.0):
+        R = np.array([[c, 0.0, -side * s], [0.0, 1.0, 0.0], [side * s, 0.0, c]])
+        n = R[:, 2]
+        solids.append(rk.Solid(Box((1.0, 2.0, 0.2)), Placement(rotation=R, position=-0.1 * n)))
+    ground = rk.Ground(shapes=solids, plane=False)
+    if walls != "two boxes":
+        ground = rk.Ground(shapes=solids[:1], normal=(s, 0.0, c))
+    builder = ModelBuilder("bar")
+    builder.link(
+        "bar",
+        mass=1.0,
+        inertia=np.diag([0.016, 0.005, 0.016]),
+        collisions=(Shape(geometry, Placement(LYING)),),
+    )
+    q = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1 / c + 1e-3])
+    run = rk.simulate(builder.build("floating"), q, duration=1.5, dt=1e-3, ground=ground, record_every=1)
+    late = run.t > 1.0
+    assert np.abs(run.v[late]).max() < 1e-6
+    assert np.abs(run.q[late] - run.q[-1]).max() < 1e-8
+    # Two walls carry it along their normals.
+    assert -3e-4 < run.q[-1, 6] - 0.1 / c < 0.0

@@ -87,8 +87,9 @@ def test_a_steady_push_on_flat_ground_tips_a_box_where_it_would_a_rigid_one(shar
     assert (up(run.q[:, :4])[:, 2].min() > UPRIGHT) == (share < 1.0)
 
 
+@pytest.mark.parametrize("self_collision", [False, True])
 @pytest.mark.parametrize("share", SHARES)
-def test_a_cylinder_beside_a_heavy_box_tips_as_it_does_alone(share):
+def test_a_cylinder_beside_a_heavy_box_tips_as_it_does_alone(share, self_collision):
     """They share one ground, which is as firm as the cylinder asks for by its part of the weight."""
     width, height, angle = 0.1, 0.3, math.atan(share / 3.0)
     _, n = turned(angle, 0.0)
@@ -105,7 +106,7 @@ def test_a_cylinder_beside_a_heavy_box_tips_as_it_does_alone(share):
     assert own == pytest.approx(3e-3 / 4.0 * width**2 / height)
     assert steady(world, contact_points(world)) == pytest.approx(10.0 * own)
     ground = rk.Ground(normal=n, friction=1.0)
-    run = rk.simulate(world, duration=2.0, dt=1e-3, ground=ground, self_collision=False)
+    run = rk.simulate(world, duration=2.0, dt=1e-3, ground=ground, self_collision=self_collision)
     # Coordinates of a world begin at the placements.
     assert (up(run.q[:, :4])[:, 2].min() > UPRIGHT) == (share < 1.0)
 
@@ -124,3 +125,19 @@ def test_a_cube_pushed_at_its_middle_begins_to_slide_at_once(edge):
     run = rk.simulate(robot, rested, duration=end, dt=1e-3, ground=ground, pushes=push)
     way = run.q[-1, 4] - rested[4]
     assert math.sqrt(2.0 * way / (0.1 * mu * 9.81)) == pytest.approx(end, abs=2e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", SHARES)
+def test_a_box_beside_a_robot_that_it_may_touch_tips_as_it_does_alone(share):
+    width, height, angle = 0.1, 0.3, math.atan(share / 3.0)
+    _, n = turned(angle, 0.0)
+    c, s = math.cos(angle), math.sin(angle)
+    R = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+    quadruped = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+    away = Placement(rotation=R, position=0.6 * n + np.array([0.0, 8.0, 0.0]))
+    box = (body("box", width, height), Placement(rotation=R, position=0.5 * height * n))
+    world = rk.together({"box": box, "robot": (quadruped, away)})
+    ground = rk.Ground(normal=n, friction=1.0)
+    run = rk.simulate(world, duration=2.0, dt=1e-3, ground=ground, self_collision=True)
+    assert (up(run.q[:, :4])[:, 2].min() > UPRIGHT) == (share < 1.0)

@@ -15,6 +15,7 @@ from robokit.sweeps.draws.distributions import Choice, Grid, Normal, Sobol, Unif
 from robokit.sweeps.recipes.chunk_rows import prepared
 from robokit.sweeps.recipes.make_recipe import make_recipe
 from robokit.sweeps.recipes.recipe import Recipe
+from robokit.sweeps.recipes.stored_pairs import pairs_of_record, record_of_pairs
 
 STARTS = {
     "tilt": Uniform(0.0, 0.8),
@@ -311,6 +312,24 @@ def test_bodies_are_kept_apart_as_in_a_simulation():
     motion = again.trajectory(1)
     one = rk.simulate(robot, motion.q[0], duration=0.02, dt=recipe.dt["quadruped"], ground=rk.Ground())
     assert np.allclose(one.q, motion.q, atol=1e-9)
+    assert pairs_of_record(record_of_pairs(pairs)) == pairs
     fewer = pairs.remove(*pairs.pairs[0]).with_law(friction=0.2)
     assert make_recipe(robot, **how, self_collision=fewer).robots["quadruped"].pairs == fewer
     assert make_recipe(robot, **how, self_collision=False).robots["quadruped"].pairs is None
+
+
+def test_pairs_of_a_recipe_of_robokit_0_2_0_are_read():
+    """Their shapes had one error, and two bodies one slack."""
+    pairs = rk.collision_pairs(rk.load_urdf(rk.find_robot("humanoid"), base="floating"), samples=16)
+    record = record_of_pairs(pairs)
+    for shape in record["shapes"]:
+        del shape["named"]["missed"]
+        shape["named"]["error"] = shape["named"].pop("added")
+    i, j = pairs.bodies[0]
+    del record["slack_of_shapes"]
+    record["slack"] = [[i, j, 0.003]]
+    again = pairs_of_record(json.loads(json.dumps(record)))
+    assert again.bodies == pairs.bodies
+    assert [shape.missed for shape in again.shapes] == [shape.added for shape in pairs.shapes]
+    own = [[k for k, shape in enumerate(pairs.shapes) if shape.body == body] for body in (i, j)]
+    assert again.slack == {(k, m): 0.003 for k in own[0] for m in own[1]}

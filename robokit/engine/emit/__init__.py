@@ -3,6 +3,8 @@
 ir              vocabulary that all emitters share, and their settings
 straight_line   chunks: straight lines of operations
 call_code       the same with calls of shared texts, also for columns in the lanes of vectors
+pair_code       the same where some values have two lanes
+chunk_code      a program's chunks, by one of these
 repeat_code     repeated iterations and their table
 sincos          sine and cosine
 single_module   the module of one state

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from robokit.engine.emit import ir, rollout_driver, sincos
-from robokit.engine.emit.call_code import chunk_code
+from robokit.engine.emit.chunk_code import chunk_code
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.emit.next_pass import PassWriter
 from robokit.engine.emit.read_rows import RowReader
@@ -68,7 +68,7 @@ def batch_module(
         plan = shared = replace(shared, lanes=lanes)
         chunks, stages = ChunkWriter(program, plan, direct=False, real=real).functions(), list[str]()
     else:
-        plan, chunks, stages = chunk_code(program, lanes, True, ir.CHUNK, 1, STAGE, real)
+        plan, chunks, stages = chunk_code(program, lanes, True, int(ir.LONGER * ir.CHUNK), 1, STAGE, real)
     reader = RowReader(program, plan, quaternions, real, bounds)
     writer = RowWriter(program, plan, finite, real)
     group = 1 if len(program.order) <= ir.FITS else ir.GROUP

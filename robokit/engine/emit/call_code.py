@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from robokit.engine.emit.ir import FLOAT64, Real, vector
+from robokit.engine.emit.ir import Real, constant, vector
 from robokit.engine.emit.straight_line import ChunkWriter
-from robokit.engine.passes.called_lines import CalledLines, called_lines
-from robokit.engine.passes.chunks import Schedule, schedule
+from robokit.engine.passes.called_lines import CalledLines
 from robokit.engine.passes.guards import Path
 from robokit.engine.passes.side_by_side import Copy
 from robokit.engine.trace.blocks import called, lane, position
@@ -99,15 +98,16 @@ class CallWriter(ChunkWriter):
 
     def when(self, name: str, conditions: Path, stages: list[str], parameters: str) -> str:
         """A function that runs stages where each of the conditions holds in some lane."""
-        lanes = self.plan.lanes
         self.lines = []
         for k, condition in enumerate(conditions):  # an inner one is computed where the outer one holds
+            lanes = self._lanes(condition)
+            t = vector(lanes, self.real.kind)
             self._address(condition, f"%a{k}")
-            self.lines.append(f"%t{k} = load {self.t}, ptr %a{k}, align {self.align}")
-            self.lines.append(f"%v{k} = fcmp une {self.t} %t{k}, {self._constant(0.0)}")
+            self.lines.append(f"%t{k} = load {t}, ptr %a{k}, align {self.real.bytes * lanes}")
+            self.lines.append(f"%v{k} = fcmp une {t} %t{k}, {constant(lanes, 0.0, self.real)}")
             mask = f"%v{k}"
             if lanes > 1:
-                self.lines.append(f"%m{k} = bitcast {self.truth} {mask} to i{lanes}")
+                self.lines.append(f"%m{k} = bitcast <{lanes} x i1> {mask} to i{lanes}")
                 self.lines.append(f"%n{k} = icmp ne i{lanes} %m{k}, 0")
                 mask = f"%n{k}"
             self.lines.append(f"br i1 {mask}, label %yes{k}, label %no")
@@ -164,44 +164,3 @@ class LanesWriter(ChunkWriter):
         add(f"%v{number} = shufflevector {one} %s{number}, {one} poison, {places}")
         self.known[number] = f"%v{number}"
         return f"%v{number}"
-
-
-def chunk_code(
-    program: Program,
-    lanes: int,
-    bundled: bool,
-    size: int,
-    shortest_run: int,
-    parameters: str,
-    real: Real = FLOAT64,
-) -> tuple[Schedule, list[str], list[str]]:
-    """Plan a program and write its chunks.
-
-    Args:
-        program, lanes, bundled, size, shortest_run: as of :func:`schedule`.
-        parameters: of each chunk's function.
-        real: its numbers.
-
-    Returns:
-        the plan, the functions, and the names of those that run one after the other.
-    """
-    if not program.blocks:
-        plan = schedule(program, lanes, bundled, size, shortest_run)
-        texts = ChunkWriter(program, plan, not bundled, real).functions()
-        return plan, texts, [f"chunk{k}" for k in range(len(texts))]
-    lines = called_lines(program, lanes, bundled, size, shortest_run)
-    writer = CallWriter(program, lines, not bundled, real)
-    texts = writer.functions()
-    rest = range(len(lines.chunks), len(texts))  # constants, and what is passed on
-    stages: list[str] = []
-    for item in (*lines.sequence, *rest):
-        if isinstance(item, int):
-            stages.append(f"chunk{item}")
-            continue
-        chunks, conditions = item
-        names = [f"chunk{k}" for k in chunks]
-        if conditions:
-            texts.append(writer.when(f"when{len(texts)}", conditions, names, parameters))
-            names = [f"when{len(texts) - 1}"]
-        stages += names
-    return lines, texts, stages

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine.emit import ir, sincos
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.emit.call_code import chunk_code
+from robokit.engine.emit.chunk_code import chunk_code
 from robokit.engine.emit.ir import (
     NOT_FINITE,
     NOT_FINITE_OUTPUT,
@@ -28,7 +28,7 @@ from robokit.engine.emit.ir import (
 )
 from robokit.engine.passes.repeats import Stepped
 from robokit.engine.signature import Bounds, Pairs
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.program import LANES, Program
 
 
 def single_module(
@@ -118,6 +118,7 @@ def _straight(out: Lines, program: Program, width: int, finite: bool, hurried: b
         bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
         result = out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
     lanes = {block.lanes for block in program.blocks if block.lanes > 1}
+    lanes |= {LANES} if program.wide else set()
     wide = [sincos.function(n, name=f"sincos_{n}") for n in sorted(lanes)]
     parts = [sincos.function(1), *wide, sincos.run_function(width), *functions]
     return ir.module(parts, {width, *lanes}), max(1, plan.slots), result

@@ -11,13 +11,25 @@ it do not choose it.
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.guards import Path
-from robokit.engine.trace.ops import CALL, CONST, INPUT, LOOKUP, OPERATIONS, RESULT, TRUTHS
+from robokit.engine.trace.ops import (
+    CALL,
+    CONST,
+    FIRST,
+    INPUT,
+    LOOKUP,
+    OPERATIONS,
+    PAIR,
+    RESULT,
+    SECOND,
+    TRUTHS,
+)
 from robokit.engine.trace.program import Program
 
 Fixed = tuple[int, int, float, int]
@@ -30,10 +42,13 @@ MOST_STORES = 256
 """Stores in one function, of outputs that no operation computes."""
 
 
-LOOK, REGISTERS = 20, 36
-"""Every so many nodes, values are counted; more than so many are not kept in registers (AVX-512 has 32).
+LOOK = 20
+"""Every so many nodes, values are counted, so that not too many are kept in registers."""
 
-The factors of a humanoid's mass matrix are 3 % faster so, and other functions are as before.
+REGISTERS = defaultdict(lambda: 36, {32: 20})
+"""By the bytes of a value, how many that is: AVX2 has 16 registers, of 32 bytes, AVX-512 has 32.
+
+The factors of a humanoid's mass matrix are 3 % faster so, the derivatives of its dynamics 1 to 2 % with AVX2.
 """
 
 
@@ -85,7 +100,9 @@ class ChunkWriter:
     sincos = "sincos"
     """The function for an angle's sine and cosine."""
 
-    plain = frozenset(each.number for each in OPERATIONS if not each.paired) - {LOOKUP, CALL, RESULT}
+    plain = frozenset(each.number for each in OPERATIONS if not each.paired) - {
+        LOOKUP, CALL, RESULT, PAIR, FIRST, SECOND,
+    }  # fmt: skip
     """Opcodes that are one instruction, which takes the values of the operands."""
 
     def __init__(
@@ -100,6 +117,7 @@ class ChunkWriter:
         self.t = vector(lanes, real.kind)
         self.truth = vector(lanes, "i1")
         self.align = real.bytes * lanes
+        self.registers = REGISTERS[self.align]
         words = {
             "t": self.t,
             "truth": self.truth,
@@ -179,7 +197,7 @@ class ChunkWriter:
                 for operand in nodes[number][1:]:
                     last[operand] = position
         add, value, instruction, plain = self.lines.append, self._value, self.instruction, self.plain
-        fresh = self.fresh
+        fresh, wide = self.fresh, self.program.wide
         here: Path = ()
         for position, number in enumerate(chunk):
             if not position % LOOK and not inside:
@@ -190,7 +208,9 @@ class ChunkWriter:
                     self._go(path, position, last)
                     here, known = path, self.known
             node = nodes[number]
-            if len(node) == 3 and node[0] in plain:  # nearly all: no call more than there must be
+            if (
+                len(node) == 3 and node[0] in plain and number not in wide
+            ):  # nearly all: no call more than there must be
                 a = known.get(node[1]) or value(node[1])
                 b = known.get(node[2]) or value(node[2])
                 name = fresh()
@@ -215,11 +235,11 @@ class ChunkWriter:
         LLVM would write such values to the stack first.
         """
         slot, nodes, known = self.plan.slot, self.program.nodes, self.known
-        if len(known) <= REGISTERS:
+        if len(known) <= self.registers:
             return
         for n in [n for n in known if last.get(n, -1) < position]:
             del known[n]
-        if len(known) > REGISTERS:
+        if len(known) > self.registers:
             for n in list(known):
                 if n in slot or (self.direct and nodes[n][0] == INPUT):
                     del known[n]
@@ -238,11 +258,11 @@ class ChunkWriter:
         while len(self.branches) > shared:
             self._leave(position, last)
         for condition in path[shared:]:
-            mask, lanes = self._value(condition), self.lanes
+            mask, lanes = self._value(condition), self._lanes(condition)
             self.labels += 1
             k = self.labels
             if lanes > 1:
-                self.lines.append(f"%m{k} = bitcast {self.truth} {mask} to i{lanes}")
+                self.lines.append(f"%m{k} = bitcast <{lanes} x i1> {mask} to i{lanes}")
                 self.lines.append(f"%n{k} = icmp ne i{lanes} %m{k}, 0")
                 mask = f"%n{k}"
             self.lines.append(f"br i1 {mask}, label %block{k}, label %after{k}")
@@ -258,12 +278,24 @@ class ChunkWriter:
         self._begin(f"after{branch.number}")
         for number in branch.made:
             if last.get(number, -1) >= position:
-                kind = self.truth if self.program.nodes[number][0] in TRUTHS else self.t
+                kind = self._kind(number)
                 self.known[number] = f"%f{number}x{branch.number}"
                 ways = f"[{before[number]}, %{end}], [poison, %{branch.label}]"
                 self.lines.append(f"{self.known[number]} = phi {kind} {ways}")
                 if self.branches:
                     self.branches[-1].made.append(number)
+
+    def _lanes(self, number: int) -> int:
+        """Of a node's value."""
+        return self.lanes
+
+    def _kind(self, number: int) -> str:
+        """Type of a node's value."""
+        return self.truth if self._is_truth(number) else self.t
+
+    def _is_truth(self, number: int) -> bool:
+        """Whether a node's value is true or false, not a number."""
+        return self.program.nodes[number][0] in TRUTHS
 
     def _begin(self, label: str) -> None:
         self.lines.append(f"{label}:")
@@ -295,14 +327,14 @@ class ChunkWriter:
             self._address(number, place)
             name = self.fresh()
             add(f"{name} = load {t}, ptr {place}, align {self.align}")
-            if node[0] in TRUTHS:
+            if self._is_truth(number):
                 number_of, name = name, self.fresh()
                 add(f"{name} = fcmp une {t} {number_of}, {self._constant(0.0)}")
         self.known[number] = name
         return name
 
     def _store(self, number: int, value: str) -> None:
-        if self.program.nodes[number][0] in TRUTHS:
+        if self._is_truth(number):
             one, zero = self._constant(1.0), self._constant(0.0)
             name = self.fresh()
             self.lines.append(f"{name} = select {self.truth} {value}, {self.t} {one}, {self.t} {zero}")

@@ -21,7 +21,7 @@ from robokit.engine.passes.regions import borrowed_by
 from robokit.engine.passes.side_by_side import Copy, copied, in_lanes, once, passed_on, written_at_once
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.ops import CALL
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.program import LANES, Program
 
 
 @dataclass
@@ -80,7 +80,7 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
     )  # fmt: skip
     for block in program.blocks:
         for parameter in block.parameters:
-            plan.slot[parameter] = plan.reserve(block.lanes)
+            plan.slot[parameter] = plan.reserve(LANES if parameter in program.wide else block.lanes)
     same, passed = passed_on(program, alone, line)
     plan.placed = in_lanes(program, line, plan.slot) | passed | set(arguments.values())
     for n, (call, k) in arguments.items():
@@ -167,13 +167,15 @@ def _remember(
     stored = {n for n in home if last[n] > home[n] or n in kept or n in forever}
     stored -= {n for n in home if nodes[n][0] == CALL}  # has no value of its own
     stored |= home.keys() & plan.slot.keys()  # in the lanes of a block
-    free: list[int] = []
+    free: dict[bool, list[int]] = {False: [], True: []}
     ending: dict[int, list[int]] = {k: [] for k in chunks}
     for k in chunks:
-        free += ending.get(k - 1, ())
+        for n in ending.get(k - 1, ()):
+            free[n in program.wide].append(plan.slot[n])
         for n in plan.chunks[k]:
             if n in stored and n not in plan.slot:
-                plan.slot[n] = free.pop() if free else plan.reserve(lanes)
+                wide = n in program.wide
+                plan.slot[n] = free[wide].pop() if free[wide] else plan.reserve(LANES if wide else lanes)
                 if n not in forever:
-                    ending[last[n]].append(plan.slot[n])
+                    ending[last[n]].append(n)
     plan.stored |= stored

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from robokit.engine.passes.forward_mode import along_with, tangents
+from robokit.engine.passes.forward_along import along_with
+from robokit.engine.passes.forward_mode import tangents
 from robokit.engine.passes.played_back import replayed
 from robokit.engine.passes.reverse_mode import adjoints
+from robokit.engine.trace.graph import Shares
 from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
 from robokit.engine.trace.scalar import Scalar
@@ -40,12 +42,22 @@ class Recorded:
         self.text, self.inputs, self.outputs, self.tables = text, list(inputs), list(outputs), list(tables)
         self._program: Program | None = None
 
-    def program(self, arguments: Sequence[Sequence[Any]]) -> Program:
-        """The program, for such arguments."""
+    def program(self, arguments: Sequence[Sequence[Any]], calls: bool = False) -> Program:
+        """The program, for such arguments.
+
+        Args:
+            arguments: that it is to be played on.
+            calls: whether texts that it takes several times may be recorded once, where the arguments' graph
+                does so.
+        """
         if self._program is not None:
             return self._program
-        program = trace(self.text, self.inputs, self.outputs, BUDGET, tables=self.tables)
-        if not any(type(x) is Scalar for row in arguments for x in row):
+        graph = next((x.graph for row in arguments for x in row if type(x) is Scalar), None)
+        shares: Shares = False
+        if calls and graph is not None and graph.shared is not None:
+            shares = "large" if graph.large else True
+        program = trace(self.text, self.inputs, self.outputs, BUDGET, tables=self.tables, shares=shares)
+        if graph is None:
             self._program = program
         return program
 
@@ -116,7 +128,7 @@ def along(
 
     def derivatives(*arguments: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
         given = [*arguments[:count], *arguments[count + len(of) :]]
-        program = recorded.program(arguments[:count])
+        program = recorded.program(arguments[:count], calls=True)
         directions = arguments[count : count + len(of)]
         seeds = {(k, j): d for k, row in zip(of, directions, strict=True) for j, d in enumerate(row)}
         value, rows = along_with(program, given, seeds)

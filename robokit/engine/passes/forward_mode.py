@@ -13,14 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from robokit.engine.passes.played_back import JUMPS, begun, chosen, play
+from robokit.engine.passes.played_back import JUMPS, chosen
 from robokit.engine.trace.ops import ADD, DIV, GUARD, INPUT, MUL, OPERATIONS, SELECT, SUB
 from robokit.engine.trace.program import Program
 
 Tangents = dict[int, Any]
-
-TOGETHER = 50
-"""Nodes whose values are computed before their derivatives, along one direction."""
 
 
 def tangents(
@@ -43,40 +40,12 @@ def tangents(
     rows: list[list[Tangents]] = [[{} for _ in row] for row in program.results]
     for k, line in enumerate(_lines(program, begin)):
         found = {n: d[k] for n, d in begin.items() if k in d}
-        _column(nodes, value, slopes, line, found)
+        column(nodes, value, slopes, line, found)
         for row, results in zip(rows, program.results, strict=True):
             for entry, r in zip(row, results, strict=True):
                 if type(r) is int and r in found:
                     entry[k] = found[r]
     return rows
-
-
-def along_with(
-    program: Program, arguments: Sequence[Sequence[Any]], seeds: Mapping[tuple[int, int], Any]
-) -> tuple[list[Any], list[list[Any]]]:
-    """The values of all nodes and the derivatives of all outputs along one direction, side by side.
-
-    Args:
-        program: what to differentiate.
-        arguments: of the program.
-        seeds: (input, offset) -> derivative of that scalar along the direction.
-
-    Returns:
-        the values as ``replayed`` gives them, and the derivatives of each output's scalars.
-    """
-    nodes, order = program.nodes, program.order
-    value = begun(program, arguments)
-    begin = {
-        n: {0: seeds[node[1:]]} for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds
-    }
-    found = {n: d[0] for n, d in begin.items()}
-    slopes: dict[int, Any] = {}
-    moving = set(next(iter(_lines(program, begin)), []))
-    for start in range(0, len(order), TOGETHER):
-        some = order[start : start + TOGETHER]
-        play(nodes, value, some)
-        _column(nodes, value, slopes, [n for n in some if n in moving], found)
-    return value, [[found.get(r, 0.0) if type(r) is int else 0.0 for r in row] for row in program.results]
 
 
 def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
@@ -111,7 +80,7 @@ def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
     return lines
 
 
-def _column(
+def column(
     nodes: Sequence[Any], value: Sequence[Any], slopes: dict[int, Any], line: list[int], found: dict[int, Any]
 ) -> None:
     """Add to the tangents of the inputs those of the nodes of a line.

@@ -19,7 +19,8 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from robokit.engine.trace.blocks import called
-from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, OPERATIONS, RESULT, SELECT
+from robokit.engine.trace.graph import Node
+from robokit.engine.trace.ops import CALL, CONST, FIRST, GUARD, LOOKUP, OPERATIONS, RESULT, SECOND, SELECT
 from robokit.engine.trace.program import Program
 
 Path = tuple[int, ...]
@@ -72,8 +73,9 @@ def _paths(program: Program, common: Common) -> dict[int, Path]:
         here = found[number]
         node = nodes[number]
         op = node[0]
-        if op in CHOICES and node[1] in conditions and node[1] not in here:
-            within = inner.setdefault((here, node[1]), (*here, node[1]))
+        if op in CHOICES and node[1] in conditions and whole(nodes, node[1]) not in here:
+            condition = whole(nodes, node[1])
+            within = inner.setdefault((here, condition), (*here, condition))
             _narrow(found, node[2], within, common)
             for operand in (node[1], node[3]):
                 _narrow(found, operand, here, common)
@@ -104,6 +106,11 @@ def _paths(program: Program, common: Common) -> dict[int, Path]:
             known = next((k for k, condition in enumerate(path) if condition in body), len(path))
             found[number] = path[:known]
     return {n: found[n] for n in program.order if found[n]}
+
+
+def whole(nodes: Sequence[Node], condition: int) -> int:
+    """The condition of a branch: of one lane of a wide condition all of it, which others branch on, too."""
+    return nodes[condition][1] if nodes[condition][0] in (FIRST, SECOND) else condition
 
 
 def _around_bodies(program: Program, found: list[Any], common: Common) -> dict[int, int]:
@@ -207,7 +214,7 @@ def blocks(
                 continue
             node = nodes[number]
             if node[0] in CHOICES and nodes[node[2]][0] > CONST and node[2] not in placed:
-                enter((*here, node[1]))
+                enter((*here, whole(nodes, node[1])))
             if node[0] == CALL:
                 flush(here, reads[called(program, number)])
             line.append(number)

@@ -47,9 +47,10 @@ class OneState(Host):
     def write(self, kernel: Planned) -> tuple[str, int]:
         """The module of one state."""
         from robokit.engine.emit.single_module import single_module  # a warm start writes nothing
+        from robokit.engine.passes.paired import paired
 
         return single_module(
-            kernel.program,
+            paired(kernel.program, kernel.twins) if kernel.shared is None else kernel.program,
             self.width,
             kernel.symbol,
             kernel.quaternions,

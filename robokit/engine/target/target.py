@@ -12,7 +12,7 @@ a program's text, and it is compiled elsewhere.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +34,7 @@ class Planned:
         feedback: (output, input) where a repeated run copies.
         finite: whether outputs are checked too.
         bounds: (input, offset, largest magnitude) of each scalar to check.
+        twins: (input, offset, other offset) of scalars that a left and a right limb are computed from.
     """
 
     symbol: str
@@ -43,6 +44,7 @@ class Planned:
     feedback: Pairs
     finite: bool
     bounds: Bounds = ()
+    twins: Sequence[tuple[int, int, int]] = ()
 
 
 class Loaded(Protocol):

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from numpy import empty, ndarray
+
 from robokit.engine.trace.graph import Block, Graph
 from robokit.engine.trace.ops import CALL, CONST, GUARD, PARAMETER, RESULT
 from robokit.engine.trace.program import Program
@@ -26,6 +28,10 @@ from robokit.engine.trace.scalar import Scalar, where
 WORTH = 60
 """Multiplications of all columns together from which on they are taken side by side: moving the arguments
 into lanes and the values out of them takes time, too."""
+
+PANEL = 4
+"""Most columns that are recorded in turn where no lanes are for them: with three rows of a product these are
+twelve sums, which fit in 16 registers."""
 
 
 def shared(
@@ -63,7 +69,9 @@ def side_by_side(
     graph = next(x.graph for column in columns for x in column if type(x) is Scalar)
     lanes = min(graph.columns, 1 << (len(columns) - 1).bit_length())
     if lanes < 2 or graph.shared is None or graph.within or products * len(columns) < WORTH:
-        return [_alone(key, text, column, large) for column in columns]
+        if large:
+            return [_alone(key, text, column) for column in columns]
+        return [column for panel in _panels(columns) for column in _in_turn(text, panel)]
     known = [_known(row) for row in zip(*columns, strict=True)]
     number = _block(graph, (key, lanes, *known), text, known, lanes)
     changing = [k for k, x in enumerate(known) if x is None]
@@ -76,9 +84,35 @@ def side_by_side(
     return found
 
 
-def _alone(key: object, text: Callable[..., Sequence[Any]], column: Sequence[Any], large: bool) -> list[Any]:
+def _panels(columns: Sequence[Sequence[Any]]) -> list[Sequence[Sequence[Any]]]:
+    """The columns in groups of about equal size, at most PANEL."""
+    count = -(-len(columns) // PANEL)
+    size = -(-len(columns) // max(count, 1))
+    return [columns[k : k + size] for k in range(0, len(columns), size)]
+
+
+def _in_turn(text: Callable[..., Sequence[Any]], columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The values of a text for some columns, each operation for all of them before the next one.
+
+    What they share, say a row of a matrix, is then loaded once. An argument is an array of the columns'.
+    """
+    if len(columns) == 1:
+        return [list(text(*columns[0]))]
+    values = text(*(_together(row) if _known(row) is None else row[0] for row in zip(*columns, strict=True)))
+    each = [x if type(x) is ndarray else [x] * len(columns) for x in values]
+    return [[x[k] for x in each] for k in range(len(columns))]
+
+
+def _together(row: Sequence[Any]) -> ndarray:
+    """An array of scalars."""
+    found = empty(len(row), object)
+    found[:] = row
+    return found
+
+
+def _alone(key: object, text: Callable[..., Sequence[Any]], column: Sequence[Any]) -> list[Any]:
     """The values of a text for one column."""
-    if large and any(type(x) is Scalar for x in column):
+    if any(type(x) is Scalar for x in column):
         return shared(key, text, column, [True] * len(column), True)
     return list(text(*column))
 

@@ -11,6 +11,9 @@ from typing import Any
 from robokit.engine.trace.graph import Block, Graph, Node
 from robokit.engine.trace.ops import CALL, CONST, OPERATIONS, RESULT, TABLE, counted, flops
 
+LANES = 2
+"""Of a wide value (passes/paired.py)."""
+
 
 @dataclass
 class Program:
@@ -27,6 +30,7 @@ class Program:
         tables: (name, number of entries) of each table.
         blocks: texts that are recorded once and called (trace/blocks.py).
         cuts: node numbers between which texts may be alike (passes/outlined.py).
+        wide: nodes whose value has two lanes (passes/paired.py).
     """
 
     inputs: list[tuple[str, int]]
@@ -39,6 +43,7 @@ class Program:
     tables: list[tuple[str, int]] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     cuts: list[int] = field(default_factory=list)
+    wide: set[int] = field(default_factory=set)
 
     @classmethod
     def finish(

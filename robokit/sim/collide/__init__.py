@@ -1,7 +1,8 @@
 """Bodies that touch each other: their shapes as boxes and capsules, and which of them can meet.
 
 capsule_distance    nearest points of two capsules in closed form
-capsule_fit         capsules in place of cylinders and hulls, with the error of the fit
+hull_surface        points on the surface of a hull of balls, and its support function
+capsule_fit         capsules in place of cylinders and hulls, with the errors of the fit
 box_distance        distance of a box from what is near it, in closed form
 box_points          where a box touches what is near it
 box_fit             a box in place of a hull, with the error of the fit

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robokit import disk_cache
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.sim.collide.box_distance import Block
 from robokit.sim.collide.box_fit import fit_box
-from robokit.sim.collide.capsule_fit import fit_capsules
+from robokit.sim.collide.capsule_fit import CapsuleSet, fit_capsules, side_of_cylinder
 from robokit.spatial import Vector3
 
 RIM = 24
@@ -47,7 +48,8 @@ class LinkCapsule:
         body: number of the body it belongs to.
         start, end: (3,) ends of its axis in body coordinates [m].
         radius: [m].
-        error: of the fit of the link's capsules to its shapes [m].
+        missed: how far the hull of the link's shapes reaches out of all that stands for it [m].
+        added: how far this reaches out of the hull [m].
     """
 
     link: str
@@ -55,7 +57,8 @@ class LinkCapsule:
     start: Point
     end: Point
     radius: float
-    error: float
+    missed: float
+    added: float
 
     @property
     def is_sphere(self) -> bool:
@@ -83,7 +86,8 @@ class LinkBox:
         center: (3,) in body coordinates [m].
         axes: three unit vectors along its edges, body coordinates.
         half: half its lengths along them [m].
-        error: of its fit to the link's shapes [m].
+        missed: how far the hull of the link's shapes reaches out of it [m]: not at all.
+        added: how far it reaches out of the hull [m].
     """
 
     link: str
@@ -91,7 +95,8 @@ class LinkBox:
     center: Point
     axes: tuple[Point, Point, Point]
     half: Point
-    error: float
+    missed: float
+    added: float
 
     radius = 0.0
     dimensions = 3
@@ -123,17 +128,44 @@ def _body_shapes(robot: Robot, boxes: bool) -> tuple[LinkShape, ...]:
             continue
         P = link.placement
         points = balls[0] @ P.rotation.T + P.position
-        fit = fit_capsules(points, balls[1])
+        fit = _side(link, shapes_of(robot, link)) or _capsules(link.name, points, balls[1])
         box = fit_box(points, balls[1]) if boxes and fit.error > GOOD else None
+        own = (link.name, link.body)
         if box is not None and box.error < BETTER * fit.error:
             x, y, z = (_point(axis) for axis in box.axes)
-            found.append(
-                LinkBox(link.name, link.body, _point(box.center), (x, y, z), _point(box.half), box.error)
-            )
+            found.append(LinkBox(*own, _point(box.center), (x, y, z), _point(box.half), 0.0, box.error))
             continue
         for a, b, r in zip(fit.start, fit.end, fit.radius.tolist(), strict=True):
-            found.append(LinkCapsule(link.name, link.body, _point(a), _point(b), r, fit.error))
+            found.append(LinkCapsule(*own, _point(a), _point(b), r, fit.missed, fit.added))
     return tuple(found)
+
+
+def _side(link: Link, shapes: tuple[Shape, ...]) -> CapsuleSet | None:
+    """The capsule with the side of a link that is one cylinder, body coordinates; None of others."""
+    if len(shapes) != 1 or not isinstance(shapes[0].geometry, Cylinder):
+        return None
+    cylinder, own, P = shapes[0].geometry, shapes[0].placement, link.placement
+    side = side_of_cylinder(cylinder.radius, cylinder.length)
+    if side is None:
+        return None
+    start, end = (
+        (x @ own.rotation.T + own.position) @ P.rotation.T + P.position for x in (side.start, side.end)
+    )
+    return replace(side, start=start, end=end)
+
+
+def _capsules(name: str, points: np.ndarray, radii: np.ndarray) -> CapsuleSet:
+    """As of :func:`fit_capsules`, kept on disk where it takes time."""
+    if len(points) <= 2:
+        return fit_capsules(points, radii)
+
+    def made() -> list[np.ndarray]:
+        fit = fit_capsules(points, radii)
+        return [fit.start, fit.end, fit.radius, np.array([fit.missed, fit.added])]
+
+    key = ("capsules", np.ascontiguousarray(points).tobytes(), np.asarray(radii, dtype=float).tobytes())
+    start, end, radius, (missed, added) = disk_cache.arrays(f"{name}: capsules", key, made)
+    return CapsuleSet(start, end, radius, float(missed), float(added))
 
 
 def _point(x: np.ndarray) -> Point:

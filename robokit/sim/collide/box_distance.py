@@ -80,7 +80,7 @@ class Plane(NamedTuple):
     phi: Scalar
     n: Vector3
 
-    def or_(self, other: Plane, ahead: float = 0.0) -> Plane:
+    def or_(self, other: Plane, ahead: Scalar = 0.0) -> Plane:
         """The better of the two; the other one must be ahead by so much."""
         better = other.phi > self.phi + ahead
         return Plane(where(better, other.phi, self.phi), chosen(better, other.n, self.n))

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robokit.sim.collide.capsule_fit import DIRECTIONS, directions, support
+from robokit.sim.collide.hull_surface import directions, support
+
+DIRECTIONS = 400
 
 TURNS = 12
 """Turns about each axis that are tried, in a quarter turn."""
@@ -27,7 +29,7 @@ class FittedBox:
         center: (3,) [m].
         axes: (3, 3), unit vectors along its edges, row by row.
         half: (3,) half its lengths along them [m].
-        error: largest difference of the support functions of shape and box [m].
+        error: how far the box reaches out of the shape, which lies inside it [m].
     """
 
     center: np.ndarray

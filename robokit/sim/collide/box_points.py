@@ -4,7 +4,7 @@ Where the plane of a face is the best of all (box_distance.py), the corners of t
 the capsule, touch that face: four, two or one points, brought beside the face where they lie outside it.
 Otherwise it is one point, between the edges that are nearest.
 
-Of faces that are equally far the first body's is taken.
+Of faces that are nearly equally far the first body's is taken.
 
 Source: closed forms, with the reference face and the incident one of D. Gregorius, "The contact manifold",
 GDC 2015.  Differs: corners are brought to the face, instead of cutting its edges: always four.
@@ -21,11 +21,16 @@ from typing import Any, NamedTuple
 from robokit.sim.collide.box_distance import FAR, UNIT, Block, Plane, planes, seen, sign
 from robokit.sim.collide.capsule_distance import nearest_of_segments
 from robokit.spatial import Vector3
-from robokit.spatial.scalars import Scalar, clamp, minimum, where
+from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, where
 from robokit.spatial.vector3 import chosen
 
 FACES_FIRST = 5e-5
 """Edges must be farther apart by this than faces, or these are taken: they have more points [m]."""
+
+SWITCH = 0.005
+"""The second body's face must be farther apart than the first's by this part of the first's longest half
+edge. What lies on another leans by the depth at which springs carry it; the points would be the corners of
+the one and of the other by turns, and it would tremble."""
 
 CORNERS = ((-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0))
 
@@ -58,14 +63,17 @@ def box_meetings(a: Block, b: Block) -> list[Meeting]:
         best = own.or_(rest)
         x = y + best.n * (shift - 0.5 * best.phi)
         return [_seen_from(a, Meeting(best.phi - (a.radius + c.radius), best.n, x))]
-    faces = own if other is None else own.or_(other, FACES_FIRST)
-    best = faces.or_(rest, FACES_FIRST)
+    ahead = SWITCH * reduce(maximum, a.half)
+    faces = own if other is None else own.or_(other, ahead)
+    # An edge beside the face that is not taken would be ahead of the one that is.
+    ahead_of_all = 0.0 if other is None else maximum(other.phi - faces.phi, 0.0)
+    best = faces.or_(rest, ahead_of_all + FACES_FIRST)
     flat = best.phi <= faces.phi
     if other is None:
         patch = _on_face(own.n, a.half, c, [c.at([-c.half[0]]), c.at(c.half)])
         lone = y - best.n * (0.5 * best.phi)
     else:
-        patch = _on_either(a.half, c, own, other)
+        patch = _on_either(a.half, c, own, other, ahead)
         lone = _between_edges(a.half, c, best.n)
     # The corner that is deepest may lie beside the face.
     lift = faces.phi - reduce(minimum, [phi for phi, _ in patch])
@@ -122,9 +130,11 @@ def _on_face(
     return found
 
 
-def _on_either(half: Sequence[Scalar], b: Block, own: Plane, other: Plane) -> list[tuple[Scalar, Vector3]]:
-    """The corners of one box on the other's face, whichever is better; in the axes of the first."""
-    swap = other.phi > own.phi + FACES_FIRST
+def _on_either(
+    half: Sequence[Scalar], b: Block, own: Plane, other: Plane, ahead: Scalar
+) -> list[tuple[Scalar, Vector3]]:
+    """The corners of b on a face of the first box, or of that on b's if it is better by ``ahead``."""
+    swap = other.phi > own.phi + ahead
     t, axes = b.center, b.axes
     back = [Vector3(*(v[k] for v in map(list, axes))) for k in range(3)]
     about = Vector3(*(-t.dot(v) for v in axes))

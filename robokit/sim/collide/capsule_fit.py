@@ -1,32 +1,48 @@
-"""Capsules in place of a convex shape, by its support function.
+"""Capsules in place of a convex shape, fitted to its surface.
 
-A convex shape is given by points with radii, of which it is the hull: h(d) = max_j (p_j . d + r_j). So is a
-set of k capsules, with 2 k points and k radii. Once it is known which point is the farthest in which
-direction, the best points and radii in the least-squares sense solve a linear system; both are computed in
-turn, as in k-means.
+A convex shape is given by balls of which it is the hull. How far it reaches out of the capsules is looked at
+on points of its surface: the distance from the nearest capsule. How far they reach out of it follows from
+the support functions, h(d) = max_j (p_j . d + r_j). The first counts COVERED times as much: bodies may seem
+a little larger than they are before they may sink into each other. Gauss and Newton's method makes the
+largest of these errors small, by sums of powers.
 
-Cost: k least-squares problems of 7 k unknowns, a few milliseconds a shape.
+Cost: 10 milliseconds for each capsule that is tried; what was found is kept on disk (body_shapes.py).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-DIRECTIONS = 400
-ROUNDS = 12
+from robokit.sim.collide.hull_surface import corners, directions, support, surface
+
+SAMPLES, CHECKS = 300, 1200
+"""Points of the surface and as many directions, for the fit and for its errors."""
+
+ROUNDS = 25
 MOST_CAPSULES = 3
 
+COVERED = 2.5
+"""What a shape reaches out of its capsules counts so much more than what they reach out of it."""
+
 WORTH = 0.012
-"""Another capsule must make the error smaller by this much [m]."""
+"""Another capsule must make the error, so counted, smaller by this much [m]."""
 
 STUBBY = 0.08
 """A capsule shorter than this part of its radius becomes a sphere."""
 
-FADED = 1e-3
-"""Weight that keeps points and radii that no direction determines where they were."""
+EXPONENT = 6.0
+"""Sums of so high powers of the errors are made small: nearly their largest."""
+
+WITHIN = 0.3
+"""Weight of a surface that lies under that of the other side."""
+
+STRIDE, LONGEST = 0.6, 0.1
+"""Part of a Newton step that is made, and its length at most over that of the shape."""
 
 
 @dataclass(frozen=True)
@@ -36,26 +52,36 @@ class CapsuleSet:
     Attributes:
         start, end: (k, 3) ends of the axes [m].
         radius: (k,) [m].
-        error: largest difference of the support functions of shape and capsules [m].
+        missed: how far the shape reaches out of all of them [m].
+        added: how far any of them reaches out of the shape [m].
     """
 
     start: np.ndarray
     end: np.ndarray
     radius: np.ndarray
-    error: float
+    missed: float
+    added: float
+
+    @property
+    def error(self) -> float:
+        """That by which sets are compared [m]."""
+        return max(COVERED * self.missed, self.added)
 
 
-def directions(n: int) -> np.ndarray:
-    """n unit vectors that cover the sphere evenly, (n, 3): a Fibonacci lattice."""
-    k = np.arange(n) + 0.5
-    z, turn = 1.0 - 2.0 * k / n, math.pi * (1.0 + math.sqrt(5.0)) * k
-    s = np.sqrt(1.0 - z * z)
-    return np.stack([s * np.cos(turn), s * np.sin(turn), z], axis=1)
+def side_of_cylinder(radius: float, length: float) -> CapsuleSet | None:
+    """The capsule along z with the side of a cylinder, on which it rolls; None of what is wider than long.
 
-
-def support(points: np.ndarray, radii: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """h(d) of the hull of balls, for directions (n, 3) [m]."""
-    return (d @ points.T + radii).max(axis=1)
+    Its ends are where what they miss of the rims, counted COVERED times, is what they add.
+    """
+    if length < 2.0 * radius:
+        return None
+    low, high = 0.0, 1.0  # of how far the ends of the axis are inside, over the radius
+    for _ in range(50):
+        s = 0.5 * (low + high)
+        low, high = (s, high) if COVERED * (math.hypot(1.0, s) - 1.0) < 1.0 - s else (low, s)
+    end = np.array([[0.0, 0.0, 0.5 * length - low * radius]])
+    missed, added = (math.hypot(1.0, low) - 1.0) * radius, (1.0 - low) * radius
+    return CapsuleSet(-end, end, np.array([radius]), missed, added)
 
 
 def fit_capsules(points: np.ndarray, radii: np.ndarray) -> CapsuleSet:
@@ -65,64 +91,126 @@ def fit_capsules(points: np.ndarray, radii: np.ndarray) -> CapsuleSet:
         points: (n, 3) centres [m].
         radii: (n,) [m]; 0 for corners.
     """
-    exact = _exact(points, radii)
-    if exact is not None:
-        return exact
-    best = _fit(points, radii, 1)
+    if len(points) == 1 or (len(points) == 2 and radii[0] == radii[1]):
+        return CapsuleSet(points[:1], points[-1:], radii[:1].astype(float), 0.0, 0.0)
+    rays, d = surface(points, radii, CHECKS), directions(SAMPLES)
+    some = np.concatenate([rays[:: CHECKS // SAMPLES], corners(points, radii, SAMPLES)])
+    x = np.concatenate([rays, corners(points, radii, CHECKS)])
+    wanted = support(points, radii, d)
+
+    def fitted(k: int) -> CapsuleSet:
+        found = [_descended(some, d, wanted, *guess) for guess in _guesses(some, k)]
+        _, ends, r = min(found, key=lambda each: each[0])
+        start, end = ends[0::2].copy(), ends[1::2].copy()
+        stubby = np.linalg.norm(end - start, axis=1) < STUBBY * r
+        middle = 0.5 * (start + end)[stubby]
+        start[stubby], end[stubby] = middle, middle
+        return CapsuleSet(start, end, r, *_errors(points, radii, x, start, end, r))
+
+    best = fitted(1)
     for k in range(2, MOST_CAPSULES + 1):
-        more = _fit(points, radii, k)
+        more = fitted(k)
         if more.error < best.error - WORTH * (k - len(best.radius)):
             best = more
     return best
 
 
-def _exact(points: np.ndarray, radii: np.ndarray) -> CapsuleSet | None:
-    """What is a sphere or a capsule already."""
-    if len(points) == 1 or (len(points) == 2 and radii[0] == radii[1]):
-        return CapsuleSet(points[:1], points[-1:], radii[:1].astype(float), 0.0)
-    return None
+def _errors(
+    points: np.ndarray,
+    radii: np.ndarray,
+    x: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    radius: np.ndarray,
+) -> tuple[float, float]:
+    """How far the hull of balls reaches out of capsules, and any of these out of the hull [m].
+
+    Args:
+        points, radii: (n, 3), (n,) of the hull [m].
+        x: (m, 3) points on its surface [m].
+        start, end, radius: (k, 3), (k, 3), (k,) of the capsules [m].
+    """
+    d = directions(CHECKS)
+    out = (_distances(x, start, end)[0] - radius).min(axis=1).max()
+    over = support(np.concatenate([start, end]), np.tile(radius, 2), d) - support(points, radii, d)
+    return max(float(out), 0.0), max(float(over.max()), 0.0)
 
 
-def _fit(points: np.ndarray, radii: np.ndarray, k: int) -> CapsuleSet:
-    d = directions(DIRECTIONS)
-    wanted = support(points, radii, d)
-    ends, r = _first_guess(points, radii, k)
+def _descended(
+    x: np.ndarray, d: np.ndarray, wanted: np.ndarray, ends: np.ndarray, r: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """(error, ends (2 k, 3), radii (k,)) of the best iterate.
+
+    Args:
+        x: points on the surface [m].
+        d, wanted: directions, and the support function there [m].
+        ends, r: to begin with; the ends of a capsule follow each other [m].
+    """
+    n, k = len(x), len(r)
+    rows, longest = np.arange(n), LONGEST * float(np.ptp(x, axis=0).max())
+    best = (np.inf, ends, r)
     for _ in range(ROUNDS):
-        farthest = (d @ ends.T + np.repeat(r, 2)).argmax(axis=1)
-        A = np.zeros((len(d) + 7 * k, 7 * k))
+        distance, away, t = _distances(x, ends[0::2], ends[1::2])
+        near = (distance - r).argmin(axis=1)
+        out = distance[rows, near] - r[near]
+        far = (d @ ends.T + np.repeat(r, 2)).argmax(axis=1)
+        over = (d * ends[far]).sum(axis=1) + r[far // 2] - wanted
+        largest = max(COVERED * float(out.max()), float(over.max()))
+        if largest < best[0]:
+            best = (largest, ends, r)
+        J = np.zeros((n + len(d), 7 * k))
+        normal = away[rows, near] / np.maximum(distance[rows, near], 1e-9)[:, None]
+        share = t[rows, near]
         for axis in range(3):
-            A[np.arange(len(d)), 3 * farthest + axis] = d[:, axis]
-        A[np.arange(len(d)), 6 * k + farthest // 2] = 1.0
-        A[len(d) :] = FADED * np.eye(7 * k)
-        before = np.concatenate([ends.ravel(), r])
-        found = np.linalg.lstsq(A, np.concatenate([wanted, FADED * before]), rcond=None)[0]
-        ends, r = found[: 6 * k].reshape(-1, 3), np.maximum(found[6 * k :], 0.0)
-    start, end = ends[0::2].copy(), ends[1::2].copy()
-    stubby = np.linalg.norm(end - start, axis=1) < STUBBY * r
-    middle = 0.5 * (start + end)[stubby]
-    start[stubby], end[stubby] = middle, middle
-    check = directions(3 * DIRECTIONS)
-    got = support(np.concatenate([start, end]), np.concatenate([r, r]), check)
-    return CapsuleSet(start, end, r, float(np.abs(got - support(points, radii, check)).max()))
+            J[rows, 6 * near + axis] = -normal[:, axis] * (1.0 - share)
+            J[rows, 6 * near + 3 + axis] = -normal[:, axis] * share
+            J[n + np.arange(len(d)), 3 * far + axis] = d[:, axis]
+        J[rows, 6 * k + near] = -1.0
+        J[n + np.arange(len(d)), 6 * k + far // 2] = 1.0
+        scale = np.concatenate([np.where(out > 0.0, COVERED, WITHIN), np.where(over > 0.0, 1.0, WITHIN)])
+        error = np.concatenate([out, over])
+        weight = scale * (np.abs(scale * error) / max(largest, 1e-9) + 0.1) ** (0.5 * EXPONENT - 1.0)
+        A = J * weight[:, None]
+        M = A.T @ A
+        change = np.linalg.solve(M + 3e-4 * np.trace(M) / len(M) * np.eye(len(M)), A.T @ (-error * weight))
+        change *= STRIDE * min(1.0, longest / max(float(np.abs(change).max()), 1e-12))
+        ends, r = ends + change[: 6 * k].reshape(-1, 3), np.maximum(r + change[6 * k :], 0.0)
+    return best
 
 
-def _first_guess(points: np.ndarray, radii: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ends (2 k, 3) and radii of k capsules along the longest axis, side by side along the second."""
-    d = directions(DIRECTIONS)
-    surface = (
-        points[(d @ points.T + radii).argmax(axis=1)]
-        + d * radii[(d @ points.T + radii).argmax(axis=1)][:, None]
-    )
-    _, axes = np.linalg.eigh(np.cov(surface.T))
-    low = np.array([-support(points, radii, -axes.T[i : i + 1])[0] for i in range(3)])
-    high = np.array([support(points, radii, axes.T[i : i + 1])[0] for i in range(3)])
-    order = np.argsort(high - low)
-    axes, middle, half = axes[:, order], (0.5 * (low + high))[order], (0.5 * (high - low))[order]
-    r = min(half[0], half[1] / k) if k > 1 else 0.5 * (half[0] + half[1])
-    r = min(r, half[2])
-    shifts = np.linspace(-(half[1] - r), half[1] - r, k) if k > 1 else np.zeros(1)
-    ends = []
-    for s in shifts:
-        for sign in (-1.0, 1.0):
-            ends.append(axes @ (middle + np.array([0.0, s, sign * (half[2] - r)])))
-    return np.array(ends), np.full(k, r)
+def _distances(
+    x: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of points from segments: distance (n, k) [m], the vector from the nearest place, where it is, 0..1."""
+    way = end - start
+    square = np.maximum((way * way).sum(axis=1), 1e-18)
+    t = np.clip(((x[:, None] - start) * way).sum(axis=2) / square, 0.0, 1.0)
+    away = x[:, None] - (start + t[..., None] * way)
+    return np.sqrt((away * away).sum(axis=2)), away, t
+
+
+def _guesses(x: np.ndarray, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Ends (2 k, 3) and radii of k capsules along the longest axis: side by side, then in a row."""
+    middle = x.mean(axis=0)
+    _, axes = np.linalg.eigh(np.cov(x.T))
+    axes = axes[:, ::-1]  # the longest first
+    local = (x - middle) @ axes
+    low, high = local.min(axis=0), local.max(axis=0)
+    centre, half = 0.5 * (low + high), 0.5 * (high - low)
+    r = min(half[2], half[1] / k) if k > 1 else 0.5 * (half[1] + half[2])
+    r = min(r, half[0])
+    beside = np.linspace(-(half[1] - r), half[1] - r, k) if k > 1 else np.zeros(1)
+    places = [[sign * (half[0] - r), s, 0.0] for s in beside for sign in (-1.0, 1.0)]
+    yield middle + (centre + np.array(places)) @ axes.T, np.full(k, r)
+    if k == 1:
+        return
+    r = min(0.5 * (half[1] + half[2]), 0.7 * half[0])
+    cuts = np.linspace(low[0] + 0.7 * r, high[0] - 0.7 * r, k + 1)
+    places, radii = [], []
+    for first, last in pairwise(cuts.tolist()):
+        piece = local[(local[:, 0] > first - r) & (local[:, 0] < last + r)]
+        lowest, highest = piece.min(axis=0), piece.max(axis=0)
+        across = 0.5 * (lowest + highest)
+        places += [[s, across[1], across[2]] for s in (first, last)]
+        radii.append(0.25 * (highest - lowest)[1:].sum())
+    yield middle + np.array(places) @ axes.T, np.array(radii)

@@ -9,13 +9,13 @@ ENOUGH pairs, or with more than MANY that are to be searched for. What was found
     never met       bodies whose shapes overlap in no sample
 
 Where only the shapes overlap in the neutral configuration, because they are thicker than what they stand
-for, the pair stays and gets the overlap as *slack*: it acts where the bodies come nearer than that.
+for, the pair stays, and these shapes get their overlap as *slack*: they act where they come nearer than that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from robokit.sim.collide.body_shapes import LinkBox, LinkShape, body_shapes, lin
 from robokit.sim.collide.gaps import Gaps, body_poses
 from robokit.sim.collide.hull_distance import hull_distance
 from robokit.sim.collide.pair_list import CollisionPairs
+from robokit.sim.motion.momentum_projection import floats
 
 SAMPLES = 1024
 SEED = 0
@@ -96,7 +97,7 @@ def _pairs_of(robot: Robot, shapes: tuple[LinkShape, ...], samples: int) -> Coll
     bring_together(robot, shapes, root, q, rng)
     # Hulls of other links have other shapes; limits of joints are in the samples.
     key = ("pairs of bodies", robot.fingerprint, robot.tree.loops, shapes, q.tobytes())
-    rows, least = disk_cache.arrays(
+    rows, loose, least = disk_cache.arrays(
         f"{robot.name}: bodies that can meet", key, lambda: _judged(robot, shapes, root, q)
     )
     pairs = [(int(i), int(j)) for i, j, _ in rows]
@@ -107,7 +108,7 @@ def _pairs_of(robot: Robot, shapes: tuple[LinkShape, ...], samples: int) -> Coll
         tuple(of[0]),
         shapes,
         {reason: tuple(of[k]) for k, reason in enumerate((NEIGHBOURS, TOUCHING, NEVER), 1)},
-        {pair: slack for pair, slack in zip(pairs, least.tolist(), strict=True) if slack > 0.0},
+        {(int(k), int(m)): slack for (k, m), slack in zip(loose, least.tolist(), strict=True)},
         samples,
         {link.name: link.body for link in robot.links},
     )
@@ -115,11 +116,11 @@ def _pairs_of(robot: Robot, shapes: tuple[LinkShape, ...], samples: int) -> Coll
 
 def _judged(
     robot: Robot, shapes: Sequence[LinkShape], root: list[int], q: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of bodies with shapes and what becomes of each, and their slack or 0.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All pairs of bodies with shapes and what becomes of each; pairs of shapes with slack, and this.
 
     (P, 3): the two bodies, then 0 where it is kept, or why it is left out: 1 for neighbours, 2 for those that
-    touch, 3 for those that never met. (P,) [m].
+    touch, 3 for those that never met. (S, 2): shapes of the first and of the second body. (S,) [m].
     """
     gaps = Gaps(robot, shapes, q)
     bodies = sorted(gaps.of)
@@ -133,14 +134,18 @@ def _judged(
         met = gaps.met(*pair)
         verdict[pair] = 0 if met.any() else 3
         if met[0] and root[pair[0]] == root[pair[1]]:
-            slack[pair] = CLEAR - gaps.nearest(*pair, row=0)
+            first = np.array([0])
+            for k, m in product(gaps.of[pair[0]], gaps.of[pair[1]]):
+                overlap = CLEAR - float(gaps.gap(k, m, first)[0])
+                slack |= {(k, m): overlap} if overlap > 0.0 else {}
             if touching(robot, *pair, q[0]):
                 verdict[pair] = 2
     never = [pair for pair, why in verdict.items() if why == 3]
     if sum(why == 0 for why in verdict.values()) < ENOUGH and len(never) <= MANY:
         verdict |= dict.fromkeys(searched(robot, shapes, never, q, gaps), 0)
     rows = np.array([[*pair, why] for pair, why in verdict.items()], dtype=np.int64).reshape(-1, 3)
-    return rows, np.array([slack.get(pair, 0.0) for pair in verdict])
+    loose = np.array(list(slack), dtype=np.int64).reshape(-1, 2)
+    return rows, loose, np.array(list(slack.values()), dtype=float)
 
 
 def searched(
@@ -271,13 +276,15 @@ def touching(robot: Robot, i: int, j: int, q: np.ndarray) -> bool:
 def neighbours(robot: Robot, bodies: set[int]) -> set[tuple[int, int]]:
     """(parent, child) of all bodies with shapes, where bodies without shapes between them are skipped.
 
-    Bodies that a loop joint connects are neighbours too.
+    Bodies that a loop joint connects are neighbours too. Of several robots that float none is a neighbour of
+    the world, where the base of another may be fixed; one alone is, for its momentum is kept by the step.
     """
     found, parent = set(), robot.tree.parent
+    free = set() if floats(robot.tree) else set(roots(robot))
     for i in bodies:
-        above = parent[i] if i else -1
+        above = -1 if i in free else parent[i]
         while above > 0 and above not in bodies:
-            above = parent[above]
+            above = -1 if above in free else parent[above]
         if above >= 0:
             found.add((above, i))
     return found | {(min(ends), max(ends)) for ends in robot.tree.loops}

@@ -9,6 +9,9 @@ from robokit.arguments import real_number
 from robokit.errors import ModelError, ShapeError, UnknownName, shown
 from robokit.sim.collide.body_shapes import LinkBox, LinkShape
 
+EXACT = 5e-5
+"""Smaller errors of shapes are not printed [m]."""
+
 
 @dataclass(frozen=True)
 class CollisionPairs:
@@ -20,7 +23,7 @@ class CollisionPairs:
         bodies: ((i, j), ...) with i < j, ascending: the pairs.
         shapes: boxes and capsules of all links, in whose place bodies are tested.
         left_out: {reason: pairs}.
-        slack: {pair: overlap of its shapes that is not felt [m]}.
+        slack: {(k, m): overlap of shapes k and m that is not felt [m]}.
         samples: random configurations that were looked at.
         body_of: {link name: number of its body}.
         friction: Coulomb coefficient between bodies.
@@ -57,6 +60,16 @@ class CollisionPairs:
         """The pairs by the names of their bodies: the links that the joints move."""
         return tuple((self.names[i], self.names[j]) for i, j in self.bodies)
 
+    @property
+    def errors(self) -> tuple[float, float]:
+        """How far any hull reaches out of the shapes that stand for it, and these out of it, at most [m]."""
+        return self._errors()
+
+    def _errors(self, body: int | None = None) -> tuple[float, float]:
+        own = [shape for shape in self.shapes if body is None or shape.body == body]
+        missed = max((shape.missed for shape in own), default=0.0)
+        return missed, max((shape.added for shape in own), default=0.0)
+
     def __repr__(self) -> str:
         out = ", ".join(f"{len(pairs)} {reason}" for reason, pairs in self.left_out.items())
         bodies = len({shape.body for shape in self.shapes})
@@ -70,10 +83,18 @@ class CollisionPairs:
         )
 
     def __str__(self) -> str:
-        """The list: one line a body, with those that it can meet."""
+        """The list: how well shapes stand for hulls, and one line a body, with those that it can meet."""
+        missed, added = self.errors
         lines = [repr(self)]
+        lines.append(
+            f"  hulls reach up to {1e3 * missed:.1f} mm out of the shapes that stand for them, these up to "
+            f"{1e3 * added:.1f} mm out of hulls"
+        )
         for i in sorted({i for i, _ in self.bodies}):
-            lines.append(f"  {self.names[i]}: " + ", ".join(self.names[k] for j, k in self.bodies if j == i))
+            missed, added = self._errors(i)
+            kinds = f" ({1e3 * missed:.1f}, {1e3 * added:.1f} mm)" if max(missed, added) > EXACT else ""
+            met = ", ".join(self.names[k] for j, k in self.bodies if j == i)
+            lines.append(f"  {self.names[i]}{kinds}: {met}")
         return "\n".join(lines)
 
     def add(self, first: str, second: str) -> CollisionPairs:

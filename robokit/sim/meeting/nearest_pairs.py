@@ -30,6 +30,9 @@ SLOTS = 8
 FEW, SLOTS_OF_FEW = 30, 12
 """With so many pairs of bodies or fewer, a step treats more of them: boxes on each other have four a pair."""
 
+SLOTS_OF_STACK = 24
+"""The same at most of boxes on top of each other: four for each two."""
+
 FAR = 1e3
 """Distance of what is not there [m]."""
 
@@ -133,8 +136,8 @@ class Vicinity:
         self.poses = [self.by_body[b] for b in shapes.bodies]
         centres = [pose.out(c) for pose, (c, _) in zip(self.poses, shapes.spheres, strict=True)]
         self.reach = FASTEST * dt
-        self.apart = [centres[i] - centres[j] for i, j, _, _ in shapes.pairs]
-        limits = [self.reach + (shapes.spheres[i][1] + shapes.spheres[j][1]) for i, j, _, _ in shapes.pairs]
+        self.apart = [centres[i] - centres[j] for i, j, _ in shapes.pairs]
+        limits = [self.reach + (shapes.spheres[i][1] + shapes.spheres[j][1]) for i, j, _ in shapes.pairs]
         self.near = [d.dot(d) < r * r for d, r in likewise(zip(self.apart, limits, strict=True))]
 
     def deepest(self) -> list[Nearest]:
@@ -147,9 +150,9 @@ class Vicinity:
         rows = zip(shapes.pairs, shapes.points, self.apart, self.near, strict=True)
         nothing = [*Nearest.none().values()[:PLACE], -1.0]
         ways = WAYS * max((len(both) for *_, both in shapes.pairs), default=1)
-        for (i, j, slack, both), count, d, condition in likewise(rows):
+        for (i, j, both), count, d, condition in likewise(rows):
             number = ways * (i * len(shapes.bodies) + j)
-            closest = partial(_closest, blocks, d, slack, both, number, count)
+            closest = partial(_closest, blocks, d, both, number, count)
             values = iter(guard(condition, closest, *(nothing * count)))
             found += [list(islice(values, PLACE + 1)) for _ in range(count)]
         kept = [nothing] * slots_of(shapes)
@@ -174,7 +177,13 @@ class Vicinity:
 
 def slots_of(shapes: PairShapes) -> int:
     """Contacts that a step treats of these shapes."""
-    return min(SLOTS_OF_FEW if len(shapes.pairs) <= FEW else SLOTS, sum(shapes.points))
+    count = SLOTS
+    if len(shapes.pairs) <= FEW:
+        boxes = {
+            k for pair, n in zip(shapes.pairs, shapes.points, strict=True) if n == WAYS for k in pair[:2]
+        }
+        count = min(max(SLOTS_OF_FEW, WAYS * (len(boxes) - 1)), SLOTS_OF_STACK)
+    return min(count, sum(shapes.points))
 
 
 def any_of(truths: Sequence[Any]) -> Any:
@@ -192,14 +201,13 @@ def _flat_sorted_in(slots: Sequence[Row], found: Sequence[Row]) -> list[Scalar]:
 def _closest(
     blocks: Sequence[Block],
     apart: Vector3,
-    slack: float,
-    both: Sequence[tuple[int, int]],
+    both: Sequence[tuple[int, int, float]],
     number: int,
     count: int,
 ) -> list[Scalar]:
     """The nearest points of the shapes of two bodies, ``count`` of them: distance, normal, point, which."""
     candidates = []
-    for m, (a, b) in enumerate(both):
+    for m, (a, b, slack) in enumerate(both):
         for k, (phi, n, x) in enumerate(meetings(blocks[a], blocks[b], -apart)):
             candidates.append([phi + slack, *(-n), *x, float(number + WAYS * m + k)])
     if len(candidates) > count:

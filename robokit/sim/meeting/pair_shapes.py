@@ -24,14 +24,14 @@ class PairShapes:
         bodies: numbers of all bodies in pairs.
         spheres: centre and radius of a ball around the shapes of each of them, body coordinates [m].
         shapes: boxes and capsules of all of them.
-        pairs: (i, j, slack [m], ((shape of i, shape of j), ...)); i and j are places in bodies.
+        pairs: (i, j, ((shape of i, shape of j, slack [m]), ...)); i and j are places in bodies.
         points: in which each of the pairs touches at most.
     """
 
     bodies: tuple[int, ...]
     spheres: tuple[tuple[Point, float], ...]
     shapes: tuple[LinkShape, ...]
-    pairs: tuple[tuple[int, int, float, tuple[tuple[int, int], ...]], ...]
+    pairs: tuple[tuple[int, int, tuple[tuple[int, int, float], ...]], ...]
     points: tuple[int, ...]
 
 
@@ -39,15 +39,16 @@ def pair_shapes(pairs: CollisionPairs) -> PairShapes:
     """The shapes of a list of pairs."""
     bodies = sorted({i for pair in pairs.bodies for i in pair})
     place = {body: k for k, body in enumerate(bodies)}
-    shapes = [shape for shape in pairs.shapes if shape.body in place]
+    numbers = [k for k, shape in enumerate(pairs.shapes) if shape.body in place]
+    shapes = [pairs.shapes[k] for k in numbers]
     of: dict[int, list[int]] = {body: [] for body in bodies}
     for k, shape in enumerate(shapes):
         of[shape.body].append(k)
     balls = [_ball([shapes[k] for k in of[body]]) for body in bodies]
     rows = []
     for i, j in pairs.bodies:
-        both = tuple((a, b) for a in of[i] for b in of[j])
-        rows.append((place[i], place[j], pairs.slack.get((i, j), 0.0), both))
+        both = tuple((a, b, pairs.slack.get((numbers[a], numbers[b]), 0.0)) for a in of[i] for b in of[j])
+        rows.append((place[i], place[j], both))
     return PairShapes(
         tuple(bodies),
         tuple(balls),

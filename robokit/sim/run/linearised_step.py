@@ -113,7 +113,7 @@ def step_derivatives(
     program = setup.program
     if floats(robot.tree):
         # As simulate takes them where there are any: nothing keeps the momentum against them.
-        program = replace(program, given=replace(program.given, base=True))
+        program = program.with_given(replace(program.given, base=True), program.given_numbers)
     if program.ground is not None and program.ground.accuracy is not None:
         raise ShapeError("ground: a step that is iterated to an accuracy has no derivative; leave it out")
     if program.ground is not None and program.points is not None:

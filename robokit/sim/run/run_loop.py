@@ -60,6 +60,10 @@ class Stop:
         return {"time": self.time, "reason": _sentence(self.reason), "remedy": _sentence(self.remedy)}
 
 
+def _finite(x: np.ndarray, zeros: np.ndarray) -> bool:
+    return bool(x.dot(zeros) == 0.0)
+
+
 def _sentence(clause: str) -> str:
     return f"{clause[0].upper()}{clause[1:]}." if clause else ""
 
@@ -92,9 +96,11 @@ class Run:
         self.controlled = controller is not None or inputs.by_function
         self.state = (q, v, np.zeros(program.entries), first_carried(program, q[None], v[None])[0])
         self.tau = np.zeros(program.robot.nv)
-        self.zeros = np.zeros(max(x.size for x in self.state))
+        self.zeros = [np.zeros(x.size) for x in self.state]
         # Whether single steps have a call of their own; else they are taken by the loop inside the engine.
         self.alone = self.controlled or bool(self.given) or every < ITERATED
+        # The next step refuses what is not finite; a record must not get it, nor who looks at each state.
+        self.careful = self.controlled or isinstance(self.kernel, IteratedSteps)
         self.records = Records()
         self.watch = EnergyWatch(program, q)
         self.done = 0
@@ -162,7 +168,7 @@ class Run:
             if few == 1:
                 self.last = self._step_from_here()
             done, state = self._free(few)
-            self._accept(done, state, done == few)
+            self._accept(done, state, done == few, self.careful or self.done + done == end)
             if self.stop is not None:
                 return
             try:
@@ -189,10 +195,11 @@ class Run:
                 return max(0, k - 1), (q, v, entries, carried)
         return steps, (q, v, entries, carried)
 
-    def _accept(self, done: int, state: Any, whole: bool) -> None:
+    def _accept(self, done: int, state: Any, whole: bool, look: bool) -> None:
+        """Go on from a state if all its steps were good and, where that is looked at, it is finite."""
         self.done += done
         # 0 times what is not finite is NaN; numpy.isfinite takes four times as long.
-        if whole and all(x.dot(self.zeros[: x.size]) == 0.0 for x in state):
+        if whole and (not look or all(map(_finite, state, self.zeros))):
             self.state = state
             return
         what = f"the state is no longer finite ({self._step()}); {self._fastest(-1)}"

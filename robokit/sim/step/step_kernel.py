@@ -18,6 +18,7 @@ from robokit.engine import Kernel
 from robokit.model.inertial_parameters import inertias
 from robokit.model.loop_models import loop_models
 from robokit.model.robot import Robot
+from robokit.model.twin_limbs import twin_inputs
 from robokit.sim.collide import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.ground.ground_inputs import ground_numbers, ground_tables, layouts
@@ -66,8 +67,8 @@ class Program:
         layout: of what a step hands to the next.
         masses: effective mass of each touching body.
         size: radius of the robot's contact points [m].
-        loose: the same that counts under its loose bodies [m]; inf where bodies may touch each other.
-        steady: depth on which these stand [m]; likewise.
+        loose: the same that counts under its loose bodies [m].
+        steady: depth on which these stand [m].
         open: whether inertias, and what follows from them, are an input of the step, not constants.
     """
 
@@ -88,22 +89,21 @@ class Program:
         n = self.robot.nbodies
         self.open = self.robot.parameters is not None
         self.points: ContactPoints | None = None
+        self.size: Any = 0.0
         self.by_body: list[list[ContactShape]] = [[] for _ in range(n + 1)]
         self.corners: list[tuple[int, int]] = []
         """(body, place in its list) of the points that move with the inertia."""
         if self.ground is not None:
             ground = self.ground
-            self.points = contact_points(
-                self.robot, ground.max_points, ground.shape_error, ground.only_plane, ground.solids
-            )
+            which = ground.max_points, ground.shape_error, ground.only_plane, ground.solids
+            points = self.points = contact_points(self.robot, *which)
+            self.size = self.robot.derived.get(("extent", *which), lambda: extent(self.robot, points))
             self.by_body = self.points.by_body(n)
             flags = [self.points.of_inertia[self.points.body == i] for i in range(n + 1)]
             self.corners = [(i, int(k)) for i, row in enumerate(flags) for k in np.flatnonzero(row)]
         self.touching = [i for i in range(1, n + 1) if self.by_body[i]]
-        self.size = 0.0 if self.points is None else extent(self.robot, self.points)
         self.loose, self.steady = math.inf, math.inf
-        # What lies on another body trembles where the ground is much firmer than the two are to each other.
-        if self.points is not None and self.pairs is None:
+        if self.points is not None:
             self.loose = loose_extent(self.robot, self.points)
             self.steady = steady(self.robot, self.points)
         self.masses: list[Any] = self.robot.derived.get(
@@ -340,6 +340,7 @@ class Program:
                 dtype=self.dtype,
                 tables=[(name, len(table)) for name, table in self.named_tables()],
                 reproducible=self.reproducible,
+                twins=twin_inputs(robot, [True, False, False]),
             )
             kernels.setdefault(name, built)
         return kernels[name]

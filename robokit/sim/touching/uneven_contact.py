@@ -16,14 +16,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from robokit.sim.shapes.contact_shapes import Ball, ContactShape, Facing, Part
+from robokit.sim.shapes.contact_shapes import Ball, ContactShape, Facing, Part, Rim
 from robokit.sim.touching.contact import BodyContact
 from robokit.sim.touching.ground_law import Axes, GroundLaw
 from robokit.sim.touching.point_moments import Moments, isotropic
 from robokit.sim.touching.solid_contacts import Meeting, meetings
-from robokit.sim.touching.surfaces import TINY, PlacedSolid, Touch, deepest, nothing
+from robokit.sim.touching.surfaces import TINY, PlacedSolid, Surface, Touch, deepest, nothing
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, sqrt
+
+SIDE = 0.01
+"""Distance by which the ends of a cylinder or capsule stay behind its side, over its radius."""
 
 Known = dict[tuple[Part, tuple[int, ...]], list[tuple[PlacedSolid, list[Meeting]]]]
 """What is known of parts and the solids that they face."""
@@ -65,13 +68,14 @@ class UnevenContact(BodyContact):
                 p, touch = self._facing(shape, pose, known)
             else:
                 place, r = shape.reach()
-                here = bare if isinstance(shape, Ball) and shape.radius and place in faced else law.surfaces
+                within = isinstance(shape, Ball) and shape.radius and place in faced
+                here = bare if within else _behind_side(shape, points, law.surfaces, pose)
                 touch = deepest(here, pose.point(Vector3(*place)), r, mu)
                 p = shape.at(pose.E @ touch.n)
                 if isinstance(shape, Ball):
                     touch.phi = touch.phi - r
                 else:  # seen from there, a surface that is not flat looks different than from the centre
-                    touch = deepest(law.surfaces, pose.point(p), 0.0, mu)
+                    touch = deepest(here, pose.point(p), 0.0, mu)
             axes = Axes.of_plane(touch.n, 0.0)
             axes = Axes(pose.E @ axes.n, pose.E @ axes.along_x, pose.E @ axes.along_y, 0.0)
             self.frames.append(axes)
@@ -168,3 +172,51 @@ class UnevenContact(BodyContact):
                 f = f + u * c + ng * n.dot(u)
             impulse = impulse + Force(p.cross(f), f)
         return self._with_turning(isotropic(C) + ArticulatedInertia(A, B, M)), impulse
+
+
+def _behind_side(
+    shape: ContactShape, points: Sequence[ContactShape], surfaces: Sequence[Surface], pose: Transform
+) -> Sequence[Surface]:
+    """The surfaces for a point at an end of a cylinder or capsule: boxes that its side faces are farther.
+
+    In a groove such a point would else touch the one wall and the other by turns, as each is deepest, and the
+    body would never rest. The side has points for both walls.
+
+    Args:
+        shape: the point.
+        points: of its body.
+        surfaces: of the ground.
+        pose: of the body's coordinates in the world.
+    """
+    for side in points:
+        if not (isinstance(side, Facing) and side.part.kind == "capsule" and _at_end(shape, side.part)):
+            continue
+        boxes = {k for k in side.surfaces if getattr(surfaces[k], "kind", "") == "box"}
+        if boxes:
+            axis = pose.E.transpose_apply(Vector3(*(row[2] for row in side.part.rotation)))
+            most = SIDE * side.part.size[0]
+            return [_farther(s, axis, most) if k in boxes else s for k, s in enumerate(surfaces)]
+    return surfaces
+
+
+def _at_end(shape: ContactShape, side: Part) -> bool:
+    """Whether a point is at an end of what has this capsule as its side."""
+    if not isinstance(shape, Rim | Ball) or abs(shape.radius - side.size[0]) > 1e-9 * side.size[0]:
+        return False
+    axis = Vector3(*(row[2] for row in side.rotation))
+    place = shape.position if isinstance(shape, Ball) else shape.center
+    away = Vector3(*place) - Vector3(*side.center)
+    off, near = away - axis * away.dot(axis), 1e-9 * side.size[0]
+    turned = axis.cross(Vector3(*shape.axis)) if isinstance(shape, Rim) else Vector3.zero()
+    return bool(off.dot(off) < near**2 and turned.dot(turned) < 1e-18)
+
+
+def _farther(surface: Surface, axis: Vector3, most: float) -> Surface:
+    """A surface that is farther where it runs along an axis, by ``most`` [m]."""
+
+    def at(x: Vector3, r: Scalar) -> Touch:
+        touch = surface(x, r)
+        c = touch.n.dot(axis)
+        return replace(touch, phi=touch.phi + (1.0 - c * c) * most)
+
+    return at

@@ -20,7 +20,7 @@ def record_of_pairs(pairs: CollisionPairs) -> dict[str, Any]:
         "bodies": plain(pairs.bodies),
         "shapes": [plain(shape) for shape in pairs.shapes],
         "left_out": {reason: plain(found) for reason, found in pairs.left_out.items()},
-        "slack": [[i, j, float(overlap)] for (i, j), overlap in pairs.slack.items()],
+        "slack_of_shapes": [[k, m, float(overlap)] for (k, m), overlap in pairs.slack.items()],
         "samples": pairs.samples,
         "body_of": pairs.body_of,
         "friction": pairs.friction,
@@ -34,15 +34,33 @@ def pairs_of_record(given: Mapping[str, Any]) -> CollisionPairs:
     Raises:
         LookupError, TypeError, ValueError: it is none.
     """
+    shapes = tuple(made(_with_both_errors(shape), KINDS) for shape in given["shapes"])
+    if "slack" in given:  # robokit 0.2.0: one for all shapes of two bodies
+        of = {
+            body: [k for k, shape in enumerate(shapes) if shape.body == body]
+            for body in given["body_of"].values()
+        }
+        slack = {(k, m): overlap for i, j, overlap in given["slack"] for k in of[i] for m in of[j]}
+    else:
+        slack = {(k, m): overlap for k, m, overlap in given["slack_of_shapes"]}
     return CollisionPairs(
         robot=given["robot"],
         names=tuple(given["names"]),
         bodies=made(given["bodies"]),
-        shapes=tuple(made(shape, KINDS) for shape in given["shapes"]),
+        shapes=shapes,
         left_out={reason: made(found) for reason, found in given["left_out"].items()},
-        slack={(i, j): overlap for i, j, overlap in given["slack"]},
+        slack=slack,
         samples=given["samples"],
         body_of=dict(given["body_of"]),
         friction=given["friction"],
         restitution=given["restitution"],
     )
+
+
+def _with_both_errors(shape: Any) -> Any:
+    """A stored shape; those of robokit 0.2.0 had one error, of both kinds."""
+    named = dict(shape["named"])
+    if "error" in named:
+        error = named.pop("error")
+        named |= {"missed": error, "added": error}
+    return {**shape, "named": named}

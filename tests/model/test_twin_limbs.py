@@ -1,0 +1,66 @@
+"""Limbs that are alike: found from the tree alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.model.mimics import couple
+from robokit.model.parts import Mimic
+from robokit.model.twin_limbs import twin_inputs, twin_joints
+
+
+@pytest.mark.parametrize("name", ["humanoid", "quadruped"])
+def test_left_limbs_have_right_ones(name):
+    tree = rk.load_urdf(rk.find_robot(name), base="floating").tree
+    pairs = twin_joints(tree)
+    assert len({i for pair in pairs for i in pair}) == 2 * len(pairs)
+    for i, k in pairs:
+        assert tree.name[i].replace("left", "right") == tree.name[k]
+        parents = tree.parent[i], tree.parent[k]
+        assert parents in pairs or parents[0] == parents[1]
+    sided = [i for i, link in enumerate(tree.name) if "left" in link or "right" in link]
+    assert len(sided) == 2 * len(pairs)
+
+
+@pytest.mark.parametrize("name", ["chain", "arm", "double_pendulum"])
+def test_a_chain_has_none(name):
+    assert not twin_joints(rk.load_urdf(rk.find_robot(name)).tree)
+
+
+def test_places_are_those_of_the_joints():
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    found = twin_inputs(robot, [True, None, False])
+    tree = robot.tree
+    pairs = twin_joints(tree)
+    assert {k for k, *_ in found} == {0, 2}
+    assert [(a, b) for k, a, b in found if k == 2] == [
+        (tree.v_slice[i].start, tree.v_slice[k].start) for i, k in pairs
+    ]
+    assert [(a, b) for k, a, b in found if k == 0] == [
+        (tree.q_slice[i].start, tree.q_slice[k].start) for i, k in pairs
+    ]
+
+
+def two(kind, axis, **more):
+    """A base with two arms, of which the second has a joint of that kind and axis, or follows the first."""
+    builder = rk.ModelBuilder("two").link("base", mass=1.0, inertia=np.eye(3))
+    arms = ("left", "revolute", (0, 0, 1), {}), ("right", kind, axis, more)
+    for name, how, along, rest in arms:
+        builder.link(name, mass=1.0, inertia=np.eye(3))
+        builder.joint(name, how, "base", name, axis=along, lower=-1.0, upper=1.0, **rest)
+    return builder.build(base="floating")
+
+
+def test_joints_of_another_kind_or_axis_are_not_alike():
+    assert twin_joints(two("revolute", (0, 0, 1)).tree) == [(2, 3)]
+    assert twin_joints(two("revolute", (0, 0, -1)).tree) == [(2, 3)]
+    assert not twin_joints(two("revolute", (0, 1, 0)).tree)
+    assert not twin_joints(two("prismatic", (0, 0, 1)).tree)
+
+
+def test_coupled_joints_are_left_alone():
+    robot = couple(two("revolute", (0, 0, 1), mimic=Mimic("left", -1.0)))
+    assert robot.coupling is not None
+    assert not twin_inputs(robot, [True, False])

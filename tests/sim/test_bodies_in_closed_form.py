@@ -1,0 +1,169 @@
+"""Several bodies that push, hit, roll on and hold each other, against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.model import Box, Cylinder, ModelBuilder, Placement, Shape, Sphere
+
+G = 9.81
+LYING = Placement(rotation=np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]))
+"""Of a cylinder whose axis is y."""
+
+
+def body(geometry, mass: float = 1.0) -> rk.Robot:
+    """A box, a ball, or a cylinder along y, that floats."""
+    place = Placement()
+    if isinstance(geometry, Box):
+        square = np.array(geometry.size) ** 2
+        inertia = np.diag(square.sum() - square) * mass / 12.0
+    elif isinstance(geometry, Sphere):
+        inertia = np.eye(3) * 0.4 * mass * geometry.radius**2
+    else:
+        across = mass * (3.0 * geometry.radius**2 + geometry.length**2) / 12.0
+        inertia, place = np.diag([across, 0.5 * mass * geometry.radius**2, across]), LYING
+    builder = ModelBuilder("body").link("body", mass, inertia=inertia, collisions=(Shape(geometry, place),))
+    return builder.build("floating")
+
+
+def at(x: float, z: float, rotation: np.ndarray | None = None) -> Placement:
+    return Placement(np.eye(3) if rotation is None else rotation, np.array([x, 0.0, z]))
+
+
+def about_y(angle: float) -> np.ndarray:
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+def run(world, duration, friction=0.5, restitution=0.0, **options) -> rk.Trajectory:
+    pairs = rk.collision_pairs(world).with_law(friction=friction, restitution=restitution)
+    options = {"dt": 1e-3, "joint_damping": 0.0, "record_every": 1} | options
+    return rk.simulate(world, duration=duration, self_collision=pairs, **options)
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_a_row_of_boxes_that_is_pushed_at_one_end_accelerates_as_one(count):
+    cube = Box((0.2, 0.2, 0.2))
+    world = rk.together({f"b{k}": (body(cube, 1.0 + k % 2), at(0.2 * k, 0.1)) for k in range(count)})
+    mu, mass = 0.3, world.total_mass
+    push = rk.Push("b0/body", (1.5 * mu * mass * G, 0.0, 0.0), start=0.3, duration=1.0)
+    moved = run(world, 0.8, ground=rk.Ground(friction=mu), pushes=push)
+    rows = moved.t > 0.4
+    for speed in moved.v[rows, 3::6].T:
+        assert np.polyfit(moved.t[rows], speed, 1)[0] == pytest.approx(0.5 * mu * G, rel=1e-3)
+
+
+def test_the_last_ball_of_a_cradle_takes_the_speed_of_the_first():
+    builder = ModelBuilder("cradle").link("rail")
+    for k, x in enumerate((-0.3, 0.2, 0.4)):
+        builder.link(f"b{k}", mass=1.0, inertia=np.eye(3), collisions=(Shape(Sphere(0.1)),))
+        builder.joint(f"s{k}", "prismatic", "rail", f"b{k}", at(x, 0.0), axis=(1, 0, 0))
+    v0 = np.array([1.0, 0.0, 0.0])
+    moved = run(builder.build("fixed"), 0.6, restitution=1.0, v0=v0, gravity=(0, 0, 0))
+    assert moved.v[-1] == pytest.approx([0.0, 0.0, 1.0], abs=5e-3)
+
+
+def test_a_plank_on_two_rollers_rolls():
+    """Each roller of mass m goes half as fast and turns: it counts as 3/8 m."""
+    roller, plank = body(Cylinder(0.05, 0.3)), body(Box((1.0, 0.2, 0.04)), 2.0)
+    world = rk.together(
+        {"r0": (roller, at(-0.2, 0.05)), "r1": (roller, at(0.2, 0.05)), "p": (plank, at(0.0, 0.12))}
+    )
+    force = 2.0
+    push = rk.Push("p/body", (force, 0.0, 0.0), start=0.3, duration=1.0)
+    moved = run(world, 0.9, friction=0.8, ground=rk.Ground(friction=0.8), pushes=push)
+    rows = moved.t > 0.4
+    speeds = moved.q[-1, [4, 11, 18]] - moved.q[rows][0, [4, 11, 18]]
+    wanted = 0.5 * force / 2.75 * ((moved.t[-1] - 0.3) ** 2 - (moved.t[rows][0] - 0.3) ** 2)
+    assert speeds == pytest.approx([0.5 * wanted, 0.5 * wanted, wanted], rel=0.03)
+
+
+def test_a_box_dropped_on_a_seesaw_turns_it_by_its_angular_momentum():
+    arm, height, I = 0.8, 0.3, 2.0 * 4.0 / 12.0
+    builder = ModelBuilder("seesaw").link("post")
+    builder.link("plank", 2.0, inertia=np.diag([0.01, I, I]), collisions=(Shape(Box((2.0, 0.3, 0.04))),))
+    builder.joint("pivot", "revolute", "post", "plank", at(0.0, 0.5), (0, 1, 0), lower=-0.5, upper=0.5)
+    box = (body(Box((0.1, 0.1, 0.1))), at(arm, 0.57 + height))
+    world = rk.together({"seesaw": builder.build("fixed"), "box": box})
+    time = math.sqrt(2.0 * height / G)
+    moved = run(world, time + 3e-3, ground=rk.Ground(height=-3.0))
+    assert moved.v[-1, 0] == pytest.approx(G * time * arm / (I + arm**2), rel=0.01)
+
+
+@pytest.mark.parametrize("mu", [0.3, 0.5])
+@pytest.mark.parametrize("share", [0.95, 1.05])
+def test_a_ladder_slides_where_floor_and_wall_cannot_hold_it(mu, share):
+    """At tan(angle) = (1 - mu^2) / (2 mu) both give all that they can."""
+    angle, length, thick = share * math.atan((1.0 - mu * mu) / (2.0 * mu)), 2.0, 0.02
+    c, s = math.cos(angle), math.sin(angle)
+    x, z = 0.5 * (length * c + thick * s), 0.5 * (length * s + thick * c)
+    q = np.array([math.cos(0.5 * angle), 0.0, math.sin(0.5 * angle), 0.0, x, 0.0, z])
+    wall = rk.Solid(Box((0.4, 4.0, 4.0)), (-0.2, 0.0, 2.0))
+    ladder = body(Box((length, 0.3, thick)), 5.0)
+    moved = rk.simulate(
+        ladder, q, duration=1.5, dt=1e-3, ground=rk.Ground(shapes=[wall], plane=True, friction=mu)
+    )
+    assert (z - moved.q[-1, 6] < 1e-3) == (share > 1.0)
+
+
+@pytest.mark.parametrize("mu", [0.15, 0.25])
+def test_two_cards_lean_on_each_other_where_the_floor_holds_them(mu):
+    """It needs half the tangent of their angle from upright: 0.182."""
+    length, thick, lean = 0.4, 0.01, math.radians(20.0)
+    x = 0.5 * (length * math.sin(lean) + thick * math.cos(lean))
+    z = 0.5 * (length * math.cos(lean) + thick * math.sin(lean)) + 1e-4
+    card = body(Box((thick, 0.3, length)), 0.2)
+    world = rk.together({"l": (card, at(-x, z, about_y(lean))), "r": (card, at(x, z, about_y(-lean)))})
+    moved = run(world, 1.5, ground=rk.Ground(friction=mu))
+    assert (np.abs(moved.q[-1, [6, 13]]).max() < 2e-3) == (mu > 0.5 * math.tan(lean))
+
+
+@pytest.mark.parametrize("force", [6.0, 8.0])
+def test_plates_that_close_on_a_falling_box_brake_it_with_twice_their_friction(force):
+    mu, mass, speed = 0.5, 0.5, 1.0
+    builder = ModelBuilder("plates").link("frame")
+    for k, side in enumerate((-1.0, 1.0)):
+        builder.link(f"p{k}", 0.2, inertia=np.eye(3) * 1e-3, collisions=(Shape(Box((0.02, 0.06, 1.5))),))
+        builder.joint(f"s{k}", "prismatic", "frame", f"p{k}", at(side * 0.065, 0.0), axis=(-side, 0, 0))
+    box = (body(Box((0.1, 0.1, 0.1)), mass), at(0.0, 0.5))
+    world = rk.together({"plates": builder.build("fixed"), "box": box})
+    v0 = np.zeros(world.nv)
+    v0[7] = -speed
+    pushes = [
+        rk.Push(f"plates/p{k}", (side * force, 0.0, 0.0), duration=2.0) for k, side in ((0, 1), (1, -1))
+    ]
+    moved = run(world, 0.3, friction=mu, v0=v0, ground=rk.Ground(height=-9.0), pushes=pushes)
+    slides = (moved.t > 0.06) & (moved.v[:, 7] < -0.1)
+    brake = np.polyfit(moved.t[slides], moved.v[slides, 7], 1)[0]
+    assert brake == pytest.approx(2.0 * mu * force / mass - G, abs=0.005 * 2.0 * mu * force / mass)
+
+
+@pytest.mark.parametrize(("mu", "cosine"), [(0.0, 2.0 / 3.0), (2.0, 10.0 / 17.0)])
+def test_a_ball_leaves_a_sphere_where_its_weight_no_longer_holds_it(mu, cosine):
+    """48.19 degrees from the top where it slides, 53.97 where it rolls, if it starts at the top."""
+    start, R = math.radians(5.0), 1.1
+    q = np.array([1.0, 0.0, 0.0, 0.0, R * math.sin(start), 0.0, R * math.cos(start)])
+    ground = rk.Ground(shapes=[rk.Solid(Sphere(1.0))], plane=False, friction=mu)
+    moved = rk.simulate(body(Sphere(0.1)), q, duration=2.5, dt=5e-4, ground=ground, record_every=1)
+    last = np.flatnonzero(np.linalg.norm(moved.contact_force, axis=1))[-1]
+    x = moved.q[last, 4:]
+    wanted = math.degrees(math.acos(cosine * math.cos(start)))
+    assert math.degrees(math.acos(x[2] / np.linalg.norm(x))) == pytest.approx(wanted, abs=1.0)
+
+
+def test_balls_rest_on_the_fixed_base_of_another_robot():
+    table = ModelBuilder("table").link(
+        "top", 1.0, inertia=np.eye(3), collisions=(Shape(Box((1.0, 1.0, 0.1))),)
+    )
+    ball = body(Sphere(0.1))
+    world = rk.together(
+        {"table": table.build("fixed"), "a": (ball, at(-0.2, 0.16)), "b": (ball, at(0.2, 0.16))}
+    )
+    assert len(rk.collision_pairs(world)) == 3
+    moved = run(world, 1.0, ground=rk.Ground(height=-3.0))
+    assert moved.q[-1, [6, 13]] == pytest.approx([-0.01, -0.01], abs=1e-3)
+    assert np.abs(moved.v[-1]).max() < 1e-5
