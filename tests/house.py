@@ -18,6 +18,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
             "derived",
             "frozen",
             "forks",
+            "collector",
             "spatial",
             "ownership",
             "file_locks",

@@ -8,7 +8,6 @@ target and of everything else that the code depends on.
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import os
 import re
@@ -18,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from robokit import disk_cache
+from robokit.collector import without_collector
 from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
@@ -251,7 +251,7 @@ class Maker:
         """
         described = {"kernel": self._signature.name, "part": target.name}
         try:
-            with _uncollected():
+            with without_collector():
                 planned = self.planned(target)
                 text, workspace = target.write(planned)
         except TraceTooLarge as error:
@@ -306,18 +306,6 @@ def _made_once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> t
     with disk_cache.making(name) as waited:
         found = disk_cache.load(name) if waited else None
         return make() if found is None else found
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """While it lasts nobody looks for cycles among the many small objects of a graph: there are none."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 @contextlib.contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from robokit.arguments import one_of, path_argument
+from robokit.collector import without_collector
 from robokit.errors import Diagnostic, WrongType
 from robokit.model.mimics import couple
 from robokit.model.robot import Robot
@@ -27,19 +26,7 @@ MIMICS = ("independent", "couple")
 PathLike = str | os.PathLike[str]
 
 
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pauses the garbage collector: reading makes many objects and no cycles, and each search visits all."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
-@_without_collector()
+@without_collector()
 def load_urdf(
     path: PathLike,
     base: str = "fixed",
@@ -86,7 +73,7 @@ def load_urdf(
     return _robot(description, report, base, Resolver(_folder(path), folders(package_dirs)), strict, mimic)
 
 
-@_without_collector()
+@without_collector()
 def loads_urdf(
     text: str | bytes,
     base: str = "fixed",
@@ -122,7 +109,7 @@ def loads_urdf(
     return _robot(description, report, base, resolver, strict, mimic)
 
 
-@_without_collector()
+@without_collector()
 def check_urdf(
     path_or_text: PathLike | bytes,
     base: str = "fixed",

@@ -149,11 +149,12 @@ def _moving(program: Program, begin: Mapping[int, Any]) -> set[int]:
     nodes, order = program.nodes, program.order
     depends, matters = set(begin), set[int]()
     calls = {n: (called(program, n), nodes[n][2:]) for n in order if nodes[n][0] == CALL}
-    results = {
-        n: program.blocks[calls[nodes[n][1]][0]].results[position(program, n)]
-        for n in order
-        if nodes[n][0] == RESULT
-    }
+    results: dict[int, int] = {}
+    for n in order:
+        if nodes[n][0] == RESULT:
+            at = program.blocks[calls[nodes[n][1]][0]].results[position(program, n)]
+            if type(at) is int:
+                results[n] = at
 
     def outwards() -> None:
         for n in order:
@@ -174,7 +175,7 @@ def _moving(program: Program, begin: Mapping[int, Any]) -> set[int]:
                 parameters = program.blocks[block].parameters
                 matters.update(x for p, x in zip(parameters, operands, strict=True) if p in matters)
             elif n in matters and n in results:
-                matters.add(results[n])  # type: ignore[arg-type]
+                matters.add(results[n])
             elif n in matters and nodes[n][0] not in JUMPS:
                 matters.update(nodes[n][1:])
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from robokit.collector import without_collector
 from robokit.engine.trace import blocks
 from robokit.engine.trace.graph import Graph, Shares
 from robokit.engine.trace.ops import INPUT, TABLE
@@ -51,14 +51,9 @@ def trace(
         for k, (_, size) in enumerate(inputs)
     ]
     given = [Table(graph, graph.add((TABLE, k))) for k in range(len(tables))]
-    collecting = gc.isenabled()
-    gc.disable()  # half the time of a trace would go into looking for cycles among nodes; there are none
-    try:
-        with telling(graph.mark, graph.cut):
-            returned = [list(row) for row in text(*arguments, *given)]
-    finally:
-        if collecting:
-            gc.enable()
+    # Half the time of a trace would go into looking for cycles among nodes.
+    with without_collector(), telling(graph.mark, graph.cut):
+        returned = [list(row) for row in text(*arguments, *given)]
     sizes = [math.prod(shape) for _, shape in outputs]
     if [len(row) for row in returned] != sizes:
         raise ValueError(f"the text returned {[len(row) for row in returned]} scalars, declared are {sizes}")
