@@ -128,11 +128,11 @@ class DenseStep:
             self.on0 = vn - 9.81 * dt + self.reach < 0.0
             self.w = self.on0.astype(float)
             # A point that arrives touches for the part of the step that is left, at the mean depth of that.
-            approach = np.minimum(vn - 9.81 * dt, -1e-9)
-            before = np.clip((phi / approach + 0.5 * dt) / dt, SHORTEST, 1.0)
-            arrives = self.on0 & (before < 1.0)
-            self.left = np.where(arrives, before, 1.0)
-            self.depth = np.where(arrives, -0.5 * dt * before * approach, -phi)
+            start, approach = self.phi - 0.5 * dt * vn, np.minimum(vn - 0.5 * 9.81 * dt, -1e-9)
+            left = np.clip(1.0 + start / (approach * dt), SHORTEST, 1.0)
+            arrives = self.on0 & (left < 1.0)
+            self.left = np.where(arrives, left, 1.0)
+            self.depth = np.where(arrives, 0.5 * dt * left * np.maximum(-vn, 0.0), -self.phi)
             braked = [(self.left * self.on0)[self.body == i].sum() for i in self.body]
             kept = mass / (mass + dt * kd * np.array(braked))
             N = self.left * (k * self.depth - kd * np.maximum(kept * vn, vn))

@@ -56,15 +56,17 @@ class BodyContact(BodyPoints):
     """The points of one body, and what the sweeps choose for them."""
 
     def _arrive(self, m: int, vn: Scalar) -> None:
-        """The law of a point that reaches the surface during the step acts for the part that is left.
+        """The law of a point that is over the surface at the step's start acts for the part that is left.
 
-        It is foreseen for the speed vn to which gravity brings it. Its depth is the mean of that part.
+        When it arrives follows from its speed vn before and from gravity. Its depth is the mean of that part,
+        without what gravity adds, as the depth of a point that rests.
         """
-        approach = minimum(vn, -SLOWEST)
-        left = clamp(0.5 + self.phi[m] / (approach * self.dt), SHORTEST, 1.0)
+        start = self.phi[m] - 0.5 * self.dt * vn
+        approach = minimum(vn - 0.5 * self.falling_at(m), -SLOWEST)
+        left = clamp(1.0 + start / (approach * self.dt), SHORTEST, 1.0)
         arrives = self.on0[m] & (left < 1.0)
         left = where(arrives, left, 1.0)
-        depth = where(arrives, -0.5 * self.dt * (left * approach), -self.phi[m])
+        depth = where(arrives, 0.5 * self.dt * (left * maximum(-vn, 0.0)), -self.phi[m])
         self.load[m], self.lift[m] = self.law.k * (left * depth), -(self.rho * depth)
         self.damp[m], self.hardest[m] = left * self.kd, left * self.kd_t
 
@@ -99,7 +101,7 @@ class BodyContact(BodyPoints):
         self.on = list(self.w)
         self.lift = [self.rho * phi for phi in self.phi]
         for m, at in enumerate(likewise(speeds) if self.restitution is None else ()):
-            self._arrive(m, at.vn - self.falling_at(m))
+            self._arrive(m, at.vn)
         if self.restitution is not None:
             for m, at in enumerate(likewise(speeds)):
                 self._bounce(m, at.vn)
