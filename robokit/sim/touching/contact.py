@@ -60,7 +60,8 @@ class BodyContact(BodyPoints):
         """The law of a point that is over the surface at the step's start acts for the part that is left.
 
         When it arrives follows from its speed vn before and from gravity. Its depth is the mean of that part,
-        without what gravity adds, as the depth of a point that rests.
+        without what gravity adds, as the depth of a point that rests. Its damper lets it fall as far as the
+        surface: else it would hover where gravity alone brings it down in a step.
         """
         start = self.phi[m] - 0.5 * self.dt * vn
         approach = minimum(vn - 0.5 * self.falling_at(m), -SLOWEST)
@@ -68,8 +69,10 @@ class BodyContact(BodyPoints):
         arrives = self.on0[m] & (left < 1.0)
         left = where(arrives, left, 1.0)
         depth = where(arrives, 0.5 * self.dt * (left * maximum(-vn, 0.0)), -self.phi[m])
-        self.load[m], self.lift[m] = self.law.k * (left * depth), -(self.rho * depth)
+        free = where(arrives, clamp(start * (2.0 / self.dt) + vn, 0.0, self.falling_at(m)), 0.0)
         self.damp[m], self.hardest[m] = left * self.kd, left * self.kd_t
+        self.lift[m] = free - self.rho * depth
+        self.load[m] = -(self.damp[m] * self.lift[m])
 
     def _bounce(self, m: int, vn: Scalar) -> None:
         """A point that arrives fast leaves at the speed that its restitution says: N = damp (back - vn)."""
