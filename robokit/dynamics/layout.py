@@ -37,12 +37,14 @@ class Input:
         split: robot, flat scalars -> what the texts take.
         meaning: in a few words, for code that leaves robokit.
         manifold: whether it is a configuration: derivatives are then taken along its nv velocities.
+        each_link: whether there is one for each of the links that the algorithm is about.
     """
 
     size: Callable[[Robot], int]
     split: Callable[[Robot, Scalars], Any]
     meaning: str = ""
     manifold: bool = False
+    each_link: bool = False
 
 
 def _square(robot: Robot, flat: Scalars) -> list[Scalars]:
@@ -66,7 +68,9 @@ INPUTS: dict[str, Input] = {
     "a": Input(lambda robot: robot.nv, Robot.split_v, "acceleration"),
     "tau": Input(lambda robot: robot.nv, Robot.split_tau, "forces of the joints"),
     "f_ext": Input(lambda robot: 6 * (robot.nbodies + 1), _forces, WRENCHES),
-    "at": Input(lambda robot: 3, lambda _, flat: Vector3(*flat), "point in link coordinates [m]"),
+    "at": Input(
+        lambda robot: 3, lambda _, flat: Vector3(*flat), "point in link coordinates [m]", each_link=True
+    ),
     "a_joints": Input(
         lambda robot: robot.nv - BASE_DOFS,
         lambda robot, flat: robot.split_v([*[0.0] * BASE_DOFS, *flat]),
