@@ -7,6 +7,7 @@ chunks        the line of operations cut into functions, and places in memory
 regions       places in memory for a program with shared texts, as WebAssembly
 called_lines  the same for this process, where calls are chunks
 in_place      arguments and results of calls that are not copied
+windows       calls that have places of their own
 side_by_side  memory of columns that share a vector
 twins         operations that are done for a left and for a right limb
 paired        both in the lanes of a vector, in code of one state

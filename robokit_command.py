@@ -1,0 +1,35 @@
+"""The command ``robokit``, from its first moment on.
+
+It stands beside the package, for to import any part of the package is to import all of it, which takes half a
+second. Ctrl-C meanwhile ends the process at once: inside an import Python may turn it into another error, or
+print it and go on.
+"""
+
+import contextlib
+import os
+import signal
+from typing import NoReturn
+
+INTERRUPTED = 130
+"""As robokit.cli has it."""
+
+
+def main() -> int:
+    """Run the command of this process; returns the exit status."""
+    listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # it is not after nohup
+    if listening:
+        signal.signal(signal.SIGINT, _end)
+    try:
+        from robokit.cli import main as command
+
+        if listening:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        return command()
+    except KeyboardInterrupt:
+        _end()
+
+
+def _end(*_: object) -> NoReturn:
+    with contextlib.suppress(OSError):
+        os.write(2, b"robokit: interrupted\n")
+    os._exit(INTERRUPTED)
