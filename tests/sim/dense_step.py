@@ -119,7 +119,7 @@ class DenseStep:
         self.reach = np.where(self.phi > 0.0, 2.0 * self.phi / self.dt, self.phi * self.k / kd)
 
     def _contacts(self, A, b, y, rule: str) -> None:
-        dt, k, kd, phi = self.dt, self.k, self.k * self.dt + self.d, self.phi
+        dt, k, kd = self.dt, self.k, self.k * self.dt + self.d
         u = self.J @ y
         vn, x = u[:, 2], u @ ALONG.T + self.kt / self.kdt * self.e
         s = np.linalg.norm(x, axis=1)
