@@ -59,12 +59,12 @@ def apart(robot: rk.Robot, q: np.ndarray, reference: np.ndarray) -> tuple[np.nda
 
 @case("convergence", "Falls", "Whole falls converge as the step shrinks")
 def convergence(look: Look) -> Found:
-    """Twenty random falls of humanoid and G1, from poses just above the ground, with steps from 4 to 0.125
+    """Sixty random falls of humanoid and G1, from poses just above the ground, with steps from 4 to 0.125
     ms, beside the same falls at 1/16 ms. Counted are the largest error of a coordinate, and that of the
     centre of mass: half of the falls have less than the median, nine of ten less than the second figure.
     """
     found = Found()
-    rows, end = look.some(20, 8), look.some(10, 4) * 0.1
+    rows, end = look.some(60, 8), look.some(10, 4) * 0.1
     times = [t for t in TIMES if t <= end]
     marks = [round(t / 4e-3) for t in times]
     for label, name in (("humanoid", "humanoid"), ("G1", s.G1)):

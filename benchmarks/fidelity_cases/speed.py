@@ -35,7 +35,7 @@ def speed(look: Look) -> Found:
     found = Found()
     wide = llvm.vector_width() >= 8
     for label, name in ROBOTS[: look.some(2, 1)]:
-        rows = look.some(20, 6)
+        rows = look.some(60, 6)
         robot, q0, v0 = starts(name, rows)
         mine = _errors(ours, name, rows, STEPS)
         if not look.peer:
