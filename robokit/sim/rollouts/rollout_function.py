@@ -398,7 +398,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
     failed = np.flatnonzero((batch.failed_at >= 0) & (batch.failed_at <= marks[-1]))
     found = Rollout(
         t, batch.q[:n], batch.v[:n], force, failed, batch.dt * batch.failed_at[failed], program.robot,
-        tau, program.ground, program=program, marks=marks, given=batch.arrays[6:],
+        tau, program.ground, program=program, marks=marks, given=batch.given,
         ledgers=_ledgers(batch),
     )  # fmt: skip
     found.summary = {
