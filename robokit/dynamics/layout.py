@@ -202,6 +202,26 @@ REGRESSOR = Kind(
 )
 """Forces by joint for a unit of each inertial parameter, (nv, 10 N): Y = G^T Y_full."""
 
+
+def _reduced_motors(tree: Tree, result: tuple[Any, list]) -> tuple[Any, list]:
+    """Y of the joints that keep their coordinates, and the accelerations of these."""
+    Y, a = result
+    assert tree.coupling is not None
+    kept = {k: a[at] for at, (k, factor) in enumerate(tree.coupling.v_from) if k >= 0 and factor == 1.0}
+    return reduced_rows(tree, Y), [kept[k] for k in sorted(kept)]
+
+
+def _with_motors(_: Robot, result: tuple[Any, list]) -> list[Any]:
+    Y, a = result
+    motors = ([0.0] * k + [x] + [0.0] * (len(a) - k - 1) for k, x in enumerate(a))
+    return [_flat((*row, *more) for row, more in zip(Y, motors, strict=True))]
+
+
+REGRESSOR_ARMATURE = Kind(
+    lambda robot: [(robot.nv, COUNT * robot.nbodies + robot.nv)], _with_motors, reduced=_reduced_motors
+)
+"""The same with a column for the armature of each entry of v, (nv, 10 N + nv)."""
+
 REGRESSOR_ENTRIES = Kind(
     lambda robot: [(len(parameter_entries(robot)),)],
     lambda robot, Y: [[Y[k][column] for k, column in parameter_entries(robot)]],
