@@ -5,6 +5,7 @@ python benchmarks/fidelity.py --quick           a look, in a minute or two
 python benchmarks/fidelity.py --case slope rotor
 python benchmarks/fidelity.py --case spun_drops --json -
 python benchmarks/fidelity.py --manual          writes what the manual's page shows
+python benchmarks/fidelity.py --redraw          draws its pictures again, from the figures that are there
 
 The figures are robokit's of the package that Python finds first (PYTHONPATH). Ctrl-C keeps what was measured.
 """
@@ -121,8 +122,12 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="MuJoCo's figures are those of the manual's file")
     parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" prints only it')
     parser.add_argument("--manual", action="store_true", help="write what the manual's page shows")
+    parser.add_argument("--redraw", action="store_true", help="only draw the manual's pictures again")
     parser.add_argument("--debug", action="store_true", help="show tracebacks of cases that fail")
     arguments = parser.parse_args()
+    if arguments.redraw:
+        pictures.write(json.loads(PLACE.read_text(encoding="utf-8")), _picture)
+        return
     for unknown in set(arguments.case or ()) - set(CASES):
         parser.error(f"{unknown!r} is not among {', '.join(CASES)}")
     look = Look(arguments.quick, peer.there() and not arguments.no_mujoco)
@@ -163,7 +168,11 @@ def _write(found: dict[str, Any], json_to: str | None, manual: bool) -> None:
         found["cases"] = {k: v for k, v in (kept | found["cases"]).items() if k in CASES}
         found["cases"] = {k: found["cases"][k] for k in CASES if k in found["cases"]}
     PLACE.write_text(text(found))
-    pictures.write(found, lambda name: ROOT / "docs" / "_static" / f"fidelity_{name}.svg")
+    pictures.write(found, _picture)
+
+
+def _picture(name: str) -> Path:
+    return ROOT / "docs" / "_static" / f"fidelity_{name}.svg"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def free_flight(look: Look) -> Found:
     over what moved; the energy's error in J beside a step of half the length says the order.
     """
     found = Found()
-    robot = frictionless(s.load(s.G1))
+    robot = frictionless(s.load("quadruped" if look.quick else s.G1))
     v0 = np.random.default_rng(1).standard_normal(robot.nv)
     q0 = robot.neutral()
     q0[6] = 20.0
@@ -94,7 +94,8 @@ def pushed_fall(look: Look) -> Found:
     falls. Counted is what the ledger of momentum misses, over all impulses of the ground.
     """
     found = Found()
-    for label, name in (("humanoid", "humanoid"), ("G1", s.G1))[: look.some(2, 1)]:
+    robots = (("humanoid", "humanoid"), ("G1", s.G1))
+    for label, name in (("quadruped", "quadruped"),) if look.quick else robots:
         robot = s.load(name)
         link = max((x for x in robot.links if x.body), key=lambda x: x.mass).name
         q0 = rk.standing_configuration(robot, height=0.01, seed=0)
@@ -122,7 +123,8 @@ def energy_momentum(look: Look) -> Found:
     found, seconds = Found(), float(look.some(10, 1))
     pendulum = frictionless(rk.load_urdf(rk.find_robot("double_pendulum")))
     swing = pendulum.configuration(joints={pendulum.joint_names[0]: 2.0, pendulum.joint_names[1]: 0.5})
-    tumbler = frictionless(s.load(s.G1))
+    label = "quadruped" if look.quick else "G1"
+    tumbler = frictionless(s.load("quadruped" if look.quick else s.G1))
     v0 = np.random.default_rng(1).standard_normal(tumbler.nv)
     for name in ("energy_momentum", "rkmk4"):
         limit = 1e-12 if name == "energy_momentum" else None
@@ -133,10 +135,10 @@ def energy_momentum(look: Look) -> Found:
             tumbler, tumbler.neutral(), v0, duration=seconds, dt=1e-3, integrator=name, gravity=(0, 0, 0)
         )
         error = np.abs(t.energy.kinetic - t.energy.kinetic[0]).max() / t.energy.kinetic.max()
-        found.add(f"{name}, G1: energy", "", error, most=limit)
+        found.add(f"{name}, {label}: energy", "", error, most=limit)
         for part, what in ((slice(0, 3), "angular"), (slice(3, 6), "linear")):
             size = np.abs(t.momentum[:, part]).max()
             error = np.abs(t.momentum[:, part] - t.momentum[0, part]).max() / size
-            found.add(f"{name}, G1: {what} momentum", "", error, most=limit)
-        found.add(f"{name}, G1: steps a second", "1/s", t.summary["steps_per_second"])
+            found.add(f"{name}, {label}: {what} momentum", "", error, most=limit)
+        found.add(f"{name}, {label}: steps a second", "1/s", t.summary["steps_per_second"])
     return found

@@ -48,5 +48,5 @@ def draw(plot: dict[str, Any]) -> Any:
     axes.set_xlabel(plot["x"], fontsize=8)
     axes.set_ylabel(plot["y"], fontsize=8)
     axes.tick_params(labelsize=8)
-    axes.legend(frameon=False, fontsize=7)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=7)  # over no line, wherever lines go
     return figure

@@ -3,7 +3,8 @@
     rows of joint j, columns of body i in nu(j):  (^iX_j S_j)^T A_i      f_i = A_i pi_i
 
 A_i is the Newton-Euler equation of body i, written as linear in its ten parameters
-[m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz], h and I at the body's origin.
+[m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz], h and I at the body's origin. A motor's inertia
+(armature) is felt by its own joint alone, as armature times qdd.
 
 Source: Atkeson, An, Hollerbach 1986, eq. 9-16, in the recursions of RBDA table 5.1.
 Differs: the columns S_j go out to the bodies, one motion a pair (j, i), in place of ten forces coming in.
@@ -11,6 +12,8 @@ Cost: O(n d), d the depth of the tree. Only rows of joints that support the body
 """
 
 from __future__ import annotations
+
+from itertools import chain
 
 from robokit.model.tree import Tree
 from robokit.spatial import Matrix3, Motion, Vector3
@@ -34,6 +37,11 @@ def regressor(tree: Tree, q, qd, qdd) -> list[list]:
         for k, s in S[i]:
             Y[k][10 * (i - 1) : 10 * i] = power(s, *equation)
     return Y
+
+
+def regressor_armature(tree: Tree, q, qd, qdd) -> tuple[list[list], list]:
+    """Y, and the diagonal of the columns that motors add to it: qdd."""
+    return regressor(tree, q, qd, qdd), list(chain(*qdd))
 
 
 def newton_euler(v: Motion, a: Motion) -> tuple[Vector3, Matrix3, list[Vector3]]:

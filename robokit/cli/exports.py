@@ -94,6 +94,8 @@ def choice(text: str) -> tuple[str, Any]:
     name, value = name.strip(), value.strip()
     if name in CHOICES and CHOICES[name].several:
         return name, [each.strip() for each in value.split(",")]
+    if name == "link" and "," in value:  # a name that has a comma is for --link
+        return name, [each.strip() for each in value.split(",")]
     return name, WORDS.get(value.lower(), value)
 
 
@@ -119,7 +121,8 @@ def add_codegen(sub: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="what else the function is about: axes=body, classical=yes, frames=left_hand,right_hand",
+        help="what else the function is about: axes=body, classical=yes, frames=left_hand,right_hand, "
+        "link=left_foot,right_foot for several links",
     )
     sub.add_argument(
         "--dtype", default="float64", metavar="NAME", help="float64 or float32; default: %(default)s"

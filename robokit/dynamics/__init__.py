@@ -16,6 +16,7 @@ All functions raise
 table            the algorithms: one row each
 layout           arrays to what their texts take, and back
 choices          what they are about: links, contacts, joints
+several_links    functions about a link, for several at once
 regrouped_trees  the trees that the texts are given
 build            their kernels for a robot
 run              the way in of the public functions

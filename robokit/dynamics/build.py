@@ -5,7 +5,7 @@ The engine sees only the resulting text, the sizes of its inputs and a key; it k
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from robokit.dynamics.differentiate import Argument, Flat
 from robokit.dynamics.layout import Scalars
 from robokit.dynamics.own_text import one_by_one
 from robokit.dynamics.regrouped_trees import parameters_for, tree_for, tree_of_parameters
+from robokit.dynamics.several_links import count, link_by_link
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel
@@ -28,7 +29,10 @@ from robokit.model.tree import Tree
 from robokit.model.twin_limbs import twin_inputs
 
 Key = str | Algorithm | tuple[Any, ...]
-"""Name of a kernel, or its row; with choices, if it has any: ("link_jacobian", "hand", "world")."""
+"""Name of a kernel, or its row; with choices, if it has any: ("link_jacobian", "hand", "world").
+
+In place of a link there may be a tuple of them.
+"""
 
 
 def kernel(
@@ -99,9 +103,12 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
             "base='floating', or take rnea for its joint forces"
         )
     text = _text(row, robot, key)
-    inputs = [
-        Argument(name, row.input(name).size(robot), row.input(name).manifold) for name in row.inputs.split()
-    ]
+    links = count(row.about, key)
+    inputs = []
+    for name in row.inputs.split():
+        each = row.input(name)
+        times = links if each.each_link and links else 1
+        inputs.append(Argument(name, times * each.size(robot), each.manifold))
     if parameters:
 
         def text(*given: Scalars) -> list[Scalars]:
@@ -110,7 +117,8 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
 
         inputs.append(Argument("inertial_parameters", COUNT * (robot.nbodies + 1)))
     about = chosen(row, robot, key) if row.result.of_choices else []
-    shapes = zip(row.symbols.split(), row.result.shapes(robot, *about), strict=True)
+    alone = row.result.shapes(robot, *about)
+    shapes = zip(row.symbols.split(), [(links, *s) for s in alone] if links else alone, strict=True)
     # A text of the user's own is a function of numbers.
     made = Flat(one_by_one(text) if row.own else text, tuple(inputs), tuple(shapes), int(parameters))
     for derivation in row.derived:
@@ -140,6 +148,13 @@ def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> C
     text = row.coupled if coupled and row.coupled else row.text
 
     def run(*given: Scalars) -> list[Scalars]:
+        if count(row.about, key):
+            *state, at = given
+            frames, *rest = choices
+            return [link_by_link(lambda x, frame: one((frame, *rest), *state, x)[0], at, frames)]
+        return one(choices, *given)
+
+    def one(choices: Sequence[Any], *given: Scalars) -> list[Scalars]:
         first: Any = robot.dof_parent if row.of_dofs else tree or tree_for(row, robot)
         arguments = [row.input(name).split(robot, x) for name, x in zip(names, given, strict=True)]
         place = len(arguments) - (names[-1:] == ["f_ext"])  # choices come before forces from outside

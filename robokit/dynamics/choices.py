@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from robokit.arguments import one_of
+from robokit.dynamics.several_links import link_names
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.contacts import (
     Contact,
@@ -60,9 +61,9 @@ def link_frame(robot: Robot, link: str) -> tuple[int, Transform]:
     return body, Transform(R.T, Vector3(*placement.position.tolist()))
 
 
-def link_name(robot: Robot, link: Any) -> str:
-    """The name of a link; raises UnknownName for anything else."""
-    return robot.link(link).name
+def link_frames(robot: Robot, link: str | tuple[str, ...]) -> Any:
+    """As :func:`link_frame`; a list of them where there are several links."""
+    return link_frame(robot, link) if isinstance(link, str) else [link_frame(robot, each) for each in link]
 
 
 def axes_name(_: Robot, axes: Any) -> str:
@@ -176,7 +177,7 @@ def _numbers(robot: Robot, joints: Sequence[str]) -> tuple[int, ...]:
 
 
 CHOICES: dict[str, Choice] = {
-    "link": Choice(link_name, link_frame, lambda robot: robot.link_names[-1]),
+    "link": Choice(link_names, link_frames, lambda robot: robot.link_names[-1]),
     "axes": Choice(axes_name, _as_it_is, lambda _: AXES[0], default=AXES[0]),
     "classical": Choice(flag, _as_it_is, lambda _: True, default=False),
     "prescribed": Choice(joint_names, _numbers, lambda robot: robot.joint_names[::2], several=True),

@@ -16,6 +16,7 @@ from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Argument as Taken
 from robokit.dynamics.layout import POSES
 from robokit.dynamics.run import dtype_name
+from robokit.dynamics.several_links import count
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.passes.multiply_add import fused
@@ -177,9 +178,10 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
         links = [f"{k}  {link}" for k, link in enumerate(robot.link_names if row.result is POSES else ())]
         outputs.append(Argument(own, shape, meaning, links, values))
         meaning = ""
+    said = [" ".join(x) if count(row.about, key) and x is about[0] else str(x) for x in about]
     return CFunction(
-        identifier("_".join(map(str, [robot.name, row.name, *about]))),
-        list(_about(robot, row, list(map(str, about)))),
+        identifier("_".join([robot.name, row.name, *said])),
+        list(_about(robot, row, said)),
         inputs,
         outputs,
         program,

@@ -21,8 +21,10 @@ from robokit.dynamics.build import Key, flat, kernel
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.exported import Exports
+from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.own_text import Shape, sized
 from robokit.dynamics.run import accelerations, body_forces, run
+from robokit.dynamics.several_links import count, points
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.trace.program import Program
 from robokit.errors import FunctionError, ShapeError
@@ -169,13 +171,15 @@ class Function(Exports):
                 f"{self.name} takes {len(self.inputs)} inputs ({', '.join(self.inputs)}), got {len(given)}"
                 + (f" and {', '.join(named)} by name" if named else "")
             )
-        arguments = []
+        arguments, several = [], count(self.row.about, key)
         for name in self.inputs:
             space = self._special.get(name)
             if isinstance(space, tuple):
                 arguments.append(_row(name, values[name], sized(space, robot)))
             elif space == "f_ext":
                 arguments.append(body_forces(robot, values["q"], values[name], engine, reproducible))
+            elif several and name in INPUTS and INPUTS[name].each_link:
+                arguments.append(points(values[name], several))
             else:
                 arguments.append(values[name])
         return key, tuple(arguments)

@@ -37,12 +37,14 @@ class Input:
         split: robot, flat scalars -> what the texts take.
         meaning: in a few words, for code that leaves robokit.
         manifold: whether it is a configuration: derivatives are then taken along its nv velocities.
+        each_link: whether there is one for each of the links that the algorithm is about.
     """
 
     size: Callable[[Robot], int]
     split: Callable[[Robot, Scalars], Any]
     meaning: str = ""
     manifold: bool = False
+    each_link: bool = False
 
 
 def _square(robot: Robot, flat: Scalars) -> list[Scalars]:
@@ -66,7 +68,9 @@ INPUTS: dict[str, Input] = {
     "a": Input(lambda robot: robot.nv, Robot.split_v, "acceleration"),
     "tau": Input(lambda robot: robot.nv, Robot.split_tau, "forces of the joints"),
     "f_ext": Input(lambda robot: 6 * (robot.nbodies + 1), _forces, WRENCHES),
-    "at": Input(lambda robot: 3, lambda _, flat: Vector3(*flat), "point in link coordinates [m]"),
+    "at": Input(
+        lambda robot: 3, lambda _, flat: Vector3(*flat), "point in link coordinates [m]", each_link=True
+    ),
     "a_joints": Input(
         lambda robot: robot.nv - BASE_DOFS,
         lambda robot, flat: robot.split_v([*[0.0] * BASE_DOFS, *flat]),
@@ -197,6 +201,26 @@ REGRESSOR = Kind(
     lambda robot: [(robot.nv, COUNT * robot.nbodies)], lambda _, Y: [_flat(Y)], reduced=reduced_rows
 )
 """Forces by joint for a unit of each inertial parameter, (nv, 10 N): Y = G^T Y_full."""
+
+
+def _reduced_motors(tree: Tree, result: tuple[Any, list]) -> tuple[Any, list]:
+    """Y of the joints that keep their coordinates, and the accelerations of these."""
+    Y, a = result
+    assert tree.coupling is not None
+    kept = {k: a[at] for at, (k, factor) in enumerate(tree.coupling.v_from) if k >= 0 and factor == 1.0}
+    return reduced_rows(tree, Y), [kept[k] for k in sorted(kept)]
+
+
+def _with_motors(_: Robot, result: tuple[Any, list]) -> list[Any]:
+    Y, a = result
+    motors = ([0.0] * k + [x] + [0.0] * (len(a) - k - 1) for k, x in enumerate(a))
+    return [_flat((*row, *more) for row, more in zip(Y, motors, strict=True))]
+
+
+REGRESSOR_ARMATURE = Kind(
+    lambda robot: [(robot.nv, COUNT * robot.nbodies + robot.nv)], _with_motors, reduced=_reduced_motors
+)
+"""The same with a column for the armature of each entry of v, (nv, 10 N + nv)."""
 
 REGRESSOR_ENTRIES = Kind(
     lambda robot: [(len(parameter_entries(robot)),)],

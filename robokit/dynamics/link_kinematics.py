@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from robokit.dynamics.build import kernel
-from robokit.dynamics.choices import axes_name, flag, link_name
+from robokit.dynamics.choices import axes_name, flag
 from robokit.dynamics.run import run
+from robokit.dynamics.several_links import ORIGIN, link_names, points
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot, check_robot
 
 __all__ = ["LinkPoses", "forward_kinematics", "link_acceleration", "link_jacobian", "link_velocity"]
-
-ORIGIN = (0.0, 0.0, 0.0)
-"""The point that is meant where none is given."""
 
 _ORIGIN = np.zeros(3)
 _ORIGIN.flags.writeable = False
@@ -44,12 +42,43 @@ def _run(
             result = None
         if result is not None:
             return result
-    check_robot(robot)
-    link_name(robot, key[1])
-    axes_name(robot, key[2])
-    for classical in key[3:]:
-        flag(robot, classical)
+    _check(robot, *key)
     return run(robot, key, out, engine, dtype, reproducible, *arguments)
+
+
+def _check(robot: Robot, _: str, link: Any, axes: Any, *classical: Any) -> None:
+    """Check what a function is about."""
+    check_robot(robot)
+    link_names(robot, link)
+    axes_name(robot, axes)
+    for each in classical:
+        flag(robot, each)
+
+
+def _run_several(
+    robot: Robot,
+    key: tuple[Any, ...],
+    out: np.ndarray | None,
+    engine: str | None,
+    dtype: Any,
+    reproducible: bool | None,
+    *arguments: Any,
+) -> np.ndarray:
+    """Run a kernel about a list of links, or find out what else was given for the link."""
+    name, link, *others = key
+    *state, at = arguments
+    if link.__class__ is list or link.__class__ is tuple:
+        links = tuple(link)
+        key = name, links, *others
+        try:
+            known = key in robot.kernels
+        except (AttributeError, TypeError):  # no robot, a name that is a list
+            known = False
+        if not known:
+            _check(robot, *key)
+        return run(robot, key, out, engine, dtype, reproducible, *state, points(at, len(links)))
+    _check(robot, *key)  # a name of a class of its own remains
+    return _run(robot, (name, str(link), *others), out, engine, dtype, reproducible, *state, _point(at))
 
 
 class LinkPoses(Mapping[str, tuple[np.ndarray, np.ndarray]]):
@@ -155,7 +184,7 @@ def forward_kinematics(
 def link_jacobian(
     robot: Robot,
     q: Any,
-    link: str,
+    link: str | Sequence[str],
     axes: str = "world",
     at: Any = ORIGIN,
     *,
@@ -171,12 +200,13 @@ def link_jacobian(
     Args:
         robot: the robot.
         q, out, engine, dtype, reproducible: as in :func:`rnea`.
-        link: name of the link.
+        link: name of the link, or a list of k names.
         axes: "world", or "body" for the link's own.
-        at: the point in the link's frame [m], (3,) or (B, 3).
+        at: the point in the link's frame [m], (3,) or (B, 3); of several links one for all of them (3,), or
+            one for each, (k, 3) or (B, k, 3).
 
     Returns:
-        J, (6, nv) or (B, 6, nv), rows [angular; linear].
+        J, (6, nv) or (B, 6, nv), rows [angular; linear]; of a list of links (k, 6, nv) or (B, k, 6, nv).
 
     Raises:
         UnknownName: no such link or axes.
@@ -190,15 +220,20 @@ def link_jacobian(
                [-0.821, -0.382],
                [ 0.   ,  0.   ],
                [ 0.562,  0.322]])
+        >>> rk.link_jacobian(robot, [0.5, 0.2], ["upper", "lower"]).shape
+        (2, 6, 2)
     """
-    return _run(robot, ("link_jacobian", link, axes), out, engine, dtype, reproducible, q, _point(at))
+    key = ("link_jacobian", link, axes)
+    if link.__class__ is not str:
+        return _run_several(robot, key, out, engine, dtype, reproducible, q, at)
+    return _run(robot, key, out, engine, dtype, reproducible, q, _point(at))
 
 
 def link_velocity(
     robot: Robot,
     q: Any,
     v: Any,
-    link: str,
+    link: str | Sequence[str],
     axes: str = "world",
     at: Any = ORIGIN,
     *,
@@ -214,12 +249,13 @@ def link_velocity(
     Args:
         robot: the robot.
         q, v, out, engine, dtype, reproducible: as in :func:`rnea`.
-        link: name of the link.
+        link: name of the link, or a list of k names.
         axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
-        at: the point in the link's frame [m], (3,) or (B, 3).
+        at: the point in the link's frame [m], (3,) or (B, 3); of several links one for all of them (3,), or
+            one for each, (k, 3) or (B, k, 3).
 
     Returns:
-        [omega; v] [rad/s; m/s], (6,) or (B, 6).
+        [omega; v] [rad/s; m/s], (6,) or (B, 6); of a list of links (k, 6) or (B, k, 6).
 
     Raises:
         UnknownName: no such link or axes.
@@ -229,7 +265,10 @@ def link_velocity(
         >>> rk.link_velocity(robot, [0.5, 0.2], [1.0, -2.0], "lower", at=(0, 0, -0.5)).round(3)
         array([ 0.   , -1.   ,  0.   , -0.056,  0.   , -0.082])
     """
-    return _run(robot, ("link_velocity", link, axes), out, engine, dtype, reproducible, q, v, _point(at))
+    key = ("link_velocity", link, axes)
+    if link.__class__ is not str:
+        return _run_several(robot, key, out, engine, dtype, reproducible, q, v, at)
+    return _run(robot, key, out, engine, dtype, reproducible, q, v, _point(at))
 
 
 def link_acceleration(
@@ -237,7 +276,7 @@ def link_acceleration(
     q: Any,
     v: Any,
     a: Any,
-    link: str,
+    link: str | Sequence[str],
     axes: str = "world",
     at: Any = ORIGIN,
     classical: bool = False,
@@ -258,13 +297,14 @@ def link_acceleration(
     Args:
         robot: the robot.
         q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
-        link: name of the link.
+        link: name of the link, or a list of k names.
         axes: of both vectors: "world", or "body" for the link's own. The point is the same for both.
-        at: the point in the link's frame [m], (3,) or (B, 3).
+        at: the point in the link's frame [m], (3,) or (B, 3); of several links one for all of them (3,), or
+            one for each, (k, 3) or (B, k, 3).
         classical: True for the acceleration of the point, False for the spatial acceleration.
 
     Returns:
-        [alpha; a] [rad/s^2; m/s^2], (6,) or (B, 6).
+        [alpha; a] [rad/s^2; m/s^2], (6,) or (B, 6); of a list of links (k, 6) or (B, k, 6).
 
     Raises:
         UnknownName: no such link or axes.
@@ -277,4 +317,6 @@ def link_acceleration(
         array([0., 0., 0., 0., 0., 2.])
     """
     key = ("link_acceleration", link, axes, classical)
+    if link.__class__ is not str:
+        return _run_several(robot, key, out, engine, dtype, reproducible, q, v, a, at)
     return _run(robot, key, out, engine, dtype, reproducible, q, v, a, _point(at))

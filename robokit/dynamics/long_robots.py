@@ -225,6 +225,12 @@ def regressor(robot: Robot, q: Any, v: Any, a: Any) -> np.ndarray:
     return Y[0] if many is None else Y
 
 
+def _regressor_armature(robot: Robot, q: Any, v: Any, a: Any) -> np.ndarray:
+    Y = regressor(robot, q, v, a)
+    rates = check.argument("a", a, robot.nv)[..., None] * np.eye(robot.nv)
+    return np.concatenate([Y, np.broadcast_to(rates, (*Y.shape[:-1], robot.nv))], axis=-1)
+
+
 def _without_rotors(robot: Robot) -> Robot:
     return replace(robot, tree=replace(robot.tree, armature=()), parameters=None, shared_kernels={})
 
@@ -242,6 +248,7 @@ WAYS: Ways = {
     "forward_dynamics": ("accelerations", _accelerations),
     "forward_dynamics_f_ext": ("accelerations", _accelerations),
     "regressor": ("regressor", regressor),
+    "regressor_armature": ("regressor", _regressor_armature),
     "regressor_nonzeros": ("regressor", _regressor_entries),
 }
 """For each kernel what may make it too long, and the other way."""

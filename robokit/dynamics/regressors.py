@@ -8,6 +8,7 @@ import numpy as np
 
 from robokit.dynamics.layout import parameter_entries
 from robokit.dynamics.run import run
+from robokit.errors import WrongType
 from robokit.model.robot import Robot, check_robot
 
 __all__ = [
@@ -24,6 +25,7 @@ def regressor(
     q: Any,
     v: Any,
     a: Any,
+    armature: bool = False,
     *,
     out: np.ndarray | None = None,
     engine: str | None = None,
@@ -33,17 +35,23 @@ def regressor(
     """Y of inverse dynamics: tau = Y(q, v, a) pi for all inertial parameters pi.
 
     pi has ten numbers a body, of the bodies 1..N in turn: ``robot.inertial_parameters[1:].ravel()``, which
-    gives the order. ``robot.with_inertias`` is the way back. Inertia of motors (armature) is no part of pi:
-    its forces are armature times a. With coupled joints Y = G^T Y_full, with columns for all N bodies.
+    gives the order. ``robot.with_inertias`` is the way back. Inertia of motors (armature) is no part of pi,
+    unless it is asked for: then pi goes on with a number for each entry of v, as
+    ``robokit.model.armature_by_dof(robot)`` gives them, whose columns are a on the diagonal. With coupled
+    joints Y = G^T Y_full, with columns for all N bodies.
 
     Source: Atkeson, An, Hollerbach 1986.  Cost: O(n d), d the tree's depth.
 
     Args:
         robot: the robot; its own inertias do not matter.
         q, v, a, out, engine, dtype, reproducible: as in :func:`rnea`.
+        armature: whether motors have columns too, nv of them, after those of the bodies.
 
     Returns:
-        Y, (nv, 10 N) or (B, nv, 10 N), in [N m | N] a unit of the parameter.
+        Y, (nv, 10 N) or (B, nv, 10 N), in [N m | N] a unit of the parameter; with motors 10 N + nv columns.
+
+    Raises:
+        WrongType: armature is neither True nor False.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -51,8 +59,16 @@ def regressor(
         >>> pi = robot.inertial_parameters[1:].ravel()
         >>> np.allclose(rk.regressor(robot, q, v, a) @ pi, rk.rnea(robot, q, v, a))
         True
+        >>> rk.regressor(robot, q, v, a, armature=True)[:, 20:]
+        array([[0.3, 0. ],
+               [0. , 0.4]])
     """
-    return run(robot, "regressor", out, engine, dtype, reproducible, q, v, a)
+    if armature is False:
+        return run(robot, "regressor", out, engine, dtype, reproducible, q, v, a)
+    if not isinstance(armature, bool | np.bool_):
+        raise WrongType("armature", armature, "True or False")
+    name = "regressor_armature" if armature else "regressor"
+    return run(robot, name, out, engine, dtype, reproducible, q, v, a)
 
 
 def regressor_nonzeros(
@@ -70,7 +86,8 @@ def regressor_nonzeros(
 
     A humanoid's Y has 80 kB, and two thirds of it are zero: a joint feels only the bodies that it carries.
     In batches, where memory is the limit, this is three times as fast as the dense matrix.
-    ``rows, columns = regressor_entries(robot)`` gives the place of each entry.
+    ``rows, columns = regressor_entries(robot)`` gives the place of each entry. Motors have no columns here:
+    their forces are armature times a.
 
     Source: Atkeson, An, Hollerbach 1986.  Cost: O(n d).
 

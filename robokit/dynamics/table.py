@@ -44,7 +44,7 @@ from robokit.algorithms.link_motion import link_acceleration, link_velocity
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.algorithms.momentum_regressor import momentum_regressor
 from robokit.algorithms.operational_space import operational_space_inertia
-from robokit.algorithms.regressor import regressor
+from robokit.algorithms.regressor import regressor, regressor_armature
 from robokit.algorithms.rnea import rnea
 from robokit.algorithms.rnea_derivatives import (
     derivative_columns,
@@ -72,6 +72,7 @@ from robokit.dynamics.layout import (
     POINT_COLUMNS,
     POSES,
     REGRESSOR,
+    REGRESSOR_ARMATURE,
     REGRESSOR_ENTRIES,
     SOLUTION,
     SPATIAL,
@@ -286,6 +287,7 @@ ALGORITHMS = (
     Algorithm(centroidal_momentum_bias, "q v", SPATIAL, "rate", "O(n)", massive=True, sums="whole"),
     Algorithm(regressor, "q v a", REGRESSOR, "Y", "O(n d)", inertial=False),
     Algorithm(regressor, "q v a", REGRESSOR_ENTRIES, "Y", inertial=False, name="regressor_nonzeros"),
+    Algorithm(regressor_armature, "q v a", REGRESSOR_ARMATURE, "Y", inertial=False),
     Algorithm(energy_regressor, "q v", ENERGIES, "E", "O(n)", inertial=False),
     Algorithm(momentum_regressor, "q v", MOMENTA, "M", "O(n)", inertial=False),
     Algorithm(wrenches_in_bodies, "q f_ext", BODY_FORCES, "f", inertial=False),

@@ -6,7 +6,7 @@ the senses of axes may differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from robokit.model.robot import Robot
@@ -15,39 +15,32 @@ from robokit.model.tree import Tree
 
 def twin_joints(tree: Tree) -> list[tuple[int, int]]:
     """Joints of limbs that hang on one body and are alike: (joint, that in its place in the other limb)."""
-    children: list[list[int]] = [[] for _ in range(tree.n + 1)]
-    for i in range(1, tree.n + 1):
-        children[tree.parent[i]].append(i)
     names: dict[Any, int] = {}
     shape = [0] * (tree.n + 1)
     for i in range(tree.n, 0, -1):
-        joint = tree.joint[i]
-        below = tuple(sorted(shape[k] for k in children[i]))
-        shape[i] = names.setdefault((joint.kind.name, joint.S.axes, below), len(names))
+        below = tuple(sorted(shape[k] for k in tree.children[i]))
+        shape[i] = names.setdefault((tree.joint[i].kind.name, tree.joint[i].S.axes, below), len(names))
 
-    def alike(rows: list[int], others: list[int]) -> Iterator[tuple[int, int]]:
-        """Twins among subtrees that hang on two bodies."""
-        left = list(others)
-        for i in rows:
-            k = next((k for k in left if shape[k] == shape[i]), None)
-            if k is not None:
-                left.remove(k)
-                yield i, k
-                yield from alike(children[i], children[k])
+    def by_shape(body: int) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for k in tree.children[body]:
+            found.setdefault(shape[k], []).append(k)
+        return found
 
-    def within(i: int) -> Iterator[tuple[int, int]]:
-        """Twins among subtrees that hang on one body, and further out."""
-        left = list(children[i])
-        while left:
-            first = left.pop(0)
-            k = next((k for k in left if shape[k] == shape[first]), None)
-            if k is None:
-                yield from within(first)
+    found, bodies = [], [(0, 0)]  # a stack of its own: a limb may have more joints than Python's has room for
+    while bodies:
+        i, k = bodies.pop()
+        others = by_shape(k)
+        for name, joints in by_shape(i).items():
+            if i == k:  # limbs of one body: two and two, and the last one may be left over
+                pairs = zip(joints[::2], [*joints[1::2], joints[-1]], strict=False)
             else:
-                left.remove(k)
-                yield from alike([first], [k])
-
-    return list(within(0))
+                pairs = zip(joints, others[name], strict=True)
+            for pair in pairs:
+                bodies.append(pair)
+                if pair[0] != pair[1]:
+                    found.append(pair)
+    return found
 
 
 def twin_inputs(robot: Robot, kinds: Sequence[bool | None]) -> list[tuple[int, int, int]]:

@@ -9,7 +9,7 @@ from ladder import State, relative
 
 import robokit as rk
 from robokit.dynamics import long_robots
-from robokit.model import couple, replace_armature
+from robokit.model import armature_by_dof, couple, replace_armature
 
 PYTHON = {"engine": "python"}
 
@@ -96,11 +96,40 @@ def test_coupled_joints_share_their_rows():
     assert relative(rk.regressor(robot, q, v, a, **PYTHON) @ pi, rk.rnea(robot, q, v, a, **PYTHON)) < 1e-14
 
 
+@pytest.mark.parametrize("how", [{}, PYTHON], ids=["machine code", "python"])
+@pytest.mark.parametrize(
+    "make", [lambda: ladder.random_tree(3, "floating"), ladder.follower], ids=["tree", "coupled"]
+)
+def test_motors_have_columns_where_they_are_asked_for(make, how):
+    bare = make()
+    motors = {joint.name: 0.1 + 0.2 * k for k, joint in enumerate(bare.body_joints[1:])}
+    robot = replace_armature(bare, motors)
+    s, n = State(robot), 10 * robot.nbodies
+    Y = rk.regressor(robot, s.q, s.v, s.a, armature=True, **how)
+    pi = np.concatenate([robot.inertial_parameters[1:].ravel(), armature_by_dof(robot)])
+    assert armature_by_dof(robot).any() and Y.shape == (robot.nv, n + robot.nv)
+    assert relative(Y @ pi, rk.rnea(robot, s.q, s.v, s.a, **PYTHON)) < 1e-12
+    np.testing.assert_array_equal(Y[:, n:], np.diag(s.a))
+    assert relative(Y[:, :n], rk.regressor(robot, s.q, s.v, s.a, **how)) < 1e-14
+    rows = rk.regressor(
+        robot, *(np.stack([x, x]) for x in (s.q, s.v, s.a)), True, out=np.empty((2, *Y.shape)), **how
+    )
+    assert relative(rows, [Y, Y]) < 1e-13
+
+
+@pytest.mark.parametrize("wrong", [1, None, "yes", {"joint2": 0.3}])
+def test_whether_there_are_motors_is_yes_or_no(wrong):
+    s = State(ladder.chain(2))
+    with pytest.raises(rk.WrongType, match="armature: expected True or False"):
+        rk.regressor(ladder.chain(2), s.q, s.v, s.a, armature=wrong)
+
+
 def test_a_robot_that_cannot_move_has_an_empty_regressor():
     still = rk.ModelBuilder("still").link("base", 1.0, inertia=np.eye(3)).build()
     none = np.zeros(0)
     for how in ({}, PYTHON):
         assert rk.regressor(still, none, none, none, **how).shape == (0, 0)
+        assert rk.regressor(still, none, none, none, True, **how).shape == (0, 0)
         assert rk.regressor_nonzeros(still, none, none, none, **how).shape == (0,)
         assert rk.energy_regressor(still, none, none, **how).shape == (2, 0)
         assert rk.momentum_regressor(still, none, none, **how).shape == (6, 0)
@@ -126,6 +155,9 @@ def test_long_robots_go_another_way_to_the_same_matrix(base, monkeypatch):
     monkeypatch.setattr(long_robots, "MOST_PARAMETERS", 1300)  # two bodies at once
     assert relative(rk.regressor(robot, *states), expected) < 1e-12
     assert relative(rk.regressor(robot, states[0], *(x[0] for x in states[1:]))[0], expected[0]) < 1e-12
+    motors = rk.regressor(robot, *states, armature=True)
+    assert relative(motors[..., : -robot.nv], expected) < 1e-12
+    np.testing.assert_array_equal(motors[..., -robot.nv :], [np.diag(a) for a in states[2]])
     rows, columns = rk.regressor_entries(robot)
     one = [x[1] for x in states]
     assert relative(rk.regressor_nonzeros(robot, *one), expected[1][rows, columns]) < 1e-12

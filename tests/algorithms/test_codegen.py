@@ -175,6 +175,16 @@ def test_choices_of_several_names(tmp_path):
         rk.functions["rnea"].codegen(robot, tmp_path, link=last)
 
 
+def test_several_links(tmp_path):
+    robot = ladder.chain(4)
+    q, (first, *_, last) = np.array([0.3, -0.2, 0.1, 0.4]), robot.link_names
+    at = np.array([[0.1, 0.2, 0.3], [0.0, -0.1, 0.5]])
+    _, source, check = rk.codegen(robot, "link_jacobian", tmp_path, link=[last, first])
+    assert run_check(tmp_path, [source, check]).returncode == 0
+    (got,) = caller(compiled(tmp_path, [source]), source.stem)([q, at.ravel()], [(2, 6, 4)])
+    assert relative(got, rk.link_jacobian(robot, q, [last, first], at=at, engine="python")) < 1e-14
+
+
 def test_what_is_wrong_is_said(tmp_path):
     robot = ladder.chain(2)
     with pytest.raises(rk.UnknownName, match="no function named 'abba'; did you mean 'aba'"):

@@ -131,6 +131,9 @@ def test_codegen_writes_three_files_and_says_what_is_wrong(capsys, tmp_path):
     assert status == 0 and not err and out[0] == "arm, fixed base: link_jacobian in C99"
     stem = "arm_link_jacobian_flange_body"
     assert {path.name for path in folder.iterdir()} == {f"{stem}.h", f"{stem}.c", f"{stem}_test.c"}
+    status, _, err = run(capsys, *given, "--choose", "link=gripper, flange")
+    assert status == 0 and not err
+    assert "J[2][6][" in (folder / "arm_link_jacobian_gripper_flange_world.h").read_text()
     several = (*given[:3], "operational_space_inertia", "-o", folder, "--choose")
     status, out, err = run(capsys, *several, "frames=flange, gripper")
     assert status == 0 and not err and len(out) == 4

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
+import weakref
+
 import numpy as np
 import pytest
 
 from robokit.engine import Kernel
+from robokit.engine.emit.python_results import ALIGNED_FROM
+from robokit.engine.memory import LINE_BYTES, address
 from robokit.errors import ShapeError
 
 
@@ -34,6 +40,34 @@ def test_it_takes_few_states_and_agrees(kernel, given, rows):
     for ours, slow in zip(few, kernel.batch(x, y), strict=True):
         assert ours.shape == slow.shape and ours.flags.owndata
         np.testing.assert_array_equal(ours, slow)
+
+
+def test_long_results_begin_at_a_cache_line_and_outlive_the_call(kernel):
+    rows = kernel._runner.few
+    x, y = np.arange(3.0 * rows).reshape(rows, 3), np.ones((rows, 2))
+    kept = [kernel._few(x[:n], y[:n])[0] for n in range(rows - 8, rows + 1)]
+    for ours, n in zip(kept, range(rows - 8, rows + 1), strict=True):
+        assert ours.nbytes >= ALIGNED_FROM and address(ours) % LINE_BYTES == 0
+        assert ours.flags.carray and ours.base.nbytes == ours.nbytes + LINE_BYTES
+        np.testing.assert_array_equal(ours, kernel.batch(x[:n], y[:n])[0])
+
+
+def test_long_results_leave_no_memory_behind(kernel):
+    rows = kernel._runner.few
+    x, y = np.ones((rows, 3)), np.ones((rows, 2))
+    ours = kernel._few(x, y)[0]
+    block = ours.base
+    assert sys.getrefcount(ours) == 2
+    died = weakref.ref(block)
+    del ours, block
+    assert died() is None
+    x[0] = np.nan  # what was made for a call that is then refused
+    tracemalloc.start()
+    for _ in range(3):
+        assert kernel._few(x, y) is None
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < ALIGNED_FROM
 
 
 def test_it_writes_to_given_arrays(kernel, given):

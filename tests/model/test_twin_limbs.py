@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -27,6 +30,33 @@ def test_left_limbs_have_right_ones(name):
 @pytest.mark.parametrize("name", ["chain", "arm", "double_pendulum"])
 def test_a_chain_has_none(name):
     assert not twin_joints(rk.load_urdf(rk.find_robot(name)).tree)
+
+
+def limbs(*lengths, base="floating"):
+    """A base with straight limbs of so many hinges."""
+    builder = rk.ModelBuilder("limbs").link("base", mass=1.0, inertia=np.eye(3))
+    for k, length in enumerate(lengths):
+        names = ["base", *(f"{k} {n}" for n in range(length))]
+        for parent, name in pairwise(names):
+            builder.link(name, mass=1.0, inertia=np.eye(3))
+            builder.joint(name, "continuous", parent, name, axis=(0, 0, 1))
+    return builder.build(base)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "found"), [((), 0), ((3,), 0), ((2, 2), 2), ((2, 1, 2), 2), ((1, 1, 1), 1), ((1,) * 4, 2)]
+)
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_limbs_of_one_body_are_paired_two_and_two(lengths, found, base):
+    pairs = twin_joints(limbs(*lengths, base=base).tree)
+    joints = [i for pair in pairs for i in pair]
+    assert len(pairs) == found and len(set(joints)) == len(joints)
+
+
+def test_limbs_may_have_more_joints_than_pythons_stack_has_room():
+    n = sys.getrecursionlimit() + 100
+    assert not twin_joints(limbs(n).tree)
+    assert len(twin_joints(limbs(n, n).tree)) == n
 
 
 def test_places_are_those_of_the_joints():

@@ -119,7 +119,7 @@ class DenseStep:
         self.reach = np.where(self.phi > 0.0, 2.0 * self.phi / self.dt, self.phi * self.k / kd)
 
     def _contacts(self, A, b, y, rule: str) -> None:
-        dt, k, kd, phi = self.dt, self.k, self.k * self.dt + self.d, self.phi
+        dt, k, kd = self.dt, self.k, self.k * self.dt + self.d
         u = self.J @ y
         vn, x = u[:, 2], u @ ALONG.T + self.kt / self.kdt * self.e
         s = np.linalg.norm(x, axis=1)
@@ -133,13 +133,15 @@ class DenseStep:
             arrives = self.on0 & (left < 1.0)
             self.left = np.where(arrives, left, 1.0)
             self.depth = np.where(arrives, 0.5 * dt * left * np.maximum(-vn, 0.0), -self.phi)
+            # No harder than brings it to the surface, where gravity alone would bring it there.
+            self.free = np.where(arrives, np.clip(2.0 * start / dt + vn, 0.0, 9.81 * dt), 0.0)
             braked = [(self.left * self.on0)[self.body == i].sum() for i in self.body]
             kept = mass / (mass + dt * kd * np.array(braked))
-            N = self.left * (k * self.depth - kd * np.maximum(kept * vn, vn))
+            N = self.left * (k * self.depth - kd * (np.maximum(kept * vn, vn) + self.free))
             N = np.maximum(0.0, N)
             N = self.on0 * np.maximum(0.0, self.on0 * N + self.unforeseen)
         else:
-            pushes = self.left * (k * self.depth - kd * vn)
+            pushes = self.left * (k * self.depth - kd * (vn + self.free))
             if rule == "extrapolate":
                 self.w = self.w * (pushes > 0.0)
                 step, change = self.w * pushes - self.N, self.N - self.N_before
@@ -150,7 +152,7 @@ class DenseStep:
                 self.w = self.w * (pushes > 0.0)
                 N = self.w * pushes
             else:
-                on1 = vn + np.where(self.on0, -k / kd * self.depth, self.reach) < 0.0
+                on1 = vn + np.where(self.on0, self.free - k / kd * self.depth, self.reach) < 0.0
                 self.w = 0.5 * (self.w + on1)
                 N = self.on0 * np.maximum(0.0, pushes)
             lacks = self.c * s - dt * self.mu * N
@@ -162,7 +164,7 @@ class DenseStep:
         for m, J in enumerate(self.J):
             A += J.T @ np.diag([self.c[m], self.c[m], dt * self.w[m] * self.left[m] * kd]) @ J
             b -= J.T @ (self.c[m] * self.kt / self.kdt * self.e[m] @ ALONG)
-            b += dt * self.w[m] * self.left[m] * k * self.depth[m] * J[2]
+            b += dt * self.w[m] * self.left[m] * (k * self.depth[m] - kd * self.free[m]) * J[2]
 
     def _dofs(self):
         """(number of the joint, of the dof, damping, friction, stop or None) of each dof."""

@@ -32,26 +32,28 @@ def after(
     All acts at the gap of the step's middle. The obstacle is there where the body would be past it at the
     step's end, with the speed before and what gravity adds; then half of it where that holds of the iterate;
     in the last sweep not where it would pull. The ground (``falling``) acts on a body that reaches it in the
-    step for the part of the step that is left, at the mean depth of that part, and not at all on one that
-    would not reach it at thrice its speed (near_ground.py).
+    step for the part of the step that is left, at the mean depth of that part, and lets it fall as far as the
+    surface where gravity alone brings it there; not at all on one that would not reach it at thrice its
+    speed (near_ground.py).
     """
     phi, kd = gap - 0.5 * dt * v, k * dt + d
     reach = 2.0 * phi / dt if phi > 0.0 else k / kd * phi
     near = falling is None or phi < dt * (3.0 * abs(v) + falling)
     approach = v + (falling or 0.0)
     on = approach > reach
-    depth, left = -phi, 1.0
+    depth, left, free_fall = -phi, 1.0, 0.0
     if on and falling is not None and gap > 0.0:
         left = max(1.0 - gap / (approach - 0.5 * falling) / dt, SHORTEST)
         depth = 0.5 * left * dt * max(v, 0.0)
+        free_fall = min(max(2.0 * gap / dt - v, 0.0), falling)
     x, w, released = v, float(on), False
     for sweep in range(sweeps):
         if 0 < sweep < sweeps - 1:
-            w = 0.5 * (w + float(x > (-k / kd * depth if on else reach)))
-        elif sweep and kd * x + k * depth <= 0.0:
+            w = 0.5 * (w + float(x > (free_fall - k / kd * depth if on else reach)))
+        elif sweep and kd * (x - free_fall) + k * depth <= 0.0:
             w, released = 0.0, w > 0.0
         w = w if near else 0.0
-        x = (MASS * free - dt * w * left * k * depth) / (MASS + dt * w * left * kd)
+        x = (MASS * free - dt * w * left * (k * depth - kd * free_fall)) / (MASS + dt * w * left * kd)
     return x, w, released
 
 
@@ -96,6 +98,15 @@ def test_a_step_above_the_ground_is_that_of_the_law(dt):
     q, speed, tau = (x[:, None] for x in (RADIUS + gap, -v, MASS * (m.G - (free - v) / dt)))
     run = rk.rollout(robot, q, speed, steps=1, dt=dt, tau=tau, ground=ground, joint_damping=0.0)
     np.testing.assert_allclose(-run.v[-1, :, 0], expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 2e-2])
+def test_nothing_hovers_where_gravity_alone_brings_it_down(dt):
+    """Its damper alone would let it sink by a small part of the way in each step."""
+    high = m.G * dt**2
+    for gap in (0.02 * high, 0.2 * high, 0.45 * high):
+        run = rk.simulate(m.ball(RADIUS), [1, 0, 0, 0, 0, 0, RADIUS + gap], duration=dt, dt=dt, ground=GROUND)
+        assert run.q[-1, 6] - RADIUS < 1e-3 * high
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])

@@ -20,4 +20,5 @@ paired_rows     the loop over their columns that takes fewest shuffles
 next_pass       what a step of a rollout hands to the next one
 rollout_driver  many steps of many states
 python_entry    the builtin function that Python calls
+python_results  the new arrays that it returns
 """

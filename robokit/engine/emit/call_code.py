@@ -13,6 +13,14 @@ from robokit.engine.trace.blocks import called, lane, position
 from robokit.engine.trace.ops import CALL, CONST, INPUT, RESULT
 from robokit.engine.trace.program import Program
 
+WINDOW = ", ptr noalias %window"
+"""The parameter of a body whose calls have places of their own (passes/windows.py)."""
+
+
+def _given(parameters: str) -> str:
+    """What a function with these parameters hands on."""
+    return ", ".join(f"{each.split()[0]} {each.split()[-1]}" for each in parameters.split(", "))
+
 
 class CallWriter(ChunkWriter):
     """Writes the chunks of a program with shared texts."""
@@ -31,6 +39,7 @@ class CallWriter(ChunkWriter):
         number = self.plan.block_of.get(index)
         lanes = 1 if number is None else self.program.blocks[number].lanes
         if lanes == 1:
+            self.window = WINDOW if number in self.plan.windows.blocks else ""
             return super()._chunk(index)
         if lanes not in self.writers:
             self.writers[lanes] = LanesWriter(self.program, self.plan, self.direct, self.real, lanes)
@@ -46,6 +55,9 @@ class CallWriter(ChunkWriter):
             if block_number in self.plan.direct:
                 more = "" if self.direct else ", ptr %strides, i64 %t, i64 %stop"
                 chunk = self.plan.direct[block_number]
+                if number in self.plan.windows.first:
+                    self._begin_of_window(number, f"%b{number}")
+                    more += f", ptr %b{number}"
                 self.lines.append(f"call void @chunk{chunk}(ptr %ws, ptr %args{more})")
         elif number in self.plan.copies:
             self._copy(self.plan.copies[number])
@@ -74,7 +86,11 @@ class CallWriter(ChunkWriter):
                     each = [f"{t} {self._value(n)}" for n in operands[start:stop]]
                     value, t = f"<{', '.join(each)}>", vector(stop - start, self.real.kind)
             name = f"%x{call}x{place}x{start}"
-            self._element(parameter, start, name)
+            first = self.plan.windows.first.get(call)
+            if first is None:
+                self._element(parameter, start, name)
+            else:
+                self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {first + place}")
             self.lines.append(f"store {t} {value}, ptr {name}, align {self.align}")
             start = stop
 
@@ -96,6 +112,25 @@ class CallWriter(ChunkWriter):
         """Make the name the address of a body's value in one of the lanes of its block."""
         self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number] + lane}")
 
+    def _address(self, number: int, name: str) -> None:
+        place = self.plan.windows.within.get(number)
+        if place is None:
+            super()._address(number, name)
+        else:
+            self.lines.append(f"{name} = getelementptr {self.t}, ptr %window, i64 {place}")
+
+    def _begin_of_window(self, call: int, name: str) -> None:
+        """Make the name the address of a call's window."""
+        self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.windows.first[call]}")
+
+    def in_window(self, name: str, call: int, stage: str, parameters: str) -> str:
+        """A function that runs a stage of a body in the window of a call."""
+        self.lines = []
+        self._begin_of_window(call, "%window")
+        call_of = f"call void @{stage}({_given(parameters)}, ptr %window)"
+        body = "\n  ".join(["entry:", *self.lines, call_of, "ret void"])
+        return f"define internal void @{name}({parameters}) #0 {{\n  {body}\n}}\n"
+
     def when(self, name: str, conditions: Path, stages: list[str], parameters: str) -> str:
         """A function that runs stages where each of the conditions holds in some lane."""
         self.lines = []
@@ -112,8 +147,7 @@ class CallWriter(ChunkWriter):
                 mask = f"%n{k}"
             self.lines.append(f"br i1 {mask}, label %yes{k}, label %no")
             self.lines.append(f"yes{k}:")
-        given = ", ".join(f"{each.split()[0]} {each.split()[-1]}" for each in parameters.split(", "))
-        self.lines += [f"call void @{stage}({given})" for stage in stages]
+        self.lines += [f"call void @{stage}({_given(parameters)})" for stage in stages]
         body = "\n  ".join(["entry:", *self.lines, "br label %no", "no:", "ret void"])
         return f"define internal void @{name}({parameters}) #0 {{\n  {body}\n}}\n"
 

@@ -43,10 +43,12 @@ def chunk_code(
         if isinstance(item, int):
             stages.append(f"chunk{item}")
             continue
-        chunks, conditions = item
-        names = [f"chunk{k}" for k in chunks]
-        if conditions:
-            texts.append(writer.when(f"when{len(texts)}", conditions, names, parameters))
+        names = [f"chunk{k}" for k in item.chunks]
+        if item.call in lines.windows.first:
+            texts += [writer.in_window(f"at{item.call}{name}", item.call, name, parameters) for name in names]
+            names = [f"at{item.call}{name}" for name in names]
+        if item.conditions:
+            texts.append(writer.when(f"when{len(texts)}", item.conditions, names, parameters))
             names = [f"when{len(texts) - 1}"]
         stages += names
     return lines, texts, stages

@@ -20,6 +20,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from robokit.engine.emit.python_results import ALIGNED_FROM, ANSWER, DROP, MAKE
+from robokit.engine.memory import LINE_BYTES
+
 MOST_ARGUMENTS = 24
 """Inputs and outputs together."""
 
@@ -44,6 +47,7 @@ ADDRESSES = (
     "incref",
     "decref",
     "alloc",
+    "set_base",
 )
 """Objects and functions of a process that the code finds in the description."""
 
@@ -86,6 +90,7 @@ entry:
   %numbers = alloca [{most} x double]
   %strides = alloca [{strides} x i64]
   %newdims = alloca [{dimensions} x i64]
+  %blockdims = alloca i64
   %prows = alloca i64
   store i64 0, ptr %prows
   %kernel = load ptr, ptr %spec
@@ -250,54 +255,6 @@ to_done:
   br label %to_next
 """
 
-# New arrays for outputs that were not given; a number is written to the stack and boxed later.
-_MAKE = """\
-make_next:
-  %m = phi i64 [%nin, %make], [%m1, %made]
-  %all_made = icmp eq i64 %m, %all
-  br i1 %all_made, label %run, label %make_one
-make_one:
-  %mw4 = mul i64 %m, {words}
-  %mw = add i64 %mw4, {head}
-  %pmn = getelementptr i64, ptr %spec, i64 %mw
-  %mn = load i64, ptr %pmn
-  %pm = getelementptr ptr, ptr %pointers, i64 %m
-  %pmo = getelementptr ptr, ptr %objects, i64 %m
-  %mrows = load i64, ptr %prows
-  %mprb = getelementptr i64, ptr %pmn, i64 {row_bytes}
-  %mrb = load i64, ptr %mprb
-  %mpst = getelementptr i64, ptr %strides, i64 %m
-  store i64 %mrb, ptr %mpst
-  %is_number = icmp eq i64 %mn, 0
-  br i1 %is_number, label %number, label %new
-number:
-  %px = getelementptr double, ptr %numbers, i64 %m
-  store ptr %px, ptr %pm
-  store ptr null, ptr %pmo
-  br label %made
-new:
-  %asked = getelementptr i64, ptr %pmn, i64 1
-  call void @llvm.memcpy.inline.p0.p0.i64(ptr %newdims, ptr %asked, i64 {dimension_bytes}, i1 false)
-  %asked0 = load i64, ptr %asked
-  %open = icmp eq i64 %asked0, {rows}
-  %dim0 = select i1 %open, i64 %mrows, i64 %asked0
-  store i64 %dim0, ptr %newdims
-  %mn32 = trunc i64 %mn to i32
-  %object = call ptr %at_new(ptr %at_array, i32 %mn32, ptr %newdims,
-    i32 12, ptr null, ptr null, i32 0, i32 0, ptr null)
-  store ptr %object, ptr %pmo
-  %failed = icmp eq ptr %object, null
-  br i1 %failed, label %drop_error, label %made_array
-made_array:
-  %pmdata = getelementptr i8, ptr %object, i64 {layout.data}
-  %mdata = load ptr, ptr %pmdata
-  store ptr %mdata, ptr %pm
-  br label %made
-made:
-  %m1 = add i64 %m, 1
-  br label %make_next
-"""
-
 # The kernel itself: the driver of one state, or the batch driver with the strides of its rows.
 _RUN = """
 run:
@@ -320,105 +277,8 @@ refused:
   br i1 %full, label %none, label %drop_none
 """
 
-# The outputs as Python objects: one, a tuple, or one in a new object of the class that holds answers. Arrays
-# that the caller gave get a reference more; new ones are handed over.
-_ANSWER = """
-answer:
-  %one_out = icmp eq i64 %nout, 1
-  br i1 %one_out, label %wrap, label %tuple
-tuple:
-  %result = call ptr %at_tuple(i64 %nout)
-  %no_tuple = icmp eq ptr %result, null
-  br i1 %no_tuple, label %tuple_error, label %wrap
-tuple_error:
-  br i1 %full, label %null, label %drop_error
-wrap:
-  %filled = phi ptr [null, %answer], [%result, %tuple]
-  br label %wrap_next
-wrap_next:
-  %r = phi i64 [0, %wrap], [%r1, %put]
-  %ri = add i64 %nin, %r
-  %pro = getelementptr ptr, ptr %objects, i64 %ri
-  %ready = load ptr, ptr %pro
-  %need_float = icmp eq ptr %ready, null
-  br i1 %need_float, label %make_float, label %have_object
-make_float:
-  %pv = getelementptr double, ptr %numbers, i64 %ri
-  %v = load double, ptr %pv
-  %fob = call ptr %at_from_double(double %v)
-  br label %item
-have_object:
-  br i1 %full, label %borrowed, label %item
-borrowed:
-  call void %at_incref(ptr %ready)
-  br label %item
-item:
-  %value = phi ptr [%fob, %make_float], [%ready, %have_object], [%ready, %borrowed]
-  br i1 %one_out, label %only, label %put
-put:
-  %ignored = call i32 %at_set_item(ptr %filled, i64 %r, ptr %value)
-  %r1 = add i64 %r, 1
-  %wrapped = icmp eq i64 %r1, %nout
-  br i1 %wrapped, label %give, label %wrap_next
-give:
-  ret ptr %filled
-only:
-  %holds = icmp ne ptr %holder, null
-  br i1 %holds, label %hold, label %bare
-bare:
-  ret ptr %value
-hold:
-  %held = call ptr %at_alloc(ptr %holder, i64 0)
-  %no_held = icmp eq ptr %held, null
-  br i1 %no_held, label %not_held, label %keep
-not_held:
-  call void %at_decref(ptr %value)
-  ret ptr null
-keep:
-  %powner = getelementptr i8, ptr %held, i64 {layout.slots[0]}
-  store ptr %owner, ptr %powner
-  call void %at_incref(ptr %owner)
-  %pvalue = getelementptr i8, ptr %held, i64 {layout.slots[1]}
-  store ptr %value, ptr %pvalue
-  ret ptr %held
-"""
-
-# Ways out. New arrays are released. None says that the call goes the slow way, NULL that Python has an error
-# set.
-_DROP = """
-drop_none:
-  br label %drop
-drop_error:
-  %upto = phi i64 [%m, %new], [%all, %tuple_error]
-  br label %drop
-drop:
-  %error = phi i1 [false, %drop_none], [true, %drop_error]
-  %end = phi i64 [%all, %drop_none], [%upto, %drop_error]
-  br label %drop_next
-drop_next:
-  %x = phi i64 [%nin, %drop], [%x1, %dropped]
-  %all_dropped = icmp eq i64 %x, %end
-  br i1 %all_dropped, label %gone, label %drop_one
-drop_one:
-  %pxo = getelementptr ptr, ptr %objects, i64 %x
-  %xo = load ptr, ptr %pxo
-  call void %at_decref(ptr %xo)
-  br label %dropped
-dropped:
-  %x1 = add i64 %x, 1
-  br label %drop_next
-gone:
-  br i1 %error, label %null, label %none
-null:
-  ret ptr null
-none:
-  call void %at_incref(ptr %at_none)
-  ret ptr %at_none
-}}
-"""
-
-# A kernel to try it all on: swaps two numbers, refuses NaN.
-_PROBE = """
+# Kernels to try it all on: one swaps two numbers and refuses NaN, one says how many states it was given.
+_PROBES = """
 define i64 @probe(ptr %args, ptr %ws) nounwind {{
   %pi = load ptr, ptr %args
   %pa = getelementptr ptr, ptr %args, i64 1
@@ -433,16 +293,23 @@ define i64 @probe(ptr %args, ptr %ws) nounwind {{
   %status = zext i1 %nan to i64
   ret i64 %status
 }}
+define i64 @probe_rows(ptr %args, ptr %strides, ptr %ws, i64 %first, i64 %end) nounwind {{
+  %pa = getelementptr ptr, ptr %args, i64 1
+  %po = load ptr, ptr %pa
+  %rows = sitofp i64 %end to double
+  store double %rows, ptr %po
+  ret i64 0
+}}
 """
 
 
 def text(layout: Layout) -> str:
-    """The module with @entry, and with @probe, a kernel to try it on; it is the same in every process."""
+    """The module with @entry, and two kernels to try it on; it is the same in every process."""
     loads = []
     for k, name in enumerate(ADDRESSES):
         loads.append(f"  %pat_{name} = getelementptr i64, ptr %spec, i64 {FIRST_WORDS + k}")
         loads.append(f"  %at_{name} = load ptr, ptr %pat_{name}")
-    return "".join((_READ, _CHECK, _APART, _MAKE, _RUN, _ANSWER, _DROP, _PROBE)).format(
+    return "".join((_READ, _CHECK, _APART, MAKE, _RUN, ANSWER, DROP, _PROBES)).format(
         layout=layout,
         addresses="\n".join(loads),
         most=MOST_ARGUMENTS,
@@ -453,4 +320,7 @@ def text(layout: Layout) -> str:
         dimension_bytes=8 * MOST_DIMENSIONS,
         row_bytes=MOST_DIMENSIONS + 1,
         rows=ROWS,
+        aligned_from=ALIGNED_FROM,
+        line=LINE_BYTES,
+        line_less=LINE_BYTES - 1,
     )

@@ -100,6 +100,9 @@ class ChunkWriter:
     sincos = "sincos"
     """The function for an angle's sine and cosine."""
 
+    window = ""
+    """One more parameter of the function that is being written."""
+
     plain = frozenset(each.number for each in OPERATIONS if not each.paired) - {
         LOOKUP, CALL, RESULT, PAIR, FIRST, SECOND,
     }  # fmt: skip
@@ -170,7 +173,7 @@ class ChunkWriter:
             entry.append(f"%q{k} = getelementptr ptr, ptr %args, i64 {k}")
             entry.append(f"%p{k} = load ptr, ptr %q{k}, align 8")
         body = "\n  ".join([*entry, *lines])
-        more = "" if self.direct else ", ptr %strides, i64 %t, i64 %stop"
+        more = self.window if self.direct else f", ptr %strides, i64 %t, i64 %stop{self.window}"
         return (
             f"define internal void @chunk{index}(ptr noalias %ws, ptr noalias %args{more}) #0 {{\n"
             f"  {body}\n  ret void\n}}\n"

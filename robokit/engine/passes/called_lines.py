@@ -19,9 +19,25 @@ from robokit.engine.passes.guards import Path, blocks, paths
 from robokit.engine.passes.in_place import in_place
 from robokit.engine.passes.regions import borrowed_by
 from robokit.engine.passes.side_by_side import Copy, copied, in_lanes, once, passed_on, written_at_once
+from robokit.engine.passes.windows import Windows, blocks_with_windows, windows
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.ops import CALL
 from robokit.engine.trace.program import LANES, Program
+
+
+@dataclass
+class Called:
+    """A call of a body of several chunks.
+
+    Attributes:
+        chunks: of the body.
+        conditions: under which they run.
+        call: its node.
+    """
+
+    chunks: range
+    conditions: Path
+    call: int
 
 
 @dataclass
@@ -29,21 +45,23 @@ class CalledLines(Schedule):
     """A schedule whose chunks are those of the program's own line, then those of each body.
 
     Attributes:
-        sequence: what runs: the number of a chunk, or chunks and the conditions under which they run.
+        sequence: what runs: the number of a chunk, or a call.
         direct: the chunk of each body that is called from within chunks, by block.
         block_of: the block of each chunk of a body.
         copies: values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of
             them, the only one that is in a chunk.
         written: those that a body writes itself, by its node.
-        placed: arguments that have their place in the lanes of a block, by call and number.
+        placed: arguments that are computed into the place of the parameter, by call and number.
+        windows: calls that have places of their own.
     """
 
-    sequence: list[int | tuple[range, Path]] = field(default_factory=list)
+    sequence: list[int | Called] = field(default_factory=list)
     direct: dict[int, int] = field(default_factory=dict)
     block_of: dict[int, int] = field(default_factory=dict)
     copies: dict[int, Copy] = field(default_factory=dict)
     placed: set[tuple[int, int]] = field(default_factory=set)
     written: dict[int, Copy] = field(default_factory=dict)
+    windows: Windows = field(default_factory=lambda: Windows(set()))
 
     def reserve(self, lanes: int) -> int:
         """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
@@ -71,18 +89,24 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         order, within = blocks(program, order, borrowed, path)
         orders.append([n for n in order if n not in places.slot])
         inside |= within
-    arguments, stay = in_place(program, orders[0], inside, borrowed)
+    own_places = blocks_with_windows(program, line) if bundled else set[int]()
+    arguments, stay = in_place(program, orders[0], inside, borrowed, own_places)
     orders[0] = [n for n in orders[0] if n not in stay]
     results = Counter(r for row in program.results for r in row if type(r) is int)
     plan = CalledLines(
         lanes, [], dict(places.slot), set(), places.angles, places.constants, places.inputs(program),
         places.slots, inside, copies=copies, written=direct,
     )  # fmt: skip
+    apart = windows(program, orders[0], own_places, plan.slots, arguments.keys())
+    plan.windows, plan.slots = apart, apart.slots
+    orders[0] = [n for n in orders[0] if n not in apart.results]
+    plan.slot |= apart.within | apart.slot
     for block in program.blocks:
         for parameter in block.parameters:
-            plan.slot[parameter] = plan.reserve(LANES if parameter in program.wide else block.lanes)
+            if parameter not in apart.within:
+                plan.slot[parameter] = plan.reserve(LANES if parameter in program.wide else block.lanes)
     same, passed = passed_on(program, alone, line)
-    plan.placed = in_lanes(program, line, plan.slot) | passed | set(arguments.values())
+    plan.placed = in_lanes(program, line, plan.slot) | passed | set(arguments.values()) | apart.placed
     for n, (call, k) in arguments.items():
         plan.slot[n] = plan.slot[program.blocks[called(program, call)].parameters[k]]
 
@@ -103,12 +127,12 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         plan.chunks += cut(program, order, [1] * len(order), size)
         plan.block_of |= dict.fromkeys(range(first, len(plan.chunks)), len(bodies))
         bodies.append(range(first, len(plan.chunks)))
-        if len(bodies) - 1 not in large:
+        if order and len(bodies) - 1 not in large:  # empty where all that is read are arguments
             plan.direct[len(bodies) - 1] = first
     for k, call in enumerate(calls):
         plan.sequence.append(k)
         if call:
-            plan.sequence.append((bodies[called(program, call)], inside.get(call, ())))
+            plan.sequence.append(Called(bodies[called(program, call)], inside.get(call, ()), call))
 
     kept = {n for read in borrowed for n in read}
     kept.update(n for call in calls for n in inside.get(call, ()))

@@ -4,13 +4,13 @@ All calls of a text share the places of its arguments and results. A value that 
 and computed after the call before it, is stored in the place of the argument. A result that is only needed
 until the next call is read where the body has left it. What is needed for longer is copied.
 
-Values of blocks with lanes: side_by_side.py.
+Values of blocks with lanes: side_by_side.py; of calls that share no places: windows.py.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from robokit.engine.passes.guards import Path
 from robokit.engine.trace.blocks import called, position
@@ -19,7 +19,11 @@ from robokit.engine.trace.program import Program
 
 
 def in_place(
-    program: Program, line: list[int], inside: dict[int, Path], borrowed: Sequence[set[int]]
+    program: Program,
+    line: list[int],
+    inside: dict[int, Path],
+    borrowed: Sequence[set[int]],
+    apart: Collection[int] = (),
 ) -> tuple[dict[int, tuple[int, int]], dict[int, int]]:
     """What need not be copied.
 
@@ -28,6 +32,7 @@ def in_place(
         line: its own line, in order.
         inside: guards around nodes.
         borrowed: what each body reads of the program around it.
+        apart: blocks whose calls have places of their own (windows.py).
 
     Returns:
         (call, number) of the argument that a node is, and the value of a body that a result is.
@@ -39,8 +44,10 @@ def in_place(
         for operand in (*nodes[n][1:], *inside.get(n, ())):
             if operand in own:
                 last[operand] = k
-        if nodes[n][0] == CALL and program.blocks[called(program, n)].lanes == 1:
-            calls[called(program, n)].append(n)
+        if nodes[n][0] == CALL:
+            number = called(program, n)
+            if program.blocks[number].lanes == 1 and number not in apart:
+                calls[number].append(n)
     lasting = {r for row in program.results for r in row if type(r) is int}.union(*borrowed)
     arguments: dict[int, tuple[int, int]] = {}
     ends: dict[int, int] = {}

@@ -31,8 +31,8 @@ LAYOUT = Layout(
     writeable=0x501,
 )
 
-_PYARRAY_NEW = 93
-"""Place of PyArray_New in NumPy's table of C functions."""
+_PYARRAY_NEW, _PYARRAY_SET_BASE = 93, 282
+"""Places of PyArray_New and PyArray_SetBaseObject in NumPy's table of C functions."""
 
 _ABI_VERSIONS = (1, 2)
 """Of NumPy, whose arrays are alike."""
@@ -112,7 +112,8 @@ def addresses() -> list[int]:
     found = {name: ctypes.cast(function, ctypes.c_void_p).value or 0 for name, function in functions.items()}
     objects = {"array": np.ndarray, "float64": np.dtype(np.float64), "float": float, "none": None}
     found |= {name: id(some) for name, some in objects.items()}
-    found["new"] = _numpy_api()[_PYARRAY_NEW]
+    table = _numpy_api()
+    found |= {"new": table[_PYARRAY_NEW], "set_base": table[_PYARRAY_SET_BASE]}
     return [found[name] for name in ADDRESSES]
 
 

@@ -32,7 +32,8 @@ import numpy as np
 
 from robokit import disk_cache
 from robokit.engine.emit import python_entry
-from robokit.engine.memory import address, aligned
+from robokit.engine.emit.python_results import ALIGNED_FROM
+from robokit.engine.memory import LINE_BYTES, address, aligned
 from robokit.engine.run import numpy_layout
 from robokit.engine.target.llvm import CompilerMissing, Loaded, assemble, identity
 
@@ -189,7 +190,10 @@ def _shim() -> Callable[..., Any] | None:
         spec = np.array(words, dtype=np.int64).tobytes()
         return new_function(ctypes.addressof(method), spec, (keep, held))
 
-    return make if _works(make(code.address("probe"), 0, [(2,)], [(2,)], code, 0)) else None
+    for_one = make(code.address("probe"), 0, [(2,)], [(2,)], code, 0)
+    rows = (python_entry.ROWS,)
+    for_rows = make(code.address("probe_rows"), 0, [rows], [(*rows, ALIGNED_FROM // 8)], code, 2)
+    return make if _works(for_one) and _works_for_rows(for_rows) else None
 
 
 def _works(swap: Callable[..., Any]) -> bool:
@@ -210,4 +214,19 @@ def _works(swap: Callable[..., Any]) -> bool:
         and swap(np.zeros(2, np.float32)) is None
         and swap(np.zeros(4)[::2]) is None
         and swap() is None
+    )
+
+
+def _works_for_rows(count: Callable[..., Any]) -> bool:
+    """Try it on a batch, whose result is long enough to be aligned: a view of a block that it keeps alive."""
+    fresh = count(np.zeros(2))
+    return (
+        isinstance(fresh, np.ndarray)
+        and fresh.shape == (2, ALIGNED_FROM // 8)
+        and fresh.flags.carray
+        and address(fresh) % LINE_BYTES == 0
+        and type(fresh.base) is np.ndarray
+        and fresh.base.flags.owndata
+        and fresh[0, 0] == 2
+        and count(np.zeros(3)) is None
     )

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from robokit.sim.collide.hull_surface import corners, directions, support, surface
+from robokit.sim.collide.hull_surface import corners, directions, edges_and_normals, support, surface
 
 SAMPLES, CHECKS = 300, 1200
 """Points of the surface and as many directions, for the fit and for its errors."""
@@ -31,6 +31,9 @@ COVERED = 2.5
 
 WORTH = 0.012
 """Another capsule must make the error, so counted, smaller by this much [m]."""
+
+EXACT = 1e-9
+"""What reaches out of a capsule by no more than this is inside it [m]."""
 
 STUBBY = 0.08
 """A capsule shorter than this part of its radius becomes a sphere."""
@@ -91,8 +94,9 @@ def fit_capsules(points: np.ndarray, radii: np.ndarray) -> CapsuleSet:
         points: (n, 3) centres [m].
         radii: (n,) [m]; 0 for corners.
     """
-    if len(points) == 1 or (len(points) == 2 and radii[0] == radii[1]):
-        return CapsuleSet(points[:1], points[-1:], radii[:1].astype(float), 0.0, 0.0)
+    exact = _one_capsule(points, radii)
+    if exact is not None:
+        return exact
     rays, d = surface(points, radii, CHECKS), directions(SAMPLES)
     some = np.concatenate([rays[:: CHECKS // SAMPLES], corners(points, radii, SAMPLES)])
     x = np.concatenate([rays, corners(points, radii, CHECKS)])
@@ -105,14 +109,30 @@ def fit_capsules(points: np.ndarray, radii: np.ndarray) -> CapsuleSet:
         stubby = np.linalg.norm(end - start, axis=1) < STUBBY * r
         middle = 0.5 * (start + end)[stubby]
         start[stubby], end[stubby] = middle, middle
-        return CapsuleSet(start, end, r, *_errors(points, radii, x, start, end, r))
+        return CapsuleSet(start, end, r, *_errors(points, radii, x, start, end, r, directions(CHECKS)))
 
     best = fitted(1)
     for k in range(2, MOST_CAPSULES + 1):
         more = fitted(k)
         if more.error < best.error - WORTH * (k - len(best.radius)):
             best = more
-    return best
+    # Spread points and directions come near the worst places; edges and faces are where they are.
+    balls, own, normals = edges_and_normals(points, radii)
+    ends = best.start, best.end, best.radius
+    missed, added = _errors(points, radii, balls, *ends, normals, own)
+    return replace(best, missed=max(best.missed, missed), added=max(best.added, added))
+
+
+def _one_capsule(points: np.ndarray, radii: np.ndarray) -> CapsuleSet | None:
+    """The capsule or sphere that the hull of balls is: all lie between two of the largest; None of others."""
+    largest = points[radii == radii.max()]
+    one = np.linalg.norm(largest - largest[0], axis=1).argmax()
+    other = np.linalg.norm(largest - largest[one], axis=1).argmax()
+    start, end = largest[[min(one, other)]], largest[[max(one, other)]]
+    over = _distances(points, start, end)[0][:, 0] + radii - radii.max()
+    if not over.max() <= EXACT:
+        return None
+    return CapsuleSet(start, end, radii.max(keepdims=True).astype(float), 0.0, 0.0)
 
 
 def _errors(
@@ -122,18 +142,21 @@ def _errors(
     start: np.ndarray,
     end: np.ndarray,
     radius: np.ndarray,
+    d: np.ndarray,
+    around: np.ndarray | float = 0.0,
 ) -> tuple[float, float]:
     """How far the hull of balls reaches out of capsules, and any of these out of the hull [m].
 
     Args:
         points, radii: (n, 3), (n,) of the hull [m].
-        x: (m, 3) points on its surface [m].
+        x: (m, 3) points on its surface [m], or
+        around: (m,) centres of balls in it with these radii [m].
         start, end, radius: (k, 3), (k, 3), (k,) of the capsules [m].
+        d: (l, 3) directions in which these are looked at.
     """
-    d = directions(CHECKS)
-    out = (_distances(x, start, end)[0] - radius).min(axis=1).max()
+    out = (_distances(x, start, end)[0] - radius).min(axis=1) + around
     over = support(np.concatenate([start, end]), np.tile(radius, 2), d) - support(points, radii, d)
-    return max(float(out), 0.0), max(float(over.max()), 0.0)
+    return float(out.max(initial=0.0)), float(over.max(initial=0.0))
 
 
 def _descended(
@@ -208,7 +231,8 @@ def _guesses(x: np.ndarray, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     cuts = np.linspace(low[0] + 0.7 * r, high[0] - 0.7 * r, k + 1)
     places, radii = [], []
     for first, last in pairwise(cuts.tolist()):
-        piece = local[(local[:, 0] > first - r) & (local[:, 0] < last + r)]
+        piece = local[(local[:, 0] >= first - r) & (local[:, 0] <= last + r)]
+        piece = piece if len(piece) else local
         lowest, highest = piece.min(axis=0), piece.max(axis=0)
         across = 0.5 * (lowest + highest)
         places += [[s, across[1], across[2]] for s in (first, last)]

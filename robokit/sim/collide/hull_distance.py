@@ -23,15 +23,17 @@ def hull_distance(
 
     Args:
         points, others: (n, 3) and (m, 3) centres of balls in the same axes [m].
-        radii, other_radii: (n,) and (m,) [m]. Those of one shape must be alike or the distance is that of
-            the hulls with their largest radius.
+        radii, other_radii: (n,) and (m,) [m].
     """
     shift = others.mean(axis=0)
     a, b = points - shift, others - shift
+    # What all balls of a shape have in common is taken off in the end: of polytopes with a radius, all of it.
+    least, other_least = float(radii.min()), float(other_radii.min())
+    more, other_more = radii - least, other_radii - other_least
     corners = [a[0] - b[0]]
     d = corners[0]
     for _ in range(ROUNDS):
-        far = a[(a @ d).argmin()] - b[(b @ d).argmax()]
+        far = _farthest(a, more, -d) - _farthest(b, other_more, d)
         square = float(d @ d)
         if square - float(far @ d) <= EXACT * square or any(np.array_equal(far, c) for c in corners):
             break
@@ -42,7 +44,14 @@ def hull_distance(
         if float(np.linalg.norm(d)) < 1e-9:
             d = np.zeros(3)
             break
-    return float(np.linalg.norm(d)) - float(radii.max()) - float(other_radii.max())
+    return float(np.linalg.norm(d)) - least - other_least
+
+
+def _farthest(points: np.ndarray, radii: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """The point of the hull of balls that is the farthest along d."""
+    size = float(np.linalg.norm(d))
+    k = int((points @ d + radii * size).argmax())
+    return points[k] + radii[k] / max(size, 1e-300) * d
 
 
 def _weights(corners: np.ndarray) -> np.ndarray:

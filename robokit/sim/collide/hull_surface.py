@@ -16,6 +16,9 @@ from robokit.meshes.hull_error import solid_hull
 FINE = 1200
 """Directions of the lattice; a corner that is the farthest in none of them is left out."""
 
+ALONG = 17
+"""Balls on an edge."""
+
 STEEP = 0.02
 """Cosine between a ray and a plane's normal below which the plane is not met."""
 
@@ -67,3 +70,29 @@ def surface(points: np.ndarray, radii: np.ndarray, n: int) -> np.ndarray:
     reach = support(points, radii, normals) - normals @ middle
     way = np.where(met, reach / np.where(met, along, 1.0), np.inf).min(axis=1)
     return middle + np.where(np.isfinite(way), way, 0.0)[:, None] * rays
+
+
+def edges_and_normals(points: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Balls of the hull whose centres are on edges of the centres' hull, and the normals of its faces.
+
+    Args:
+        points: (m, 3) centres [m].
+        radii: (m,) [m]; 0 for corners.
+
+    Returns:
+        centres (k, 3) and radii (k,) [m], unit vectors (l, 3); none of what lies in one plane.
+    """
+    kept = np.unique((directions(FINE) @ points.T + radii).argmax(axis=1))
+    points, radii = points[kept], radii[kept]
+    hull = solid_hull(points)
+    if hull is None:
+        return np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3))
+    edges = np.unique(np.sort(hull.simplices[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
+    t = np.linspace(0.0, 1.0, ALONG)[:, None]
+    ends, sizes = points[edges], radii[edges]
+    centres = ends[:, 0, None] * (1.0 - t) + ends[:, 1, None] * t
+    return (
+        centres.reshape(-1, 3),
+        (sizes[:, :1] * (1.0 - t.T) + sizes[:, 1:] * t.T).reshape(-1),
+        np.unique(hull.equations[:, :3].round(9), axis=0),
+    )

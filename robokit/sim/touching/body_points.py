@@ -86,6 +86,7 @@ class BodyPoints:
         self.hardest = [self.kd_t for _ in self.phi]
         self.N_before: list[Scalar] = [0.0 for _ in self.phi]
         self.foreseen: list[Scalar] = [0.0 for _ in self.phi]
+        self.turning: list[Scalar] = [0.0, 0.0]
 
     # ---- of the surface under point m --------------------------------------------------------------
 

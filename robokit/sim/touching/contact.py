@@ -20,6 +20,7 @@ Cost: about 100 operations a point and sweep.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 
 from robokit.sim.touching.body_points import BodyPoints, Velocities
@@ -59,7 +60,8 @@ class BodyContact(BodyPoints):
         """The law of a point that is over the surface at the step's start acts for the part that is left.
 
         When it arrives follows from its speed vn before and from gravity. Its depth is the mean of that part,
-        without what gravity adds, as the depth of a point that rests.
+        without what gravity adds, as the depth of a point that rests. Its damper lets it fall as far as the
+        surface: else it would hover where gravity alone brings it down in a step.
         """
         start = self.phi[m] - 0.5 * self.dt * vn
         approach = minimum(vn - 0.5 * self.falling_at(m), -SLOWEST)
@@ -67,8 +69,10 @@ class BodyContact(BodyPoints):
         arrives = self.on0[m] & (left < 1.0)
         left = where(arrives, left, 1.0)
         depth = where(arrives, 0.5 * self.dt * (left * maximum(-vn, 0.0)), -self.phi[m])
-        self.load[m], self.lift[m] = self.law.k * (left * depth), -(self.rho * depth)
+        free = where(arrives, clamp(start * (2.0 / self.dt) + vn, 0.0, self.falling_at(m)), 0.0)
         self.damp[m], self.hardest[m] = left * self.kd, left * self.kd_t
+        self.lift[m] = free - self.rho * depth
+        self.load[m] = -(self.damp[m] * self.lift[m])
 
     def _bounce(self, m: int, vn: Scalar) -> None:
         """A point that arrives fast leaves at the speed that its restitution says: N = damp (back - vn)."""
@@ -124,7 +128,7 @@ class BodyContact(BodyPoints):
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
             self.N[m] = where(self.on0[m], maximum(self.normal_at(m, at.vn), 0.0), 0.0)
         self._slide(speeds)
-        self._resist_turning(V)
+        self._resist_turning(V, again=True)
 
     def press(self, V: Motion) -> None:
         """Points and dampers after other bodies have pushed this one to the iterate V.
@@ -137,7 +141,7 @@ class BodyContact(BodyPoints):
             self.w[m] = maximum(self.w[m], where(on, 1.0, 0.0))
             self.N[m] = where(self.on0[m], maximum(self.normal_at(m, at.vn), 0.0), 0.0)
         self._slide(speeds)
-        self._resist_turning(V)
+        self._resist_turning(V, again=True)
 
     def release(self, V: Motion) -> None:
         """Points and dampers of the last sweep: what pulls at the iterate V is let go."""
@@ -148,7 +152,7 @@ class BodyContact(BodyPoints):
             self.w[m] = where(N > 0.0, self.w[m], 0.0)
             self.N[m] = self.w[m] * N
         self._slide(speeds)
-        self._resist_turning(V)
+        self._resist_turning(V, again=True)
 
     def extrapolate(self, V: Motion) -> None:
         """Points and dampers of one sweep more, from the iterate V.
@@ -166,7 +170,7 @@ class BodyContact(BodyPoints):
             step = step / (1.0 - clamp(rate, SWINGING, CREEPING))
             self.N[m] = maximum(self.N[m] + step, 0.0)
         self._slide(speeds)
-        self._resist_turning(V)
+        self._resist_turning(V, again=True)
 
     def converge(self, V: Motion) -> None:
         """Points and dampers of a sweep of the iteration to an accuracy, from the iterate V.
@@ -205,19 +209,26 @@ class BodyContact(BodyPoints):
         """The normal force of a point that is on, at the speed vn."""
         return self.load[m] - self.damp[m] * vn
 
-    def _resist_turning(self, V: Motion) -> None:
-        """Dampers against turning that give torsional and rolling friction at the iterate V."""
-        law, n = self.law, self.axes.n
-        self.turning: list[Scalar] = [0.0, 0.0]  # about the normal, about the tangents
+    def _resist_turning(self, V: Motion, again: bool = False) -> None:
+        """Dampers against turning that give torsional and rolling friction at the iterate V.
+
+        ``again``: at the rates that the body gains by what friction lacks there, as in :meth:`_slide`. Else a
+        body at rest would start by a tenth more in each sweep where a tenth more pulls than friction holds.
+        """
+        law, n, before = self.law, self.axes.n, self.turning
+        self.turning = [0.0, 0.0]  # about the normal, about the tangents
         if law.torsional is None and law.rolling is None:
             return
         w = V.ang if self.motion is None else V.ang - self.motion.ang
         wn, pressed = n.dot(w), self.dt * sum(self.N, 0.0)
-        if law.torsional is not None:
-            self.turning[0] = law.torsional * pressed / sqrt(wn * wn + SPIN_FADE**2)
-        if law.rolling is not None:
-            square = maximum(w.dot(w) - wn * wn, 0.0)
-            self.turning[1] = law.rolling * pressed / sqrt(square + SPIN_FADE**2)
+        about_tangents = maximum(w.dot(w) - wn * wn, 0.0)
+        inertia = self.mass * functools.reduce(maximum, [p.dot(p) for p in self.p])
+        for k, (friction, square) in enumerate(((law.torsional, wn * wn), (law.rolling, about_tangents))):
+            if friction is not None:
+                rate = sqrt(square + SPIN_FADE**2)
+                if again:
+                    rate = rate + maximum(before[k] * rate - friction * pressed, 0.0) / inertia
+                self.turning[k] = friction * pressed / rate
 
     def turning_matrix(self) -> Symmetric3 | None:
         """The same as a matrix on the angular velocity."""
