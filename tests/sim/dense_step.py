@@ -20,7 +20,7 @@ from robokit.sim.joints.joint_law import STUCK, JointLaw
 from robokit.sim.shapes.contact_points import contact_points
 from robokit.sim.step.settle import IMPOSSIBLE
 from robokit.sim.touching.body_points import TANGENTIAL
-from robokit.sim.touching.contact import CREEPING, FAINT, SWINGING
+from robokit.sim.touching.contact import CREEPING, FAINT, SHORTEST, SWINGING
 from robokit.spatial import Vector3
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -65,6 +65,7 @@ class DenseStep:
         sweeps: int,
         mass,
         e,
+        unforeseen,
         wound,
     ) -> None:
         self.robot, self.dt, self.law, self.ground, self.mass = robot, dt, law, ground, mass
@@ -75,6 +76,7 @@ class DenseStep:
         links = contact_points(robot, ground.max_points).link
         self.mu = np.array([ground.coefficient(link) for link in links])
         self._points(self.v, e)
+        self.unforeseen = unforeseen
         self.wound = {at: np.clip(x + dt * self.v[at], -STUCK, STUCK) for at, x in wound.items()}
         ys = [self.v]
         self.released = False
@@ -114,10 +116,10 @@ class DenseStep:
         length = np.linalg.norm(e, axis=1)
         self.e = e * np.minimum(1.0, self.mu * N / self.kt / np.maximum(length, 1e-15))[:, None]
         kd = self.k * self.dt + self.d
-        self.reach = np.where(self.phi > 0.0, self.phi / self.dt, self.phi * self.k / kd)
+        self.reach = np.where(self.phi > 0.0, 2.0 * self.phi / self.dt, self.phi * self.k / kd)
 
     def _contacts(self, A, b, y, rule: str) -> None:
-        dt, k, kd, phi = self.dt, self.k, self.k * self.dt + self.d, self.phi
+        dt, k, kd = self.dt, self.k, self.k * self.dt + self.d
         u = self.J @ y
         vn, x = u[:, 2], u @ ALONG.T + self.kt / self.kdt * self.e
         s = np.linalg.norm(x, axis=1)
@@ -125,11 +127,21 @@ class DenseStep:
         if rule == "foresee":
             self.on0 = vn - 9.81 * dt + self.reach < 0.0
             self.w = self.on0.astype(float)
-            count = np.array([self.on0[self.body == i].sum() for i in self.body])
-            kept = mass / (mass + dt * kd * count)
-            N = self.on0 * np.maximum(0.0, -k * phi - kd * np.maximum(kept * vn, vn))
+            # A point that arrives touches for the part of the step that is left, at the mean depth of that.
+            start, approach = self.phi - 0.5 * dt * vn, np.minimum(vn - 0.5 * 9.81 * dt, -1e-9)
+            left = np.clip(1.0 + start / (approach * dt), SHORTEST, 1.0)
+            arrives = self.on0 & (left < 1.0)
+            self.left = np.where(arrives, left, 1.0)
+            self.depth = np.where(arrives, 0.5 * dt * left * np.maximum(-vn, 0.0), -self.phi)
+            # No harder than brings it to the surface, where gravity alone would bring it there.
+            self.free = np.where(arrives, np.clip(2.0 * start / dt + vn, 0.0, 9.81 * dt), 0.0)
+            braked = [(self.left * self.on0)[self.body == i].sum() for i in self.body]
+            kept = mass / (mass + dt * kd * np.array(braked))
+            N = self.left * (k * self.depth - kd * (np.maximum(kept * vn, vn) + self.free))
+            N = np.maximum(0.0, N)
+            N = self.on0 * np.maximum(0.0, self.on0 * N + self.unforeseen)
         else:
-            pushes = -k * phi - kd * vn
+            pushes = self.left * (k * self.depth - kd * (vn + self.free))
             if rule == "extrapolate":
                 self.w = self.w * (pushes > 0.0)
                 step, change = self.w * pushes - self.N, self.N - self.N_before
@@ -140,7 +152,7 @@ class DenseStep:
                 self.w = self.w * (pushes > 0.0)
                 N = self.w * pushes
             else:
-                on1 = vn + np.where(self.on0, k / kd * phi, self.reach) < 0.0
+                on1 = vn + np.where(self.on0, self.free - k / kd * self.depth, self.reach) < 0.0
                 self.w = 0.5 * (self.w + on1)
                 N = self.on0 * np.maximum(0.0, pushes)
             lacks = self.c * s - dt * self.mu * N
@@ -148,11 +160,11 @@ class DenseStep:
             whole = np.array([(lacks[:, None] * ways)[self.body == i].sum(axis=0) for i in self.body])
             s = s + np.maximum(np.maximum(lacks, 0.0), np.sum(whole * ways, axis=1)) / mass
         self.N_before, self.N = getattr(self, "N", N), N
-        self.c = dt * np.minimum(self.kdt, self.mu * N / np.maximum(s, 1e-30))
+        self.c = dt * np.minimum(self.left * self.kdt, self.mu * N / np.maximum(s, 1e-30))
         for m, J in enumerate(self.J):
-            A += J.T @ np.diag([self.c[m], self.c[m], dt * self.w[m] * kd]) @ J
+            A += J.T @ np.diag([self.c[m], self.c[m], dt * self.w[m] * self.left[m] * kd]) @ J
             b -= J.T @ (self.c[m] * self.kt / self.kdt * self.e[m] @ ALONG)
-            b -= dt * self.w[m] * k * phi[m] * J[2]
+            b += dt * self.w[m] * self.left[m] * (k * self.depth[m] - kd * self.free[m]) * J[2]
 
     def _dofs(self):
         """(number of the joint, of the dof, damping, friction, stop or None) of each dof."""
@@ -181,7 +193,7 @@ class DenseStep:
             if stop is not None:
                 kd = stop.k * dt + stop.d
                 for side, gap in self._gaps(i):
-                    reach = gap / dt if gap > 0.0 else gap * stop.k / kd
+                    reach = 2.0 * gap / dt if gap > 0.0 else gap * stop.k / kd
                     if first:
                         w = float(side * y[j] + reach < 0.0)
                         self.stops[i, side] = (w, w)
@@ -211,7 +223,7 @@ class DenseStep:
         u = self.J @ self.y
         self.force = np.zeros((len(self.J), 3))
         self.force[:, :2] = -self.c[:, None] / dt * (u @ ALONG.T + self.kt / self.kdt * self.e)
-        self.force[:, 2] = -self.w * (self.k * self.phi + kd * u[:, 2])
+        self.force[:, 2] = self.w * self.left * (self.k * self.depth - kd * u[:, 2])
 
     @property
     def q_next(self) -> np.ndarray:

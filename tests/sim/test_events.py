@@ -146,7 +146,7 @@ def test_forces_of_all_steps_are_known_whatever_is_recorded(tmp_path):
     np.testing.assert_allclose(forces.total, every.contact_force[1:], atol=2e-8)
     at = np.searchsorted(forces.t, run.t[1:] - 1e-9)
     np.testing.assert_allclose(forces.total[at], run.contact_force[1:], atol=2e-8)
-    np.testing.assert_allclose(DT * forces.total.sum(axis=0), run.contact_impulse[-1], atol=1e-9)
+    np.testing.assert_allclose(DT * forces.total.sum(axis=0), run.contact_impulse[-1], atol=1e-8)
     again = rk.Trajectory.load(run.save(tmp_path / "run"))
     np.testing.assert_array_equal(again.step_forces.force, forces.force)
     np.testing.assert_array_equal(again.contact_impulse, run.contact_impulse)

@@ -47,10 +47,12 @@ def _program(robot: rk.Robot, sweeps: int) -> Program:
 
 
 def _carried(program: Program, seed: int) -> np.ndarray:
-    """Bent bristles of points and joints, between the momentum (six numbers) and the energy (one)."""
+    """Bristles and what was not foreseen, between the momentum (six numbers) and the energy (one)."""
     rng = np.random.default_rng(seed)
     kept = 1e-5 * rng.normal(size=program.layout.size)
-    kept[6 : 6 + 2 * program.layout.anchors] *= 20.0
+    points = program.layout.points
+    kept[6 : 6 + 2 * points] *= 20.0
+    kept[6 + 2 * points : 6 + 3 * points] *= 1e6
     return kept
 
 
@@ -63,14 +65,17 @@ def _settled(program: Program, q, v, tau, carried) -> Settled:
 
 def _dense(program: Program, q, v, tau, carried) -> DenseStep:
     layout, robot = program.layout, program.robot
-    anchors = np.empty((layout.anchors, 2))
-    anchors[program.points.order(robot.nbodies)] = carried[6 : 6 + 2 * layout.anchors].reshape(-1, 2)
+    anchors, unforeseen = np.empty((layout.points, 2)), np.empty(layout.points)
+    order, bristles = program.points.order(robot.nbodies), 6 + 2 * layout.points
+    anchors[order] = carried[6:bristles].reshape(-1, 2)
+    unforeseen[order] = carried[bristles : bristles + layout.points]
     wound = {
         robot.joints[i - 1].v_slice.start + k: x
-        for (i, k), x in zip(layout.wound, carried[6 + 2 * layout.anchors : -1], strict=True)
+        for (i, k), x in zip(layout.wound, carried[bristles + layout.points : -1], strict=True)
     }
     mass = dict(zip(program.touching, program.masses, strict=True))
-    return DenseStep(robot, q, v, tau, DT, program.joints, GROUND, program.sweeps, mass, anchors, wound)
+    past = anchors, unforeseen, wound
+    return DenseStep(robot, q, v, tau, DT, program.joints, GROUND, program.sweeps, mass, *past)
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 3])

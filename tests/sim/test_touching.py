@@ -8,6 +8,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Shape, Sphere
+from robokit.sim.touching.contact import SHORTEST
 
 MASS, LIMIT, TIME = 2.0, 0.25, 5e-3
 K = MASS / TIME**2  # of a stop: stiffer than the weight on a millimetre
@@ -28,23 +29,31 @@ def after(
 ) -> tuple[float, float, bool]:
     """(speed towards the obstacle after a step, share w of it that acted, whether it was let go in the end).
 
-    All acts at the gap of the step's middle. The obstacle is there where the body would be past it one step
-    later, with the speed before and what gravity adds; then half of it where that holds of the iterate; in
-    the last sweep not where it would pull. The ground (``falling``) is not there at all for a body that would
-    not reach it at thrice its speed (near_ground.py).
+    All acts at the gap of the step's middle. The obstacle is there where the body would be past it at the
+    step's end, with the speed before and what gravity adds; then half of it where that holds of the iterate;
+    in the last sweep not where it would pull. The ground (``falling``) acts on a body that reaches it in the
+    step for the part of the step that is left, at the mean depth of that part, and lets it fall as far as the
+    surface where gravity alone brings it there; not at all on one that would not reach it at thrice its
+    speed (near_ground.py).
     """
     phi, kd = gap - 0.5 * dt * v, k * dt + d
-    reach = phi / dt if phi > 0.0 else k / kd * phi
+    reach = 2.0 * phi / dt if phi > 0.0 else k / kd * phi
     near = falling is None or phi < dt * (3.0 * abs(v) + falling)
-    on = v + (falling or 0.0) > reach
+    approach = v + (falling or 0.0)
+    on = approach > reach
+    depth, left, free_fall = -phi, 1.0, 0.0
+    if on and falling is not None and gap > 0.0:
+        left = max(1.0 - gap / (approach - 0.5 * falling) / dt, SHORTEST)
+        depth = 0.5 * left * dt * max(v, 0.0)
+        free_fall = min(max(2.0 * gap / dt - v, 0.0), falling)
     x, w, released = v, float(on), False
     for sweep in range(sweeps):
         if 0 < sweep < sweeps - 1:
-            w = 0.5 * (w + float(x > (k / kd * phi if on else reach)))
-        elif sweep and kd * x - k * phi <= 0.0:
+            w = 0.5 * (w + float(x > (free_fall - k / kd * depth if on else reach)))
+        elif sweep and kd * (x - free_fall) + k * depth <= 0.0:
             w, released = 0.0, w > 0.0
         w = w if near else 0.0
-        x = (MASS * free + dt * w * k * phi) / (MASS + dt * w * kd)
+        x = (MASS * free - dt * w * left * (k * depth - kd * free_fall)) / (MASS + dt * w * left * kd)
     return x, w, released
 
 
@@ -91,18 +100,27 @@ def test_a_step_above_the_ground_is_that_of_the_law(dt):
     np.testing.assert_allclose(-run.v[-1, :, 0], expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("dt", [1e-3, 2e-2])
+def test_nothing_hovers_where_gravity_alone_brings_it_down(dt):
+    """Its damper alone would let it sink by a small part of the way in each step."""
+    high = m.G * dt**2
+    for gap in (0.02 * high, 0.2 * high, 0.45 * high):
+        run = rk.simulate(m.ball(RADIUS), [1, 0, 0, 0, 0, 0, RADIUS + gap], duration=dt, dt=dt, ground=GROUND)
+        assert run.q[-1, 6] - RADIUS < 1e-3 * high
+
+
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_cart_that_reaches_its_stop_in_the_step_is_held_in_all_of_it(side):
     """Slowed down it would not reach the stop any more: the speed before says that it does."""
-    v, gap, dt = 1.0, 1.4e-3, 1e-3
+    v, gap, dt = 1.0, 9e-4, 1e-3
     middle = gap - 0.5 * dt * v
     whole = (MASS * v + dt * K * middle) / (MASS + dt * (K * dt + D))
-    assert dt * whole < middle < dt * v
+    assert 0.5 * dt * whole < middle < 0.5 * dt * v
     assert after_a_step(side, [gap], [v], [v]) == pytest.approx(whole, rel=1e-12)
 
 
 def test_a_cart_that_does_not_reach_its_stop_in_the_step_is_free():
-    v, gap = 1.0, [1.501e-3, 5e-3]
+    v, gap = 1.0, [1.001e-3, 5e-3]
     assert after_a_step(1.0, gap, [v, v], [v, v]).tolist() == [v, v]
 
 

@@ -31,9 +31,10 @@ class JointState:
     """The passive joint forces of one step, linearised at the last iterate of the solve."""
 
     def __init__(
-        self, tree: Tree, law: JointLaw, q: Rows, v: Rows, dt: Scalar, carried: Carried | None = None
+        self, tree: Tree, law: JointLaw, q: Rows, v: Rows, dt: Scalar, carried: Carried | None, left: Scalar
     ) -> None:
         self.tree, self.law, self.q, self.dt = tree, law, q, dt
+        self.left = left  # of the step from q on [s]
         self.w: list[list[Scalar]] = []
         self.on0: list[list[Any]] = []
         self.on: list[list[Scalar]] = []
@@ -112,7 +113,7 @@ class JointState:
         for m, (phi, sign) in enumerate(self._gaps(i)):
             assert stop is not None
             rho = stop.k / (stop.k * self.dt + stop.d)
-            far = where(phi > 0.0, phi / self.dt, rho * phi)
+            far = where(phi > 0.0, phi * (1.0 / self.left), rho * phi)
             if first:
                 self.on0[i].append(sign * qd + far < 0.0)
                 self.w[i].append(where(self.on0[i][m], 1.0, 0.0))

@@ -2,6 +2,7 @@
 
     momentum    6 numbers of a robot that floats: the centroidal momentum that it ought to have, world axes
     anchors     2 numbers a contact point: how far its bristle is bent, along the ground's two axes [m]
+    unforeseen  1 number a contact point: what of its last normal force the first sweep did not foresee [N]
     wound       1 number a dof with dry friction: the same of a joint's bristle [rad | m]
     bonds       5 numbers a contact between bodies: which shapes, bristle in world axes [m], impulse [N s]
     energy      1 number of a method that keeps it: of a robot that floats about its centre of mass [J]
@@ -25,6 +26,7 @@ class CarriedLayout:
     Attributes:
         momentum: whether it floats.
         anchors: contact points with an anchor.
+        points: contact points.
         wound: (joint, dof of the joint) with a bristle.
         energy: whether the method keeps the energy.
         bonds: contacts between bodies.
@@ -32,6 +34,7 @@ class CarriedLayout:
 
     momentum: bool = False
     anchors: int = 0
+    points: int = 0
     wound: tuple[tuple[int, int], ...] = ()
     energy: bool = False
     bonds: int = 0
@@ -39,8 +42,8 @@ class CarriedLayout:
     @property
     def size(self) -> int:
         """Numbers in all, at least 1: kernels have no empty inputs."""
-        most = 6 * self.momentum + 2 * self.anchors + len(self.wound) + 5 * self.bonds + self.energy
-        return max(1, most)
+        of_points = 2 * self.anchors + self.points
+        return max(1, 6 * self.momentum + of_points + len(self.wound) + 5 * self.bonds + self.energy)
 
 
 class Carried:
@@ -49,6 +52,7 @@ class Carried:
     Attributes:
         momentum: (h_G in world axes) or None; a step replaces it.
         anchors: (along x, along y) of each contact point; a step replaces them.
+        unforeseen: of each contact point [N]; a step replaces them.
         wound: {(joint, dof): angle or distance}; a step replaces them.
         bonds: [number of the shapes, x, y, z, impulse] of the contacts between bodies; a step replaces them.
         energy: the energy that the robot ought to have [J], or None; a step replaces it.
@@ -60,6 +64,7 @@ class Carried:
         if layout.momentum:
             self.momentum = Force(*(Vector3(next(rest), next(rest), next(rest)) for _ in range(2)))
         self.anchors = [(next(rest), next(rest)) for _ in range(layout.anchors)]
+        self.unforeseen: list[Scalar] = [next(rest) for _ in range(layout.points)]
         self.wound = {place: next(rest) for place in layout.wound}
         self.bonds = [[next(rest) for _ in range(5)] for _ in range(layout.bonds)]
         self.energy: Scalar | None = next(rest) if layout.energy else None
@@ -69,6 +74,7 @@ class Carried:
         out: list[Scalar] = [] if self.momentum is None else list(self.momentum)
         for pair in self.anchors:
             out += pair
+        out += self.unforeseen
         out += self.wound.values()
         for row in self.bonds:
             out += row

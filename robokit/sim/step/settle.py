@@ -5,7 +5,7 @@
 T are the bodies' momenta with the velocity products of the step (moving_axes.py). Every sweep linearises
 contacts and joint forces at the last iterate and solves afresh, so that nothing accumulates:
 
-    sweep 1    points foreseen from the velocities v before, velocity products at v
+    sweep 1    points foreseen from the velocities v before and the forces of the last step, products at v
     sweep 2    points looked at again at the result y1, products at (v + y1) / 2
     sweep 3    points released that pull at y2, products at (v + (y1 + y2) / 2) / 2
     sweep 4    where more than a hundredth of the forces of sweep 3 is not possible, and only there
@@ -42,7 +42,7 @@ from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_so
 from robokit.sim.touching.acting import Acting
 from robokit.sim.touching.contact import BodyContact
 from robokit.sim.touching.ground_contacts import on_ground
-from robokit.sim.touching.near_ground import act, bend, choose, linear, near_ground
+from robokit.sim.touching.near_ground import act, bend, choose, linear, near_ground, unforeseen
 from robokit.spatial import Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, guard, likewise, maximum, sharing, sqrt, where
 
@@ -138,12 +138,12 @@ class Sweeps:
     ) -> None:
         """Prepare it; arguments as of :func:`settle`."""
         tree = p.tree
-        self.p, self.v, self.dt = p, v, dt
+        self.p, self.v, self.dt, self.carried = p, v, dt, carried
         self.X = X = tree.transforms(q)
         self.V_before = body_velocities(tree, X, v)
         self.P = [tree.I[i] @ self.V_before[i] for i in range(tree.n + 1)]
         self.contacts = touching_bodies(p, X, self.V_before, dt, carried)
-        self.state = JointState(tree, p.joints, q, v, dt, carried)
+        self.state = JointState(tree, p.joints, q, v, dt, carried, 0.5 * dt if ahead is None else dt)
         self.drive = p.given.drive(q, v, tau, dt, ahead)
         self.spin = rotor_momenta(tree, v, dt)
         self.outside = p.given.outside(tree, X, tau)
@@ -321,6 +321,8 @@ class Sweeps:
             y, V, met = self.pairs.solve(kicked, y, V)
             if self.contacts and self.only_rows_change:
                 y, V, acting = self.answer(y, V, acting, alone, met)
+        if self.contacts:
+            self.carried.unforeseen = [N for each in acting for N in unforeseen(each.body.near, each)]
         return Settled(
             self.X, self.v, [list(row) for row in y], self.V_before, V, acting, state.forces(y),
             drive.forces(y), drive.limited, self.outside, sqrt(residual), self.loops, met,
@@ -345,11 +347,11 @@ def touching_bodies(
     for body, near in likewise(zip(contacts, near_ground(contacts, p.points, V, dt), strict=True)):
         i, body.near = body.i, near
         body.set_out(V[i])
+        part = slice(at, at + len(p.points[i]))
+        body.unforeseen, at = carried.unforeseen[part], part.stop
         if p.ground.slip is None:
-            n = len(p.points[i])
-            bend(near, body, V[i], carried.anchors[at : at + n])
-            carried.anchors[at : at + n] = body.anchors
-            at += n
+            bend(near, body, V[i], carried.anchors[part])
+            carried.anchors[part] = body.anchors
     return contacts
 
 

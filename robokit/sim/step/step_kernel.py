@@ -112,7 +112,7 @@ class Program:
         self.shapes = None if self.pairs is None else pair_shapes(self.pairs)
         self.bouncing = self.pairs is not None and self.pairs.restitution > 0.0
         stuck = self.ground is not None and self.ground.slip is None
-        anchors = sum(len(self.by_body[i]) for i in self.touching) if stuck else 0
+        touch = sum(len(self.by_body[i]) for i in self.touching)
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
         self.loops = LoopLaw(models, share) if models else None
@@ -120,7 +120,8 @@ class Program:
         one = floats(tree) or not any(free_base(tree, i) for i in tree.outward())
         self.layout = CarriedLayout(
             floats(tree),
-            anchors,
+            touch if stuck else 0,
+            touch,
             self.joints.wound,
             self.method.keeps_energy and one,
             0 if self.shapes is None else slots_of(self.shapes),

@@ -36,6 +36,8 @@ class BodyPoints:
         p: positions, body coordinates [m].
         phi: heights over the ground [m].
         anchors: bristles at the step's end (they do not move in it) [m]; empty without.
+        foreseen: normal forces that the first sweep foresees by itself [N].
+        unforeseen: by how much they were larger in the last step [N].
         near: whether any point could be on (near_ground.py).
         leads: what the velocity of a surface that turns changes by in half a step, at a place that moves
             as the body does, for each point; None of one that does not turn.
@@ -68,17 +70,23 @@ class BodyPoints:
         self._rest()
         self.anchors: list[tuple[Scalar, Scalar]] = []
         self.near: Any = True
+        self.unforeseen: list[Scalar] = [0.0 for _ in self.p]
         self.leads: list[Vector3 | None] = [None for _ in self.p]
 
     def _rest(self) -> None:
         """What follows from the heights: N = load - damp vn, and the speed below which a point is on."""
-        self.reach = [where(phi > 0.0, phi * (1.0 / self.dt), self.rho * phi) for phi in self.phi]
+        # From the middle of a step there is half of it left. What bounces does so before it reaches the
+        # surface: springs would throw it farther from below.
+        ahead = (2.0 if self.restitution is None else 1.0) / self.dt
+        self.reach = [where(phi > 0.0, phi * ahead, self.rho * phi) for phi in self.phi]
         self.load = [-(self.law.k * phi) for phi in self.phi]
         self.damp = [self.kd for _ in self.phi]
         self.back: list[Scalar] = [0.0 for _ in self.phi]
         self.fast: list[Any] = [False for _ in self.phi]
         self.hardest = [self.kd_t for _ in self.phi]
         self.N_before: list[Scalar] = [0.0 for _ in self.phi]
+        self.foreseen: list[Scalar] = [0.0 for _ in self.phi]
+        self.turning: list[Scalar] = [0.0, 0.0]
 
     # ---- of the surface under point m --------------------------------------------------------------
 

@@ -20,6 +20,7 @@ Cost: about 100 operations a point and sweep.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 
 from robokit.sim.touching.body_points import BodyPoints, Velocities
@@ -29,6 +30,9 @@ from robokit.spatial.scalars import Scalar, clamp, likewise, maximum, minimum, s
 
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [m/s]."""
+
+SHORTEST = 0.05
+"""Least part of a step in which a point that arrives touches."""
 
 IMPACT = 0.02
 """Speed from which a point that arrives bounces, besides what gravity adds in two steps [m/s]."""
@@ -52,11 +56,30 @@ FAINT = 1e-3
 class BodyContact(BodyPoints):
     """The points of one body, and what the sweeps choose for them."""
 
+    def _arrive(self, m: int, vn: Scalar) -> None:
+        """The law of a point that is over the surface at the step's start acts for the part that is left.
+
+        When it arrives follows from its speed vn before and from gravity. Its depth is the mean of that part,
+        without what gravity adds, as the depth of a point that rests. Its damper lets it fall as far as the
+        surface: else it would hover where gravity alone brings it down in a step.
+        """
+        start = self.phi[m] - 0.5 * self.dt * vn
+        approach = minimum(vn - 0.5 * self.falling_at(m), -SLOWEST)
+        left = clamp(1.0 + start / (approach * self.dt), SHORTEST, 1.0)
+        arrives = self.on0[m] & (left < 1.0)
+        left = where(arrives, left, 1.0)
+        depth = where(arrives, 0.5 * self.dt * (left * maximum(-vn, 0.0)), -self.phi[m])
+        free = where(arrives, clamp(start * (2.0 / self.dt) + vn, 0.0, self.falling_at(m)), 0.0)
+        self.damp[m], self.hardest[m] = left * self.kd, left * self.kd_t
+        self.lift[m] = free - self.rho * depth
+        self.load[m] = -(self.damp[m] * self.lift[m])
+
     def _bounce(self, m: int, vn: Scalar) -> None:
         """A point that arrives fast leaves at the speed that its restitution says: N = damp (back - vn)."""
         fast = self.on0[m] & (vn < -IMPACT - 2.0 * self.falling_at(m))
         back, damp = -(self.restitution * vn), RIGID * self.mass / self.dt
         self.fast[m] = fast
+        self.unforeseen[m] = where(fast, 0.0, self.unforeseen[m])
         self.back[m] = where(fast, back, 0.0)
         self.load[m] = where(fast, damp * back, self.load[m])
         self.damp[m] = where(fast, damp, self.damp[m])
@@ -69,7 +92,9 @@ class BodyContact(BodyPoints):
         """Points and dampers of the first sweep, from the velocity V at the start.
 
         A point is on if it would reach the surface. Its normal force is foreseen for the velocity that the
-        body keeps where all its points brake it: that at V would be too large at an impact.
+        body keeps where all its points brake it: that at V would be too large at an impact. Of what the rest
+        of the robot does to the body nothing is known yet; where a point was pressed in the last step too, it
+        is taken to be what it was then. The sweeps that follow would not make good for it.
         """
         speeds = self.velocities_before(V)
         self.on0 = [
@@ -79,6 +104,8 @@ class BodyContact(BodyPoints):
         self.w = [where(on, 1.0, 0.0) for on in self.on0]
         self.on = list(self.w)
         self.lift = [self.rho * phi for phi in self.phi]
+        for m, at in enumerate(likewise(speeds) if self.restitution is None else ()):
+            self._arrive(m, at.vn)
         if self.restitution is not None:
             for m, at in enumerate(likewise(speeds)):
                 self._bounce(m, at.vn)
@@ -87,7 +114,8 @@ class BodyContact(BodyPoints):
         self.c, self.N = [], []
         for m, (at, w, back) in enumerate(likewise(zip(speeds, self.w, self.back, strict=True))):
             after = maximum(kept * at.vn + (1.0 - kept) * back, at.vn)
-            self.N.append(w * maximum(self.normal_at(m, after), 0.0))
+            self.foreseen[m] = w * maximum(self.normal_at(m, after), 0.0)
+            self.N.append(w * maximum(self.foreseen[m] + self.unforeseen[m], 0.0))
             self.c.append(self._damper(m, self.mu_at(m) * self.N[m], _speed(at)))
         self._resist_turning(V)
 
@@ -100,7 +128,7 @@ class BodyContact(BodyPoints):
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
             self.N[m] = where(self.on0[m], maximum(self.normal_at(m, at.vn), 0.0), 0.0)
         self._slide(speeds)
-        self._resist_turning(V)
+        self._resist_turning(V, again=True)
 
     def press(self, V: Motion) -> None:
         """Points and dampers after other bodies have pushed this one to the iterate V.
@@ -113,7 +141,7 @@ class BodyContact(BodyPoints):
             self.w[m] = maximum(self.w[m], where(on, 1.0, 0.0))
             self.N[m] = where(self.on0[m], maximum(self.normal_at(m, at.vn), 0.0), 0.0)
         self._slide(speeds)
-        self._resist_turning(V)
+        self._resist_turning(V, again=True)
 
     def release(self, V: Motion) -> None:
         """Points and dampers of the last sweep: what pulls at the iterate V is let go."""
@@ -124,7 +152,7 @@ class BodyContact(BodyPoints):
             self.w[m] = where(N > 0.0, self.w[m], 0.0)
             self.N[m] = self.w[m] * N
         self._slide(speeds)
-        self._resist_turning(V)
+        self._resist_turning(V, again=True)
 
     def extrapolate(self, V: Motion) -> None:
         """Points and dampers of one sweep more, from the iterate V.
@@ -142,7 +170,7 @@ class BodyContact(BodyPoints):
             step = step / (1.0 - clamp(rate, SWINGING, CREEPING))
             self.N[m] = maximum(self.N[m] + step, 0.0)
         self._slide(speeds)
-        self._resist_turning(V)
+        self._resist_turning(V, again=True)
 
     def converge(self, V: Motion) -> None:
         """Points and dampers of a sweep of the iteration to an accuracy, from the iterate V.
@@ -181,19 +209,26 @@ class BodyContact(BodyPoints):
         """The normal force of a point that is on, at the speed vn."""
         return self.load[m] - self.damp[m] * vn
 
-    def _resist_turning(self, V: Motion) -> None:
-        """Dampers against turning that give torsional and rolling friction at the iterate V."""
-        law, n = self.law, self.axes.n
-        self.turning: list[Scalar] = [0.0, 0.0]  # about the normal, about the tangents
+    def _resist_turning(self, V: Motion, again: bool = False) -> None:
+        """Dampers against turning that give torsional and rolling friction at the iterate V.
+
+        ``again``: at the rates that the body gains by what friction lacks there, as in :meth:`_slide`. Else a
+        body at rest would start by a tenth more in each sweep where a tenth more pulls than friction holds.
+        """
+        law, n, before = self.law, self.axes.n, self.turning
+        self.turning = [0.0, 0.0]  # about the normal, about the tangents
         if law.torsional is None and law.rolling is None:
             return
         w = V.ang if self.motion is None else V.ang - self.motion.ang
         wn, pressed = n.dot(w), self.dt * sum(self.N, 0.0)
-        if law.torsional is not None:
-            self.turning[0] = law.torsional * pressed / sqrt(wn * wn + SPIN_FADE**2)
-        if law.rolling is not None:
-            square = maximum(w.dot(w) - wn * wn, 0.0)
-            self.turning[1] = law.rolling * pressed / sqrt(square + SPIN_FADE**2)
+        about_tangents = maximum(w.dot(w) - wn * wn, 0.0)
+        inertia = self.mass * functools.reduce(maximum, [p.dot(p) for p in self.p])
+        for k, (friction, square) in enumerate(((law.torsional, wn * wn), (law.rolling, about_tangents))):
+            if friction is not None:
+                rate = sqrt(square + SPIN_FADE**2)
+                if again:
+                    rate = rate + maximum(before[k] * rate - friction * pressed, 0.0) / inertia
+                self.turning[k] = friction * pressed / rate
 
     def turning_matrix(self) -> Symmetric3 | None:
         """The same as a matrix on the angular velocity."""

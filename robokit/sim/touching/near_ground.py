@@ -16,7 +16,7 @@ from robokit.sim.shapes.contact_shapes import ContactShape
 from robokit.sim.touching.acting import Acting, forces_at
 from robokit.sim.touching.contact import BodyContact
 from robokit.spatial import ArticulatedInertia, Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, guard, likewise, maximum, minimum
+from robokit.spatial.scalars import Scalar, guard, likewise, maximum, minimum, where
 
 HASTE = 2.0
 """Speed that a body may gain in a step, over that of the fastest."""
@@ -123,6 +123,12 @@ def act(near: Any, body: BodyContact, V: Motion) -> Acting:
     sums = _if(near, [done.pressed, done.pulled, done.outside, done.work, done.depth])
     done.pressed, done.pulled, done.outside, done.work, done.depth = sums
     return done
+
+
+def unforeseen(near: Any, done: Acting) -> list[Scalar]:
+    """What of the normal forces the first sweep did not foresee [N]; 0 of what is not pressed."""
+    pairs = zip(done.forces, done.body.foreseen, strict=True)
+    return _if(near, [where(N > 0.0, N - before, 0.0) for (N, _, _), before in pairs])
 
 
 def _if(near: Any, values: Sequence[Scalar]) -> list[Scalar]:

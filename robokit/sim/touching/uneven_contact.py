@@ -138,14 +138,14 @@ class UnevenContact(BodyContact):
         u = zip(self.frames, self._over_ground(V), self.leads, strict=True)
         return [axes.seen(a if lead is None else a - lead * side) for axes, a, lead in u]
 
-    def _resist_turning(self, V: Motion) -> None:
+    def _resist_turning(self, V: Motion, again: bool = False) -> None:
         """As on a plane whose normal is the mean of those under the points, weighted by their forces."""
         if self.law.torsional is not None or self.law.rolling is not None:
             total = Vector3.zero()
             for axes, N in zip(self.frames, self.N, strict=True):
                 total = total + axes.n * N
             self.axes = replace(self.axes, n=total * (1.0 / sqrt(total.dot(total) + TINY)))
-        super()._resist_turning(V)
+        super()._resist_turning(V, again)
 
     def linear(self) -> tuple[ArticulatedInertia, Force]:
         """(dt K_i, impulse at V = 0) of the points and dampers of the present sweep."""
