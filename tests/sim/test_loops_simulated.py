@@ -293,7 +293,8 @@ def test_a_loop_joint_ties_a_floating_body_to_the_world(kind, axis, part, wanted
 
 def test_a_force_on_a_floating_body_that_is_tied_turns_it_about_its_tie():
     b = ModelBuilder("tied").link("world").link("body", 2.0, (0.2, 0, 0), np.diag([0.03, 0.05, 0.05]))
-    b.joint("free", "floating", "world", "body").loop_joint("tie", "revolute", "world", "body", axis=(0, 0, 1))
+    b.joint("free", "floating", "world", "body")
+    b.loop_joint("tie", "revolute", "world", "body", axis=(0, 0, 1))
     robot = b.build(gravity=(0, 0, 0))
     force = np.array([0, 0, 0.26, 7.0, 0, 0])  # what is along the tie's arm does nothing
     driven = rk.simulate(robot, duration=0.1, controller=lambda t, q, v: force)
