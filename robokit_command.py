@@ -2,13 +2,11 @@
 
 It stands beside the package, for to import any part of the package is to import all of it, which takes half a
 second. Ctrl-C meanwhile ends the process at once: inside an import Python may turn it into another error, or
-print it and go on.
+print it and go on. So this file imports hardly anything: before its first line Python itself answers Ctrl-C.
 """
 
-import contextlib
 import os
 import signal
-from typing import NoReturn
 
 INTERRUPTED = 130
 """As robokit.cli has it."""
@@ -26,10 +24,11 @@ def main() -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return command()
     except KeyboardInterrupt:
-        _end()
+        return _end()
 
 
-def _end(*_: object) -> NoReturn:
-    with contextlib.suppress(OSError):
+def _end(*_: object) -> int:
+    try:
         os.write(2, b"robokit: interrupted\n")
-    os._exit(INTERRUPTED)
+    finally:
+        os._exit(INTERRUPTED)

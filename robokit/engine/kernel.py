@@ -217,12 +217,13 @@ class Kernel:
         signature = self.signature
         if len(signature.feedback) != len(signature.outputs):
             raise ValueError(f"{self.name}: every output must be fed back")
+        count = len(signature.inputs) + len(signature.tables)
         code = self._maker.code(self._many)
         if code is None:
-            return RolloutRunner(signature.feedback, self.unchecked, SECONDS)
+            return RolloutRunner(signature.feedback, count, self.unchecked, SECONDS)
         lanes, driver = code.target.lanes, code.address("passes")
         return RolloutRunner(
-            signature.feedback, self.unchecked, self._seconds(), driver, code.workspace, lanes, code
+            signature.feedback, count, self.unchecked, self._seconds(), driver, code.workspace, lanes, code
         )
 
     def compiled(self, target: Target) -> bytes:

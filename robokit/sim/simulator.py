@@ -30,7 +30,7 @@ from robokit.sim.run.run_arguments import (
 )
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
-from robokit.sim.run.run_warnings import warn_of
+from robokit.sim.run.run_warnings import warn_of, warn_of_limits
 
 
 def simulate(
@@ -110,8 +110,8 @@ def simulate(
             was computed before, and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:
-        UserWarning: a step too long for contact, deep penetration, unsettled contacts, steps that missed the
-            accuracy.
+        UserWarning: a step too long for contact, a start past a joint's limit, deep penetration, unsettled
+            contacts, steps that missed the accuracy.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -157,6 +157,7 @@ def simulate(
     program = setup.program
     if program.ground is not None and program.points is not None:
         check_start(robot, q, program.points, program.ground)
+    warn_of_limits(robot, q)
 
     base = controller is not None and floats(robot.tree)
     acting = pushes_of(pushes)

@@ -30,10 +30,6 @@ def run(capsys, *argv):
     "argv",
     [
         ("fall", "--dt", "1"),
-        pytest.param(
-            ("fall", "chain", "--dt", "1e-2", "--duration", "1", "--no-live", "--no-self-collision"),
-            marks=pytest.mark.slow,
-        ),
         ("simulate", "double_pendulum", "--dt", "2", "--duration", "1000"),
     ],
     ids=" ".join,

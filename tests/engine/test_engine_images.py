@@ -190,7 +190,7 @@ def test_what_is_generated_in_a_hurry_is_in_modules_of_its_own(monkeypatch):
         assert f"@chunk{k}(" in parts[0]
 
 
-@pytest.mark.parametrize("name", ["aba", "rnea_derivatives", "aba_derivatives"])
+@pytest.mark.parametrize("name", ["aba", "aba_derivatives"])
 def test_code_that_was_generated_in_a_hurry_computes_the_same(name, tmp_path, monkeypatch):
     rng, texts, answers, exact = np.random.default_rng(0), [], [], []
     monkeypatch.setattr(split, "LEAST", 20_000)

@@ -88,15 +88,20 @@ def build(robot, name, dtype="float64"):
     )
 
 
-# The code of a matrix takes long to compile: one robot each.
-@pytest.mark.parametrize(
-    ("name", "robot"),
-    [
-        (x, y)
-        for x in ALGORITHMS
-        for y in (["humanoid"] if KERNELS[x].floating else ["equal links"] if has_large_code(x) else ROBOTS)
-    ],
-)
+EVERYWHERE = ("rnea", "crba", "aba", "centroidal_momentum")
+"""Algorithms for all robots: sweeps outward, inward, both, and what they end in."""
+
+
+def robots_for(name: str):
+    """One robot where code is long, as of a matrix; a tree and a row of many kinds of joints for most."""
+    if KERNELS[name].floating:
+        return ["humanoid"]
+    if has_large_code(name):
+        return ["equal links"]
+    return list(ROBOTS) if name in EVERYWHERE else ["forks", "other links, three kinds of joint"]
+
+
+@pytest.mark.parametrize(("name", "robot"), [(x, y) for x in ALGORITHMS for y in robots_for(x)])
 def test_every_algorithm_agrees_with_its_text(eager, robot, name, rng):
     robot = ROBOTS[robot]()
     kernel = build(robot, name)

@@ -74,6 +74,17 @@ def test_shared_texts_are_recorded_once_and_mean_the_same():
         np.testing.assert_allclose(thrice(x.tolist()), whole.evaluate(x), rtol=1e-13)
 
 
+def test_a_text_of_which_only_arguments_are_read_computes_nothing():
+    def text(x):
+        b, a, two, _ = shared(object(), lambda a, b: [b, a, 2.0, long(a, b)], x[:2], [True, True], large=True)
+        return [[a * two, b, x[2], x[3]]]
+
+    assert plans(text)[1].blocks
+    kernel = Kernel.build("arguments", *ONE, text)
+    for given in (STATES[0], STATES):
+        np.testing.assert_array_equal(kernel(given), np.array([2.0, 1.0, 1.0, 1.0]) * given)
+
+
 def test_other_constants_make_another_text():
     def text(a, b):
         return [a * b + b]

@@ -115,6 +115,9 @@ def test_rollouts_and_iterations_share_the_table():
     table, x = rng.uniform(0.0, 4.0, 16), rng.uniform(0.0, 3.0, (19, 2))
     rolled = x[None].copy()
     kernel.rollout_runner().roll([rolled, table.reshape(1, 1, -1)], 19, [0, 12], lambda *r: None, threads=1)
+    heights = table.reshape(1, 1, -1)
+    with pytest.raises(ValueError, match="expected 2 arrays, got 3"):
+        kernel.rollout_runner().roll([rolled, heights, heights], 19, [0, 12], lambda *r: None, threads=1)
     alone = [kernel.iterate(row, table, steps=12)[1] for row in x]
     np.testing.assert_array_equal(rolled[0], alone)
 

@@ -14,6 +14,19 @@ from robokit.urdf import dump, loads_urdf
 pytestmark = pytest.mark.parity
 
 
+@pytest.fixture
+def plain(monkeypatch):
+    """Nothing is compiled: what is compared is how robots are read, and each is there for one state alone."""
+    monkeypatch.setenv("ROBOKIT_ENGINE", "python")
+
+
+def read(name: str, base: str):
+    """The robot and its file, read anew: that of other tests has machine code, or shall have it."""
+    _, path = loaded(name, base)
+    return rk.load_urdf(path, base=base), path
+
+
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 @pytest.mark.parametrize("name", ["g1", "talos", "humanoid"])
 def test_locked_joints_are_pinocchios_reduced_model(name, base):
@@ -22,7 +35,7 @@ def test_locked_joints_are_pinocchios_reduced_model(name, base):
 
     from robokit.interop import PinocchioAdapter
 
-    robot, path = loaded(name, base)
+    robot, path = read(name, base)
     x = inputs(robot, 0)
     names = [n for n in robot.joint_names if n != "floating_base"][::2]
     locked = lock_joints(robot, {n: x["q"][robot.joint(n).q_slice] for n in names})
@@ -38,12 +51,13 @@ def test_locked_joints_are_pinocchios_reduced_model(name, base):
         assert locked.total_mass == pytest.approx(pin.computeTotalMass(peer.model), rel=TOLERANCE)
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 @pytest.mark.parametrize("name", ["g1", "talos", "icub", "quadruped", "arm"])
 def test_pinocchio_reads_what_is_written(name, base, tmp_path):
     from peers import PinocchioPeer
 
-    robot, _ = loaded(name, base)
+    robot, _ = read(name, base)
     dump(robot, tmp_path / "written.urdf")
     peer, x = PinocchioPeer(robot, tmp_path / "written.urdf"), inputs(robot, 2)
     got, expected = quantities(robot, **x), peer.quantities(**x)

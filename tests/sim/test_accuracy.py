@@ -47,12 +47,12 @@ def _shares(t: rk.Trajectory) -> tuple[float, float]:
 
 @pytest.mark.parametrize(
     ("model", "steps"),
-    [(m.box, 400), (_chain, 250), pytest.param(m.humanoid, 1500, marks=pytest.mark.slow)],
+    [(m.box, 400), (_chain, 250), pytest.param(m.quadruped, 800, marks=pytest.mark.slow)],
 )
 def test_every_step_of_a_fall_reaches_it_and_its_forces_are_possible(model, steps):
     robot = model()
     q, v = _start(robot)
-    v = v if model is not m.humanoid else None
+    v = v if model is not m.quadruped else None
     ground = rk.Ground(friction=MU, accuracy=ACCURACY)
     t = rk.simulate(robot, q, v, duration=1e-3 * steps, dt=1e-3, ground=ground, record_every=1)
     assert t.summary["accuracy"] == ACCURACY

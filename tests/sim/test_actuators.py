@@ -58,6 +58,9 @@ def test_a_limit_is_held_exactly_and_said():
     assert run.v[full // 2, 0] == pytest.approx(0.5 / 0.1 * run.t[full // 2], rel=1e-9)
     assert 0.0 < run.summary["saturated"]["hinge"] <= 1.0
     assert any("saturated" in line and "hinge" in line for line in run.report())
+    always = rk.simulate(light(0.1), duration=1.0, actuators=rk.Torque(target=2.0, effort=0.5))
+    assert always.summary["saturated"] == {"hinge": 1.0}
+    assert any("hinge 100 % of the time" in line for line in always.report())
 
 
 def test_limits_of_the_description_hold_and_can_be_lifted():

@@ -80,14 +80,6 @@ def test_tumbling_legged_robots_keep_energy_and_momenta(model, weight):
     keeps_energy_and_momenta(m.without_limits(model()), (0.0, 0.0, -weight))
 
 
-@pytest.mark.slow
-@pytest.mark.parity
-@pytest.mark.parametrize("weight", [0.0, m.G])
-def test_a_tumbling_g1_keeps_energy_and_momenta(weight):
-    robot = m.without_limits(rk.load_urdf(rk.find_robot("example-robot-data:g1"), base="floating"))
-    keeps_energy_and_momenta(robot, (0.0, 0.0, -weight))
-
-
 def test_centre_of_mass_is_on_the_parabola():
     robot = m.free_chain()
     run = rk.simulate(robot, None, tumble(robot), duration=2.0, dt=4e-3, **METHOD)

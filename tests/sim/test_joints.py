@@ -31,6 +31,20 @@ def test_a_stop_carries_a_static_load(name):
     assert abs(trajectory.v[-1, 0]) < 1e-6
 
 
+def test_a_start_past_a_limit_is_warned_of(recwarn):
+    robot = m.pendulum(lower=-1.0, upper=0.5)
+    for q in ([0.54], [-1.04], [0.0]):
+        rk.simulate(robot, q, duration=0.01)
+    rk.simulate(m.pendulum(kind="continuous"), [7.0], duration=0.01)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="joint 'hinge' starts 0.3 rad past its upper limit, 0.5 rad"):
+        rk.simulate(robot, [0.8], duration=0.01)
+    with pytest.warns(UserWarning, match="starts 0.2 rad past its lower limit, -1 rad"):
+        rk.rollout(robot, [[0.0], [-1.2], [-1.1]], duration=0.01)
+    with pytest.warns(UserWarning, match="joint 'slide' starts 0.01 m past its upper limit, 0.2 m"):
+        rk.simulate(m.slider(upper=0.2), [0.21], duration=0.01)
+
+
 def test_continuous_joint_has_no_stop():
     robot = m.pendulum(kind="continuous")
     trajectory = rk.simulate(robot, [0.0], [20.0], duration=1.0)

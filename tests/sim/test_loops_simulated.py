@@ -261,3 +261,44 @@ def test_loops_of_every_kind_stay_closed_and_keep_energy_and_momentum(kind):
     assert run.summary["loop_gap"] < 1e-12 and run.summary["loop_error"] < 1e-12
     assert run.summary["energy_balance"] < 1e-8 and run.energy.kinetic.max() > 50.0
     assert run.summary["momentum_balance_angular"] < 1e-11
+
+
+SLOPE = 0.5
+
+
+@pytest.mark.parametrize("integrator", ["rkmk4", "euler"])
+@pytest.mark.parametrize(
+    ("kind", "axis", "part", "wanted"),
+    [
+        ("revolute", (0, 1, 0), 1, G * 2.0 * 0.2 / 0.13),
+        ("spherical", (1, 0, 0), 1, G * 2.0 * 0.2 / 0.13),
+        ("prismatic", (np.cos(SLOPE), 0, -np.sin(SLOPE)), 3, G * np.sin(SLOPE) * np.cos(SLOPE)),
+        ("planar", (np.sin(SLOPE), 0, np.cos(SLOPE)), 3, G * np.sin(SLOPE) * np.cos(SLOPE)),
+        ("cylindrical", (0, 0, 1), 5, -G),
+        ("helical", (0, 0, 1), 5, -G * 2.0 / (2.0 + 0.13 / 0.1**2)),
+    ],
+)
+def test_a_loop_joint_ties_a_floating_body_to_the_world(kind, axis, part, wanted, integrator):
+    """The world holds it: its momentum is not that of a body in free fall."""
+    b = ModelBuilder("tied").link("world").link("body", 2.0, (0.2, 0, 0), np.diag([0.03, 0.05, 0.05]))
+    b.joint("free", "floating", "world", "body")
+    b.loop_joint("tie", kind, "world", "body", axis=axis, pitch=0.1 if kind == "helical" else 0.0)
+    robot = b.build()
+    run = rk.simulate(robot, duration=0.02, integrator=integrator)
+    assert run.v[-1, part] / 0.02 == pytest.approx(wanted, rel=1e-3)
+    assert np.abs(run.energy.total - run.energy.total[0]).max() < 1e-7
+    assert run.summary["loop_gap"] < 1e-12
+    assert "momentum_balance_linear" not in run.summary
+
+
+def test_a_force_on_a_floating_body_that_is_tied_turns_it_about_its_tie():
+    b = ModelBuilder("tied").link("world").link("body", 2.0, (0.2, 0, 0), np.diag([0.03, 0.05, 0.05]))
+    b.joint("free", "floating", "world", "body")
+    b.loop_joint("tie", "revolute", "world", "body", axis=(0, 0, 1))
+    robot = b.build(gravity=(0, 0, 0))
+    force = np.array([0, 0, 0.26, 7.0, 0, 0])  # what is along the tie's arm does nothing
+    driven = rk.simulate(robot, duration=0.1, controller=lambda t, q, v: force)
+    pushed = rk.simulate(robot, duration=0.1, pushes=[("body", (0, 0, 0.26, 0, 0, 0), (0, 0, 0), 0.0, 0.1)])
+    for run in (driven, pushed):
+        assert run.v[-1, 2] == pytest.approx(0.2, rel=1e-9)
+        assert run.energy.work[-1] == pytest.approx(run.energy.kinetic[-1], rel=1e-9)

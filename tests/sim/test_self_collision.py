@@ -254,6 +254,23 @@ def test_pairs_of_another_robot_are_refused():
         rk.simulate(_sliders(), self_collision=rk.collision_pairs(_rods()))
 
 
+@pytest.mark.parametrize(("dtype", "near"), [("float64", 1e-3), ("float32", 2e-3)])
+def test_balls_that_overlap_in_the_neutral_configuration_meet_where_they_are_added(dtype, near):
+    """Two of three pairs are apart: what is nowhere near must be no number divided by nothing either."""
+    builder = ModelBuilder("beads").link("wire")
+    for k in range(3):
+        builder.link(f"bead{k}", 1.0, inertia=np.eye(3) * 0.01, collisions=(Shape(Sphere(0.1)),))
+        builder.joint(f"slide{k}", "prismatic", "wire", f"bead{k}")
+    robot = builder.build(gravity=(0, 0, 0))
+    pairs = rk.collision_pairs(robot)
+    assert not len(pairs) and len(pairs.left_out["touching in the neutral pose"]) == 3
+    pairs = pairs.add("bead0", "bead1").add("bead1", "bead2").add("bead0", "bead2")
+    pairs = pairs.with_law(restitution=0.5)
+    run = rk.rollout(robot, [[0, 0.5, 1.5]], [[1.0, 0, 0]], duration=0.6, self_collision=pairs, dtype=dtype)
+    assert not len(run.failed)
+    assert run.v[-1, 0] == pytest.approx([0.25, 0.75, 0.0], abs=near)
+
+
 def test_rollouts_move_as_single_runs_do():
     robot = _rods()
     rng = np.random.default_rng(0)

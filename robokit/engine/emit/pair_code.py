@@ -71,7 +71,7 @@ class PairWriter(CallWriter):
             )
             if self._is_truth(n):
                 number_of, both = both, self.fresh()
-                add(f"{both} = fcmp une {self.two} {number_of}, {constant(LANES, 0.0)}")
+                add(f"{both} = fcmp une {self.two} {number_of}, {constant(LANES, 0.0, self.real)}")
             self.same[n] = both
         return self.same[n]
 
@@ -87,7 +87,7 @@ class PairWriter(CallWriter):
         self.lines.append(f"{name} = load {self.two}, ptr {place}, align {LANES * self.align}")
         if self._is_truth(n):
             loaded, name = name, self.fresh()
-            self.lines.append(f"{name} = fcmp une {self.two} {loaded}, {constant(LANES, 0.0)}")
+            self.lines.append(f"{name} = fcmp une {self.two} {loaded}, {constant(LANES, 0.0, self.real)}")
         self.known[n] = name
         return name
 
@@ -96,7 +96,7 @@ class PairWriter(CallWriter):
             super()._store(n, value)
             return
         if self._is_truth(n):
-            one, zero, name = constant(LANES, 1.0), constant(LANES, 0.0), self.fresh()
+            one, zero, name = constant(LANES, 1.0, self.real), constant(LANES, 0.0, self.real), self.fresh()
             self.lines.append(f"{name} = select {self.truths} {value}, {self.two} {one}, {self.two} {zero}")
             value = name
         place = self.fresh()

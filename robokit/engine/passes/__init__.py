@@ -10,6 +10,7 @@ in_place      arguments and results of calls that are not copied
 windows       calls that have places of their own
 side_by_side  memory of columns that share a vector
 twins         operations that are done for a left and for a right limb
+pair_order    the order of evaluation in which both are computed at once
 paired        both in the lanes of a vector, in code of one state
 outlined      pieces that are alike become shared texts
 stretches     where the values of a chunk are computed, for code with a stack

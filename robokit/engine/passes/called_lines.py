@@ -127,7 +127,7 @@ def called_lines(program: Program, lanes: int, bundled: bool, size: int, shortes
         plan.chunks += cut(program, order, [1] * len(order), size)
         plan.block_of |= dict.fromkeys(range(first, len(plan.chunks)), len(bodies))
         bodies.append(range(first, len(plan.chunks)))
-        if len(bodies) - 1 not in large:
+        if order and len(bodies) - 1 not in large:  # empty where all that is read are arguments
             plan.direct[len(bodies) - 1] = first
     for k, call in enumerate(calls):
         plan.sequence.append(k)

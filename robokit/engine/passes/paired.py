@@ -6,16 +6,17 @@ origin they are put into lanes (PAIR), and where one lane is needed alone it is 
 The two are computed exactly as they were, but for signs: where the one lane adds and the other subtracts, an
 operand is multiplied by 1 in the one and by -1 in the other.
 
-Two operations that wait for each other stay apart: they are found when the new order of evaluation is made.
+Two operations that wait for each other stay apart: they are found when the new order of evaluation is made
+(pair_order.py).
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from robokit.engine.passes.guards import paths
+from robokit.engine.passes.pair_order import units
 from robokit.engine.passes.twins import twins
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.graph import Block, Node
@@ -98,7 +99,7 @@ class _Writer:
             if n and node[0] <= CONST and node[0] != PARAMETER:
                 self.at[n] = self._leaf(node)
         parameters = [self._parameters(k, block) for k, block in enumerate(program.blocks)]
-        for members in self._units():
+        for members in units(program, self.pairs):
             n = members[0]
             if self.old[n][0] == CALL:
                 self._call(n, parameters[called(program, n)])
@@ -122,71 +123,6 @@ class _Writer:
             program, nodes=self.nodes, order=self.order, results=results, marks=[], cuts=[], blocks=blocks,
             wide=self.wide,
         )  # fmt: skip
-
-    # -- the order -------------------------------------------------------------------------------
-
-    def _units(self) -> Iterable[list[int]]:
-        """What is computed at once, in an order of evaluation: about the order of the later of two twins."""
-        old, pairs, order = self.old, self.pairs, self.program.order
-        own, body = bytearray(len(old)), self.program.bodies()
-        for n in order:
-            own[n] = 1
-        mate = [0] * len(old)
-        for n, m in pairs.items():
-            mate[n] = m
-        readers: list[list[int]] = [[] for _ in old]
-        wanting = [0] * len(old)
-        left = [0] * len(self.program.blocks)
-        for n in order:
-            for x in old[n][1:]:
-                if own[x]:
-                    readers[x].append(n)
-                    wanting[n] += 1
-            if n in body:
-                left[body[n]] += 1
-        calls: list[list[int]] = [[] for _ in left]
-        for n in order if left else ():
-            if old[n][0] == CALL:
-                block = called(self.program, n)
-                calls[block].append(n)
-                wanting[n] += left[block] > 0
-                for r in self.program.blocks[block].results:
-                    if type(r) is int and own[r] and r not in body:
-                        readers[r].append(n)
-                        wanting[n] += 1
-        heap = [n for n in order if not wanting[n] and n > mate[n] and not (mate[n] and wanting[mate[n]])]
-        heapq.heapify(heap)
-        done, count, rest = bytearray(len(old)), 0, iter(order)
-        while count < len(order):
-            if not heap:  # some twins wait for each other
-                n = next(n for n in rest if not done[n])
-                m, mate[n] = mate[n], 0
-                if m:
-                    mate[m] = 0
-                    del pairs[n], pairs[m]
-                    heap = [x for x in sorted((n, m)) if not wanting[x]]
-                continue
-            n = heapq.heappop(heap)
-            m = mate[n]
-            members = [m, n] if m else [n]
-            count += len(members)
-            yield members
-            for each in members:
-                done[each] = 1
-                freed = readers[each]
-                block = body.get(each, -1)
-                if block >= 0:
-                    left[block] -= 1
-                    if not left[block]:
-                        freed = [*freed, *calls[block]]
-                for reader in freed:
-                    wanting[reader] -= 1
-                    if not wanting[reader]:
-                        m = mate[reader]
-                        if not m:
-                            heapq.heappush(heap, reader)
-                        elif not wanting[m]:
-                            heapq.heappush(heap, max(m, reader))
 
     # -- nodes -----------------------------------------------------------------------------------
 

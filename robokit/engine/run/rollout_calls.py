@@ -36,6 +36,7 @@ class RolloutRunner:
     def __init__(
         self,
         feedback: Pairs,
+        count: int,
         plain: Callable[[list[np.ndarray], int], list[np.ndarray]],
         seconds: float,
         driver: int = 0,
@@ -47,6 +48,7 @@ class RolloutRunner:
 
         Args:
             feedback: (output, input) of each output.
+            count: of inputs, tables included.
             plain: one step by the text: inputs (rows, n) or (n,), number of rows -> outputs.
             seconds: time per row and step, roughly.
             driver: address of the driver; 0 where there is no machine code, and the text runs.
@@ -54,7 +56,7 @@ class RolloutRunner:
             lanes: states in a tile.
             keep: object that owns the code.
         """
-        self.feedback, self.seconds, self.lanes = feedback, seconds, lanes
+        self.feedback, self.count, self.seconds, self.lanes = feedback, count, seconds, lanes
         self._plain, self._compiled, self._workspace, self._keep = plain, bool(driver), workspace, keep
         self._run = ctypes.CFUNCTYPE(
             ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p
@@ -75,7 +77,12 @@ class RolloutRunner:
             rows: which.
             step: number of the first step, where inputs change from step to step.
             steps: how many.
+
+        Raises:
+            ValueError: more or fewer arrays than the kernel has inputs; it would write anywhere.
         """
+        if len(arrays) != self.count:
+            raise ValueError(f"expected {self.count} arrays, got {len(arrays)}")
         if memory is None:
             for k in range(step, step + steps):
                 self._text(arrays, rows, k)

@@ -134,12 +134,14 @@ def _judged(
         met = gaps.met(*pair)
         verdict[pair] = 0 if met.any() else 3
         if met[0] and root[pair[0]] == root[pair[1]]:
+            if touching(robot, *pair, q[0]):
+                # No slack: where such a pair is added, the bodies themselves are to touch.
+                verdict[pair] = 2
+                continue
             first = np.array([0])
             for k, m in product(gaps.of[pair[0]], gaps.of[pair[1]]):
                 overlap = CLEAR - float(gaps.gap(k, m, first)[0])
                 slack |= {(k, m): overlap} if overlap > 0.0 else {}
-            if touching(robot, *pair, q[0]):
-                verdict[pair] = 2
     never = [pair for pair, why in verdict.items() if why == 3]
     if sum(why == 0 for why in verdict.values()) < ENOUGH and len(never) <= MANY:
         verdict |= dict.fromkeys(searched(robot, shapes, never, q, gaps), 0)

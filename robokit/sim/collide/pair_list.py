@@ -100,6 +100,8 @@ class CollisionPairs:
     def add(self, first: str, second: str) -> CollisionPairs:
         """The pairs and one more, by the names of two links.
 
+        Where their shapes overlap in the neutral configuration too, they push each other apart there.
+
         Raises:
             ModelError: links of one body, or of a body without shapes.
         """

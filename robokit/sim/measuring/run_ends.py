@@ -12,7 +12,7 @@ from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.tree import Tree
 from robokit.sim.measuring.state_kernels import of_states
-from robokit.sim.motion.momentum_projection import hangs_on_nothing
+from robokit.sim.motion.momentum_projection import bases_are_free
 from robokit.sim.step.step_kernel import Program
 
 SIZE = 10
@@ -54,4 +54,4 @@ def has_mass(program: Program) -> bool:
 
 def root(tree: Tree) -> int:
     """The body that is the base of the (first) robot that floats; 0 where none does."""
-    return tree.children[0][0] if hangs_on_nothing(tree) else 0
+    return tree.children[0][0] if bases_are_free(tree) else 0

@@ -44,6 +44,9 @@ SLOWEST_BOUNCE = 0.02
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [m/s]."""
 
+TINY = 1e-36
+"""What is smaller is none; single precision still has such numbers."""
+
 
 @dataclass(frozen=True)
 class PairLaw:
@@ -195,8 +198,8 @@ class PairContact:
         f = f + self.given
         N = self.n.dot(f)
         t = f - self.n * N
-        size, most = sqrt(t.dot(t) + 1e-300), self.mu * maximum(N, 0.0)
-        lost = maximum(self.speed - size / maximum(self.c, 1e-300), 0.0)
+        size, most = sqrt(t.dot(t) + TINY), self.mu * maximum(N, 0.0)
+        lost = maximum(self.speed - size / maximum(self.c, TINY), 0.0)
         left = self.speed - lost * (most / size)
         surely = where(self.slides, clamp(10.0 * left / self.speed - 0.5, 0.0, 1.0), 0.0)
         self.first = self.first + (self.x * self.c + t * (most / size)) * surely
@@ -217,7 +220,7 @@ class PairContact:
         N = self.n.dot(f)
         t = f - self.n * N
         N = maximum(N, 0.0)
-        size, most = sqrt(t.dot(t) + 1e-300), self.mu * N
+        size, most = sqrt(t.dot(t) + TINY), self.mu * N
         return self.n * N + t * where(size > most, most / size, 1.0) - self.given
 
 

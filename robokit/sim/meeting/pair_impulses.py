@@ -31,7 +31,7 @@ from typing import Any
 from robokit.model.tree import Tree
 from robokit.sim.joints.loop_impulses import LoopKick
 from robokit.sim.meeting.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of
-from robokit.sim.meeting.pair_contact import Bond, PairContact, PairLaw
+from robokit.sim.meeting.pair_contact import TINY, Bond, PairContact, PairLaw
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import ImplicitSweep
 from robokit.sim.motion.moving_axes import flat
@@ -381,7 +381,7 @@ def _dot(a: Sequence[Vector3], b: Sequence[Vector3]) -> Scalar:
 
 def _ratio(a: Scalar, b: Scalar) -> Scalar:
     """a / b; 0 where nothing is left to do."""
-    some = b > 1e-280
+    some = b > TINY
     return where(some, a / where(some, b, 1.0), 0.0)
 
 

@@ -27,13 +27,17 @@ from robokit.spatial.scalars import Scalar
 
 
 def floats(tree: Tree) -> bool:
-    """Whether the robot hangs on nothing: one free joint carries it all."""
-    joint = tree.joint[1] if tree.n else None
-    return len(tree.children[0]) == 1 and joint is not None and joint.kind.name == "floating"
+    """Whether the robot hangs on nothing: one free joint carries it all, and no loop ties it to the world."""
+    return len(tree.children[0]) == 1 and hangs_on_nothing(tree)
 
 
 def hangs_on_nothing(tree: Tree) -> bool:
-    """Whether free joints carry it all: one robot that floats, or several."""
+    """Whether free joints carry it all, one robot or several, and no loop ties any of them to the world."""
+    return bases_are_free(tree) and not any(0 in ends for ends in tree.loops)
+
+
+def bases_are_free(tree: Tree) -> bool:
+    """Whether free joints carry it all, whatever loops hold it besides."""
     roots = [tree.joint[i] for i in tree.children[0]]
     return bool(roots) and all(joint is not None and joint.kind.name == "floating" for joint in roots)
 

@@ -75,7 +75,7 @@ def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
     yield from _contact(trajectory)
     yield from _answers(trajectory)
     if s.get("saturated"):
-        shares = [f"{name} {100 * share:.2g} %" for name, share in list(s["saturated"].items())[:2]]
+        shares = [f"{name} {100 * share:.3g} %" for name, share in list(s["saturated"].items())[:2]]
         more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
         yield "saturated", f"{', '.join(shares)}{more} of the time"
     if s.get("estimate"):

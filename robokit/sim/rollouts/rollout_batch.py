@@ -27,6 +27,7 @@ class Batch:
         q, v: records, (T, rows, nq) and (T, rows, nv).
         entries: records of the kept part of the ledger, (T, rows, ...), in double precision.
         arrays: inputs of the step's kernel, the state among them.
+        given: those from actuators and pushes.
         state: q, v, ledger and carried numbers as they are now, (rows, ...) each.
         carried: the carried numbers of each record, (T, rows, C), where they are asked for; else those of
             each row's last record, (1, rows, C).
@@ -66,6 +67,7 @@ class Batch:
             measured: numbers of the measures before the first step, (rows, size).
         """
         self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
+        self.given = list(given)
         rows, T, dtype = len(q), len(marks), program.dtype
         shapes = [(T, rows, q.shape[1]), (T, rows, v.shape[1])]
         if out is None:
@@ -155,7 +157,7 @@ class Batch:
         failed = self.failed_at >= 0
         ground = self.program.ground
         moves = ground is not None and ground.moves
-        driven = self.arrays[2].any() or len(self.arrays) > 6 or moves
+        driven = self.arrays[2].any() or bool(self.given) or moves
         given = self.ledger[:, ledger.AT["work"]] if driven else None
         rows, first = energy_failures(self.program, self.q[:n], self.v[:n], given, failed)
         for row, k in zip(rows, first, strict=True):

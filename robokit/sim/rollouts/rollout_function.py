@@ -40,7 +40,7 @@ from robokit.sim.run.run_arguments import (
 )
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_results import LastStep, Records, limited_times, trajectory_of
-from robokit.sim.run.run_warnings import warn_of_length, warn_of_rows
+from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of_rows
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.iterated_steps import IteratedSteps
@@ -272,7 +272,8 @@ def rollout(
         SingularInertia: as :func:`robokit.simulate`.
 
     Warns:
-        UserWarning: rows that failed, a step too long for contact, deep penetration, unsettled contacts.
+        UserWarning: rows that failed, a step too long for contact, a start past a joint's limit, deep
+            penetration, unsettled contacts.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -318,6 +319,7 @@ def rollout(
     q, v, closing = closed_start(robot, q, v)
     if program.ground is not None and program.points is not None:
         check_starts(robot, q, program.points, program.ground)
+    warn_of_limits(robot, q)
 
     base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
@@ -396,7 +398,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
     failed = np.flatnonzero((batch.failed_at >= 0) & (batch.failed_at <= marks[-1]))
     found = Rollout(
         t, batch.q[:n], batch.v[:n], force, failed, batch.dt * batch.failed_at[failed], program.robot,
-        tau, program.ground, program=program, marks=marks, given=batch.arrays[6:],
+        tau, program.ground, program=program, marks=marks, given=batch.given,
         ledgers=_ledgers(batch),
     )  # fmt: skip
     found.summary = {

@@ -186,7 +186,9 @@ def _summary(
         summary["momentum_corrected_linear"] = float(last[ledger.AT["corrected_l"]])
     if program.given.drives:
         shares = {
-            name: float(x) / (steps * dt) for name, x in limited_times(program, last).items() if x > 0.0
+            name: min(1.0, float(x) / (steps * dt))
+            for name, x in limited_times(program, last).items()
+            if x > 0.0
         }
         summary["saturated"] = dict(sorted(shares.items(), key=lambda item: -item[1]))
     if program.loops is not None:

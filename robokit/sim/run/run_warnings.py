@@ -7,6 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from robokit.model.robot import Robot
+
+PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
+"""A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
+
 DEEP = 0.01
 """A point deeper than this is worth a warning [m]."""
 
@@ -25,6 +30,31 @@ def warn_of_length(refused: str | None, name: str) -> None:
             "self_collision=False, Ground(sweeps=2) or a larger Ground(shape_error=...) make it shorter",
             stacklevel=4,
         )
+
+
+def warn_of_limits(robot: Robot, q: np.ndarray) -> None:
+    """Warn of a start past the limit of a joint: the spring of the stop throws the joint back.
+
+    Args:
+        robot: the robot.
+        q: configurations at the start, (nq,) or (B, nq).
+    """
+    for joint in robot.joints:
+        if joint.q_slice.stop - joint.q_slice.start != 1 or joint.kind == "continuous":
+            continue
+        least, unit = (PAST_DEPTH, "m") if joint.kind == "prismatic" else (PAST_ANGLE, "rad")
+        at = q[..., joint.q_slice]
+        for side, limit, past in (
+            ("lower", joint.lower, joint.lower - at),
+            ("upper", joint.upper, at - joint.upper),
+        ):
+            if np.any(past > least):
+                warnings.warn(
+                    f"q0: joint {joint.name!r} starts {np.nanmax(past):.3g} {unit} past its {side} limit, "
+                    f"{limit:.4g} {unit}; the stop throws it back: start inside the limits",
+                    stacklevel=3,
+                )
+                return
 
 
 def warn_of(s: dict[str, Any]) -> None:
