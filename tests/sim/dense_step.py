@@ -20,7 +20,7 @@ from robokit.sim.joints.joint_law import STUCK, JointLaw
 from robokit.sim.shapes.contact_points import contact_points
 from robokit.sim.step.settle import IMPOSSIBLE
 from robokit.sim.touching.body_points import TANGENTIAL
-from robokit.sim.touching.contact import CREEPING, FAINT, SHORTEST, SWINGING
+from robokit.sim.touching.contact import CREEPING, FAINT, SHORTEST, SWINGING, WHOLE
 from robokit.spatial import Vector3
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -130,7 +130,7 @@ class DenseStep:
             # A point that arrives touches for the part of the step that is left, at the mean depth of that.
             start, approach = self.phi - 0.5 * dt * vn, np.minimum(vn - 0.5 * 9.81 * dt, -1e-9)
             left = np.clip(1.0 + start / (approach * dt), SHORTEST, 1.0)
-            arrives = self.on0 & (left < 1.0)
+            arrives = self.on0 & (left < WHOLE)
             self.left = np.where(arrives, left, 1.0)
             self.depth = np.where(arrives, 0.5 * dt * left * np.maximum(-vn, 0.0), -self.phi)
             # No harder than brings it to the surface, where gravity alone would bring it there.

@@ -31,8 +31,12 @@ from robokit.spatial.scalars import Scalar, clamp, likewise, maximum, minimum, s
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [m/s]."""
 
-SHORTEST = 0.05
-"""Least part of a step in which a point that arrives touches."""
+SHORTEST, WHOLE = 0.05, 1.0 - 1e-6
+"""Least part of a step in which a point that arrives touches, and the part from which it rests.
+
+A robot that was put on the ground is over it by rounding. To rest there and to arrive are alike, but their
+derivatives are not.
+"""
 
 IMPACT = 0.02
 """Speed from which a point that arrives bounces, besides what gravity adds in two steps [m/s]."""
@@ -66,7 +70,7 @@ class BodyContact(BodyPoints):
         start = self.phi[m] - 0.5 * self.dt * vn
         approach = minimum(vn - 0.5 * self.falling_at(m), -SLOWEST)
         left = clamp(1.0 + start / (approach * self.dt), SHORTEST, 1.0)
-        arrives = self.on0[m] & (left < 1.0)
+        arrives = self.on0[m] & (left < WHOLE)
         left = where(arrives, left, 1.0)
         depth = where(arrives, 0.5 * self.dt * (left * maximum(-vn, 0.0)), -self.phi[m])
         free = where(arrives, clamp(start * (2.0 / self.dt) + vn, 0.0, self.falling_at(m)), 0.0)
