@@ -83,3 +83,9 @@ def test_an_empty_world_and_a_stranger_are_refused():
         rk.together({})
     with pytest.raises(rk.WrongType, match=r"robots\['a'\]"):
         rk.together({"a": 3})
+
+
+def test_the_energy_of_several_robots_is_not_kept_and_that_is_said():
+    world = rk.together({"a": m.box(), "b": (m.ball(), Placement(position=np.array([1.0, 0, 0])))})
+    with pytest.raises(rk.ShapeError, match="integrator: 'energy_momentum' keeps the energy of one robot"):
+        rk.simulate(world, duration=0.1, integrator="energy_momentum")

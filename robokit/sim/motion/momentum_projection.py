@@ -21,6 +21,7 @@ from robokit.algorithms.centroidal import about
 from robokit.algorithms.composites import composite_inertias
 from robokit.model.tree import Tree
 from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion.moving_axes import free_base
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar
@@ -36,10 +37,18 @@ def hangs_on_nothing(tree: Tree) -> bool:
     return bases_are_free(tree) and not any(0 in ends for ends in tree.loops)
 
 
+def may_keep_energy(tree: Tree) -> bool:
+    """Whether the energy can be corrected: not that of several robots of which one floats.
+
+    To scale the velocities of them all would change the momentum of those that nothing holds.
+    """
+    alone = len(tree.children[0]) == 1
+    return alone or not any(free_base(tree, i) for i in tree.children[0])
+
+
 def bases_are_free(tree: Tree) -> bool:
     """Whether free joints carry it all, whatever loops hold it besides."""
-    roots = [tree.joint[i] for i in tree.children[0]]
-    return bool(roots) and all(joint is not None and joint.kind.name == "floating" for joint in roots)
+    return bool(tree.children[0]) and all(free_base(tree, i) for i in tree.children[0])
 
 
 def at_base(tree: Tree, X: Sequence[Any]) -> list[Any]:

@@ -19,6 +19,7 @@ from robokit.model.robot import Robot
 from robokit.sim.collide import acting_pairs
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.motion.momentum_projection import may_keep_energy
 from robokit.sim.record.recorded import BLOCK
 from robokit.sim.run.ground_gaps import point_gaps, row_gaps
 from robokit.sim.shapes.contact_points import ContactPoints
@@ -180,6 +181,11 @@ def set_up(
         surface = replace(surface, accuracy=accuracy)
     pairs, left = acting_pairs(robot, self_collision, surface)
     name, row = method(integrator, surface is not None or pairs is not None)
+    if name == "energy_momentum" and not may_keep_energy(robot.tree):
+        raise ShapeError(
+            f"integrator: 'energy_momentum' keeps the energy of one robot, and {robot.name!r} has several, "
+            "of which one floats: take 'rkmk4'"
+        )
     if surface is not None and surface.accuracy is not None:
         if dtype != "float64":
             raise ShapeError(f"accuracy: expected a rollout in double precision, got dtype={dtype!r}")

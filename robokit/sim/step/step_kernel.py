@@ -31,8 +31,8 @@ from robokit.sim.meeting.pair_shapes import pair_shapes
 from robokit.sim.motion import ledger
 from robokit.sim.motion.carried import Carried, CarriedLayout
 from robokit.sim.motion.effective_mass import effective_masses, mobilities
-from robokit.sim.motion.momentum_projection import floats
-from robokit.sim.motion.moving_axes import Rows, free_base
+from robokit.sim.motion.momentum_projection import floats, may_keep_energy
+from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.sim.shapes.contact_shapes import Ball, ContactShape
 from robokit.sim.shapes.touching_size import extent, loose_extent, steady
@@ -117,13 +117,12 @@ class Program:
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
         self.loops = LoopLaw(models, share) if models else None
         tree = self.robot.tree
-        one = floats(tree) or not any(free_base(tree, i) for i in tree.outward())
         self.layout = CarriedLayout(
             floats(tree),
             touch if stuck else 0,
             touch,
             self.joints.wound,
-            self.method.keeps_energy and one,
+            self.method.keeps_energy and may_keep_energy(tree),
             0 if self.shapes is None else slots_of(self.shapes),
         )
 
