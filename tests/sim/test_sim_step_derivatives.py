@@ -129,6 +129,19 @@ def test_a_humanoid_that_touches_itself_has_machine_code():
         assert relative(x, y) < 1e-11
 
 
+def test_a_robot_that_is_over_the_ground_by_rounding_has_the_derivatives_of_one_that_rests():
+    """From 5 um over it, gravity alone brings a point down in a step, and the derivatives are steep."""
+    robot = sim_models.quadruped()
+    q, v = rk.standing_configuration(robot), np.zeros(robot.nv)
+    height = rk.standing_height(robot, q)
+    resting, *others = (
+        rk.step_derivatives(robot, [*q[:6], height + over, *q[7:]], v, ground=rk.Ground()).A
+        for over in (-1e-9, 1e-15, 1e-13)
+    )
+    for other in others:
+        assert relative(other, resting) < 0.01
+
+
 def test_samples_of_inertias_take_steps_of_their_own():
     robot = pendulum()
     varied = robot.with_inertias(robot.inertial_parameters * np.array([1.0, 3.0])[:, None, None])
