@@ -137,7 +137,6 @@ def test_a_text_too_long_is_remembered(folder, monkeypatch):
 
 RACE = """
 import sys
-import time
 import numpy as np
 from robokit.engine.kernel import Kernel
 from robokit.engine.target import llvm
