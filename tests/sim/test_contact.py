@@ -229,7 +229,7 @@ def test_twenty_humanoids_fall():
 @pytest.mark.slow
 def test_a_fallen_humanoid_lies_still():
     robot = m.humanoid()
-    q = rk.standing_configuration(robot, height=0.02, tilt=math.radians(5), seed=1)
+    q = rk.standing_configuration(robot, height=0.02, tilt=math.radians(5), seed=3)
     trajectory = rk.simulate(robot, q, duration=5.0, ground=rk.Ground())
     assert trajectory.energy.kinetic[-1] < 1e-3
     assert trajectory.contact_force[-1] == pytest.approx([0, 0, m.G * robot.total_mass], abs=1.0)

@@ -100,6 +100,7 @@ def test_a_step_above_the_ground_is_that_of_the_law(dt):
     np.testing.assert_allclose(-run.v[-1, :, 0], expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*long for contact")
 @pytest.mark.parametrize("dt", [1e-3, 2e-2])
 def test_nothing_hovers_where_gravity_alone_brings_it_down(dt):
     """Its damper alone would let it sink by a small part of the way in each step."""

@@ -29,6 +29,9 @@ from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, where
 
 Rows = Sequence[Sequence[Scalar]]
 
+SLIGHT = 0.01
+"""Share of its limit by which an effort may exceed it after the last sweep that all states take."""
+
 
 @dataclass(frozen=True)
 class Drive:
@@ -171,6 +174,14 @@ class DriveState:
             flat = line >= n.effort
             top, rest, slope = minimum(line, n.effort), where(flat, n.effort, rest), where(flat, 0.0, slope)
         return where(fast, 0.0, top), where(fast, 0.0, rest), where(fast, 0.0, slope)
+
+    def excess(self, x: Rows) -> Scalar:
+        """Largest effort at x above a limit and SLIGHT of it, of joints that were below it at the iterate."""
+        most: Scalar = 0.0
+        for drive, n, (slope, force) in zip(self.drives, self.numbers, self.lines, strict=True):
+            if drive.effort and not is_zero(slope):
+                most = maximum(most, abs(force - slope * x[drive.body][0]) - n.effort * (1.0 + SLIGHT))
+        return most
 
     def memory(self) -> list[Scalar]:
         """What a sweep knows of those before: two numbers a driven joint."""

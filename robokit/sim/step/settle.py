@@ -8,7 +8,7 @@ contacts and joint forces at the last iterate and solves afresh, so that nothing
     sweep 1    points foreseen from the velocities v before and the forces of the last step, products at v
     sweep 2    points looked at again at the result y1, products at (v + y1) / 2
     sweep 3    points released that pull at y2, products at (v + (y1 + y2) / 2) / 2
-    sweep 4    where more than a hundredth of the forces of sweep 3 is not possible, and only there
+    sweep 4    where more than a hundredth of the forces of sweep 3, or a motor's, is not possible; only there
     or four    with self-collision, there and where bodies push each other away: ground and joints answer
 
 The last of the sweeps that all states take, if it is not the first, is always one that releases. Where the
@@ -214,6 +214,8 @@ class Sweeps:
     def go_on(self, y: Rows, V: list[Motion], w: Rows) -> tuple[Rows, list[Motion], list[Acting]]:
         """One solve more where too much of the ground's forces pulls or leaves the cone of friction.
 
+        And where a motor would be stronger than it is, because its joint is faster than the iterate before.
+
         Args:
             y, V: the last iterate, by joint and by body.
             w: velocities for the velocity products, by joint.
@@ -222,7 +224,7 @@ class Sweeps:
             the iterate by joint and by body, and what acts on each touching body.
         """
         acting = self.acting(V)
-        needed = _impossible(acting, IMPOSSIBLE) > 0.0
+        needed = maximum(_impossible(acting, IMPOSSIBLE), self.drive.excess(y)) > 0.0
         before = self._all(y, V, acting)
         y1, V1 = self.sweep("extrapolate", y, V, w, last=True)
         return self._only_where(needed, before, y1, V1)
@@ -255,7 +257,8 @@ class Sweeps:
             moved = 2.0 * (change.lin.dot(change.lin) + change.ang.dot(change.ang) * far)  # (a + b)^2 at most
             square = maximum(square, where(body.near, moved, 0.0))
         share = where(square > 0.0, ASKED, IMPOSSIBLE)
-        needed = maximum(square - CALM * CALM, _impossible(acting, share)) > 0.0
+        impossible = maximum(_impossible(acting, share), self.drive.excess(y))
+        needed = maximum(square - CALM * CALM, impossible) > 0.0
         before = self._all(y, V, acting)
         self.pairs.given = met.impulse
         w, y1, V1 = mean(self.v, y), y, V
