@@ -7,7 +7,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Cylinder, Mesh, ModelBuilder, Shape
+from robokit.model import Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
 from robokit.sim.shapes.contact_shapes import Rim
 
 RADIUS, WIDTH = 0.1, 0.05
@@ -94,6 +94,21 @@ def test_rolling_friction_holds_a_ball_on_a_slope():
         else:
             pulls = m.G * (math.sin(angle) - lever / radius * math.cos(angle)) / 1.4
             assert run.q[-1, 4] == pytest.approx(0.5 * pulls * 9.0, rel=2e-3)
+
+
+@pytest.mark.parametrize("law", ["torsional", "rolling"])
+def test_a_ball_whose_frame_is_its_lowest_point_is_slowed_down_as_any(law):
+    """No arm says how it turns: its only point is at the body's origin."""
+    ends = []
+    for up in (0.0, 0.1):
+        ball = Shape(Sphere(0.1), Placement(position=np.array([0.0, 0.0, 0.1 - up])))
+        builder = ModelBuilder("ball")
+        builder.link("ball", 1.0, (0.0, 0.0, 0.1 - up), np.diag([4e-3] * 3), collisions=(ball,))
+        start, speed = [1.0, *[0.0] * 5, up], [0.0, 0.0, 5.0, 0.0, 0.0, 0.0]
+        run = rk.simulate(builder.build("floating"), start, speed, 0.1, ground=rk.Ground(**{law: 0.01}))
+        ends.append(run.v[-1])
+    np.testing.assert_allclose(ends[0][:3], ends[1][:3], atol=1e-3)
+    assert ends[0][2] < 3.0 if law == "torsional" else ends[0][2] > 4.9
 
 
 @pytest.mark.parametrize("kind", ["cylinder", "mesh"])

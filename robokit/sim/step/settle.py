@@ -212,9 +212,10 @@ class Sweeps:
         return self.p.loops is None and not (turned and ground is not None and ground.surfaces)
 
     def go_on(self, y: Rows, V: list[Motion], w: Rows) -> tuple[Rows, list[Motion], list[Acting]]:
-        """One solve more where too much of the ground's forces pulls or leaves the cone of friction.
+        """One solve more where the ground or a motor would have to do what it cannot.
 
-        And where a motor would be stronger than it is, because its joint is faster than the iterate before.
+        Too much of the ground's forces pulls or leaves the cone of friction; or an impact has made a joint so
+        much faster or slower than the iterate before that its motor exceeds its limit.
 
         Args:
             y, V: the last iterate, by joint and by body.
@@ -224,6 +225,7 @@ class Sweeps:
             the iterate by joint and by body, and what acts on each touching body.
         """
         acting = self.acting(V)
+        # An impulse and a force: only whether one of them is above 0 counts.
         needed = maximum(_impossible(acting, IMPOSSIBLE), self.drive.excess(y)) > 0.0
         before = self._all(y, V, acting)
         y1, V1 = self.sweep("extrapolate", y, V, w, last=True)
@@ -232,7 +234,7 @@ class Sweeps:
     def answer(
         self, y: Rows, V: list[Motion], acting: list[Acting], alone: Sequence[Motion], met: Met
     ) -> tuple[Rows, list[Motion], list[Acting]]:
-        """Solves more where bodies met, or where the ground would have to do what it cannot.
+        """Solves more where bodies met, or where the ground or a motor would have to do what it cannot.
 
         What acts between the bodies is then a force from outside. While it was found, the ground was a damper
         under bodies that were pressed on it. Now all its points, and the stops and the dry friction of the
@@ -247,7 +249,8 @@ class Sweeps:
 
         Returns:
             the iterate by joint and by body, and what acts on each touching body; as given where the meeting
-            changed no body's velocity by more than CALM and the ground's forces are possible, but for ASKED.
+            changed no body's velocity by more than CALM and the forces of the ground, but for ASKED, and of
+            motors are possible.
         """
         assert self.pairs is not None
         square: Scalar = 0.0

@@ -112,15 +112,15 @@ class Program:
         self.shapes = None if self.pairs is None else pair_shapes(self.pairs)
         self.bouncing = self.pairs is not None and self.pairs.restitution > 0.0
         stuck = self.ground is not None and self.ground.slip is None
-        touch = sum(len(self.by_body[i]) for i in self.touching)
+        contacts = sum(len(self.by_body[i]) for i in self.touching)
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
         self.loops = LoopLaw(models, share) if models else None
         tree = self.robot.tree
         self.layout = CarriedLayout(
             floats(tree),
-            touch if stuck else 0,
-            touch,
+            contacts if stuck else 0,
+            contacts,
             self.joints.wound,
             self.method.keeps_energy and may_keep_energy(tree),
             0 if self.shapes is None else slots_of(self.shapes),

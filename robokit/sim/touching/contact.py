@@ -7,7 +7,8 @@ A point at the height phi with the velocity u feels, over a step of dt with u at
 
 e is the point's anchor: how far a bristle between point and ground is bent, at most mu N / k_t. A point that
 sticks is held by a spring and does not creep. Without anchors friction fades below the speed ``slip``:
-t = -mu N u_t / sqrt(u_t^2 + slip^2).
+t = -mu N u_t / sqrt(u_t^2 + slip^2). A point that reaches the surface in the step feels this for the part of
+the step that is left.
 
 Each sweep solves with both linearised at the last iterate: a point is on or off, and friction is a damper c.
 The forces that act are those of the last sweep; what of them pulls or lies outside Coulomb's cone is a
@@ -49,6 +50,9 @@ LIGHT = 0.5
 
 SPIN_FADE = 1e-6
 """Speed of turning below which torsional and rolling friction fade out [rad/s]."""
+
+SHORTEST_ARM = 1e-3
+"""Least distance from the body's origin at which its points are taken to resist turning [m]."""
 
 SWINGING, CREEPING = -2.0, 0.4
 """Bounds of the rate of convergence that an extrapolation of normal forces believes."""
@@ -226,7 +230,7 @@ class BodyContact(BodyPoints):
         w = V.ang if self.motion is None else V.ang - self.motion.ang
         wn, pressed = n.dot(w), self.dt * sum(self.N, 0.0)
         about_tangents = maximum(w.dot(w) - wn * wn, 0.0)
-        inertia = self.mass * functools.reduce(maximum, [p.dot(p) for p in self.p])
+        inertia = self.mass * functools.reduce(maximum, [p.dot(p) for p in self.p], SHORTEST_ARM**2)
         for k, (friction, square) in enumerate(((law.torsional, wn * wn), (law.rolling, about_tangents))):
             if friction is not None:
                 rate = sqrt(square + SPIN_FADE**2)
