@@ -8,9 +8,9 @@
     hull           largest of n . x - d over its planes                    inside, and outside over a face
     height field   (z - h(x, y)) n_z                                       on the surface
 
-A ball over a height field is measured at the foot of its middle, where the normal points at the middle. A guess
-of it, made with the normal at the last guess, errs by r / R of that one, where R is the field's radius of
-curvature; the first guess is the place below the middle. Where guesses lead follows from two of them, by
+A ball over a height field is measured at the foot of its middle, where the normal points at the middle. A
+guess of it, made with the normal at the last guess, errs by r / R of that one, where R is the field's radius
+of curvature; the first guess is the place below the middle. Where guesses lead follows from two of them, by
 Steffensen's method.
 
 Of several surfaces a point touches the one with the smallest phi. A surface is described by a layout, which a
