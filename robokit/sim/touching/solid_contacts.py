@@ -39,7 +39,7 @@ PROJECTIONS = 4
 """Alternating projections of an axis and a solid."""
 
 SIDE = 0.01
-"""Distance by which points of a cylinder stay behind others that stand for the same place, over its radius."""
+"""Distance by which points of a cylinder stay behind others of the same place, over its radius."""
 
 STEEP = 1e-9
 """Slope below which an edge runs along a slab [m]."""
@@ -226,7 +226,7 @@ def _on_ball(frames: _Frames, at: Vector3) -> Meeting:
 
 
 def _on_rims(frames: _Frames) -> list[Meeting]:
-    """The lowest points of the rims of a disc, over the side of the solid that their middles are nearest to."""
+    """The lowest points of the rims of a disc, over the face that their middles are nearest to."""
     radius, half = frames.part.size
     found = []
     for s in (-half, half):

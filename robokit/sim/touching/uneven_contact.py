@@ -212,7 +212,7 @@ def _at_end(shape: ContactShape, side: Part) -> bool:
 
 
 def _farther(surface: Surface, axis: Vector3, most: float, level: bool = False) -> Surface:
-    """A surface that is farther where it runs along an axis, by ``most`` [m]; if level, not above 45 degrees."""
+    """A surface that is farther where it runs along an axis, by ``most`` [m]; if level, below 45 degrees."""
 
     def at(x: Vector3, r: Scalar) -> Touch:
         touch = surface(x, r)
