@@ -58,8 +58,9 @@ def test_a_row_of_boxes_that_is_pushed_at_one_end_accelerates_as_one(count):
 
 
 def test_the_last_ball_of_a_cradle_takes_the_speed_of_the_first():
+    """Each meets the next alone: where all touch within one step, rounding says who passes on how much."""
     builder = ModelBuilder("cradle").link("rail")
-    for k, x in enumerate((-0.3, 0.2, 0.4)):
+    for k, x in enumerate((-0.3, 0.2, 0.41)):
         builder.link(f"b{k}", mass=1.0, inertia=np.eye(3), collisions=(Shape(Sphere(0.1)),))
         builder.joint(f"s{k}", "prismatic", "rail", f"b{k}", at(x, 0.0), axis=(1, 0, 0))
     v0 = np.array([1.0, 0.0, 0.0])
@@ -167,3 +168,34 @@ def test_balls_rest_on_the_fixed_base_of_another_robot():
     moved = run(world, 1.0, ground=rk.Ground(height=-3.0))
     assert moved.q[-1, [6, 13]] == pytest.approx([-0.01, -0.01], abs=1e-3)
     assert np.abs(moved.v[-1]).max() < 1e-5
+
+
+@pytest.mark.parametrize("far", [0.0, pytest.param(30.0, marks=pytest.mark.slow)])
+def test_one_body_alone_on_the_tilted_base_of_another_robot(far):
+    """A ball rolls with 5/7 g sin, a box slides with g (sin - mu cos) or stays; nothing else moves them."""
+    tilt, mu = 0.2, 0.1
+    R = about_y(tilt)
+    builder = ModelBuilder("table").link("top", 1.0, collisions=(Shape(Box((8.0, 1.0, 0.1)), Placement(R)),))
+    table = builder.build("fixed"), at(far, 0.0)
+    cases = [(Sphere(0.1), 0.8, 5.0 / 7.0 * G * math.sin(tilt))]
+    cases += [(Box((0.2, 0.2, 0.2)), mu, G * (math.sin(tilt) - mu * math.cos(tilt)))]
+    cases += [(Box((0.2, 0.2, 0.2)), 0.3, 0.0)]
+    for geometry, friction, wanted in cases:
+        place = Placement(R, R @ np.array([-1.5, 0.0, 0.15]) + np.array([far, 0.0, 0.0]))
+        world = rk.together({"table": table, "body": (body(geometry), place)})
+        moved = run(world, 1.0, friction=friction, ground=rk.Ground(height=-9.0))
+        assert moved.q[-1, 4:] == pytest.approx([0.5 * wanted, 0.0, 0.0], abs=2e-3)
+        assert moved.summary["momentum_balance_linear"] < 1e-9
+        assert moved.summary["momentum_balance_angular"] < 1e-9
+        assert moved.summary["momentum_corrected_linear"] < 1e-9
+
+
+def test_the_momentum_that_two_bodies_get_from_the_base_of_another_robot_is_in_the_balance():
+    table = ModelBuilder("table").link("top", 1.0, collisions=(Shape(Box((1.0, 1.0, 0.1))),))
+    ball = body(Sphere(0.1))
+    bodies = {"a": (ball, at(-0.2, 0.16)), "b": (ball, at(0.2, 0.3))}
+    moved = run(rk.together({"table": table.build("fixed"), **bodies}), 0.4)
+    assert moved.summary["momentum_balance_linear"] < 1e-9
+    pairs = rk.collision_pairs(moved.robot)
+    rows = rk.rollout(moved.robot, moved.q[:1], duration=0.4, measures="momentum", self_collision=pairs)
+    assert rows.measures["momentum_balance_linear"][0] < 1e-9

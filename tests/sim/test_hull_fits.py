@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 
 import robokit as rk
 from robokit.model import Box, Capsule, Placement, Shape, Sphere
-from robokit.sim.collide.body_shapes import CORNERS, body_shapes
+from robokit.sim.collide.body_shapes import CORNERS, LinkBox, body_shapes
+from robokit.sim.collide.box_fit import fit_box
 from robokit.sim.collide.capsule_fit import fit_capsules
 from robokit.sim.collide.hull_distance import hull_distance
 from robokit.sim.collide.hull_surface import directions, support
@@ -44,6 +45,25 @@ def test_shapes_whose_hull_is_a_capsule_become_it(shapes, length, radius):
     (found,) = of_link(*shapes)
     assert found.missed == found.added == 0.0 and found.radius == radius
     assert np.linalg.norm(found.ends[1] - found.ends[0]) == pytest.approx(length, abs=1e-15)
+
+
+@pytest.mark.parametrize("size", [(0.2, 0.2, 0.2), (0.3, 0.2, 0.1), (8.0, 1.0, 0.1)])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_box_is_a_box_however_it_is_turned(size, seed):
+    rng = np.random.default_rng(seed)
+    place = Placement(rotation(rng), rng.normal(size=3))
+    (found,) = of_link(Shape(Box(size), place))
+    assert isinstance(found, LinkBox) and found.added < 1e-12
+    assert sorted(found.half) == pytest.approx(sorted(0.5 * np.array(size)), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_nearly_a_box_has_one_around_it_that_is_hardly_larger(seed):
+    """Of a box whose corners are off by up to 2 mm there is one that sticks out by 8 mm at most."""
+    rng = np.random.default_rng(seed)
+    corners = CORNERS * np.array([0.3, 0.25, 0.2]) + rng.uniform(-1e-3, 1e-3, size=(8, 3))
+    found = fit_box(corners @ rotation(rng), np.zeros(8))
+    assert found.error < 8e-3
 
 
 @pytest.mark.parametrize("thick", [1e-9, 1e-7, 1e-5, 1e-3])

@@ -145,17 +145,25 @@ def test_rows_on_a_pillar_move_as_each_alone():
         np.testing.assert_allclose(total, one.contacts.forces.sum(axis=1), atol=1e-9)
 
 
-@pytest.mark.parametrize("walls", ["two boxes", "a box and the plane"])
-@pytest.mark.parametrize("geometry", [Cylinder(0.1, 0.4), Capsule(0.1, 0.3)])
-@pytest.mark.parametrize("slope", [0.35, math.pi / 4])
-def test_a_bar_rests_in_a_groove(geometry, walls, slope):
-    """Its ends are equally near to both walls."""
+def groove(slope: float) -> list[rk.Solid]:
+    """Two boxes whose faces meet along y, each tilted by this."""
     c, s = math.cos(slope), math.sin(slope)
     solids = []
     for side in (1.0, -1.0):
         R = np.array([[c, 0.0, -side * s], [0.0, 1.0, 0.0], [side * s, 0.0, c]])
-        n = R[:, 2]
-        solids.append(rk.Solid(Box((1.0, 2.0, 0.2)), Placement(rotation=R, position=-0.1 * n)))
+        solids.append(rk.Solid(Box((1.0, 2.0, 0.2)), Placement(rotation=R, position=-0.1 * R[:, 2])))
+    return solids
+
+
+@pytest.mark.parametrize("walls", ["two boxes", "a box and the plane"])
+@pytest.mark.parametrize(
+    "geometry", [Cylinder(0.1, 0.4), Capsule(0.1, 0.3), Cylinder(0.1, 0.04), Cylinder(0.1, 0.15)]
+)
+@pytest.mark.parametrize("slope", [0.35, math.pi / 4])
+def test_a_bar_rests_in_a_groove(geometry, walls, slope):
+    """Its ends are equally near to both walls; so are the rims of a disc."""
+    c, s = math.cos(slope), math.sin(slope)
+    solids = groove(slope)
     ground = rk.Ground(shapes=solids, plane=False)
     if walls != "two boxes":
         ground = rk.Ground(shapes=solids[:1], normal=(s, 0.0, c))
@@ -173,3 +181,20 @@ def test_a_bar_rests_in_a_groove(geometry, walls, slope):
     assert np.abs(run.q[late] - run.q[-1]).max() < 1e-8
     # Two walls carry it along their normals.
     assert -3e-4 < run.q[-1, 6] - 0.1 / c < 0.0
+
+
+@pytest.mark.parametrize("slope", [0.35, 0.6, 1.05])
+def test_a_wheel_in_a_groove_rolls_on_the_edges_of_its_rims(slope):
+    """It keeps its speed, and upright it does not begin to roll by itself."""
+    radius, width = 0.1, 0.04
+    along_x = Placement(np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]))
+    builder = ModelBuilder("wheel")
+    shape = Shape(Cylinder(radius, width), along_x)
+    builder.link("wheel", 1.0, inertia=np.diag([5e-3, 2.6e-3, 2.6e-3]), collisions=(shape,))
+    q = np.array([1.0, 0.0, 0.0, 0.0, 0.0, -0.6, radius + 0.5 * width * math.tan(slope)])
+    for speed in (0.0, 0.5):
+        v0 = np.array([-speed / radius, 0.0, 0.0, 0.0, speed, 0.0])
+        ground = rk.Ground(shapes=groove(slope), plane=False)
+        run = rk.simulate(builder.build("floating"), q, v0=v0, duration=1.0, dt=1e-3, ground=ground)
+        assert run.q[-1, 4:] == pytest.approx([0.0, -0.6 + speed, q[6]], abs=5e-5)
+        assert np.abs(run.v[-1] - v0)[0] < 1e-3

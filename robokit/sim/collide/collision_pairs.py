@@ -28,7 +28,6 @@ from robokit.sim.collide.body_shapes import LinkBox, LinkShape, body_shapes, lin
 from robokit.sim.collide.gaps import Gaps, body_poses
 from robokit.sim.collide.hull_distance import hull_distance
 from robokit.sim.collide.pair_list import CollisionPairs
-from robokit.sim.motion.momentum_projection import floats
 
 SAMPLES = 1024
 SEED = 0
@@ -244,22 +243,45 @@ def bring_together(
     """Moves robots that float in one world near each other, in all configurations but the first.
 
     Where robots float, every body can meet every other that it reaches: their bases are spread over the size
-    of a robot around the place of one of them.
+    of a robot around the place of one of them, or around a place on what is fixed to the world.
     """
     free = sorted({i for i in root if i})
-    if len(free) + any(c.body and not root[c.body] for c in shapes) < 2 or not shapes:
+    if len(free) + any(not root[c.body] for c in shapes) < 2:
         return
     first = body_poses(robot, q[:1])[0]
-    middles = np.array([first[c.body] @ [*c.ends.mean(axis=0), 1.0] for c in shapes])
-    bases = np.array([first[root[c.body], :, 3] for c in shapes])
-    reach = float(np.linalg.norm(middles - bases, axis=1).max())
-    reach += max(c.radius + float(np.linalg.norm(c.ends - c.ends.mean(axis=0), axis=1).max()) for c in shapes)
+    moving = [c for c in shapes if c.body]
+    middles = np.array([first[c.body] @ [*c.ends.mean(axis=0), 1.0] for c in moving]).reshape(-1, 3)
+    bases = np.array([first[carrier(robot, c.body), :, 3] for c in moving]).reshape(-1, 3)
+    reach = float(np.linalg.norm(middles - bases, axis=1).max(initial=0.0))
+    sizes = [float(np.linalg.norm(c.ends - c.ends.mean(axis=0), axis=1).max()) + c.radius for c in moving]
+    reach += max(sizes, default=0.0)
+    n = len(q) - 1
+    places = np.array([*(np.repeat(base[None], n, axis=0) for base in bases), *_places(shapes, n, rng)])
     for i in free:
         X, at = robot.tree.XT[i], robot.tree.q_slice[i].start + 4
         R, p = np.array(X.E.rows, dtype=float), np.array(list(X.r), dtype=float)
-        where = bases[rng.integers(len(bases), size=len(q) - 1)]
+        where = places[rng.integers(len(places), size=n), np.arange(n)]
         where = where + rng.uniform(-reach, reach, size=where.shape)
         q[1:, at : at + 3] = (where - p) @ R.T
+
+
+def _places(shapes: Sequence[LinkShape], n: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random places in each shape that is fixed to the world, (n, 3) [m]."""
+    found = []
+    for c in shapes:
+        if not c.body and isinstance(c, LinkBox):
+            found.append(np.array(c.center) + (rng.uniform(-1, 1, (n, 3)) * c.half) @ np.array(c.axes))
+        elif not c.body:
+            t = rng.uniform(size=(n, 1))
+            found.append(c.ends[0] * t + c.ends[1] * (1.0 - t))
+    return found
+
+
+def carrier(robot: Robot, i: int) -> int:
+    """The body on the way from the world to body i that the world carries; 0 for the world itself."""
+    while i and robot.tree.parent[i]:
+        i = robot.tree.parent[i]
+    return i
 
 
 def touching(robot: Robot, i: int, j: int, q: np.ndarray) -> bool:
@@ -278,11 +300,11 @@ def touching(robot: Robot, i: int, j: int, q: np.ndarray) -> bool:
 def neighbours(robot: Robot, bodies: set[int]) -> set[tuple[int, int]]:
     """(parent, child) of all bodies with shapes, where bodies without shapes between them are skipped.
 
-    Bodies that a loop joint connects are neighbours too. Of several robots that float none is a neighbour of
-    the world, where the base of another may be fixed; one alone is, for its momentum is kept by the step.
+    Bodies that a loop joint connects are neighbours too. No robot that floats is a neighbour of the world,
+    where the base of another may be fixed.
     """
     found, parent = set(), robot.tree.parent
-    free = set() if floats(robot.tree) else set(roots(robot))
+    free = set(roots(robot))
     for i in bodies:
         above = -1 if i in free else parent[i]
         while above > 0 and above not in bodies:

@@ -113,12 +113,15 @@ class Nearest:
 
 
 def poses_of(tree: Tree, X: Sequence[Any], bodies: Sequence[int]) -> dict[int, Pose]:
-    """Poses of these bodies; a robot that floats is seen from its base."""
-    here = at_base(tree, X) if floats(tree) else X
+    """Poses of these bodies; a robot that floats is seen from its base, and so is the world that it is in."""
+    alone = floats(tree)
+    here = at_base(tree, X) if alone else X
     found = {0: Pose(Matrix3.identity(), Vector3.zero())}
     for i in tree.outward():
         above = found[tree.parent[i]]
         found[i] = Pose(here[i].E @ above.E, above.out(here[i].r))
+    if alone:
+        found[0] = Pose(found[0].E, -X[1].r)
     return {i: found[i] for i in bodies}
 
 

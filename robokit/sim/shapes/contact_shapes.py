@@ -168,14 +168,14 @@ class Rim:
 
 @dataclass(frozen=True)
 class Part:
-    """A ball, a box or a capsule of a body.
+    """A ball, a box, a capsule or a disc of a body.
 
     Attributes:
-        kind: "ball", "box" or "capsule".
+        kind: "ball", "box", "capsule" or "disc", a cylinder that is no longer than wide.
         center: body coordinates [m].
         rotation: rows of the matrix that turns its axes into the body's.
-        size: radius of a ball; half of a box's edges; radius and half the length of a capsule, which lies
-            along z [m].
+        size: radius of a ball; half of a box's edges; radius and half the length of a capsule or disc, which
+            lies along z [m].
     """
 
     kind: str
@@ -194,6 +194,7 @@ FACING = {
     ("capsule", "capsule"): 1,
     ("capsule", "cylinder"): 1,
     ("capsule", "hull"): 1,
+    ("disc", "box"): 2,
     **{("ball", solid): 1 for solid in ("box", "sphere", "capsule", "cylinder", "hull")},
 }
 """Points of a part and a solid, by their kinds; none of others."""
@@ -225,14 +226,14 @@ class Facing:
     def reach(self) -> tuple[Point, float]:
         """Centre and radius [m] of a ball around all points."""
         size = self.part.size
-        return self.part.center, math.hypot(*size) if self.part.kind == "box" else sum(size)
+        return self.part.center, math.hypot(*size) if self.part.kind in ("box", "disc") else sum(size)
 
 
 ContactShape = Ball | Lowest | Rim | Facing
 
 
 def facing_points(shape: Shape, place: Placement, solids: Sequence[tuple[int, str]]) -> list[Facing]:
-    """The points of a sphere, a box, a capsule or a long cylinder that face solids.
+    """The points of a sphere, a box, a capsule or a cylinder that face solids.
 
     Args:
         shape: a collision shape of a link.
@@ -249,6 +250,8 @@ def facing_points(shape: Shape, place: Placement, solids: Sequence[tuple[int, st
     elif isinstance(geometry, Cylinder) and geometry.length > 2.0 * geometry.radius:
         radius = float(geometry.radius)  # its side is that of a capsule inside it
         kind, size = "capsule", (radius, 0.5 * float(geometry.length) - radius)
+    elif isinstance(geometry, Cylinder):
+        kind, size = "disc", (float(geometry.radius), 0.5 * float(geometry.length))
     else:
         return []
     rows = product(place.rotation, shape.placement.rotation).tolist()

@@ -75,16 +75,28 @@ def enter_contacts(ledger: Ledger, tree: Tree, done: Settled) -> Force | None:
     return impulse
 
 
-def enter_meetings(ledger: Ledger, done: Settled) -> None:
-    """Enter what bodies do to each other: the energy that it takes, and the deepest overlap."""
+def enter_meetings(p: Problem, ledger: Ledger, done: Settled) -> Force | None:
+    """Enter what bodies do to each other: the energy that it takes, and the deepest overlap.
+
+    Returns:
+        the impulse of the fixed base of another robot on robots that hang on nothing, about the centre of
+        mass, world axes [N m s; N s], which is entered as from outside; None where they cannot touch one.
+    """
     if done.met is None:
-        return
+        return None
     taken: Scalar = 0.0
     for i, f in done.met.impulse.items():
         if i:
             taken = taken + (done.V_before[i] + done.V[i]).dot(f)
     ledger.add("collision", -0.5 * taken)
     ledger.largest("overlap", done.met.overlap)
+    if not p.given.layout.walls:
+        return None
+    m, h = composite_moment(p.tree, done.X)
+    impulse = about(-done.met.impulse[0], h * (1.0 / m))
+    for k, x in enumerate(impulse):
+        ledger.add_more(k, x)
+    return impulse
 
 
 def enter_outside(p: Problem, ledger: Ledger, done: Settled, dt: Scalar) -> Force | None:

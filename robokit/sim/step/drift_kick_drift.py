@@ -57,7 +57,7 @@ def finish_step(
     enter_joint_work(ledger, half_way(done.before, done.y, dt), done.given, rub, stops)
     p.given.enter_drives(ledger, done.given, done.limited, dt)
     impulse = total(enter_contacts(ledger, p.tree, done), enter_outside(p, ledger, done, dt))
-    enter_meetings(ledger, done)
+    impulse = total(impulse, enter_meetings(p, ledger, done))
     q1, v1 = advance(p.tree, qm, done.y, 0.5 * dt)
     if p.loops is not None and done.loops is not None:
         q1, v1 = project(p.loops, p.tree, done.loops.factor, q1, v1)

@@ -31,7 +31,7 @@ from robokit.sim.meeting.pair_shapes import pair_shapes
 from robokit.sim.motion import ledger
 from robokit.sim.motion.carried import Carried, CarriedLayout
 from robokit.sim.motion.effective_mass import effective_masses, mobilities
-from robokit.sim.motion.momentum_projection import floats, may_keep_energy
+from robokit.sim.motion.momentum_projection import floats, hangs_on_nothing, may_keep_energy
 from robokit.sim.motion.moving_axes import Rows
 from robokit.sim.shapes.contact_points import ContactPoints, contact_points
 from robokit.sim.shapes.contact_shapes import Ball, ContactShape
@@ -110,6 +110,7 @@ class Program:
             ("effective masses", tuple(self.touching)), lambda: effective_masses(self.robot, self.touching)
         )
         self.shapes = None if self.pairs is None else pair_shapes(self.pairs)
+        self.given = self._with_walls(self.given)
         self.bouncing = self.pairs is not None and self.pairs.restitution > 0.0
         stuck = self.ground is not None and self.ground.slip is None
         contacts = sum(len(self.by_body[i]) for i in self.touching)
@@ -355,8 +356,13 @@ class Program:
     def with_given(self, given: GivenLayout, numbers: Sequence[Any]) -> Program:
         """The same step with these actuators and forces from outside; nothing is computed anew."""
         found = copy(self)
-        found.given, found.given_numbers = given, numbers
+        found.given, found.given_numbers = self._with_walls(given), numbers
         return found
+
+    def _with_walls(self, given: GivenLayout) -> GivenLayout:
+        """The same; says whether robots that hang on nothing may touch the fixed base of another."""
+        walls = self.shapes is not None and 0 in self.shapes.bodies and hangs_on_nothing(self.robot.tree)
+        return replace(given, walls=walls)
 
     def sample(self, k: int) -> Program:
         """The same step for row k alone: its sample of the robot and its ground."""

@@ -12,6 +12,7 @@ side:
              box       8: the edges of the face that is near, each cut to what lies over the robot's face
     capsule  box       2: its axis, cut to what lies over the face that is near
              others    that of its axis that is nearest to the solid
+    disc     box       2: the lowest of each rim over the face that is near, unless the disc lies on it flat
 
 Of more than two solids of one kind, a part has points for the two that are nearest to its centre.
 
@@ -29,13 +30,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from robokit.sim.shapes.contact_shapes import NEAREST, Facing, Part, Rim
-from robokit.sim.touching.surfaces import FAR, PlacedSolid, Surface, box, placed_solid
+from robokit.sim.touching.surfaces import FAR, TINY, PlacedSolid, Surface, box, placed_solid
 from robokit.spatial import Matrix3, Transform, Vector3
-from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, where
+from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, sqrt, where
 from robokit.spatial.vector3 import chosen
 
 PROJECTIONS = 4
 """Alternating projections of an axis and a solid."""
+
+SIDE = 0.01
+"""Distance by which points of a cylinder stay behind others of the same place, over its radius."""
 
 STEEP = 1e-9
 """Slope below which an edge runs along a slab [m]."""
@@ -145,6 +149,8 @@ def _of_pair(frames: _Frames) -> list[Meeting]:
         return [_on_ball(frames, Vector3.zero())]
     if frames.part.kind == "capsule":
         return _under_capsule(frames)
+    if frames.part.kind == "disc":
+        return _on_rims(frames)
     return _box_under_box(frames) if frames.solid.kind == "box" else _round_under_box(frames)
 
 
@@ -217,6 +223,21 @@ def _on_ball(frames: _Frames, at: Vector3) -> Meeting:
     touch = frames.solid(frames.pose.point(middle), radius)
     n = frames.pose.E @ touch.n
     return Meeting(middle - n * radius, touch.phi - radius, n)
+
+
+def _on_rims(frames: _Frames) -> list[Meeting]:
+    """The lowest points of the rims of a disc, over the face that their middles are nearest to."""
+    radius, half = frames.part.size
+    found = []
+    for s in (-half, half):
+        toward = frames.solid(frames.pose.point(frames.to_body(Vector3(0.0, 0.0, s))), 0.0)
+        n = _matrix(frames.part).transpose_apply(frames.pose.E @ toward.n)
+        out = radius / sqrt(n.x * n.x + n.y * n.y + TINY)
+        p = frames.to_body(Vector3(-(n.x * out), -(n.y * out), s))
+        touch = frames.solid(frames.pose.point(p), 0.0)
+        flat = SIDE * radius * maximum(2.0 * n.z * n.z - 1.0, 0.0)
+        found.append(Meeting(p, touch.phi + flat, frames.pose.E @ touch.n))
+    return found
 
 
 def _under_capsule(frames: _Frames) -> list[Meeting]:

@@ -8,8 +8,10 @@
     hull           largest of n . x - d over its planes                    inside, and outside over a face
     height field   (z - h(x, y)) n_z                                       on the surface
 
-A ball over a height field is measured at the foot of its middle, so that its distance is right to the second
-order of its radius times the field's curvature.
+A ball over a height field is measured at the foot of its middle, where the normal points at the middle. A
+guess of it, made with the normal at the last guess, errs by r / R of that one, where R is the field's radius
+of curvature; the first guess is the place below the middle. Where guesses lead follows from two of them, by
+Steffensen's method.
 
 Of several surfaces a point touches the one with the smallest phi. A surface is described by a layout, which a
 kernel is built for, and by numbers, which are its inputs.
@@ -32,6 +34,9 @@ from robokit.spatial.vector3 import chosen
 
 TINY = 1e-30
 """Added under roots, so that a point in the middle of a ball has a direction."""
+
+RATES = (-4.0, 0.75)
+"""Bounds of the rate at which guesses of a foot are believed to err: a ball may nearly fill a valley."""
 
 FAR = 100.0
 """Distance that is given where nothing is to be touched [m]."""
@@ -211,7 +216,12 @@ def height_field(
         phi = (x.z - h) * n.z
         if is_zero(r):
             return Touch(phi, n)
-        foot = x - n * phi
+        first = x - n * phi
+        h, n = under(first.x, first.y)
+        second = x - n * n.dot(x - Vector3(first.x, first.y, h))
+        begin, change = Vector3(first.x - x.x, first.y - x.y, 0.0), second - first
+        rate = change.dot(begin) / (begin.dot(begin) + TINY)
+        foot = first + change * (1.0 / (1.0 - clamp(rate, *RATES)))
         h, n = under(foot.x, foot.y)
         return Touch(n.dot(x - Vector3(foot.x, foot.y, h)), n)
 

@@ -20,13 +20,10 @@ from robokit.sim.shapes.contact_shapes import Ball, ContactShape, Facing, Part, 
 from robokit.sim.touching.contact import BodyContact
 from robokit.sim.touching.ground_law import Axes, GroundLaw
 from robokit.sim.touching.point_moments import Moments, isotropic
-from robokit.sim.touching.solid_contacts import Meeting, meetings
+from robokit.sim.touching.solid_contacts import SIDE, Meeting, meetings
 from robokit.sim.touching.surfaces import TINY, PlacedSolid, Surface, Touch, deepest, nothing
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, sqrt
-
-SIDE = 0.01
-"""Distance by which the ends of a cylinder or capsule stay behind its side, over its radius."""
 
 Known = dict[tuple[Part, tuple[int, ...]], list[tuple[PlacedSolid, list[Meeting]]]]
 """What is known of parts and the solids that they face."""
@@ -180,7 +177,7 @@ def _behind_side(
     """The surfaces for a point at an end of a cylinder or capsule: boxes that its side faces are farther.
 
     In a groove such a point would else touch the one wall and the other by turns, as each is deepest, and the
-    body would never rest. The side has points for both walls.
+    body would never rest. The side, or the rims of a disc, have points for both walls.
 
     Args:
         shape: the point.
@@ -189,13 +186,16 @@ def _behind_side(
         pose: of the body's coordinates in the world.
     """
     for side in points:
-        if not (isinstance(side, Facing) and side.part.kind == "capsule" and _at_end(shape, side.part)):
+        if not (isinstance(side, Facing) and side.part.kind in ("capsule", "disc")):
+            continue
+        if not _at_end(shape, side.part):
             continue
         boxes = {k for k in side.surfaces if getattr(surfaces[k], "kind", "") == "box"}
         if boxes:
             axis = pose.E.transpose_apply(Vector3(*(row[2] for row in side.part.rotation)))
             most = SIDE * side.part.size[0]
-            return [_farther(s, axis, most) if k in boxes else s for k, s in enumerate(surfaces)]
+            level = side.part.kind == "disc"
+            return [_farther(s, axis, most, level) if k in boxes else s for k, s in enumerate(surfaces)]
     return surfaces
 
 
@@ -211,12 +211,13 @@ def _at_end(shape: ContactShape, side: Part) -> bool:
     return bool(off.dot(off) < near**2 and turned.dot(turned) < 1e-18)
 
 
-def _farther(surface: Surface, axis: Vector3, most: float) -> Surface:
-    """A surface that is farther where it runs along an axis, by ``most`` [m]."""
+def _farther(surface: Surface, axis: Vector3, most: float, level: bool = False) -> Surface:
+    """A surface that is farther where it runs along an axis, by ``most`` [m]; if level, below 45 degrees."""
 
     def at(x: Vector3, r: Scalar) -> Touch:
         touch = surface(x, r)
         c = touch.n.dot(axis)
-        return replace(touch, phi=touch.phi + (1.0 - c * c) * most)
+        share = maximum(1.0 - 2.0 * c * c, 0.0) if level else 1.0 - c * c
+        return replace(touch, phi=touch.phi + share * most)
 
     return at
