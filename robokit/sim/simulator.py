@@ -77,7 +77,7 @@ def simulate(
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always.
         joint_damping: for joints whose description has none [N m s/rad | N s/m]; by default, with a ground,
-            what stops the joint within 1 s (the inertia that it carries over 1 s), and none without a
+            what stops the joint within 0.5 s (the inertia that it carries over 0.5 s), and none without a
             ground. ``summary["default_damping"]`` says what was used.
         progress: show a progress bar.
         actuators: ``rk.Torque(...)``, ``rk.PD(...)``, ``rk.Velocity(...)``, or a list of these. Joint forces

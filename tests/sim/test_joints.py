@@ -154,7 +154,7 @@ def test_falls_assume_some_damping_and_say_so():
     trajectory = rk.simulate(robot, q, duration=0.05, ground=rk.Ground())
     assert trajectory.summary["default_damping"] == "inertia"
     assert trajectory.summary["default_damping_joints"] == 4
-    assert any("inertia / 1 s assumed in 4 joints" in line for line in trajectory.report())
+    assert any("inertia / 0.5 s assumed in 4 joints" in line for line in trajectory.report())
     given = rk.simulate(robot, q, duration=0.05, ground=rk.Ground(), joint_damping=0.3)
     assert given.summary["default_damping"] == 0.3
     assert any("0.3 N m s/rad assumed in 4 joints" in line for line in given.report())

@@ -15,7 +15,7 @@ from robokit.sim.ground.ground import weight
 from robokit.sim.motion.effective_mass import effective_inertias
 from robokit.spatial.scalars import Scalar, maximum, minimum, where
 
-DAMPING_TIME = 1.0
+DAMPING_TIME = 0.5
 """Time in which damping that is assumed stops a joint that nothing else moves [s]."""
 
 STUCK = 5e-6

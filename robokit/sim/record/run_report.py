@@ -11,6 +11,7 @@ import numpy as np
 
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
+from robokit.sim.joints.joint_law import DAMPING_TIME
 from robokit.sim.record.answers import answers
 
 WIDTH = 80
@@ -83,7 +84,7 @@ def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
     if s.get("default_damping"):
         joints = f"{s.get('default_damping_joints', 0)} joints that have none"
         amount = s["default_damping"]
-        words = "inertia / 1 s" if amount == "inertia" else f"{amount:g} N m s/rad"
+        words = f"inertia / {DAMPING_TIME:g} s" if amount == "inertia" else f"{amount:g} N m s/rad"
         yield "damping", f"{words} assumed in {joints}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from robokit.sim.joints.joint_law import DAMPING_TIME
 from robokit.sim.record import Trajectory
 from robokit.sim.record.answers import Answer
 from robokit.sim.record.events import Event
@@ -54,7 +55,7 @@ def assumed(trajectory: Trajectory) -> list[AnswerData]:
         say("self-contact", "off", f"links of the robot pass through each other{why}")
     if s.get("default_damping"):
         amount = s["default_damping"]
-        words = "inertia / 1 s" if amount == "inertia" else f"{amount:g} N m s/rad"
+        words = f"inertia / {DAMPING_TIME:g} s" if amount == "inertia" else f"{amount:g} N m s/rad"
         joints = s.get("default_damping_joints", 0)
         say("damping", words, f"assumed in {joints} joint{'' if joints == 1 else 's'} that have none")
     if trajectory.ground is not None:
