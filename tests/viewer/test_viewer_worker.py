@@ -37,7 +37,7 @@ def toy():
 def motion():
     """A second of free flight, impacts, and rest."""
     robot = toy()
-    q, v = robot.neutral(), np.array([2.0, -2.0, 3.0, AWAY, 0.0, 0.0, 4.0])
+    q, v = robot.neutral(), np.array([1.5, -2.0, 3.0, AWAY, 0.0, 0.0, 4.0])
     q[6] = HEIGHT
     return rk.simulate(robot, q, v, duration=3.0, dt=1e-3, ground=True, record_every=50)
 
