@@ -15,12 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core
+from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core, without_avx512
 from models import G1, in_pinocchio, states
 
 import robokit as rk
 from robokit.dynamics.cost import algorithm_cost
-from robokit.engine.target import llvm
 
 DEFAULT = ((G1, "floating"), ("example-robot-data:talos", "floating"), ("example-robot-data:panda", "fixed"))
 BATCH, FEW = 4096, 64
@@ -84,11 +83,6 @@ def compare(name: str, base: str, seconds: float) -> None:
             f"{t['single'] / t['peer']:7.2f}x{batch:11.3f}{t['peer'] / batch:7.1f}x"
             f"{t['few'] / FEW:10.3f}{t['peer'] / t['few'] * FEW:7.1f}x{flops / rnea:7.1f}"
         )
-
-
-def without_avx512() -> None:
-    """From now on code is made for a processor that has AVX2 and no more."""
-    llvm.host, llvm.vector_width = lambda: ("x86-64-v3", ""), lambda: 4  # type: ignore[assignment]
 
 
 def main() -> None:

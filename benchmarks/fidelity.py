@@ -5,6 +5,7 @@ python benchmarks/fidelity.py --quick           a look, in a minute or two
 python benchmarks/fidelity.py --case slope rotor
 python benchmarks/fidelity.py --case spun_drops --json -
 python benchmarks/fidelity.py --manual          writes what the manual's page shows
+python benchmarks/fidelity.py --case speed --avx2   code as a processor without AVX-512 has it
 python benchmarks/fidelity.py --redraw          draws its pictures again, from the figures that are there
 
 The figures are robokit's of the package that Python finds first (PYTHONPATH). Ctrl-C keeps what was measured.
@@ -27,7 +28,7 @@ from typing import Any
 
 from fidelity_cases import peer, pictures
 from fidelity_cases.table import CASES, Look, NotYet
-from measure import ROOT, commit, machine
+from measure import ROOT, commit, machine, without_avx512
 
 TOPICS = (
     *("rest", "sliding", "turning", "rolling", "meshes", "impacts", "forces", "folding"),
@@ -120,11 +121,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs")
     parser.add_argument("--no-mujoco", action="store_true", help="robokit alone")
     parser.add_argument("--keep", action="store_true", help="MuJoCo's figures are those of the manual's file")
+    parser.add_argument("--avx2", action="store_true", help="code as a processor without AVX-512 has it")
     parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" prints only it')
     parser.add_argument("--manual", action="store_true", help="write what the manual's page shows")
     parser.add_argument("--redraw", action="store_true", help="only draw the manual's pictures again")
     parser.add_argument("--debug", action="store_true", help="show tracebacks of cases that fail")
     arguments = parser.parse_args()
+    if arguments.avx2:
+        if arguments.manual:
+            parser.error("--avx2 is not for --manual: the manual has the figures of the whole machine")
+        without_avx512()
     if arguments.redraw:
         pictures.write(json.loads(PLACE.read_text(encoding="utf-8")), _picture)
         return
@@ -133,7 +139,7 @@ def main() -> None:
     look = Look(arguments.quick, peer.there() and not arguments.no_mujoco)
     alone = arguments.json == "-"
     before = json.loads(PLACE.read_text(encoding="utf-8"))["cases"] if PLACE.exists() else {}
-    found: dict[str, Any] = {"machine": machine(), "cases": {}}
+    found: dict[str, Any] = {"machine": machine() + ", code for AVX2" * arguments.avx2, "cases": {}}
     with contextlib.redirect_stdout(sys.stderr) if alone else contextlib.nullcontext():
         print(f"{found['machine']}; commit {commit()}")
         try:

@@ -164,6 +164,13 @@ def nothing_compiled() -> Iterator[None]:
                 os.environ["ROBOKIT_CACHE_DIR"] = before
 
 
+def without_avx512() -> None:
+    """From now on code is made for a processor that has AVX2 and no more."""
+    from robokit.engine.target import llvm
+
+    llvm.host, llvm.vector_width = lambda: ("x86-64-v3", ""), lambda: 4  # type: ignore[assignment]
+
+
 def commit() -> str:
     """The commit that is measured, with a + where files were changed."""
     try:

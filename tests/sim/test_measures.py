@@ -106,7 +106,7 @@ def test_rows_that_fail_say_why_and_when():
 )
 def test_wrong_measures(given, error, message):
     with pytest.raises(error, match=message):
-        rk.rollout(m.box(), steps=1, ground=True, measures=given)
+        rk.rollout(m.box(), rk.standing_configuration(m.box()), steps=1, ground=True, measures=given)
 
 
 def test_wrong_reductions():

@@ -36,7 +36,7 @@ def test_an_imu_that_circles_feels_the_centripetal_acceleration():
     v0 = np.array([0.0, 0.0, rate, 0.0, 0.0, 0.0])
     imu = rk.simulate(robot, v0=v0, duration=0.3, dt=DT).sensors.imu("imu")
     np.testing.assert_allclose(
-        imu.angular_velocity, np.tile([0.0, rate, 0.0], (len(imu.angular_velocity), 1))
+        imu.angular_velocity, np.tile([0.0, rate, 0.0], (len(imu.angular_velocity), 1)), atol=1e-12
     )
     np.testing.assert_allclose(imu.specific_force[:, 0], -rate * rate * 0.1, rtol=1e-4)
     np.testing.assert_allclose(imu.specific_force[:, 1:], 0.0, atol=rate**3 * 0.1 * DT)

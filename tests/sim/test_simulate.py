@@ -103,7 +103,7 @@ def test_long_contact_steps_are_warned_of():
 
 def test_deep_penetration_is_warned_of():
     with pytest.warns(UserWarning, match="sank"):
-        rk.simulate(m.box(), m.box().neutral(), duration=0.01, ground=rk.Ground())
+        rk.simulate(m.box(), [1.0, *[0.0] * 5, 0.05], duration=0.01, ground=rk.Ground())
 
 
 def test_massless_joint_is_named():

@@ -199,9 +199,9 @@ BOMB = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 12))
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_doctype_is_refused(doctype, encoding):
     text = f'<?xml version="1.0"?>{doctype}<robot name="&l11;"><link name="a&l11;"/></robot>'
-    start = time.perf_counter()
+    start = time.process_time()
     refused(text.encode(encoding), "xml-doctype")
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 ENTITY = '<!DOCTYPE robot [<!ENTITY x "pwned">]>\n<robot name="r"><link name="&x;"/></robot>'
@@ -248,20 +248,20 @@ def test_deep_nesting():
 
 
 def test_huge_attribute():
-    start = time.perf_counter()
+    start = time.process_time()
     refused(f'<robot name="{"x" * 12_000_000}"><link name="a"/></robot>', "xml-syntax")
     refused(inertial(mass="1" * 1_000_000), "number-invalid")
     refused(inertial(mass="1" * 300_000 + "x"), "number-invalid")
     refused(joint(f'<origin xyz="{"0 " * 500_000}"/>{LIMIT}'), "number-count")
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
 
 
 def test_many_problems_stay_linear_and_readable():
     text = robot("".join(f'<joint name="j{k}" type="x"><child link="c{k}"/></joint>' for k in range(3000)))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(UrdfError) as caught:
         loads_urdf(text)
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     assert len(caught.value.diagnostics) > 6000
     assert len(str(caught.value).splitlines()) < 300
     assert "more, all in .diagnostics" in str(caught.value)

@@ -114,11 +114,11 @@ def test_frames_hold_what_their_names_say(tumble, data):
 
 
 def test_a_thinned_curve_keeps_its_times(tumble):
-    run = rk.simulate(tumble.robot, duration=2.0, dt=1e-3, record_every=1)
+    run = rk.simulate(tumble.robot, duration=4.0, dt=1e-3, record_every=1)
     page = json.loads(re.search(r'id="robokit-data">(.*?)</script>', page_html(run), re.S).group(1))
     for curve in page["curves"]:
         t = numbers(curve["t"])
-        assert 600 < len(t) < len(run.t) and t[-1] == pytest.approx(2.0)
+        assert 600 < len(t) < len(run.t) and t[-1] == pytest.approx(4.0)
         _, _, lines = series(run)[curve["key"]]
         for line in curve["series"]:
             y = np.interp(t, run.t, lines[line["name"]])

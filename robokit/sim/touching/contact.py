@@ -79,8 +79,7 @@ class BodyContact(BodyPoints):
         depth = where(arrives, 0.5 * self.dt * (left * maximum(-vn, 0.0)), -self.phi[m])
         free = where(arrives, clamp(start * (2.0 / self.dt) + vn, 0.0, self.falling_at(m)), 0.0)
         self.damp[m], self.hardest[m] = left * self.kd, left * self.kd_t
-        self.lift[m] = free - self.rho * depth
-        self.load[m] = -(self.damp[m] * self.lift[m])
+        self.load[m] = self.damp[m] * (self.rho * depth - free)
 
     def _bounce(self, m: int, vn: Scalar) -> None:
         """A point that arrives fast leaves at the speed that its restitution says: N = damp (back - vn)."""
@@ -91,7 +90,6 @@ class BodyContact(BodyPoints):
         self.back[m] = where(fast, back, 0.0)
         self.load[m] = where(fast, damp * back, self.load[m])
         self.damp[m] = where(fast, damp, self.damp[m])
-        self.lift[m] = where(fast, -back, self.lift[m])
         self.hardest[m] = where(fast, damp, self.hardest[m])
 
     # ---- sweeps ------------------------------------------------------------------------------------
@@ -111,7 +109,6 @@ class BodyContact(BodyPoints):
         ]
         self.w = [where(on, 1.0, 0.0) for on in self.on0]
         self.on = list(self.w)
-        self.lift = [self.rho * phi for phi in self.phi]
         for m, at in enumerate(likewise(speeds) if self.restitution is None else ()):
             self._arrive(m, at.vn)
         if self.restitution is not None:
@@ -131,10 +128,11 @@ class BodyContact(BodyPoints):
         """Points and dampers of a sweep in between, from the iterate V."""
         speeds = self.velocities(V)
         for m, at in enumerate(likewise(speeds)):
-            on = at.vn + where(self.on0[m], self.lift[m], self.reach[m]) < 0.0
+            N = self.normal_at(m, at.vn)
+            on = where(self.on0[m], -N, at.vn + self.reach[m]) < 0.0
             # Half of the old set stays: a set that is re-evaluated sharply flips in 2-cycles.
             self.w[m] = 0.5 * (self.w[m] + where(on, 1.0, 0.0))
-            self.N[m] = where(self.on0[m], maximum(self.normal_at(m, at.vn), 0.0), 0.0)
+            self.N[m] = where(self.on0[m], maximum(N, 0.0), 0.0)
         self._slide(speeds)
         self._resist_turning(V, again=True)
 
@@ -145,9 +143,10 @@ class BodyContact(BodyPoints):
         """
         speeds = self.velocities(V)
         for m, at in enumerate(likewise(speeds)):
-            on = at.vn + where(self.on0[m], self.lift[m], self.reach[m]) < 0.0
+            N = self.normal_at(m, at.vn)
+            on = where(self.on0[m], -N, at.vn + self.reach[m]) < 0.0
             self.w[m] = maximum(self.w[m], where(on, 1.0, 0.0))
-            self.N[m] = where(self.on0[m], maximum(self.normal_at(m, at.vn), 0.0), 0.0)
+            self.N[m] = where(self.on0[m], maximum(N, 0.0), 0.0)
         self._slide(speeds)
         self._resist_turning(V, again=True)
 
