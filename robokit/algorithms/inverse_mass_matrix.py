@@ -14,13 +14,18 @@ Cost: O(n^2 d), with few common dofs for most pairs of a branched tree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 from robokit.algorithms.coupling import reduced_matrix
 from robokit.algorithms.crba import crba
 from robokit.algorithms.ltdl import paths
 from robokit.model.tree import Tree
 from robokit.spatial.scalars import side_by_side
+
+TALL, WIDE = 4, 3
+"""Sums that are made together: four by three fit in 16 registers beside what they are made of, and each
+number that is loaded serves three or four of them."""
 
 
 def inverse_mass_matrix(tree: Tree, q) -> list[list]:
@@ -33,18 +38,25 @@ def inverse_mass_matrix(tree: Tree, q) -> list[list]:
 
 
 def factors(parent: Sequence[int], H) -> tuple[list[list], list]:
-    """L and D^-1 of ltdl.py: each row takes at once what all beyond it leave: few values are alive."""
+    """L and D^-1 of ltdl.py: rows take at once what all beyond them leave, WIDE of a branch together."""
     n, path = len(parent), paths(parent)
     U, L, Dinv = [list(row) for row in H], [[0.0] * n for _ in parent], [0.0] * n
     carried = [[k for k in range(i + 1, n) if i in path[k]] for i in range(n)]
-    for i in reversed(range(n)):
-        for k in reversed(carried[i]):
-            for j in path[i]:
-                U[i][j] = U[i][j] - U[k][j] * L[k][i]
-        Dinv[i] = 1.0 / U[i][i]
-        for j in path[i][:-1]:
-            L[i][j] = U[i][j] * Dinv[i]
-        L[i][i] = 1.0
+    for group in reversed(branches(parent)):
+        for rows in reversed(list(_parts(group, WIDE))):
+            beyond = list(reversed(carried[rows[-1]]))
+            for columns in _parts(path[rows[-1]], TALL):
+                for k, j in product(beyond, columns):
+                    for i in rows:
+                        if j <= i:
+                            U[i][j] = U[i][j] - U[k][j] * L[k][i]
+            for i in reversed(rows):
+                for k, j in product(reversed([k for k in rows if k > i]), path[i]):
+                    U[i][j] = U[i][j] - U[k][j] * L[k][i]
+                Dinv[i] = 1.0 / U[i][i]
+                for j in path[i][:-1]:
+                    L[i][j] = U[i][j] * Dinv[i]
+                L[i][i] = 1.0
     return L, Dinv
 
 
@@ -56,7 +68,7 @@ def branches(parent: Sequence[int]) -> list[list[int]]:
             children[p] += 1
     found: list[list[int]] = []
     for i, p in enumerate(parent):
-        if p >= 0 and children[p] == 1:
+        if p >= 0 and p == i - 1 and children[p] == 1:
             found[-1].append(i)
         else:
             found.append([i])
@@ -72,9 +84,10 @@ def inverse_factor(parent: Sequence[int], L) -> list[list]:
 
         def text(*row, carry=carry):
             x = dict(zip(carry, [-r for r in row], strict=True))
-            for i in reversed(carry[:-1]):
-                for j in path[i][:-1]:
-                    x[j] = x[j] - L[i][j] * x[i]
+            for some in reversed(list(_parts(carry, TALL))):
+                for i, j in product(reversed(carry[:-1]), some):
+                    if j < i:
+                        x[j] = x[j] - L[i][j] * x[i]
             return [x[j] for j in carry]
 
         rows = [[L[k][j] if j < k else 0.0 for j in carry] for k in group]
@@ -106,10 +119,9 @@ def inverse_of_factor(parent: Sequence[int], M, Dinv) -> list[list]:
 
 
 def products(rows: Sequence[Sequence], y: Mapping, places: Sequence[Sequence[int]]) -> list:
-    """The sums of row[j] y[j] over each row's places, three rows at a time: each y[j] serves all three."""
+    """The sums of row[j] y[j] over each row's places, TALL rows at a time: each y[j] serves all of them."""
     found: list = []
-    for first in range(0, len(places), 3):
-        some = range(first, min(first + 3, len(places)))
+    for some in _parts(range(len(places)), TALL):
         totals = dict.fromkeys(some, 0.0)
         for j in sorted({j for i in some for j in places[i]}):
             for i in some:
@@ -117,3 +129,8 @@ def products(rows: Sequence[Sequence], y: Mapping, places: Sequence[Sequence[int
                     totals[i] = totals[i] + rows[i][j] * y[j]
         found += totals.values()
     return found
+
+
+def _parts(some: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Pieces of so many numbers."""
+    return (some[k : k + size] for k in range(0, len(some), size))

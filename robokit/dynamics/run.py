@@ -12,7 +12,7 @@ from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.long_derivatives import long_way
 from robokit.dynamics.singular import refuse, singular_joint
 from robokit.dynamics.table import WITH_FORCES
-from robokit.engine import ENGINES
+from robokit.engine import ENGINES, Bound, Kernel
 from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, SingularInertia
 from robokit.model.builder_arguments import not_a_robot
@@ -42,8 +42,8 @@ def run(
     """Run a kernel; single states go straight to its machine code if they can."""
     if engine is None and dtype is None:
         try:
-            # A name of its own: twice as quick to call as an attribute.
-            fast = robot.kernels[key if reproducible is None else (key, reproducible)].fast
+            found = robot.kernels[key if reproducible is None else (key, reproducible)]
+            fast = found.fast  # a name of its own: twice as quick to call as an attribute
         except KeyError:
             pass
         except (AttributeError, TypeError):
@@ -59,6 +59,8 @@ def run(
             else:
                 several = out.__class__ in (tuple, list) and len(out) > 1
                 result = fast(*arguments, *out) if several else None
+            if result is None:
+                result = _few(found, arguments, out)
             if result is not None:
                 return result
     check_robot(robot)
@@ -68,6 +70,18 @@ def run(
     way = None if wanted(reproducible) else long_way(robot, key, dtype)
     slow = way or kernel(robot, key, dtype, reproducible)
     return slow(*arguments, out=out)
+
+
+def _few(found: Kernel | Bound, arguments: tuple[Any, ...], out: Any) -> Any:
+    """The machine code of small batches, where there is any and it takes these arguments; else None."""
+    if out is None:
+        return found.few(*arguments)
+    if type(found.few) is not MACHINE_CODE:
+        return None
+    if out.__class__ is np.ndarray:
+        return found.few(*arguments, out)
+    several = out.__class__ in (tuple, list) and len(out) > 1
+    return found.few(*arguments, *out) if several else None
 
 
 def dtype_name(given: Any) -> str:

@@ -21,6 +21,10 @@ class Bound:
         """As :attr:`Kernel.fast`, without arrays to write to."""
         return self._kernel.fast(*arguments, *self._last)
 
+    def few(self, *arguments: Any) -> Any:
+        """As :attr:`Kernel.few`, without arrays to write to."""
+        return self._kernel.few(*arguments, *self._last)
+
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
         """As :meth:`Kernel.__call__`."""
         return self._kernel(*arguments, *self._last, out=out)

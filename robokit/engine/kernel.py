@@ -54,6 +54,7 @@ class Kernel:
         text: what it computes.
         fast: function of single states: one float64 array (n,) per input, then optionally one per output
             to write to; returns the output or a tuple of them, or None for arguments it does not take.
+        few: the same for batches that are too small for threads, (B, n).
     """
 
     def __init__(self, signature: Signature, text: Text, key: bytes | None) -> None:
@@ -63,7 +64,7 @@ class Kernel:
         self._is_double = signature.dtype == FLOAT64.dtype
         self.fast: Callable[..., Any] = self._first_call if self._is_double else declined
         self._lock = MAKING
-        self._few: Callable[..., Any] = declined  # as fast, for batches too small for threads
+        self.few: Callable[..., Any] = declined
         self._runner: BatchRunner | None = None
         self._maker = Maker(signature, text, key)
         self.text: Text = recorded(self._maker.program, text) if signature.reproducible else text
@@ -157,7 +158,7 @@ class Kernel:
             arguments = (*arguments, *given)
             result = self.fast(*arguments)
         if result is None:
-            result = self._few(*arguments)
+            result = self.few(*arguments)
         return self._checked(arguments[: self._arity], out, None) if result is None else result
 
     single = __call__
@@ -271,9 +272,9 @@ class Kernel:
         """The recorded graph."""
         return self._maker.program()
 
-    def _seconds(self) -> float:
-        """A guess of the time per state, enough to size blocks: 10 Gflop/s, 8 GB/s."""
-        return 1e-10 * self.flops + 1e-9 * self.signature.scalars + 1e-8
+    def _seconds(self, lanes: int = 1) -> float:
+        """A guess of the time per state, enough to size blocks: 10 Gflop/s, 8 GB/s; with lanes less."""
+        return (1e-10 * self.flops + 1e-9 * self.signature.scalars) * 2 / (1 + lanes) + 1e-8
 
     # -- machine code ----------------------------------------------------------------------------
 
@@ -321,10 +322,11 @@ class Kernel:
                 code = self._maker.code(self._many)
                 if code is None:
                     return None
-                tile = GROUP * code.target.lanes
-                self._runner = BatchRunner(code.address("batch"), code.workspace, tile, self._seconds(), code)
+                lanes = code.target.lanes
+                driver, seconds = code.address("batch"), self._seconds(lanes)
+                self._runner = BatchRunner(driver, code.workspace, GROUP * lanes, seconds, code)
                 if self._is_double and not self.signature.tables:
-                    self._few = self._builtin(code, "batch", self._runner.few)
+                    self.few = self._builtin(code, "batch", self._runner.few)
         return self._runner
 
     # -- the slow way in -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 import pytest
 
+import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.emit.python_results import ALIGNED_FROM
 from robokit.engine.memory import LINE_BYTES, address
@@ -35,7 +36,7 @@ def given():
 @pytest.mark.parametrize("rows", [1, 2, 5, 7])
 def test_it_takes_few_states_and_agrees(kernel, given, rows):
     x, y = (g[:rows] for g in given)
-    few = kernel._few(x, y)
+    few = kernel.few(x, y)
     assert few is not None, "the builtin refused what it should take"
     for ours, slow in zip(few, kernel.batch(x, y), strict=True):
         assert ours.shape == slow.shape and ours.flags.owndata
@@ -45,7 +46,7 @@ def test_it_takes_few_states_and_agrees(kernel, given, rows):
 def test_long_results_begin_at_a_cache_line_and_outlive_the_call(kernel):
     rows = kernel._runner.few
     x, y = np.arange(3.0 * rows).reshape(rows, 3), np.ones((rows, 2))
-    kept = [kernel._few(x[:n], y[:n])[0] for n in range(rows - 8, rows + 1)]
+    kept = [kernel.few(x[:n], y[:n])[0] for n in range(rows - 8, rows + 1)]
     for ours, n in zip(kept, range(rows - 8, rows + 1), strict=True):
         assert ours.nbytes >= ALIGNED_FROM and address(ours) % LINE_BYTES == 0
         assert ours.flags.carray and ours.base.nbytes == ours.nbytes + LINE_BYTES
@@ -55,7 +56,7 @@ def test_long_results_begin_at_a_cache_line_and_outlive_the_call(kernel):
 def test_long_results_leave_no_memory_behind(kernel):
     rows = kernel._runner.few
     x, y = np.ones((rows, 3)), np.ones((rows, 2))
-    ours = kernel._few(x, y)[0]
+    ours = kernel.few(x, y)[0]
     block = ours.base
     assert sys.getrefcount(ours) == 2
     died = weakref.ref(block)
@@ -64,7 +65,7 @@ def test_long_results_leave_no_memory_behind(kernel):
     x[0] = np.nan  # what was made for a call that is then refused
     tracemalloc.start()
     for _ in range(3):
-        assert kernel._few(x, y) is None
+        assert kernel.few(x, y) is None
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held < ALIGNED_FROM
@@ -90,7 +91,7 @@ def test_it_writes_to_given_arrays(kernel, given):
 )
 def test_what_it_does_not_take_goes_the_slow_way(kernel, given, change):
     x, y = change[1](*given)
-    assert kernel._few(x, y) is None
+    assert kernel.few(x, y) is None
     expected = kernel.batch(x, y)
     for ours, slow in zip(kernel(x, y), expected, strict=True):
         np.testing.assert_array_equal(ours, slow)
@@ -108,4 +109,36 @@ def test_other_numbers_of_states_and_nan_are_refused_in_words(kernel, given):
 
 def test_many_states_are_left_to_the_threads(kernel):
     rows = kernel._runner.few + 1
-    assert kernel._few(np.zeros((rows, 3)), np.zeros((rows, 2))) is None
+    assert kernel.few(np.zeros((rows, 3)), np.zeros((rows, 2))) is None
+
+
+def test_a_function_of_a_robot_goes_there_without_a_detour(monkeypatch):
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    q, v = np.random.default_rng(3).standard_normal((2, 6, robot.nv))
+    expected = rk.inverse_mass_matrix(robot, q), rk.rnea_derivatives(robot, q, v, v)
+    assert type(robot.kernels["rnea_derivatives"].few) is type(len)
+
+    def detour(*given, **choices):
+        raise AssertionError("the slow way")
+
+    monkeypatch.setattr(Kernel, "__call__", detour)
+    out, outs = np.empty_like(expected[0]), [np.empty_like(x) for x in expected[1]]
+    rk.inverse_mass_matrix(robot, q, out=out)
+    rk.rnea_derivatives(robot, q, v, v, out=outs)
+    again = rk.inverse_mass_matrix(robot, q)
+    wanted = expected[0], *expected[1], expected[0]
+    for ours, want in zip((out, *outs, again), wanted, strict=True):
+        np.testing.assert_array_equal(ours, want)
+
+
+def test_inertias_given_as_numbers_go_along():
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    heavier = robot.with_inertias({robot.link_names[-1]: (5.0, None, None)})
+    q = np.random.default_rng(4).standard_normal((6, robot.nv))
+    out = np.empty((6, robot.nv, robot.nv))
+    for _ in range(2):
+        rk.crba(heavier, q, out=out)
+        one_by_one = np.array([rk.crba(heavier, x) for x in q])
+        np.testing.assert_allclose(out, one_by_one, rtol=1e-13)
+        np.testing.assert_allclose(rk.crba(heavier, q), one_by_one, rtol=1e-13)
+    assert abs(rk.crba(robot, q) - out).max() > 0.1

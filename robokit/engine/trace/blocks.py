@@ -29,9 +29,9 @@ WORTH = 60
 """Multiplications of all columns together from which on they are taken side by side: moving the arguments
 into lanes and the values out of them takes time, too."""
 
-PANEL = 4
-"""Most columns that are recorded in turn where no lanes are for them: with three rows of a product these are
-twelve sums, which fit in 16 registers."""
+PANEL = 3
+"""Most columns that are recorded in turn where no lanes are for them: with four rows of a product these are
+twelve sums, which fit in 16 registers beside one number of each column and one of a row."""
 
 
 def shared(
