@@ -29,7 +29,7 @@ def run(capsys, *argv):
 @pytest.mark.parametrize(
     "argv",
     [
-        ("fall", "--dt", "1"),
+        ("fall", "quadruped", "--no-self-collision", "--dt", "1"),
         ("simulate", "double_pendulum", "--dt", "2", "--duration", "1000"),
     ],
     ids=" ".join,
@@ -40,14 +40,6 @@ def test_a_run_that_breaks_down_ends_with_status_3_and_its_page(capsys, argv):
     (said,) = [line for line in err.splitlines() if "warning" not in line]
     # When, which body, what to do; nothing of Python.
     assert "t = " in said and "link '" in said and "try --dt " in said and "trajectory" not in said
-
-
-@pytest.mark.slow
-def test_the_chosen_step_is_short_enough_for_a_long_chain(capsys):
-    status, out, err = run(
-        capsys, "fall", "chain", "--duration", "0.1", "--no-open", "--no-live", "--no-self-collision"
-    )
-    assert status == 0 and not err and "0.0625 ms, chosen for the robot" in out
 
 
 def test_the_time_step_and_the_base_are_said(capsys, tmp_path):
@@ -72,7 +64,9 @@ def stopped_at(instant):
     return simulated
 
 
-@pytest.mark.parametrize("argv", [("simulate", "double_pendulum"), ("fall", "quadruped", "--no-live")])
+@pytest.mark.parametrize(
+    "argv", [("simulate", "double_pendulum"), ("fall", "quadruped", "--no-live", "--no-self-collision")]
+)
 def test_ctrl_c_writes_what_was_computed_and_ends_with_130(capsys, tmp_path, monkeypatch, argv):
     monkeypatch.setattr(rk, "simulate", stopped_at(0.02))
     files = ("-o", "x.html", "--save", "x.npz")

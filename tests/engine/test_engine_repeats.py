@@ -63,9 +63,9 @@ def forks(n: int) -> rk.Robot:
 
 
 ROBOTS = {
-    "forks": lambda: forks(14),
+    "forks": lambda: forks(10),
     "equal links": lambda: chain(12),
-    "other links, three kinds of joint": lambda: chain(18, "floating", equal=False),
+    "other links, three kinds of joint": lambda: chain(12, "floating", equal=False),
     "humanoid": lambda: rk.load_urdf(rk.find_robot("humanoid"), base="floating"),
 }
 

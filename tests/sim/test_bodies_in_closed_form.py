@@ -199,3 +199,35 @@ def test_the_momentum_that_two_bodies_get_from_the_base_of_another_robot_is_in_t
     pairs = rk.collision_pairs(moved.robot)
     rows = rk.rollout(moved.robot, moved.q[:1], duration=0.4, measures="momentum", self_collision=pairs)
     assert rows.measures["momentum_balance_linear"][0] < 1e-9
+
+
+@pytest.mark.parametrize("share", [0.9, 1.5])
+def test_a_light_board_under_a_heavy_block_is_held_by_the_ground_or_slides_with_it(share):
+    """The block is pushed by a share of what friction of the ground holds; it sticks to the board."""
+    mu, masses = 0.3, (18.0, 0.5)
+    block, board = body(Box((0.2, 0.2, 0.1)), masses[0]), body(Box((0.6, 0.4, 0.05)), masses[1])
+    world = rk.together({"block": (block, at(0.0, 0.1)), "board": (board, at(0.0, 0.025))})
+    force = share * mu * sum(masses) * G
+    push = rk.Push("block/body", (force, 0.0, 0.0), start=0.3, duration=2.0)
+    moved = run(world, 0.8, friction=0.8, ground=rk.Ground(friction=mu), pushes=push)
+    rows = moved.t > 0.5
+    speed = np.polyfit(moved.t[rows], moved.v[rows, 9], 1)[0]
+    assert speed == pytest.approx(max(share - 1.0, 0.0) * mu * G, rel=2e-3, abs=1e-4)
+    if share < 1.0:
+        assert np.abs(moved.q[-1, [4, 11]]).max() < 2e-4
+
+
+@pytest.mark.slow
+def test_a_quadruped_that_stands_on_a_light_box_stays_where_it_is():
+    """The box went over the ground with 24 mm/s, as if there were no friction under it."""
+    robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+    box = (body(Box((1.2, 0.8, 0.2)), 0.5), at(0.0, 0.1))
+    world = rk.together({"dog": (robot, at(0.0, 0.2)), "box": box})
+    q = world.neutral()
+    q[: robot.nq] = rk.standing_configuration(robot)
+    legs = [joint.name for joint in world.joints if "floating" not in joint.name]
+    stand = rk.PD(joints=legs, kp=200.0, kd=5.0)
+    moved = rk.simulate(world, q, duration=3.0, dt=1e-3, ground=rk.Ground(), actuators=stand)
+    late = moved.t > 2.0
+    assert np.abs(moved.v[late, 18:]).max() < 1e-5
+    assert np.ptp(moved.q[late, -3:], axis=0).max() < 1e-6

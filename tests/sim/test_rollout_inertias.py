@@ -94,8 +94,8 @@ def test_each_row_is_the_robot_built_with_its_inertias(robot, arguments, monkeyp
 
 
 @pytest.mark.slow
-def test_quadrupeds_with_other_masses_on_the_ground(monkeypatch):
-    robot = m.quadruped()
+def test_boxes_with_other_masses_on_the_ground(monkeypatch):
+    robot = m.box_with_bar()
     many = varied(robot, spread=0.1)
     q0 = rk.standing_configuration(robot, height=0.001)
     rollout = rk.rollout(many, q0, steps=25, ground=GROUND)

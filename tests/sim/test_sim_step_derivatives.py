@@ -131,7 +131,7 @@ def test_a_humanoid_that_touches_itself_has_machine_code():
 
 def test_a_robot_that_is_over_the_ground_by_rounding_has_the_derivatives_of_one_that_rests():
     """From 5 um over it, gravity alone brings a point down in a step, and the derivatives are steep."""
-    robot = sim_models.quadruped()
+    robot = sim_models.box()
     q, v = rk.standing_configuration(robot), np.zeros(robot.nv)
     height = rk.standing_height(robot, q)
     resting, *others = (

@@ -252,7 +252,7 @@ def test_gravity_is_that_of_the_world():
 
 def test_report_fits_a_terminal():
     falling = rk.simulate(
-        m.humanoid(), rk.standing_configuration(m.humanoid(), 0.1, 0.2), duration=0.3, ground=rk.Ground()
+        m.quadruped(), rk.standing_configuration(m.quadruped(), 0.1, 0.2), duration=0.3, ground=rk.Ground()
     )
     free = rk.simulate(m.free_chain(), None, np.ones(m.free_chain().nv), duration=0.1)
     held = rk.simulate(m.double_pendulum(), duration=0.05, controller=lambda t, q, v: np.zeros(2))

@@ -9,7 +9,8 @@ missing follows the law of pair_contact.py:
 
 A is H with damping and limits of the joints, and with the ground under bodies that are pressed on it. Dry
 friction in joints and of the ground stays as the sweeps found it: as a damper of an iterate it would be too
-stiff for what comes now; where that counts, two sweeps more let both answer (settle.py). Conjugate gradients
+stiff for what comes now, but for points of loose bodies that stick (ground_in_return.py); where that counts,
+sweeps more let both answer (settle.py). Conjugate gradients
 in the space of the impulses take one solve of the tree an iteration; the first finds the normal parts, from
 which friction follows, three more how far it slows down what slides. However few are taken, their impulses
 lose energy. Impulses that pull or leave Coulomb's cone are cut, and of what is left, the part acts
@@ -18,7 +19,8 @@ that takes most energy. What acts on one body acts on the other: the momentum of
 In a heap that rests nothing is missing: no solve is made, and nothing moves.
 
 Source: conjugate gradients, Hestenes and Stiefel (1952); matrix-free, with the articulated-body sweep as W.
-Cost: ITERATIONS + BRAKING + 2 solves of the tree, nothing where no pair is near.
+Cost: ITERATIONS + BRAKING + 2 solves of the tree, nothing where no pair is near; ITERATIONS + 2 and a
+factorisation more where a loose body that stuck must slide.
 """
 
 from __future__ import annotations
@@ -30,15 +32,14 @@ from typing import Any
 
 from robokit.model.tree import Tree
 from robokit.sim.joints.loop_impulses import LoopKick
+from robokit.sim.meeting.ground_in_return import GroundInReturn
 from robokit.sim.meeting.nearest_pairs import Nearest, Pose, Vicinity, any_of, slots_of
 from robokit.sim.meeting.pair_contact import TINY, Bond, PairContact, PairLaw
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import ImplicitSweep
 from robokit.sim.motion.moving_axes import flat
 from robokit.sim.touching.acting import Acting
-from robokit.sim.touching.contact import BodyContact
-from robokit.sim.touching.point_moments import Moments, along
-from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Vector3
+from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.scalars import Scalar, clamp, guard, is_zero, likewise, maximum, shared, sqrt, where
 
 ITERATIONS = 2
@@ -156,7 +157,10 @@ class Meeting:
         """
         law, dt, bodies = self.law, self.dt, self.law.shapes.bodies
         ground = [acting for acting in kicked.ground if acting.body.i in bodies]
-        rest = 6 * len(bodies) + sum(6 + len(acting.forces) for acting in ground) + len(self.slots)
+        rest = 6 * len(bodies) + len(self.slots)
+        for acting in ground:
+            count = len(acting.forces)
+            rest += 7 + 3 * count if is_loose(kicked.tree, acting.body.i) else 6 + count
         none = [*flat(y), *flat(V), *([0.0] * rest)]
 
         def near() -> Sequence[Scalar]:
@@ -184,13 +188,19 @@ class Meeting:
         V = [Motion(_vector(values), _vector(values)) for _ in V]
         met = Met({b: self.given[b] + Force(_vector(values), _vector(values)) for b in bodies})
         for acting in ground:
-            acting.return_normals(
-                Force(_vector(values), _vector(values)), [next(values) for _ in acting.forces]
-            )
+            total, sideways = Force(_vector(values), _vector(values)), is_loose(kicked.tree, acting.body.i)
+            work = next(values) if sideways else 0.0
+            rows = [[next(values) for _ in range(3 if sideways else 1)] for _ in acting.forces]
+            acting.give_back(total, work, [(row[0], *(row[1:] or (0.0, 0.0))) for row in rows])
         for row in self.carried.bonds:
             row[4] = next(values)
         met.overlap = next(values)
         return y, V, met
+
+
+def is_loose(tree: Tree, i: int) -> bool:
+    """Whether no joint but that to the world is at a body."""
+    return not tree.parent[i] and not tree.children[i]
 
 
 def _bond(contact: PairContact, carried: Carried) -> Bond:
@@ -221,14 +231,64 @@ def _solve(
     y: Rows,
     V: list[Motion],
 ) -> list[Scalar]:
-    """New y and V, impulses on bodies; the ground's in return, its points'; those of contacts, normal."""
-    tree, dt = kicked.tree, kicked.dt
+    """New y and V, impulses on bodies, what the ground's points give in return, those of contacts, normal."""
+    places = range(len(ground))
+    gains = [_pressed(acting, bodies, poses, contacts) for acting in ground]
+    loose = [is_loose(kicked.tree, acting.body.i) for acting in ground]
+    holding = [GroundInReturn.of(ground[k], gains[k], loose[k]) for k in places]
+    respond = _response(bodies, poses, contacts, kicked, holding)
+    normal = conjugate_gradients(contacts, lambda f: respond(f)[0], 1)
+    for contact, x in likewise(zip(contacts, normal[0], strict=True)):
+        contact.rub(x)
+    rough = conjugate_gradients(contacts, lambda f: respond(f)[0], BRAKING, normal)
+    for contact, x in likewise(zip(contacts, rough[0], strict=True)):
+        contact.slide(x)
+    found = conjugate_gradients(contacts, lambda f: respond(f)[0], start=rough)
+    done = _acting(contacts, kicked, holding, respond, found[0], y, V)
+    if not any(loose):
+        return done
+
+    # Where the ground cannot give so much, once more with what it can.
+    rest = iter(done[len(flat(y)) :])
+    changes = [Motion(_vector(rest), _vector(rest)) - before for before in V]
+    over = [
+        each.overload(changes[each.acting.body.i]) > 0.0 if loose[k] else False
+        for k, each in enumerate(holding)
+    ]
+
+    def again() -> list[Scalar]:
+        sliding = [
+            each.sliding(over[k], changes[each.acting.body.i]) if loose[k] else each
+            for k, each in enumerate(holding)
+        ]
+        answer = _response(bodies, poses, contacts, kicked, sliding)
+        start = found[0], answer(found[0], 1.0)[0]
+        f, _ = conjugate_gradients(contacts, lambda f: answer(f)[0], start=start)
+        return _acting(contacts, kicked, sliding, answer, f, y, V)
+
+    return list(guard(any_of(over), again, *done))
+
+
+Response = Callable[..., tuple[list[Vector3], list[Scalar]]]
+"""Impulses of the contacts, and 1.0 if the ground pushes besides: relative velocities, and all else."""
+
+
+def _response(
+    bodies: Sequence[int],
+    poses: Sequence[Pose],
+    contacts: list[PairContact],
+    kicked: Kicked,
+    ground: Sequence[GroundInReturn],
+) -> Response:
+    """What impulses of the contacts change; all else are y, V, and the impulses on the bodies."""
+    tree = kicked.tree
     K: list[Any] = [None] * (tree.n + 1)
-    gains = {acting.body.i: _pressed(acting, bodies, poses, contacts) for acting in ground}
-    for acting in ground:
-        i = acting.body.i
-        K[i] = _sum_along(gains[i], acting.body)
-    sweep = ImplicitSweep(tree, kicked.X, K, kicked.b, dt)
+    pushes = {}
+    for each in ground:
+        K[each.acting.body.i] = each.stiffness()
+        if each.pushes:
+            pushes[each.acting.body.i] = each.push()
+    sweep = ImplicitSweep(tree, kicked.X, K, kicked.b, kicked.dt)
     nothing = [[0.0] * (s.stop - s.start) for s in tree.v_slice]
 
     def text(*given: Scalar) -> list[Scalar]:
@@ -237,40 +297,39 @@ def _solve(
         T = [Force.zero()] * (tree.n + 1)
         for body, F in zip(bodies, forces, strict=True):
             T[body] = F
+        for body, F in pushes.items():
+            T[body] = T[body] + F * next(rest)
         loops = copy(kicked.loops)
         dy, dV = sweep.solve(T, nothing) if loops is None else loops.solve(sweep, T, nothing, None)
         moved = _seen(poses, [dV[b] for b in bodies])
         relative = [contact.relative(moved) for contact in likewise(contacts)]
         return [*flat(relative), *flat(dy), *flat(dV), *flat(forces)]
 
-    def respond(f: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
-        values = iter(_repeated((sweep, "respond"), text, flat(f)))
+    def respond(f: list[Vector3], besides: float = 0.0) -> tuple[list[Vector3], list[Scalar]]:
+        values = iter(_repeated((sweep, "respond"), text, [*flat(f), *(besides for _ in pushes)]))
         return [_vector(values) for _ in contacts], list(values)
 
-    normal = conjugate_gradients(contacts, lambda f: respond(f)[0], 1)
-    for contact, x in likewise(zip(contacts, normal[0], strict=True)):
-        contact.rub(x)
-    rough = conjugate_gradients(contacts, lambda f: respond(f)[0], BRAKING, normal)
-    for contact, x in likewise(zip(contacts, rough[0], strict=True)):
-        contact.slide(x)
-    f, _ = conjugate_gradients(contacts, lambda f: respond(f)[0], start=rough)
+    return respond
+
+
+def _acting(
+    contacts: Sequence[PairContact],
+    kicked: Kicked,
+    ground: Sequence[GroundInReturn],
+    respond: Response,
+    f: Sequence[Vector3],
+    y: Rows,
+    V: Sequence[Motion],
+) -> list[Scalar]:
+    """What :func:`_solve` returns of impulses: they are cut, and the part that takes most energy acts."""
     f = [contact.cut(x) for contact, x in likewise(zip(contacts, f, strict=True))]
-    moved, rest = respond(f)
+    moved, rest = respond(f, 1.0)
     changes = iter(rest)
     dy = [next(changes) for _ in flat(y)]
     dV = [Motion(_vector(changes), _vector(changes)) for _ in V]
     wanted = sum((contact.missing(x) for contact, x in zip(contacts, f, strict=True)), 0.0)
     s = clamp(_ratio(wanted, _dot(f, moved)), 0.0, 1.0)
-    returned: list[Scalar] = []
-    for acting in ground:
-        i = acting.body.i
-        total, normals = Force.zero(), []
-        for m, (p, gain) in enumerate(likewise(zip(acting.body.p, gains[i], strict=True))):
-            n = acting.body.frame(m).n
-            N = -gain * s * n.dot(dV[i].lin + dV[i].ang.cross(p))
-            total = total + Force(p.cross(n) * N, n * N)
-            normals.append(N)
-        returned += [*total, *normals]
+    returned = [x for each in ground for x in each.values(dV[each.acting.body.i], s)]
     return [
         *(a + b * s for a, b in zip(flat(y), dy, strict=True)),
         *(a + b * s for a, b in zip(flat(V), flat(dV), strict=True)),
@@ -301,20 +360,6 @@ def _pressed(
             (pressed,) = _repeated((contacts[0], "pressed"), text, given)
             at[id(frame)] = where(pressed > 0.5, gain, 0.0)
     return [where(N > 0.0, at[id(body.frame(m))], 0.0) for m, (N, _, _) in enumerate(acting.forces)]
-
-
-def _sum_along(gains: Sequence[Scalar], body: BodyContact) -> ArticulatedInertia:
-    """Sum of g [p x n; n] [p x n; n]^T over the points of a body."""
-    points: dict[int, Moments] = {}
-    normals: dict[int, Vector3] = {}
-    for m, (p, gain) in enumerate(likewise(zip(body.p, gains, strict=True))):
-        frame = body.frame(m)
-        normals[id(frame)] = frame.n
-        points[id(frame)] = points.get(id(frame), Moments()) + Moments.of(gain, p.cross(frame.n))
-    first, *others = (along(points[k], normals[k]) for k in points)
-    for other in others:
-        first = first + other
-    return first
 
 
 def _forces(poses: Sequence[Pose], contacts: Sequence[PairContact], f: Sequence[Vector3]) -> list[Force]:

@@ -9,7 +9,7 @@ from typing import Any
 from robokit.sim.touching.body_points import Velocities
 from robokit.sim.touching.contact import BodyContact
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.scalars import Scalar, likewise, maximum, sqrt
+from robokit.spatial.scalars import Scalar, is_zero, likewise, maximum, sqrt
 
 
 class Acting:
@@ -52,14 +52,20 @@ class Acting:
         self.outside = self.outside + dt * maximum(excess, 0.0)
         self.depth = maximum(self.depth, -self.body.phi[m])
 
-    def return_normals(self, impulse: Force, normals: Sequence[Scalar]) -> None:
-        """Add what the points give in return along their normals: its sum and each [N s]."""
+    def give_back(self, impulse: Force, work: Scalar, each: Sequence[tuple[Scalar, Scalar, Scalar]]) -> None:
+        """Add what the points give in return.
+
+        Args:
+            impulse: their sum, body coordinates [N m s; N s].
+            work: on a surface that moves [J].
+            each: of each point, along the normal, along x and along y [N s].
+        """
         dt = self.body.dt
-        self.impulse = self.impulse + impulse
+        self.impulse, self.work = self.impulse + impulse, self.work + work
         forces, self.forces = self.forces, []
         self.pressed, self.pulled, self.outside = 0.0, 0.0, 0.0
-        for m, ((N, x, y), more) in enumerate(likewise(zip(forces, normals, strict=True))):
-            N = N + more * (1.0 / dt)
+        for m, (before, more) in enumerate(likewise(zip(forces, each, strict=True))):
+            N, x, y = (a if is_zero(b) else a + b * (1.0 / dt) for a, b in zip(before, more, strict=True))
             self.forces.append((N, x, y))
             pressed = maximum(N, 0.0)
             self.pressed = self.pressed + dt * pressed
