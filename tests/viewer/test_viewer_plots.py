@@ -35,6 +35,12 @@ def value(text: str) -> float:
     return float(text)
 
 
+def legend(page, k):
+    """What is in the legend of a plot that is drawn in the next frame."""
+    page.wait_for_function(f"() => !Object.values(({LEGEND})({k})).includes('–')")
+    return page.evaluate(LEGEND, k)
+
+
 @pytest.fixture(scope="module")
 def run():
     """A box with a flap and a slide falls and turns for a moment; its joints meet their limits."""
@@ -184,7 +190,7 @@ def test_several_joints_with_their_limits(page, run):
     page.get_by_role("tab", name="Curves").click()
     assert page.locator("select.which").nth(1).input_value() == "joint"
     at = page.evaluate("robokit.timeline.time")
-    shown = page.evaluate(LEGEND, 1)
+    shown = legend(page, 1)
     for name in ("hinge", "rail"):
         expected = np.interp(at, run.t, run.q[:, run.robot.joint(name).q_slice.start])
         assert value(shown[name]) == pytest.approx(expected, abs=1e-3)
@@ -197,7 +203,7 @@ def test_several_joints_with_their_limits(page, run):
     page.locator(".tools").get_by_role("button", name="v", exact=True).click()
     assert page.evaluate(lines) == [["hinge", -5, 5], ["rail", None, None]]
     expected = np.interp(at, run.t, run.v[:, run.robot.joint("hinge").v_slice.start])
-    assert value(page.evaluate(LEGEND, 1)["hinge"]) == pytest.approx(expected, abs=0.03)
+    assert value(legend(page, 1)["hinge"]) == pytest.approx(expected, abs=0.03)
     # The picker: search, choose, close.
     page.locator(".tools button[aria-haspopup]").click()
     page.get_by_role("searchbox", name="Search joints").fill("HIN")
@@ -205,7 +211,7 @@ def test_several_joints_with_their_limits(page, run):
     page.locator(".picks label:visible").click()
     page.keyboard.press("Escape")
     assert not page.locator(".picker").is_visible()
-    assert list(page.evaluate(LEGEND, 1)) == ["rail"]
+    assert list(legend(page, 1)) == ["rail"]
 
 
 def test_velocities_of_links_and_energies_of_bodies_are_pythons(chromium, tmp_path):
