@@ -124,6 +124,7 @@ def test_the_pointer_jumps_to_a_peak_that_is_near(page, run):
     top = page.evaluate(f"robokit.plots[1].chartObject.valToPos({sizes.max()}, 'y')")
     page.mouse.move(x + 5, page.locator(".u-over").nth(1).bounding_box()["y"] + top + 4)
     tip = page.locator(".peak-tip:visible").inner_text()
+    assert tip.startswith("size ") and tip.endswith(" s")
     size, at = tip.removeprefix("size ").removesuffix(" s").split(" at ")
     assert float(at) == pytest.approx(time, abs=6e-4)  # the middle of a step, rounded to ms up or down
     assert value(size) == pytest.approx(sizes.max(), abs=0.06)

@@ -16,7 +16,10 @@ from robokit.sim.motion.effective_mass import effective_inertias
 from robokit.spatial.scalars import Scalar, maximum, minimum, where
 
 DAMPING_TIME = 0.5
-"""Time in which damping that is assumed stops a joint that nothing else moves [s]."""
+"""Time in which damping that is assumed stops a joint that nothing else moves [s].
+
+What swings freely shrinks by a factor of e in twice this time: a hand is at rest ten seconds after a fall.
+"""
 
 STUCK = 5e-6
 """Angle or distance that a bristle of dry friction is wound before the joint slides [rad | m]."""
@@ -117,6 +120,15 @@ class JointLaw:
             for row, own in zip(self.damping, self.assumed, strict=True)
         )
         return replace(self, stop=stops, friction=rubs, damping=damping)
+
+
+def assumed_damping(amount: float | str) -> str:
+    """The damping that was assumed, in words.
+
+    Args:
+        amount: [N m s/rad], or "inertia" for the inertia that a joint carries over DAMPING_TIME.
+    """
+    return f"inertia / {DAMPING_TIME:g} s" if isinstance(amount, str) else f"{amount:g} N m s/rad"
 
 
 def joint_law(

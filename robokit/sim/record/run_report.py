@@ -11,7 +11,7 @@ import numpy as np
 
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sim.joints.joint_law import DAMPING_TIME
+from robokit.sim.joints.joint_law import assumed_damping
 from robokit.sim.record.answers import answers
 
 WIDTH = 80
@@ -83,9 +83,7 @@ def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
         yield "estimate", s["estimate"]["words"]
     if s.get("default_damping"):
         joints = f"{s.get('default_damping_joints', 0)} joints that have none"
-        amount = s["default_damping"]
-        words = f"inertia / {DAMPING_TIME:g} s" if amount == "inertia" else f"{amount:g} N m s/rad"
-        yield "damping", f"{words} assumed in {joints}"
+        yield "damping", f"{assumed_damping(s['default_damping'])} assumed in {joints}"
 
 
 def _momentum(trajectory: Run) -> str:

@@ -300,7 +300,7 @@ class Sweeps:
         """What acts after the sweeps that all states take, kept for what the next step foresees.
 
         What a fourth sweep makes of it would hardly foresee better, and to have it until then costs a tenth
-        of the step.
+        of a step of many rows and more of a single one.
         """
         if self.contacts:
             self.carried.unforeseen = [N for each in acting for N in unforeseen(each.body.near, each)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robokit.sim.joints.joint_law import DAMPING_TIME
+from robokit.sim.joints.joint_law import assumed_damping
 from robokit.sim.record import Trajectory
 from robokit.sim.record.answers import Answer
 from robokit.sim.record.events import Event
@@ -54,8 +54,7 @@ def assumed(trajectory: Trajectory) -> list[AnswerData]:
         why = f": {left} pairs act only if asked for" if left else ""
         say("self-contact", "off", f"links of the robot pass through each other{why}")
     if s.get("default_damping"):
-        amount = s["default_damping"]
-        words = f"inertia / {DAMPING_TIME:g} s" if amount == "inertia" else f"{amount:g} N m s/rad"
+        words = assumed_damping(s["default_damping"])
         joints = s.get("default_damping_joints", 0)
         say("damping", words, f"assumed in {joints} joint{'' if joints == 1 else 's'} that have none")
     if trajectory.ground is not None:
