@@ -31,6 +31,7 @@ constrained      contacts and loop joints, impacts, operational space
 constrained_layout  their kinds of results
 momentum         centre of mass, energies, centroidal momentum
 function_objects functions as objects, and their derivatives
+named_results    classes of results with several outputs
 own_functions    those of the user's own, and robokit's by name
 own_text         what a user's text returns, and its errors
 source_key       what a user's text depends on, for the cache

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -22,6 +21,7 @@ from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.exported import Exports
 from robokit.dynamics.layout import INPUTS
+from robokit.dynamics.named_results import result_class
 from robokit.dynamics.own_text import Shape, sized
 from robokit.dynamics.run import accelerations, body_forces, run
 from robokit.dynamics.several_links import count, points
@@ -71,7 +71,6 @@ class Function(Exports):
         self.choices = tuple(row.about.split())
         self._shapes = dict(shapes or {})
         self._derived: dict[Derivation, Function] = {}
-        self._results: dict[tuple[str, ...], Any] = {}
         spaces = {name: self._shapes.get(name, name) for name in self.inputs}
         self._special = {
             name: space
@@ -186,10 +185,7 @@ class Function(Exports):
 
     def _named(self, robot: Robot, key: Key, result: tuple[Any, ...]) -> Any:
         names = tuple(name for name, _ in kernel(robot, key).signature.outputs)
-        made = self._results.get(names)
-        if made is None:
-            made = self._results[names] = namedtuple(f"{self.name}_result", names, rename=True)
-        return made(*result)
+        return result_class(self.name, names)(*result)
 
     # -- derivatives -----------------------------------------------------------------------------
 

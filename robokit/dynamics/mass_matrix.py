@@ -163,6 +163,10 @@ class LTDLFactor:
         self._robot, self.L, self.D = robot, L, D
         self._engine, self._reproducible = engine, reproducible
 
+    def __repr__(self) -> str:
+        states = f" of {len(self.D)} states" if self.D.ndim == 2 else ""
+        return f"<LTDLFactor of {self._robot.name!r}: nv {self._robot.nv}{states}>"
+
     def solve(self, b: Any) -> np.ndarray:
         """Solve H x = b for b of (nv,) or (B, nv); one factor serves a batch of right-hand sides.
 

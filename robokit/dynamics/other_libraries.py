@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from robokit.arguments import one_of
 from robokit.dynamics.differentiate import Flat
 from robokit.dynamics.host_functions import HostFunction
+from robokit.dynamics.named_results import result_class
 from robokit.engine.passes.played_back import replayed
 from robokit.engine.trace.program import Program
 from robokit.errors import MissingDependency, ShapeError
@@ -43,7 +43,7 @@ def results(name: str, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
     """What makes the answer of the outputs: the only one, or a named tuple of them."""
     if len(names) == 1:
         return lambda outputs: outputs[0]
-    made = namedtuple(f"{name}_result", list(names), rename=True)  # type: ignore[misc]
+    made = result_class(name, tuple(names))
     return lambda outputs: made(*outputs)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ class Signature:
         """Arrays for the outputs: the caller's, checked, or new ones where out is None.
 
         Raises:
-            ShapeError: out does not fit.
+            ShapeError: out does not fit, or two of its arrays overlap.
         """
         shapes = [shape if rows is None else (rows, *shape) for shape in self.output_shapes]
         if out is None:
@@ -134,7 +135,11 @@ class Signature:
         if len(given) != len(shapes):
             raise ShapeError(f"out: {self.name} has {len(shapes)} outputs, got {len(given)} arrays")
         names = ["out"] if len(given) == 1 else [f"out[{k}]" for k in range(len(given))]
-        return [arguments.output(*each, self.dtype) for each in zip(names, given, shapes, strict=True)]
+        outs = [arguments.output(*each, self.dtype) for each in zip(names, given, shapes, strict=True)]
+        for (i, a), (j, b) in combinations(enumerate(outs), 2):
+            if np.may_share_memory(a, b):  # both are contiguous, so that this is exact
+                raise ShapeError(f"out[{i}] and out[{j}] share memory; each output needs an array of its own")
+        return outs
 
     def outs_given(self, out: Any) -> Sequence[Any]:
         """One object for each output; where there is one output, a list is what was given for it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import random_generator, real_array
+from robokit.arguments import check_values, random_generator, real_array
 from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
 from robokit.derived import cached_attribute
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
@@ -42,6 +42,12 @@ class Configurations:
             return self._joint_by_name[name]
         except (KeyError, TypeError):  # TypeError: a list cannot be looked up
             raise UnknownName("joint", name, self._joint_by_name, f"in robot {self.name!r}") from None
+
+    @cached_attribute
+    def _quaternions(self) -> list[int]:
+        """Where q holds unit quaternions."""
+        offsets = ((j, self.tree.joint[j.body].kind.quaternion) for j in self.joints)
+        return [joint.q_slice.start + k for joint, k in offsets if k is not None]
 
     @property
     def nq(self) -> int:
@@ -206,6 +212,9 @@ class Configurations:
             q: (nq,) or (B, nq).
             dv: (nv,) or (B, nv), velocity times time step.
 
+        Raises:
+            ShapeError: another shape, an entry that is not finite, or a quaternion that is not unit.
+
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
             >>> quarter_turn = [0, 0, np.pi / 2, 0, 0, 0, 0.1, 0]  # about z
@@ -216,10 +225,14 @@ class Configurations:
         """
         q = _array("q", q, self.nq)
         dv = _array("dv", dv, self.nv)
+        check_values(("q",), (q,), [(0, k) for k in self._quaternions])
         return self._manifold("integrate", q, dv)
 
     def difference(self, q0: Any, q1: Any) -> np.ndarray:
         """The dv with ``integrate(q0, dv) = q1``, (nv,) or (B, nv).
+
+        Raises:
+            ShapeError: as of :meth:`integrate`.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
@@ -229,6 +242,7 @@ class Configurations:
         """
         q0 = _array("q0", q0, self.nq)
         q1 = _array("q1", q1, self.nq)
+        check_values(("q0", "q1"), (q0, q1), [(i, k) for k in self._quaternions for i in (0, 1)])
         return self._manifold("difference", q0, q1)
 
     def _manifold(self, what: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -363,6 +363,10 @@ class JointModel:
         self.kind, self.axis, self.pitch = kind, axis, pitch
         self.S = MotionSubspace(kind.columns(axis, pitch))
 
+    def __repr__(self) -> str:
+        axis = f", axis ({', '.join(f'{float(x):.6g}' for x in self.axis)})" if self.kind.has_axis else ""
+        return f"<JointModel {self.kind.name}{axis}{f', pitch {self.pitch:.6g} m/rad' if self.pitch else ''}>"
+
     def XJ(self, q: Scalars) -> Transform:
         """X_J(q), from the joint frame on the predecessor to the body."""
         return self.kind.transform(q, self.axis, self.pitch)

@@ -89,6 +89,14 @@ class Tree:
             if not (0 <= p <= n and 0 <= s <= n and p != s):
                 raise ModelError(f"a loop joint needs two different bodies of 0..{n}, got {p} and {s}")
 
+    def __repr__(self) -> str:
+        parts = [f"{self.n} bodies"]
+        if self.loops:
+            parts.append(f"{len(self.loops)} loop joint{'s' * (len(self.loops) > 1)}")
+        if self.joint:
+            parts.append(f"nq {self.nq}, nv {self.nv}")
+        return f"<Tree: {', '.join(parts)}>"
+
     @property
     def n(self) -> int:
         """N, the number of moving bodies and of tree joints."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from ladder import State, chain, relative
@@ -67,3 +70,18 @@ def test_choices_are_read_as_the_public_functions_read_them():
         rk.functions["link_acceleration"](robot, s.q, s.v, s.a, at, link=first, classical=1)
     with pytest.raises(TypeError, match="crba has no choice 'link': it has none"):
         rk.functions["crba"].flat(robot, link=first)
+
+
+def test_results_of_several_outputs_are_pickled_and_copied():
+    """They go to other processes: of derivatives, of a user's text, and with names that Python reserves."""
+    robot = chain(2)
+    s = State(robot)
+    text = rk.function(
+        lambda tree, q: {"class": q[1][0], "half": 0.5 * q[1][0]},
+        inputs=("q",),
+        outputs={"class": (), "half": ()},
+    )
+    for result in (rk.functions["rnea"].derivative("q", "v")(robot, s.q, s.v, s.a), text(robot, s.q)):
+        for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
+            assert type(again) is type(result) and again._fields == result._fields
+            assert all(np.array_equal(a, b) for a, b in zip(again, result, strict=True))

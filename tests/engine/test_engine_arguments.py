@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import ladder
 import numpy as np
 import pytest
@@ -155,3 +157,20 @@ def test_poses_of_another_robots_links_are_not_written_to():
     assert rk.forward_kinematics(heavier, heavier.neutral(), out=poses) is poses
     with pytest.raises(rk.WrongType):
         rk.forward_kinematics("robot", first.neutral(), out=poses)
+
+
+@pytest.mark.parametrize("rows", [None, 3, 64, 4096])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shift", [0, 1, 3])
+def test_outputs_need_memory_of_their_own(rows, dtype, shift):
+    """One overwrote the other: in machine code, too, where only inputs were looked at."""
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    lead = () if rows is None else (rows,)
+    q, shape = np.zeros((*lead, 2)), (*lead, 2, 2)
+    memory = np.empty(2 * math.prod(shape), dtype)
+    first, second = (memory[k : k + math.prod(shape)].reshape(shape) for k in (0, shift))
+    with pytest.raises(rk.ShapeError, match=r"out\[0\] and out\[1\] share memory"):
+        rk.rnea_derivatives(robot, q, q, q, out=(first, second), dtype=dtype)
+    behind = memory[math.prod(shape) :].reshape(shape)
+    rk.rnea_derivatives(robot, q, q, q, out=(first, behind), dtype=dtype)
+    assert np.array_equal(first, rk.rnea_derivatives(robot, q, q, q, dtype=dtype)[0])

@@ -8,6 +8,7 @@ import pytest
 from ladder import State, relative
 from numpy.testing import assert_allclose
 
+import robokit as rk
 from robokit.dynamics import gravity_forces
 from robokit.errors import ShapeError, UnknownName
 from robokit.model import ModelBuilder
@@ -156,3 +157,31 @@ def test_a_limit_beyond_what_angles_may_be_is_none(lower, upper):
     assert low <= drawn.min() < 0.9 * low + 0.1 * high
     assert high >= drawn.max() > 0.1 * low + 0.9 * high
     assert np.isfinite(gravity_forces(robot, drawn[:, None])).all()
+
+
+@pytest.mark.parametrize("length", [0.0, 0.99, 1.5])
+@pytest.mark.parametrize("rows", [None, 3])
+def test_integrate_and_difference_refuse_quaternions_that_are_not_unit(length, rows):
+    """The position would move by the square of the length."""
+    robot = ladder.chain(2, base="floating")
+    q, dv = robot.neutral(), np.ones(robot.nv)
+    bad = q.copy()
+    bad[:4] *= length
+    if rows:
+        q, bad = np.tile(q, (rows, 1)), np.vstack([np.tile(q, (rows - 1, 1)), bad])
+    place = rf"\[{rows - 1}, 0:4\]" if rows else r"\[0:4\]"
+    for call, name in (
+        (lambda: robot.integrate(bad, dv), "q"),
+        (lambda: robot.difference(bad, q), "q0"),
+        (lambda: robot.difference(q, bad), "q1"),
+    ):
+        with pytest.raises(ShapeError, match=f"{name}: expected a unit quaternion .* at {name}{place}"):
+            call()
+
+
+def test_trees_joints_and_factors_are_shown_in_a_line():
+    robot = rk.load_urdf(rk.find_robot("four_bar"))
+    assert repr(robot.tree) == "<Tree: 3 bodies, 1 loop joint, nq 3, nv 3>"
+    assert repr(robot.tree.joint[1]) == "<JointModel continuous, axis (0, 1, 0)>"
+    H = rk.crba(robot, np.zeros((4, 3)))
+    assert repr(rk.ltdl(robot, H)) == "<LTDLFactor of 'four_bar': nv 3 of 4 states>"

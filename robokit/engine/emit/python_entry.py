@@ -211,7 +211,7 @@ next:
   br label %check
 """
 
-# Given outputs must not overlap any input: what is written early would be read later.
+# Given outputs must not overlap any input, for what is written early would be read later, nor each other.
 _APART = """
 make:
   br i1 %full, label %apart, label %make_next
@@ -234,7 +234,7 @@ to_one:
   br label %from_next
 from_next:
   %from = phi i64 [0, %to_one], [%from1, %from_done]
-  %from_end = icmp eq i64 %from, %nin
+  %from_end = icmp eq i64 %from, %to
   br i1 %from_end, label %to_done, label %from_one
 from_one:
   %pfrom = getelementptr i64, ptr %pointers, i64 %from

@@ -1,0 +1,26 @@
+"""Classes of results with several outputs: named tuples whose fields are the outputs of a function."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from functools import cache
+from typing import Any
+
+
+@cache
+def result_class(function: str, names: tuple[str, ...]) -> Any:
+    """The named tuple of a function's outputs.
+
+    No module has it by name, so that each result says how it is made again: it can be pickled and copied.
+
+    Args:
+        function: name of the function.
+        names: of its outputs; what Python takes for no name becomes ``_0``, ``_1``, ...
+    """
+    made: Any = namedtuple(f"{function}_result", names, rename=True)  # type: ignore[misc]
+    made.__reduce__ = lambda self: (_result, (function, names, tuple(self)))
+    return made
+
+
+def _result(function: str, names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return result_class(function, names)(*values)
