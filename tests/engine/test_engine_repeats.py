@@ -64,7 +64,7 @@ def forks(n: int) -> rk.Robot:
 
 ROBOTS = {
     "forks": lambda: forks(10),
-    "equal links": lambda: chain(12),
+    "equal links": lambda: chain(8),
     "other links, three kinds of joint": lambda: chain(12, "floating", equal=False),
     "humanoid": lambda: rk.load_urdf(rk.find_robot("humanoid"), base="floating"),
 }

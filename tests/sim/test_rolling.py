@@ -77,6 +77,25 @@ def test_a_thin_disc_rolls_upright_and_stands():
         assert abs(1.0 - 2.0 * (run.q[:, 1] ** 2 + run.q[:, 2] ** 2)).max() < 2e-4  # its axis stays level
 
 
+@pytest.mark.parametrize("flat", [True, False])
+@pytest.mark.parametrize("dt", [1e-3, 4e-3])
+def test_a_coin_that_wobbles_about_its_middle_neither_rises_nor_gains_energy(dt, flat):
+    """Euler's disc: with W^2 sin(tilt) r = 4 g its middle rests, and the lowest point runs round at W."""
+    radius, width, mass, tilt = 0.04, 0.003, 0.03, 0.5
+    coin = _wheel(Cylinder(radius, width), mass, radius, width)
+    rate = math.sqrt(4.0 * m.G / (radius * math.sin(tilt)))
+    low = radius * math.sin(tilt) + 0.5 * width * math.cos(tilt)
+    q0 = [math.cos(0.5 * tilt), math.sin(0.5 * tilt), 0.0, 0.0, 0.0, 0.0, low]
+    v0 = [0.0, -rate * math.sin(tilt), 0.0, 0.0, 0.0, 0.0]
+    level = rk.Ground() if flat else rk.Ground(terrain=rk.HeightField(np.zeros((3, 3)), 1.0, (-1.0, -1.0)))
+    run = rk.simulate(coin, q0, v0, duration=2.0, dt=dt, ground=level)
+    axis = 1.0 - 2.0 * (run.q[:, 1] ** 2 + run.q[:, 2] ** 2)
+    assert np.arccos(axis) == pytest.approx(tilt, abs=0.02)
+    E = run.energy.mechanical
+    settled = E[run.t > 0.1]  # the ground gives way at first
+    assert settled.max() < E[0] and settled == pytest.approx(settled[0], rel=2e-3)
+
+
 def test_rolling_friction_holds_a_ball_on_a_slope():
     """At 0.9 of what it can hold the ball creeps by less than a micrometre a second; at 1.1 it rolls."""
     radius, lever = 0.1, 0.01

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import sim_models
 
 import robokit as rk
 from robokit.model import Box, Cylinder, ModelBuilder, Placement, Shape
@@ -134,10 +135,9 @@ def test_a_box_beside_a_robot_that_it_may_touch_tips_as_it_does_alone(share):
     _, n = turned(angle, 0.0)
     c, s = math.cos(angle), math.sin(angle)
     R = np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
-    quadruped = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
     away = Placement(rotation=R, position=0.6 * n + np.array([0.0, 8.0, 0.0]))
     box = (body("box", width, height), Placement(rotation=R, position=0.5 * height * n))
-    world = rk.together({"box": box, "robot": (quadruped, away)})
+    world = rk.together({"box": box, "robot": (sim_models.box_with_bar(), away)})
     ground = rk.Ground(normal=n, friction=1.0)
     run = rk.simulate(world, duration=2.0, dt=1e-3, ground=ground, self_collision=True)
     assert (up(run.q[:, :4])[:, 2].min() > UPRIGHT) == (share < 1.0)

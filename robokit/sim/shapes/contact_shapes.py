@@ -137,15 +137,36 @@ class Rim:
     def at(self, n: Vector3) -> Vector3:
         """The point, body coordinates."""
         a = Vector3(*self.axis)
+        place = Vector3(*self.center) + self._down(n, a) * self.radius
+        if self.half:
+            place = place + a * where(n.dot(a) > 0.0, -self.half, self.half)
+        return _outward(place, n, self.rounding)
+
+    def _down(self, n: Vector3, a: Vector3) -> Vector3:
+        """Unit vector from the circle's centre to the point, of an axis a."""
         c = n.dot(a)
         down = a * c - n + Vector3(*_across(self.axis)) * (UPRIGHT * c * c)
         down = down * (1.0 / sqrt(down.dot(down) + SMALLEST))
         if self.turn:
             down = down * _exactly(math.cos(self.turn)) + a.cross(down) * _exactly(math.sin(self.turn))
-        place = Vector3(*self.center) + down * self.radius
-        if self.half:
-            place = place + a * where(c > 0.0, -self.half, self.half)
-        return _outward(place, n, self.rounding)
+        return down
+
+    def rolled(self, n: Vector3, turn: Vector3, middle: Vector3) -> Vector3:
+        """How far the lowest point moves over a ground while the body turns a little [m].
+
+        It moves as the rim's axis does, whatever the body turns about that axis, and with the body where the
+        body's middle is beside the axis.
+
+        Args:
+            n: the ground's normal, body coordinates.
+            turn: of the body, small [rad].
+            middle: of the body: where it is at rest, or moves steadily [m].
+        """
+        a = Vector3(*self.axis)
+        later = a + turn.cross(a)
+        later = later * (1.0 / sqrt(later.dot(later)))
+        along = a.dot(Vector3(*self.center) - middle)
+        return (self._down(n, later) - self._down(n, a)) * self.radius + (later - a) * along
 
     def moved(self, place: Placement) -> Rim:
         """The same, from a frame that is at this place of the body."""

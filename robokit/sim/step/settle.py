@@ -33,10 +33,10 @@ from robokit.model.tree import Tree
 from robokit.sim.joints.joint_forces import JointState
 from robokit.sim.joints.loop_impulses import LoopKick
 from robokit.sim.joints.outside import BodyForces
-from robokit.sim.meeting.pair_impulses import Kicked, Meeting, Met
+from robokit.sim.meeting.pair_impulses import Kicked, Meeting, Met, is_loose
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import ImplicitSweep, body_velocities
-from robokit.sim.motion.moving_axes import Rows, flat, momenta_after
+from robokit.sim.motion.moving_axes import Rows, flat, free_base, momenta_after
 from robokit.sim.step.problem import Problem
 from robokit.sim.step.shared_sweeps import share_rules, shared_forces, shared_solve
 from robokit.sim.touching.acting import Acting
@@ -360,13 +360,19 @@ def touching_bodies(
     contacts = list(on_ground(p.tree, X, bodies, p.points, p.ground, dt))
     for body, near in likewise(zip(contacts, near_ground(contacts, p.points, V, dt), strict=True)):
         i, body.near = body.i, near
-        body.set_out(V[i])
+        body.set_out(V[i], loose_middle(p.tree, i))
         part = slice(at, at + len(p.points[i]))
         body.unforeseen, at = carried.unforeseen[part], part.stop
         if p.ground.slip is None:
             bend(near, body, V[i], carried.anchors[part])
             carried.anchors[part] = body.anchors
     return contacts
+
+
+def loose_middle(tree: Tree, i: int) -> Vector3 | None:
+    """Centre of mass of a body that floats and has no joints, body coordinates [m]; None of others."""
+    loose = free_base(tree, i) and is_loose(tree, i) and not tree.loops
+    return tree.I[i].h * (1.0 / tree.I[i].m) if loose else None
 
 
 def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:

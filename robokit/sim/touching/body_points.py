@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.sim.shapes.contact_shapes import ContactShape
+from robokit.sim.shapes.contact_shapes import ContactShape, Rim
 from robokit.sim.touching.ground_law import Axes, GroundLaw
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.scalars import Scalar, likewise, maximum, minimum, sqrt, where
@@ -41,6 +41,8 @@ class BodyPoints:
         near: whether any point could be on (near_ground.py).
         leads: what the velocity of a surface that turns changes by in half a step, at a place that moves
             as the body does, for each point; None of one that does not turn.
+        rolls: velocity along the two tangents that each point would have after the kick if it rolled; None
+            where that is none.
     """
 
     def __init__(
@@ -72,6 +74,8 @@ class BodyPoints:
         self.near: Any = True
         self.unforeseen: list[Scalar] = [0.0 for _ in self.p]
         self.leads: list[Vector3 | None] = [None for _ in self.p]
+        self.shapes = points
+        self.rolls: list[tuple[Scalar, Scalar] | None] = [None for _ in self.p]
 
     def _rest(self) -> None:
         """What follows from the heights: N = load - damp vn, and the speed below which a point is on."""
@@ -126,15 +130,30 @@ class BodyPoints:
 
     # ---- points ------------------------------------------------------------------------------------
 
-    def set_out(self, V: Motion) -> None:
-        """Look where a surface that turns takes what rides on it, at the velocity V before the kick.
+    def set_out(self, V: Motion, middle: Vector3 | None) -> None:
+        """Look where a surface that turns, or a rim, takes what rides or rolls on it.
 
         A kick has the velocity half a step before its pose and gives that half a step after it. On a
         turntable these differ by the circle's inward turn. Against the surface at the pose, a box that rides
-        on it would seem to slide, outward before and inward after, and friction would drive it out.
+        on it would seem to slide, outward before and inward after, and friction would drive it out. So does
+        a coin that wobbles on its rim: the point that touches runs along the rim, and where it is at the
+        pose, the coin has not yet come to roll, or does no more. Friction would raise it.
+
+        Args:
+            V: velocity before the kick.
+            middle: centre of mass of a loose body [m]; None of others, whose joints decide how they move on.
         """
         turns = map(self.surface_turn, range(len(self.p)))
         self.leads = [None if w is None else w.cross(V.lin) * (0.5 * self.dt) for w in turns]
+        if middle is not None:
+            self.rolls = [self._roll(m, V.ang, middle) for m in range(len(self.p))]
+
+    def _roll(self, m: int, w: Vector3, middle: Vector3) -> tuple[Scalar, Scalar] | None:
+        shape, axes = self.shapes[m], self.frame(m)
+        if not isinstance(shape, Rim) or shape.turn:
+            return None  # its neighbours on the rim hold what stands, and do not roll
+        u = axes.seen(shape.rolled(axes.n, w * (0.5 * self.dt), middle).cross(w))
+        return u.x, u.y
 
     def hold(self, V: Motion, anchors: Sequence[tuple[Scalar, Scalar]]) -> None:
         """Bend the bristles by what the points have moved in the last step, at the velocity V."""
@@ -155,11 +174,11 @@ class BodyPoints:
 
     def velocities_before(self, V: Motion) -> list[Velocities]:
         """The same at the velocity V before the kick."""
-        turns = any(lead is not None for lead in self.leads)
+        turns = any(lead is not None for lead in (*self.leads, *self.rolls))
         return self._relative(V, -1.0) if turns else self.velocities(V)
 
     def _relative(self, V: Motion, side: float) -> list[Velocities]:
-        return [self._with_bristle(m, u) for m, u in enumerate(likewise(self._along_axes(V, side)))]
+        return [self._with_bristle(m, u, side) for m, u in enumerate(likewise(self._along_axes(V, side)))]
 
     def _along_axes(self, V: Motion, side: float) -> list[Vector3]:
         """Velocity of every point over the surface, along the tangents and the normal."""
@@ -169,8 +188,11 @@ class BodyPoints:
         ang = seen(V.ang)
         return [lin + ang.cross(self.place(m)) for m in likewise(range(len(self.p)))]
 
-    def _with_bristle(self, m: int, u: Vector3) -> Velocities:
+    def _with_bristle(self, m: int, u: Vector3, side: float) -> Velocities:
         x, y = u.x, u.y
+        roll = self.rolls[m]
+        if roll is not None:
+            x, y = x - roll[0] * side, y - roll[1] * side
         if self.anchors:
             ex, ey = self.anchors[m]
             x, y = x + self.r * ex, y + self.r * ey
@@ -187,6 +209,8 @@ class BodyPoints:
         for m, u in enumerate(likewise(self._over_ground(V))):
             lead = self.leads[m]
             u = u if lead is None else u - lead
-            vn = self.frame(m).n.dot(u)
+            roll, axes = self.rolls[m], self.frame(m)
+            u = u if roll is None else u - axes.along_x * roll[0] - axes.along_y * roll[1]
+            vn = axes.n.dot(u)
             out.append((vn, sqrt(maximum(u.dot(u) - vn * vn, 0.0))))
         return out

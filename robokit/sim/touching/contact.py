@@ -289,6 +289,9 @@ class BodyContact(BodyPoints):
             if self.anchors:
                 way = self._bristle(m)
                 bent = bent + Force(p.cross(way), way) * (self.c[m] * self.r)
+            roll = self._rolling(m)
+            if roll is not None:
+                bent = bent - Force(p.cross(roll), roll) * self.c[m]
         impulse = Force(turned, n * pressed) - bent
         K = self._with_turning(isotropic(C) + along(G, n))
         if self.motion is not None:
@@ -304,6 +307,11 @@ class BodyContact(BodyPoints):
         """How far the bristle of a point is bent, body coordinates [m]."""
         (ex, ey), axes = self.anchors[m], self.frame(m)
         return axes.along_x * ex + axes.along_y * ey
+
+    def _rolling(self, m: int) -> Vector3 | None:
+        """Velocity after the kick at which a point rolls, body coordinates [m/s]; None where it is 0."""
+        roll, axes = self.rolls[m], self.frame(m)
+        return None if roll is None else axes.along_x * roll[0] + axes.along_y * roll[1]
 
 
 def _speed(at: Velocities) -> Scalar:

@@ -84,6 +84,7 @@ class UnevenContact(BodyContact):
             self.phi.append(touch.phi)
         self._rest()
         self.leads = [None for _ in self.p]
+        self.shapes, self.rolls = points, [None for _ in self.p]
 
     def _facing(self, shape: Facing, pose: Transform, known: Known) -> tuple[Vector3, Touch]:
         """The place of a point that faces a solid, and what is there."""
@@ -163,6 +164,9 @@ class UnevenContact(BodyContact):
             f = n * (w * self.load[m] * dt)
             if self.anchors:
                 f = f - self._bristle(m) * (c * self.r)
+            roll = self._rolling(m)
+            if roll is not None:
+                f = f + roll * c
             u, lead = self.moved[m], self.leads[m]
             if u is not None:
                 u = u if lead is None else u + lead
