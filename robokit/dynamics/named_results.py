@@ -17,8 +17,12 @@ def result_class(function: str, names: tuple[str, ...]) -> Any:
         function: name of the function.
         names: of its outputs; what Python takes for no name becomes ``_0``, ``_1``, ...
     """
-    made: Any = namedtuple(f"{function}_result", names, rename=True)  # type: ignore[misc]
-    made.__reduce__ = lambda self: (_result, (function, names, tuple(self)))
+
+    def again(result: tuple[Any, ...]) -> tuple[Any, ...]:
+        return _result, (function, names, tuple(result))
+
+    made = namedtuple(f"{function}_result", names, rename=True)  # type: ignore[misc]
+    setattr(made, "__reduce__", again)  # noqa: B010 - a method of its own, to the type checker
     return made
 
 
