@@ -57,7 +57,8 @@ def test_output_that_is_closed_is_no_internal_error(here, monkeypatch, argv, clo
 
 
 @pytest.mark.parametrize("argv", WRITING, ids=lambda argv: f"{argv[0]} {argv[-1]}")
-def test_a_full_disk_leaves_what_was_there(here, capsys, argv):
+def test_a_full_disk_leaves_what_was_there(here, capsys, monkeypatch, argv):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # it would be cut short too, and stay
     target = here / argv[-1]
     target.write_text("before")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

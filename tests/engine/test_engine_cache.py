@@ -239,7 +239,8 @@ def test_a_read_only_folder_is_read(folder, compiled, monkeypatch):
 
 
 FULL = """
-import os, resource
+import os, resource, sys
+sys.dont_write_bytecode = True  # it would be cut short too, and stay
 import numpy as np
 from robokit import disk_cache
 from robokit.engine.kernel import Kernel
