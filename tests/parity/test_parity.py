@@ -31,7 +31,7 @@ EXAMPLES = {
 POINT_MASSES = ("icub",)  # MuJoCo refuses them: compared there with a little inertia added
 ROBOTS = [(name, base) for name in (*EXAMPLES, *ladder.OWN) for base in ("fixed", "floating")]
 """Long code is compiled for one base: the texts of all robots have both in test_parity_all.py."""
-for long in (("talos", "fixed"), ("icub", "fixed"), ("chain", "floating")):
+for long in (("talos", "fixed"), ("icub", "fixed")):
     ROBOTS.remove(long)
 MUJOCO_HAS = tuple(x for x in QUANTITIES if x not in ("tau_f_ext", "A_G", "bias"))
 
