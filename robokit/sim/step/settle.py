@@ -56,7 +56,11 @@ ASKED = 0.1
 """Share of the impulse of the ground that is not possible after bodies met from which it is asked again. A
 hundredth would be asked for in heaps at rest, which then tremble."""
 
-ANSWER = ("press", "press", "release", "extrapolate")
+UNTRUE = 0.02
+"""Share of its weight by which the ground may carry a body that creeps otherwise than its law says. A hand
+that others lift in each step as far as it has fallen it may carry wholly, while friction holds nothing."""
+
+ANSWER = ("met", "press", "release", "extrapolate")
 """Rules of the sweeps with which it answers. With the last two alone, half of the impulse of a link that is
 squeezed out, and slides, was outside the cone of friction."""
 
@@ -249,25 +253,36 @@ class Sweeps:
 
         Returns:
             the iterate by joint and by body, and what acts on each touching body; as given where the meeting
-            changed no body's velocity by more than CALM and the forces of the ground, but for ASKED, and of
-            motors are possible.
+            changed no body's velocity by more than CALM, the forces of the ground, but for ASKED, and of
+            motors are possible, and the ground carries what creeps as its law says, but for UNTRUE.
         """
         assert self.pairs is not None
         square: Scalar = 0.0
-        for body in likewise(self.contacts):
+        for body, each in likewise(zip(self.contacts, acting, strict=True)):
             change = V[body.i] - alone[body.i]
             far = functools.reduce(maximum, [place.dot(place) for place in body.p])
             moved = 2.0 * (change.lin.dot(change.lin) + change.ang.dot(change.ang) * far)  # (a + b)^2 at most
             square = maximum(square, where(body.near, moved, 0.0))
+            body.acted = each.forces
+        (untrue,) = guard(square > 0.0, lambda: [self._untrue(V, acting)], 0.0)
         share = where(square > 0.0, ASKED, IMPOSSIBLE)
         impossible = maximum(_impossible(acting, share), self.drive.excess(y))
-        needed = maximum(square - CALM * CALM, impossible) > 0.0
+        needed = maximum(square - CALM * CALM, maximum(impossible, untrue)) > 0.0
         before = self._all(y, V, acting)
         self.pairs.given = met.impulse
         w, y1, V1 = mean(self.v, y), y, V
         for rule in ANSWER:
             y1, V1 = self.sweep(rule, y1, V1, w, last=True)
         return self._only_where(needed, before, y1, V1)
+
+    def _untrue(self, V: Sequence[Motion], acting: Sequence[Acting]) -> Scalar:
+        """Above 0 where the ground carries a body that creeps otherwise than its law says, but for UNTRUE."""
+        falling = sqrt(self.p.tree.a0.dot(self.p.tree.a0)) * self.dt
+        worst: Scalar = 0.0
+        for body, each in likewise(zip(self.contacts, acting, strict=True)):
+            off = self.dt * body.untrue(V[body.i], each.forces) - UNTRUE * body.mass * falling
+            worst = maximum(worst, where(body.near, off, 0.0))
+        return worst
 
     def _all(self, y: Rows, V: Sequence[Motion], acting: Sequence[Acting]) -> list[Scalar]:
         """All that is used of a sweep later: iterate, what acts, and what the joints have chosen."""

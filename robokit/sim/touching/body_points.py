@@ -73,6 +73,7 @@ class BodyPoints:
         self.anchors: list[tuple[Scalar, Scalar]] = []
         self.near: Any = True
         self.unforeseen: list[Scalar] = [0.0 for _ in self.p]
+        self.acted: Sequence[tuple[Scalar, Scalar, Scalar]] = []
         self.leads: list[Vector3 | None] = [None for _ in self.p]
         self.shapes = points
         self.rolls: list[tuple[Scalar, Scalar] | None] = [None for _ in self.p]

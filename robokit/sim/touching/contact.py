@@ -60,6 +60,9 @@ SWINGING, CREEPING = -2.0, 0.4
 FAINT = 1e-3
 """Change of a normal force from which it is believed at all [N]."""
 
+CREEPS = 5e-3
+"""Speed up to which a point creeps or rests [m/s]."""
+
 
 class BodyContact(BodyPoints):
     """The points of one body, and what the sweeps choose for them."""
@@ -135,6 +138,16 @@ class BodyContact(BodyPoints):
             self.N[m] = where(self.on0[m], maximum(N, 0.0), 0.0)
         self._slide(speeds)
         self._resist_turning(V, again=True)
+
+    def met(self, V: Motion) -> None:
+        """As :meth:`press`, in the first sweep after other bodies have pushed this one to V.
+
+        Friction has not answered yet: what it lacks is what of :attr:`acted` it cannot give, not what its
+        dampers would give at V. Else a point that others move by as little as bristles hold would be let go.
+        """
+        for m, (at, (_, x, y)) in enumerate(likewise(zip(self.velocities(V), self.acted, strict=True))):
+            self.c[m] = self.dt * sqrt(x * x + y * y + SLOWEST * SLOWEST) / _speed(at)
+        self.press(V)
 
     def press(self, V: Motion) -> None:
         """Points and dampers after other bodies have pushed this one to the iterate V.
@@ -215,6 +228,21 @@ class BodyContact(BodyPoints):
     def normal_at(self, m: int, vn: Scalar) -> Scalar:
         """The normal force of a point that is on, at the speed vn."""
         return self.load[m] - self.damp[m] * vn
+
+    def untrue(self, V: Motion, forces: Sequence[tuple[Scalar, Scalar, Scalar]]) -> Scalar:
+        """By how much the normal forces of points that creep or rest are not what the law says at V [N].
+
+        Args:
+            V: the body's velocity.
+            forces: of the points, the first of each along the normal [N].
+        """
+        total: Scalar = 0.0
+        pairs = zip(self.speeds(V), forces, strict=True)
+        for m, ((vn, slip), (given, _, _)) in enumerate(likewise(pairs)):
+            on = where(self.on0[m], 1.0, where(vn + self.reach[m] < 0.0, 1.0, 0.0))
+            off = abs(on * maximum(self.normal_at(m, vn), 0.0) - given)
+            total = total + where(vn * vn + slip * slip < CREEPS * CREEPS, off, 0.0)
+        return total
 
     def _resist_turning(self, V: Motion, again: bool = False) -> None:
         """Dampers against turning that give torsional and rolling friction at the iterate V.
