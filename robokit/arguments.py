@@ -116,6 +116,20 @@ def batch_size(names: Sequence[str], arrays: Sequence[np.ndarray]) -> int | None
     return None if found is None else found[1]
 
 
+def check_finite(name: str, array: np.ndarray) -> None:
+    """Refuse an array with NaN or infinity, naming the first place of them.
+
+    Raises:
+        ShapeError: it has some.
+    """
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        where = tuple(int(k) for k in bad[0])
+        more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+        place = ", ".join(map(str, where))
+        raise ShapeError(f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}")
+
+
 def check_values(
     names: Sequence[str],
     arrays: Sequence[np.ndarray],
@@ -135,12 +149,7 @@ def check_values(
             large.
     """
     for name, array in zip(names, arrays, strict=True):
-        bad = np.argwhere(~np.isfinite(array))
-        if len(bad):
-            where = tuple(int(k) for k in bad[0])
-            more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-            place = ", ".join(map(str, where))
-            raise ShapeError(f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}")
+        check_finite(name, array)
     for k, offset in quaternions:
         part = arrays[k][..., offset : offset + 4]
         square = np.einsum("...i,...i", part, part)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from robokit.arguments import batch_size, one_of, real_array
+from robokit.arguments import batch_size, check_finite, one_of, real_array
 from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.long_derivatives import long_way
 from robokit.dynamics.singular import refuse, singular_joint
@@ -115,6 +116,9 @@ def body_forces(
                 f"f_ext: expected {{link: wrench (6,)}} or an array ({rows}, 6) or (B, {rows}, 6) in body "
                 f"coordinates (row 0 is the reference body), got shape {np.shape(f_ext)}"
             )
+        # One sum is quicker than a look at each number; the kernel would name the place in all 6 (N + 1).
+        if not math.isfinite(array.sum()):
+            check_finite("f_ext", array)
         return array.reshape(*array.shape[:-2], rows * 6)
     wrenches = {}
     for link, wrench in f_ext.items():
@@ -125,6 +129,7 @@ def body_forces(
                 f"f_ext[{link!r}]: expected [n; f] of shape (6,) or (B, 6) in world axes about the world "
                 f"origin, got shape {np.shape(wrench)}"
             )
+        check_finite(f"f_ext[{link!r}]", value)
         wrenches[link] = (body, value)
     batch_size([f"f_ext[{link!r}]" for link in wrenches], [value for _, value in wrenches.values()])
     batch = np.broadcast_shapes(*(value.shape[:-1] for _, value in wrenches.values()))

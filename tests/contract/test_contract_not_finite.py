@@ -98,7 +98,8 @@ def test_every_number_of_a_wrench_is_looked_at():
         wrench = np.zeros(6)
         wrench[k] = np.nan
         for link in (robot.link_names[0], robot.link_names[-1]):
-            with pytest.raises(rk.ShapeError, match=r"^f_ext: expected finite numbers, got nan"):
+            message = rf"^f_ext\['{link}'\]: expected finite numbers, got nan at f_ext\['{link}'\]\[{k}\]"
+            with pytest.raises(rk.ShapeError, match=message):
                 rk.rnea(robot, given["q"], given["v"], given["a"], {link: wrench})
 
 

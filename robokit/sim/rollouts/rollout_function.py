@@ -192,7 +192,7 @@ def rollout(
     robot: Robot,
     q0: Any = None,
     v0: Any = None,
-    duration: float = 1.0,
+    duration: float | None = None,
     dt: float | None = None,
     ground: Ground | bool | None = None,
     tau: Any = None,
@@ -228,7 +228,7 @@ def rollout(
         robot: the robot; with B samples, there are B rows.
         q0: configurations at the start, (B, nq), or (nq,) for all rows; neutral by default.
         v0: velocities at the start, (B, nv), or (nv,) for all rows; zero by default.
-        duration: [s]; rounded to whole steps.
+        duration: [s]; rounded to whole steps; 1 s by default.
         dt: time step [s]; with a ground at most 4 ms. None as in :func:`robokit.simulate`.
         ground: ``rk.Ground(...)``, True for one with default values, None for none; its friction may be
             (B,).
@@ -242,7 +242,7 @@ def rollout(
             recorded always: as many as there are steps leaves it and the start.
         joint_damping: as in :func:`robokit.simulate`.
         progress: show a progress bar.
-        steps: number of steps, instead of a duration.
+        steps: number of steps, instead of a duration (or of the same).
         threads: number of threads; None chooses as many as make the rollout faster.
         actuators: as in :func:`robokit.simulate`, with targets like ``tau`` or keyframes, but no functions;
             gains and limits may be (B, n), one set a row.

@@ -170,7 +170,7 @@ def set_up(
 
     Warnings point at the caller's caller; for errors see :func:`robokit.simulate`.
     """
-    duration = real_number("duration", duration, least=0.0)
+    duration = None if duration is None else real_number("duration", duration, least=0.0)
     if record_every is not None:
         record_every = whole_number("record_every", record_every, 1)
     surface = _surface(robot, ground, many)
@@ -193,11 +193,7 @@ def set_up(
             raise ShapeError(f"accuracy: expected integrator='contact', got {name!r}")
     chosen = dt is None
     dt = default_step(robot, row.falls) if chosen else real_number("dt", dt, above=0.0)
-    if steps is None and not duration / dt <= MOST_STEPS:
-        raise ShapeError(
-            f"duration: {duration:g} s are {duration / dt:.3g} steps of {dt:g} s; at most {MOST_STEPS:.0e} "
-            "are taken: take a shorter duration or a longer dt"
-        )
+    steps = _steps(duration, dt, steps)
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=3)
     check_inertia(robot)
@@ -220,8 +216,25 @@ def set_up(
             "default_damping": "inertia" if damping is None else damping,
             "default_damping_joints": len(defaulted),
         }
-    steps = round(duration / dt) if steps is None else steps
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
+
+
+def _steps(duration: float | None, dt: float, steps: int | None) -> int:
+    """How many steps to take, of a duration [s], 1 s by default, or of their number."""
+    if steps is not None:
+        if duration is not None and round(duration / dt) != steps:
+            given = f"{steps} of {dt:g} s are {steps * dt:g} s, and duration is {duration:g} s"
+            raise ShapeError(f"steps: {given}: give one of the two")
+        return steps
+    duration = 1.0 if duration is None else duration
+    if not duration / dt <= MOST_STEPS:
+        raise ShapeError(
+            f"duration: {duration:g} s are {duration / dt:.3g} steps of {dt:g} s; at most {MOST_STEPS:.0e} "
+            "are taken: take a shorter duration or a longer dt"
+        )
+    if 0.0 < duration <= 0.5 * dt:
+        raise ShapeError(f"duration: {duration:g} s is half a step of {dt:g} s or less: take a shorter dt")
+    return round(duration / dt)
 
 
 def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
