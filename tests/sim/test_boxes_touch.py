@@ -147,7 +147,7 @@ def test_what_slides_slowly_over_another_body_feels_coulombs_friction(speed):
     carried = Carried(program.layout, [0.0] * program.layout.size)
     Meeting(problem.pairs, robot.tree, X, body_velocities(robot.tree, X, v), dt, carried)
     for bond in carried.bonds:
-        bond[4] = weight * dt  # what the step before has carried
+        bond[6] = -weight * dt  # what the step before has carried, down on the plank
     done = settle(problem, q, v, robot.split_v([0.0] * robot.nv), dt, carried)
     (plank,), (up,), (ball,) = done.y[1:]
     assert abs(up) < 1e-6

@@ -70,10 +70,10 @@ class PairLaw:
 
 @dataclass(frozen=True)
 class Bond:
-    """What a step leaves of a contact to the next one: bristle, world axes [m], and normal impulse [N s]."""
+    """What a step leaves of a contact to the next one: bristle [m] and impulse [N s], world axes."""
 
     bristle: Vector3
-    normal: Scalar
+    impulse: Vector3
 
 
 class PairContact:
@@ -124,17 +124,18 @@ class PairContact:
         bent = where(self.hit, 0.0, minimum(law.friction * N / (law.k * sqrt(e.dot(e) + 1e-30)), 1.0))
         self.e = e * bent
         self.bounce: Scalar = 0.0 if law.restitution is None else -law.restitution * un
-        self.carried = before.normal
+        along = n * n.dot(before.impulse)
+        self.carried = along + _within(before.impulse - along, law.friction * N * dt)
         self._give(law, dt)
 
     def values(self) -> list[Scalar]:
         """Hit or not, bristle, bounce, and the impulse carried before: what :meth:`load` found out."""
-        return [where(self.hit, 1.0, 0.0), *self.e, self.bounce, self.carried]
+        return [where(self.hit, 1.0, 0.0), *self.e, self.bounce, *self.carried]
 
     def loaded(self, law: PairLaw, dt: Scalar, values: Sequence[Scalar]) -> None:
         """The same from :meth:`values`."""
-        hit, x, y, z, self.bounce, self.carried = values
-        self.hit, self.e = hit > 0.5, Vector3(x, y, z)
+        hit, x, y, z, self.bounce, *carried = values
+        self.hit, self.e, self.carried = hit > 0.5, Vector3(x, y, z), Vector3(*carried)
         self._springs(law, dt)
         self._give(law, dt)
 
@@ -144,16 +145,18 @@ class PairContact:
         self.rest = -law.k * maximum(self.near.phi, -FASTEST_RETURN * law.d / law.k)
 
     def _give(self, law: PairLaw, dt: Scalar) -> None:
-        """The impulse that is given to the sweeps: what was carried before, and not more.
+        """The impulse that is given to the sweeps: what was carried before, as far as spring and friction go.
 
-        The whole spring would throw a light body about before the damper is solved for.
+        The whole spring would throw a light body about before the damper is solved for. Were it the bristle
+        alone sideways, what is under a body would slide early: it never learned what the damper gave.
         """
+        n = self.n
         self.slow = where(self.hit, 0.0, 1.0) > 0.5
         self.sunk = self.slow & (self.near.phi < 0.0)
-        f = self.n * maximum(self.rest, 0.0) - self.e * law.k
-        full = self.rest * dt
-        share = where(full > self.carried, self.carried / where(full > 0.0, full, 1.0), 1.0)
-        self.given = f * (where(self.sunk, dt, 0.0) * share)
+        before = n.dot(self.carried)
+        N = clamp(before, 0.0, maximum(self.rest, 0.0) * dt)
+        f = n * N + _within(self.carried - n * before, law.friction * N)
+        self.given = f * where(self.sunk, 1.0, 0.0)
 
     def start(self, law: PairLaw, u: Vector3, dt: Scalar) -> None:
         """The normal part of the law from the relative velocity u after the sweeps."""
@@ -222,6 +225,12 @@ class PairContact:
         N = maximum(N, 0.0)
         size, most = sqrt(t.dot(t) + TINY), self.mu * N
         return self.n * N + t * where(size > most, most / size, 1.0) - self.given
+
+
+def _within(t: Vector3, most: Scalar) -> Vector3:
+    """t, shortened to the length most where it is longer."""
+    size = sqrt(t.dot(t) + TINY)
+    return t * where(size > most, most / size, 1.0)
 
 
 def weighted(weights: Sequence[Scalar], vectors: Sequence[Vector3]) -> Vector3:

@@ -50,8 +50,8 @@ BRAKING = 3
 PRESSED = -0.1
 """A body whose push has this cosine with the ground's normal or less is pressed on the ground."""
 
-WIDTH = 16
-"""Numbers of a contact: ten of where it is, six of what is known of it."""
+WIDTH = 18
+"""Numbers of a contact: ten of where it is, eight of what is known of it."""
 
 Rows = list[Any]
 
@@ -136,19 +136,19 @@ class Meeting:
             given = []
             for contact in likewise(contacts):
                 found = _repeated((self, "load"), load, contact.near.values())
-                values += [*contact.near.values(), *found[:6]]
-                given.append(Vector3(*found[6:]))
+                values += [*contact.near.values(), *found[:8]]
+                given.append(Vector3(*found[8:]))
             total = _forces(around.poses, contacts, given)
             return [*values, *(x for F in total for x in F)]
 
         slots = slots_of(law.shapes)
-        nothing = [*Nearest.none().values(), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        nothing = [*Nearest.none().values(), *([0.0] * (WIDTH - 10))]
         values = guard(self.some, near, *(nothing * slots), *([0.0] * (6 * len(bodies))))
         self.slots = [values[WIDTH * k : WIDTH * (k + 1)] for k in range(slots)]
         rest = iter(values[WIDTH * slots :])
         self.given = {b: Force(_vector(rest), _vector(rest)) for b in bodies}
         self.carried = carried
-        carried.bonds = [[row[9], *row[11:14], 0.0] for row in self.slots]
+        carried.bonds = [[row[9], *row[11:14], 0.0, 0.0, 0.0] for row in self.slots]
 
     def solve(self, kicked: Kicked, y: Rows, V: list[Motion]) -> tuple[Rows, list[Motion], Met]:
         """The velocities y and V of a kick with the impulses between bodies, and these.
@@ -157,7 +157,7 @@ class Meeting:
         """
         law, dt, bodies = self.law, self.dt, self.law.shapes.bodies
         ground = [acting for acting in kicked.ground if acting.body.i in bodies]
-        rest = 6 * len(bodies) + len(self.slots)
+        rest = 6 * len(bodies) + 3 * len(self.slots)
         for acting in ground:
             count = len(acting.forces)
             rest += 7 + 3 * count if is_loose(kicked.tree, acting.body.i) else 6 + count
@@ -177,7 +177,7 @@ class Meeting:
                 contact.start(law, Vector3(*u), dt)
                 overlap = maximum(overlap, -contact.near.phi)
             touching = any_of([contact.moves for contact in contacts])
-            given = [contact.n.dot(contact.given) for contact in contacts]
+            given = [x for contact in contacts for x in contact.given]
             others = [*none[: -len(given)], *given]
             poses = self.around.poses
             solved = guard(touching, lambda: _solve(bodies, poses, contacts, kicked, ground, y, V), *others)
@@ -193,7 +193,7 @@ class Meeting:
             rows = [[next(values) for _ in range(3 if sideways else 1)] for _ in acting.forces]
             acting.give_back(total, work, [(row[0], *(row[1:] or (0.0, 0.0))) for row in rows])
         for row in self.carried.bonds:
-            row[4] = next(values)
+            row[4:] = _vector(values)
         met.overlap = next(values)
         return y, V, met
 
@@ -205,11 +205,11 @@ def is_loose(tree: Tree, i: int) -> bool:
 
 def _bond(contact: PairContact, carried: Carried) -> Bond:
     """That of the same shapes after the last step; 0 where they did not touch."""
-    e, N = Vector3.zero(), 0.0
-    for which, x, y, z, normal in carried.bonds:
+    e = f = Vector3.zero()
+    for which, *row in carried.bonds:
         same = where(which == contact.near.which, 1.0, 0.0)
-        e, N = e + Vector3(x, y, z) * same, N + normal * same
-    return Bond(e, N)
+        e, f = e + Vector3(*row[:3]) * same, f + Vector3(*row[3:]) * same
+    return Bond(e, f)
 
 
 def _repeated(key: object, text: Callable[..., list[Scalar]], given: Sequence[Scalar]) -> list[Scalar]:
@@ -231,7 +231,7 @@ def _solve(
     y: Rows,
     V: list[Motion],
 ) -> list[Scalar]:
-    """New y and V, impulses on bodies, what the ground's points give in return, those of contacts, normal."""
+    """New y and V, impulses on bodies, what the ground's points give in return, those of contacts."""
     places = range(len(ground))
     gains = [_pressed(acting, bodies, poses, contacts) for acting in ground]
     loose = [is_loose(kicked.tree, acting.body.i) for acting in ground]
@@ -335,7 +335,7 @@ def _acting(
         *(a + b * s for a, b in zip(flat(V), flat(dV), strict=True)),
         *(x * s for x in changes),
         *returned,
-        *(contact.n.dot(contact.given + x * s) for contact, x in zip(contacts, f, strict=True)),
+        *(y for contact, x in zip(contacts, f, strict=True) for y in contact.given + x * s),
     ]
 
 

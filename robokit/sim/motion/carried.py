@@ -4,7 +4,7 @@
     anchors     2 numbers a contact point: how far its bristle is bent, along the ground's two axes [m]
     unforeseen  1 number a contact point: what of its last normal force the first sweep did not foresee [N]
     wound       1 number a dof with dry friction: the same of a joint's bristle [rad | m]
-    bonds       5 numbers a contact between bodies: which shapes, bristle in world axes [m], impulse [N s]
+    bonds       7 numbers a contact between bodies: which shapes, bristle [m], impulse [N s], world axes
     energy      1 number of a method that keeps it: of a robot that floats about its centre of mass [J]
 
 All start at zero but the momentum and the energy.
@@ -43,7 +43,7 @@ class CarriedLayout:
     def size(self) -> int:
         """Numbers in all, at least 1: kernels have no empty inputs."""
         of_points = 2 * self.anchors + self.points
-        return max(1, 6 * self.momentum + of_points + len(self.wound) + 5 * self.bonds + self.energy)
+        return max(1, 6 * self.momentum + of_points + len(self.wound) + 7 * self.bonds + self.energy)
 
 
 class Carried:
@@ -54,7 +54,7 @@ class Carried:
         anchors: (along x, along y) of each contact point; a step replaces them.
         unforeseen: of each contact point [N]; a step replaces them.
         wound: {(joint, dof): angle or distance}; a step replaces them.
-        bonds: [number of the shapes, x, y, z, impulse] of the contacts between bodies; a step replaces them.
+        bonds: [number of the shapes, bristle, impulse] of the contacts between bodies; a step replaces them.
         energy: the energy that the robot ought to have [J], or None; a step replaces it.
     """
 
@@ -66,7 +66,7 @@ class Carried:
         self.anchors = [(next(rest), next(rest)) for _ in range(layout.anchors)]
         self.unforeseen: list[Scalar] = [next(rest) for _ in range(layout.points)]
         self.wound = {place: next(rest) for place in layout.wound}
-        self.bonds = [[next(rest) for _ in range(5)] for _ in range(layout.bonds)]
+        self.bonds = [[next(rest) for _ in range(7)] for _ in range(layout.bonds)]
         self.energy: Scalar | None = next(rest) if layout.energy else None
 
     def after(self) -> list[Scalar]:

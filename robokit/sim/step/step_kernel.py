@@ -148,7 +148,7 @@ class Program:
             numbers += [
                 self.pairs.friction,
                 self.pairs.restitution,
-                *(self.ground or Ground()).gains(self.robot, self.size or math.inf),
+                *(self.gains if self.touching else (self.ground or Ground()).gains(self.robot)),
                 *mobilities(self.robot, self.shapes.bodies),
             ]
         if self.open:
