@@ -31,6 +31,7 @@ from robokit.sim.rollouts.rollout_batch import Batch, check_room
 from robokit.sim.rollouts.rollout_forces import controls
 from robokit.sim.rollouts.row_ledgers import RowLedgers
 from robokit.sim.run.run_arguments import (
+    DURATION,
     MOST_STEPS,
     check_angles,
     check_quaternions,
@@ -192,7 +193,7 @@ def rollout(
     robot: Robot,
     q0: Any = None,
     v0: Any = None,
-    duration: float | None = None,
+    duration: float = DURATION,
     dt: float | None = None,
     ground: Ground | bool | None = None,
     tau: Any = None,
@@ -228,7 +229,7 @@ def rollout(
         robot: the robot; with B samples, there are B rows.
         q0: configurations at the start, (B, nq), or (nq,) for all rows; neutral by default.
         v0: velocities at the start, (B, nv), or (nv,) for all rows; zero by default.
-        duration: [s]; rounded to whole steps; 1 s by default.
+        duration: [s]; rounded to whole steps.
         dt: time step [s]; with a ground at most 4 ms. None as in :func:`robokit.simulate`.
         ground: ``rk.Ground(...)``, True for one with default values, None for none; its friction may be
             (B,).

@@ -36,6 +36,9 @@ FRAME = 5e-3
 LARGEST_CONTACT_STEP = 4e-3
 """Longest step with a ground that is not warned of [s]."""
 
+DURATION = 1.0
+"""Of runs by default [s]."""
+
 MOST_STEPS = 1e10
 """Steps of a run; a year of them."""
 
@@ -170,7 +173,7 @@ def set_up(
 
     Warnings point at the caller's caller; for errors see :func:`robokit.simulate`.
     """
-    duration = None if duration is None else real_number("duration", duration, least=0.0)
+    duration = real_number("duration", duration, least=0.0)
     if record_every is not None:
         record_every = whole_number("record_every", record_every, 1)
     surface = _surface(robot, ground, many)
@@ -219,14 +222,13 @@ def set_up(
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
 
 
-def _steps(duration: float | None, dt: float, steps: int | None) -> int:
-    """How many steps to take, of a duration [s], 1 s by default, or of their number."""
+def _steps(duration: float, dt: float, steps: int | None) -> int:
+    """How many steps to take: those of a duration [s], or their number, which goes with no other duration."""
     if steps is not None:
-        if duration is not None and round(duration / dt) != steps:
+        if duration != DURATION and round(duration / dt) != steps:
             given = f"{steps} of {dt:g} s are {steps * dt:g} s, and duration is {duration:g} s"
             raise ShapeError(f"steps: {given}: give one of the two")
         return steps
-    duration = 1.0 if duration is None else duration
     if not duration / dt <= MOST_STEPS:
         raise ShapeError(
             f"duration: {duration:g} s are {duration / dt:.3g} steps of {dt:g} s; at most {MOST_STEPS:.0e} "
