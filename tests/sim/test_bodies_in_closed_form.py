@@ -230,6 +230,17 @@ def test_a_block_that_slides_over_a_board_stops_where_coulomb_says_and_leaves_th
     assert abs(moved.q[-1, 11]) < 1e-5
 
 
+@pytest.mark.parametrize("masses", [(0.5, 18.0), (18.0, 0.5), (0.1, 1.0), (1.0, 5.0)])
+def test_a_block_on_a_board_stays_at_rest(masses):
+    """It tilted ever faster, until it hopped by 0.1 mm, some seconds after it was put down."""
+    block, board = body(Box((0.2, 0.2, 0.1)), masses[0]), body(Box((2.0, 0.4, 0.05)), masses[1])
+    world = rk.together({"block": (block, at(-0.5, 0.1)), "board": (board, at(0.0, 0.025))})
+    moved = run(world, 5.0, friction=0.4, ground=rk.Ground(friction=0.9))
+    late = moved.t > 2.0
+    assert np.abs(moved.v[late]).max() < 1e-5
+    assert np.ptp(moved.q[late], axis=0).max() < 1e-7
+
+
 @pytest.mark.slow
 def test_a_quadruped_that_stands_on_a_light_box_stays_where_it_is():
     """The box went over the ground with 24 mm/s, as if there were no friction under it."""

@@ -178,6 +178,7 @@ class PairContact:
         )
         self.mu, self.u, self.c, self.dt = law.friction, u, 0.0, dt
         self.first = n * (self.g * (self.aim - un) + ahead)
+        self.released = where(soft & (ahead > 0.0), ahead / (self.kd * dt), 0.0)
 
     def rub(self, f: Vector3) -> None:
         """Let go what pulls, and friction, where the normal parts alone ask for the impulse f more."""
@@ -214,8 +215,12 @@ class PairContact:
         return u * self.c + self.n * ((self.g - self.c) * un)
 
     def missing(self, f: Vector3) -> Scalar:
-        """f . (aim n - u), in which u is the velocity before the impulses."""
-        return f.dot(self.n * self.aim - self.u)
+        """f . (n w - u), in which u is the velocity before the impulses, and w that at which nothing is missing.
+
+        A spring that was given too little may push until then, though that makes its bodies faster. Else what
+        lies on another body would go on sinking in, ever deeper on one side.
+        """
+        return f.dot(self.n * (self.aim + self.released) - self.u)
 
     def cut(self, f: Vector3) -> Vector3:
         """f, such that with what was given it does not pull and is inside Coulomb's cone."""
