@@ -215,7 +215,7 @@ class PairContact:
         return u * self.c + self.n * ((self.g - self.c) * un)
 
     def missing(self, f: Vector3) -> Scalar:
-        """f . (n w - u), in which u is the velocity before the impulses, and w that at which nothing is missing.
+        """f . (n w - u): u is the velocity before the impulses, w that at which nothing is missing.
 
         A spring that was given too little may push until then, though that makes its bodies faster. Else what
         lies on another body would go on sinking in, ever deeper on one side.
