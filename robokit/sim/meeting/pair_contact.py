@@ -6,8 +6,9 @@ A point of one body that overlaps another by -phi, and moves over it with u at t
     t = -min(kd_t, mu N / |x|) x,  x = u_t + r e               friction, r = k_t / kd_t
 
 like a contact point on the ground: what lies on another body sinks in until the spring carries it, and e is
-a bristle that holds it there. The part that is known before the sweeps, max(0, -k phi) n - k_t e, is given
-to them, so that the ground and the joints carry what lies on them; the rest is solved for after them.
+a bristle that holds it there. The impulse of the last step, as far as -k phi and friction allow it now, is
+given to the sweeps, so that the ground and the joints carry what lies on them; the rest is solved for after
+them.
 
 Bodies that meet fast are stopped at the surface, or bounce by their restitution, by a damper that is much
 stiffer than their inertia.

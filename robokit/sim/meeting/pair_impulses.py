@@ -1,20 +1,20 @@
 """Impulses between bodies of a robot that touch, equal and opposite.
 
-Before the sweeps, springs and bristles of the contacts give what they carried in the last step too, as forces
-from outside. So what lies on another body weighs on the ground and the joints in all sweeps. After them, an
-impulse f on one body and -f on the other changes the relative velocity u of their points by W f, and what is
-missing follows the law of pair_contact.py:
+Before the sweeps, the contacts give what they gave in the last step too, along the normal and sideways, as
+forces from outside. So what lies on another body weighs on the ground and the joints, and pulls at them, in
+all sweeps. After them, an impulse f on one body and -f on the other changes the relative velocity u of their
+points by W f, and what is missing follows the law of pair_contact.py:
 
     f = first - K (u - u0)        u = u0 + W f        W = J A^-1 J^T
 
 A is H with damping and limits of the joints, and with the ground under bodies that are pressed on it. Dry
 friction in joints and of the ground stays as the sweeps found it: as a damper of an iterate it would be too
 stiff for what comes now, but for points of loose bodies that stick (ground_in_return.py); where that counts,
-sweeps more let both answer (settle.py). Conjugate gradients
-in the space of the impulses take one solve of the tree an iteration; the first finds the normal parts, from
-which friction follows, three more how far it slows down what slides. However few are taken, their impulses
-lose energy. Impulses that pull or leave Coulomb's cone are cut, and of what is left, the part acts
-that takes most energy. What acts on one body acts on the other: the momentum of the robot stays.
+sweeps more let both answer (settle.py). Conjugate gradients in the space of the impulses take one solve of
+the tree an iteration; the first finds the normal parts, from which friction follows, three more how far it
+slows down what slides. However few are taken, their impulses gain no more energy than springs give back.
+Impulses that pull or leave Coulomb's cone are cut, and of what is left, the part acts that takes most energy,
+that of the springs included. What acts on one body acts on the other: the momentum of the robot stays.
 
 In a heap that rests nothing is missing: no solve is made, and nothing moves.
 

@@ -31,7 +31,6 @@ from robokit.sim.rollouts.rollout_batch import Batch, check_room
 from robokit.sim.rollouts.rollout_forces import controls
 from robokit.sim.rollouts.row_ledgers import RowLedgers
 from robokit.sim.run.run_arguments import (
-    DURATION,
     MOST_STEPS,
     check_angles,
     check_quaternions,
@@ -193,7 +192,7 @@ def rollout(
     robot: Robot,
     q0: Any = None,
     v0: Any = None,
-    duration: float = DURATION,
+    duration: float = 1.0,
     dt: float | None = None,
     ground: Ground | bool | None = None,
     tau: Any = None,
@@ -243,7 +242,7 @@ def rollout(
             recorded always: as many as there are steps leaves it and the start.
         joint_damping: as in :func:`robokit.simulate`.
         progress: show a progress bar.
-        steps: number of steps, instead of a duration (or of the same).
+        steps: number of steps, instead of a duration.
         threads: number of threads; None chooses as many as make the rollout faster.
         actuators: as in :func:`robokit.simulate`, with targets like ``tau`` or keyframes, but no functions;
             gains and limits may be (B, n), one set a row.

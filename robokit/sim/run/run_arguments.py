@@ -36,9 +36,6 @@ FRAME = 5e-3
 LARGEST_CONTACT_STEP = 4e-3
 """Longest step with a ground that is not warned of [s]."""
 
-DURATION = 1.0
-"""Of runs by default [s]."""
-
 MOST_STEPS = 1e10
 """Steps of a run; a year of them."""
 
@@ -196,7 +193,7 @@ def set_up(
             raise ShapeError(f"accuracy: expected integrator='contact', got {name!r}")
     chosen = dt is None
     dt = default_step(robot, row.falls) if chosen else real_number("dt", dt, above=0.0)
-    steps = _steps(duration, dt, steps)
+    steps = _steps(duration, dt) if steps is None else steps
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(f"dt = {dt:g} s is long for contact: take 4 ms or less", stacklevel=3)
     check_inertia(robot)
@@ -222,13 +219,8 @@ def set_up(
     return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
 
 
-def _steps(duration: float, dt: float, steps: int | None) -> int:
-    """How many steps to take: those of a duration [s], or their number, which goes with no other duration."""
-    if steps is not None:
-        if duration != DURATION and round(duration / dt) != steps:
-            given = f"{steps} of {dt:g} s are {steps * dt:g} s, and duration is {duration:g} s"
-            raise ShapeError(f"steps: {given}: give one of the two")
-        return steps
+def _steps(duration: float, dt: float) -> int:
+    """How many steps a duration takes."""
     if not duration / dt <= MOST_STEPS:
         raise ShapeError(
             f"duration: {duration:g} s are {duration / dt:.3g} steps of {dt:g} s; at most {MOST_STEPS:.0e} "
