@@ -41,6 +41,7 @@ class BodyPoints:
         near: whether any point could be on (near_ground.py).
         leads: what the velocity of a surface that turns changes by in half a step, at a place that moves
             as the body does, for each point; None of one that does not turn.
+        acted: forces that acted when other bodies met this one, of the points as in ``Acting.forces`` [N].
         rolls: velocity along the two tangents that each point would have after the kick if it rolled; None
             where that is none.
     """
