@@ -226,11 +226,9 @@ class PairContact:
     def cut(self, f: Vector3) -> Vector3:
         """f, such that with what was given it does not pull and is inside Coulomb's cone."""
         f = f + self.given
-        N = self.n.dot(f)
-        t = f - self.n * N
-        N = maximum(N, 0.0)
-        size, most = sqrt(t.dot(t) + TINY), self.mu * N
-        return self.n * N + t * where(size > most, most / size, 1.0) - self.given
+        along = self.n.dot(f)
+        N = maximum(along, 0.0)
+        return self.n * N + _within(f - self.n * along, self.mu * N) - self.given
 
 
 def _within(t: Vector3, most: Scalar) -> Vector3:

@@ -50,8 +50,13 @@ BRAKING = 3
 PRESSED = -0.1
 """A body whose push has this cosine with the ground's normal or less is pressed on the ground."""
 
-WIDTH = 18
-"""Numbers of a contact: ten of where it is, eight of what is known of it."""
+PLACE = 10
+"""Numbers of where a contact is."""
+
+KNOWN = 8
+"""Numbers of what is known of it before the sweeps."""
+
+WIDTH = PLACE + KNOWN
 
 Rows = list[Any]
 
@@ -136,13 +141,13 @@ class Meeting:
             given = []
             for contact in likewise(contacts):
                 found = _repeated((self, "load"), load, contact.near.values())
-                values += [*contact.near.values(), *found[:8]]
-                given.append(Vector3(*found[8:]))
+                values += [*contact.near.values(), *found[:KNOWN]]
+                given.append(Vector3(*found[KNOWN:]))
             total = _forces(around.poses, contacts, given)
             return [*values, *(x for F in total for x in F)]
 
         slots = slots_of(law.shapes)
-        nothing = [*Nearest.none().values(), *([0.0] * (WIDTH - 10))]
+        nothing = [*Nearest.none().values(), *([0.0] * KNOWN)]
         values = guard(self.some, near, *(nothing * slots), *([0.0] * (6 * len(bodies))))
         self.slots = [values[WIDTH * k : WIDTH * (k + 1)] for k in range(slots)]
         rest = iter(values[WIDTH * slots :])
@@ -164,7 +169,7 @@ class Meeting:
         none = [*flat(y), *flat(V), *([0.0] * rest)]
 
         def near() -> Sequence[Scalar]:
-            contacts = [PairContact(Nearest.of(row[:10]), law) for row in likewise(self.slots)]
+            contacts = [PairContact(Nearest.of(row[:PLACE]), law) for row in likewise(self.slots)]
             now = _seen(self.around.poses, [V[b] for b in bodies])
 
             def relative(*place: Scalar) -> list[Scalar]:
@@ -172,8 +177,8 @@ class Meeting:
 
             overlap: Scalar = 0.0
             for contact, row in likewise(zip(contacts, self.slots, strict=True)):
-                contact.loaded(law, dt, row[10:])
-                u = _repeated((self, "relative"), relative, row[:10])
+                contact.loaded(law, dt, row[PLACE:])
+                u = _repeated((self, "relative"), relative, row[:PLACE])
                 contact.start(law, Vector3(*u), dt)
                 overlap = maximum(overlap, -contact.near.phi)
             touching = any_of([contact.moves for contact in contacts])

@@ -9,5 +9,6 @@ near_ground      which bodies can touch the ground in a step
 ground_contacts  the points of all bodies on the ground
 uneven_contact   the points of a body on a ground of many surfaces
 solid_contacts   where a solid touches a box or a capsule between its own points
+rim_on_box       where a rim, or the end of a cylinder, touches a box
 point_moments    inertias and forces at points
 """

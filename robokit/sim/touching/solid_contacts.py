@@ -10,9 +10,9 @@ side:
              capsule   three of its axis, with its radius
              cylinder  five of its rims, and three balls inside it
              box       8: the edges of the face that is near, each cut to what lies over the robot's face
-    capsule  box       2: its axis, cut to what lies over the face that is near
+    capsule  box       2: its axis, cut to what lies over the face that is near; or where it is nearest
              others    that of its axis that is nearest to the solid
-    disc     box       2: the lowest of each rim over the face that is near, unless the disc lies on it flat
+    disc     box       2: of each rim (rim_on_box.py), unless the disc lies on a face flat
 
 Of more than two solids of one kind, a part has points for the two that are nearest to its centre.
 
@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from robokit.sim.shapes.contact_shapes import NEAREST, Facing, Part, Rim
+from robokit.sim.touching.rim_on_box import PlacedRim, rim_on_box
 from robokit.sim.touching.surfaces import FAR, TINY, PlacedSolid, Surface, box, placed_solid
 from robokit.spatial import Matrix3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, sqrt, where
@@ -38,11 +39,14 @@ from robokit.spatial.vector3 import chosen
 PROJECTIONS = 4
 """Alternating projections of an axis and a solid."""
 
+ROUNDS = 2
+"""Rounds of three projections of an axis and a box; the first may find another edge than it began at."""
+
 SIDE = 0.01
 """Distance by which points of a cylinder stay behind others of the same place, over its radius."""
 
 STEEP = 1e-9
-"""Slope below which an edge runs along a slab [m]."""
+"""What is less is none: slope of an edge along a slab [m], bend of projections."""
 
 
 class Meeting(NamedTuple):
@@ -226,17 +230,26 @@ def _on_ball(frames: _Frames, at: Vector3) -> Meeting:
 
 
 def _on_rims(frames: _Frames) -> list[Meeting]:
-    """The lowest points of the rims of a disc, over the face that their middles are nearest to."""
-    radius, half = frames.part.size
+    """The places of both rims of a disc that touch first."""
+    part, pose = frames.part, frames.pose
+    radius, half = part.size
+    axis = _matrix(part) @ Vector3(0.0, 0.0, 1.0)
+
     found = []
     for s in (-half, half):
-        toward = frames.solid(frames.pose.point(frames.to_body(Vector3(0.0, 0.0, s))), 0.0)
-        n = _matrix(frames.part).transpose_apply(frames.pose.E @ toward.n)
-        out = radius / sqrt(n.x * n.x + n.y * n.y + TINY)
-        p = frames.to_body(Vector3(-(n.x * out), -(n.y * out), s))
-        touch = frames.solid(frames.pose.point(p), 0.0)
-        flat = SIDE * radius * maximum(2.0 * n.z * n.z - 1.0, 0.0)
-        found.append(Meeting(p, touch.phi + flat, frames.pose.E @ touch.n))
+
+        def lowest(n: Vector3, s: Scalar = s) -> Vector3:
+            own = _matrix(part).transpose_apply(pose.E @ n)
+            out = -radius / sqrt(own.x * own.x + own.y * own.y + TINY)
+            return pose.point(frames.to_body(Vector3(own.x * out, own.y * out, s)))
+
+        center = pose.point(frames.to_body(Vector3(0.0, 0.0, s)))
+        rim = PlacedRim(center, pose.E.transpose_apply(axis), radius, lowest)
+        place, touch = rim_on_box(rim, frames.solid)
+        n = pose.E @ touch.n
+        c = n.dot(axis)
+        flat = SIDE * radius * maximum(2.0 * c * c - 1.0, 0.0)
+        found.append(Meeting(pose.E @ (place - pose.r), touch.phi + flat, n))
     return found
 
 
@@ -252,11 +265,38 @@ def _under_capsule(frames: _Frames) -> list[Meeting]:
             start = clamp(_matrix(frames.part).transpose_apply(foot).z, -length, length)
         return [_on_ball(frames, axis * start)]
     size = Vector3(*solid.sizes)
-    side, _ = _near_face(frames.to_solid(axis * start), size)
+    first = frames.to_solid(Vector3.zero())
     along = frames.turned_to_solid(axis * length)
-    low, high = _cut(frames.to_solid(Vector3.zero()), along, size, side)
-    mean = clamp(0.5 * (low + high), -1.0, 1.0)
-    return [_on_ball(frames, axis * (length * where(low < high, t, mean))) for t in (low, high)]
+    nearest = _nearest_of_axis(first, along, size)
+    side, _ = _near_face(first + along * nearest, size)
+    low, high = _cut(first, along, size, side)
+    over = low < high
+    low, high = where(over, minimum(low, nearest), nearest), where(over, maximum(high, nearest), nearest)
+    return [_on_ball(frames, axis * (length * t)) for t in (low, high)]
+
+
+def _nearest_of_axis(middle: Vector3, along: Vector3, half: Vector3) -> Scalar:
+    """Where middle + t along, t in [-1, 1], is nearest to a box.
+
+    Alternating projections take t to a t + b as long as they meet the same face or edge, so that two of them
+    tell where they end.
+    """
+    square = along.dot(along)
+
+    def next_after(t: Scalar) -> Scalar:
+        x = middle + along * t
+        foot = Vector3(*(clamp(s, -h, h) for s, h in zip(x, half, strict=True)))
+        return clamp(along.dot(foot - middle) / square, -1.0, 1.0)
+
+    t = next_after(0.0)
+    for _ in range(ROUNDS):
+        second = next_after(t)
+        third = next_after(second)
+        bend = third - 2.0 * second + t
+        some = abs(bend) > STEEP
+        t = where(some, t - (second - t) * (second - t) / where(some, bend, 1.0), third)
+        t = clamp(t, -1.0, 1.0)
+    return next_after(t)
 
 
 def _matrix(part: Part) -> Matrix3:

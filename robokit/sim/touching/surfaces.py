@@ -78,15 +78,17 @@ def deepest(surfaces: Sequence[Surface], x: Vector3, r: Scalar, mu: Scalar) -> T
     for surface in surfaces:
         touch = surface(x, r)
         touch.mu = mu if touch.mu is None else touch.mu
-        if best is None:
-            best = touch
-            continue
-        nearer = touch.phi < best.phi
-        u, turn = (_chosen_motion(nearer, *both) for both in ((touch.u, best.u), (touch.turn, best.turn)))
-        own = best.mu if touch.mu is best.mu else where(nearer, touch.mu, best.mu)
-        best = Touch(minimum(touch.phi, best.phi), chosen(nearer, touch.n, best.n), u, own, turn)
+        best = touch if best is None else deeper(touch, best)[0]
     assert best is not None
     return best
+
+
+def deeper(touch: Touch, best: Touch) -> tuple[Touch, Any]:
+    """The deeper of two, and whether it is the first."""
+    nearer = touch.phi < best.phi
+    u, turn = (_chosen_motion(nearer, *both) for both in ((touch.u, best.u), (touch.turn, best.turn)))
+    own = best.mu if touch.mu is best.mu else where(nearer, touch.mu, best.mu)
+    return Touch(minimum(touch.phi, best.phi), chosen(nearer, touch.n, best.n), u, own, turn), nearer
 
 
 def plane(n: Vector3, d: Scalar, motion: Motion | None = None) -> Surface:
@@ -239,6 +241,7 @@ class PlacedSolid:
         kind: box, sphere, cylinder, capsule or hull.
         sizes: half of a box's edges, or radius and half the length [m].
         mu: friction coefficient of its own, or None.
+        farther: by how much it is farther than it seems, for its normal in world axes [m]; None: by nothing.
     """
 
     inner: Surface
@@ -247,15 +250,25 @@ class PlacedSolid:
     kind: str = ""
     sizes: tuple[Scalar, ...] = ()
     mu: Scalar | None = None
+    farther: Callable[[Vector3], Scalar] | None = None
 
     def __call__(self, x: Vector3, r: Scalar) -> Touch:
         """What is at the point x."""
-        local = x - self.p
-        if self.R is None:
-            touch = self.inner(local, r)
-            return Touch(touch.phi, touch.n, mu=self.mu)
-        touch = self.inner(self.R.transpose_apply(local), r)
-        return Touch(touch.phi, self.R @ touch.n, mu=self.mu)
+        touch = self.inner(self.inward(x - self.p), r)
+        return self.touch(touch.phi, touch.n)
+
+    def touch(self, phi: Scalar, n: Vector3) -> Touch:
+        """What is there, of a distance and a normal in its own axes."""
+        n = self.outward(n)
+        return Touch(phi if self.farther is None else phi + self.farther(n), n, mu=self.mu)
+
+    def inward(self, a: Vector3) -> Vector3:
+        """A vector of the world in its axes."""
+        return a if self.R is None else self.R.transpose_apply(a)
+
+    def outward(self, a: Vector3) -> Vector3:
+        """A vector of its axes in the world."""
+        return a if self.R is None else self.R @ a
 
 
 # ---- from layout and numbers -------------------------------------------------------------------------

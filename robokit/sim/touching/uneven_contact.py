@@ -20,10 +20,12 @@ from robokit.sim.shapes.contact_shapes import Ball, ContactShape, Facing, Part, 
 from robokit.sim.touching.contact import BodyContact
 from robokit.sim.touching.ground_law import Axes, GroundLaw
 from robokit.sim.touching.point_moments import Moments, isotropic
+from robokit.sim.touching.rim_on_box import PlacedRim, rim_on_box
 from robokit.sim.touching.solid_contacts import SIDE, Meeting, meetings
-from robokit.sim.touching.surfaces import TINY, PlacedSolid, Surface, Touch, deepest, nothing
+from robokit.sim.touching.surfaces import TINY, PlacedSolid, Surface, Touch, deeper, deepest, nothing
 from robokit.spatial import ArticulatedInertia, Force, Matrix3, Motion, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, maximum, sqrt
+from robokit.spatial.vector3 import chosen
 
 Known = dict[tuple[Part, tuple[int, ...]], list[tuple[PlacedSolid, list[Meeting]]]]
 """What is known of parts and the solids that they face."""
@@ -64,15 +66,9 @@ class UnevenContact(BodyContact):
             if isinstance(shape, Facing):
                 p, touch = self._facing(shape, pose, known)
             else:
-                place, r = shape.reach()
-                within = isinstance(shape, Ball) and shape.radius and place in faced
+                within = isinstance(shape, Ball) and shape.radius and shape.position in faced
                 here = bare if within else _behind_side(shape, points, law.surfaces, pose)
-                touch = deepest(here, pose.point(Vector3(*place)), r, mu)
-                p = shape.at(pose.E @ touch.n)
-                if isinstance(shape, Ball):
-                    touch.phi = touch.phi - r
-                else:  # seen from there, a surface that is not flat looks different than from the centre
-                    touch = deepest(here, pose.point(p), 0.0, mu)
+                p, touch = _touching(shape, here, pose, mu)
             axes = Axes.of_plane(touch.n, 0.0)
             axes = Axes(pose.E @ axes.n, pose.E @ axes.along_x, pose.E @ axes.along_y, 0.0)
             self.frames.append(axes)
@@ -175,6 +171,49 @@ class UnevenContact(BodyContact):
         return self._with_turning(isotropic(C) + ArticulatedInertia(A, B, M)), impulse
 
 
+def _touching(
+    shape: ContactShape, surfaces: Sequence[Surface], pose: Transform, mu: Scalar
+) -> tuple[Vector3, Touch]:
+    """The place of a point, body coordinates, and what it touches there: the deepest of some surfaces."""
+    if isinstance(shape, Rim):
+        found = [_on_box(shape, s, pose, mu) for s in surfaces if isinstance(s, PlacedSolid) and _is_box(s)]
+        surfaces = [s for s in surfaces if not _is_box(s)]
+    else:
+        found = []
+    if surfaces:
+        place, r = shape.reach()
+        touch = deepest(surfaces, pose.point(Vector3(*place)), r, mu)
+        p = shape.at(pose.E @ touch.n)
+        if isinstance(shape, Ball):
+            touch.phi = touch.phi - r
+        else:  # seen from there, a surface that is not flat looks different than from the centre
+            touch = deepest(surfaces, pose.point(p), 0.0, mu)
+        found.insert(0, (p, touch))
+    p, touch = found[0]
+    for x, other in found[1:]:
+        touch, nearer = deeper(other, touch)
+        p = chosen(nearer, x, p)
+    return p, touch
+
+
+def _is_box(surface: Surface) -> bool:
+    return isinstance(surface, PlacedSolid) and surface.kind == "box"
+
+
+def _on_box(rim: Rim, solid: PlacedSolid, pose: Transform, mu: Scalar) -> tuple[Vector3, Touch]:
+    """The same of a rim and a box."""
+
+    def lowest(n: Vector3) -> Vector3:
+        return pose.point(rim.at(pose.E @ n))
+
+    center, axis = pose.point(Vector3(*rim.center)), pose.E.transpose_apply(Vector3(*rim.axis))
+    beside = bool(rim.turn)
+    placed = PlacedRim(center, axis, rim.radius, lowest, rim.half, rim.rounding, beside)
+    place, touch = rim_on_box(placed, solid)
+    touch.mu = mu if touch.mu is None else touch.mu
+    return pose.E @ (place - pose.r), touch
+
+
 def _behind_side(
     shape: ContactShape, points: Sequence[ContactShape], surfaces: Sequence[Surface], pose: Transform
 ) -> Sequence[Surface]:
@@ -194,12 +233,15 @@ def _behind_side(
             continue
         if not _at_end(shape, side.part):
             continue
-        boxes = {k for k in side.surfaces if getattr(surfaces[k], "kind", "") == "box"}
+        boxes = {k for k in side.surfaces if _is_box(surfaces[k])}
         if boxes:
             axis = pose.E.transpose_apply(Vector3(*(row[2] for row in side.part.rotation)))
             most = SIDE * side.part.size[0]
             level = side.part.kind == "disc"
-            return [_farther(s, axis, most, level) if k in boxes else s for k, s in enumerate(surfaces)]
+            return [
+                _farther(s, axis, most, level) if k in boxes and isinstance(s, PlacedSolid) else s
+                for k, s in enumerate(surfaces)
+            ]
     return surfaces
 
 
@@ -215,13 +257,11 @@ def _at_end(shape: ContactShape, side: Part) -> bool:
     return bool(off.dot(off) < near**2 and turned.dot(turned) < 1e-18)
 
 
-def _farther(surface: Surface, axis: Vector3, most: float, level: bool = False) -> Surface:
-    """A surface that is farther where it runs along an axis, by ``most`` [m]; if level, below 45 degrees."""
+def _farther(surface: PlacedSolid, axis: Vector3, most: float, level: bool = False) -> PlacedSolid:
+    """A solid that is farther where it runs along an axis, by ``most`` [m]; if level, below 45 degrees."""
 
-    def at(x: Vector3, r: Scalar) -> Touch:
-        touch = surface(x, r)
-        c = touch.n.dot(axis)
-        share = maximum(1.0 - 2.0 * c * c, 0.0) if level else 1.0 - c * c
-        return replace(touch, phi=touch.phi + share * most)
+    def by(n: Vector3) -> Scalar:
+        c = n.dot(axis)
+        return (maximum(1.0 - 2.0 * c * c, 0.0) if level else 1.0 - c * c) * most
 
-    return at
+    return replace(surface, farther=by)
