@@ -221,9 +221,9 @@ def joints_between(robot: Robot, i: int, j: int) -> np.ndarray:
         while body:
             way.add(body)
             body = tree.parent[body]
-    for body in ways[0] ^ ways[1] if tree.coupling is None else range(1, tree.n + 1):
-        at = tree.q_slice[body]  # where joints follow others, one on the way may follow one beside it
-        found[at] = at.stop - at.start == 1
+    for joint in robot.joints:  # where joints follow others, one on the way may follow one beside it
+        if tree.coupling is not None or joint.body in ways[0] ^ ways[1]:
+            found[joint.q_slice] = joint.q_slice.stop - joint.q_slice.start == 1
     return found
 
 
@@ -257,8 +257,9 @@ def bring_together(
     reach += max(sizes, default=0.0)
     n = len(q) - 1
     places = np.array([*(np.repeat(base[None], n, axis=0) for base in bases), *_places(shapes, n, rng)])
+    start = {joint.body: joint.q_slice.start for joint in robot.joints}
     for i in free:
-        X, at = robot.tree.XT[i], robot.tree.q_slice[i].start + 4
+        X, at = robot.tree.XT[i], start[i] + 4
         R, p = np.array(X.E.rows, dtype=float), np.array(list(X.r), dtype=float)
         where = places[rng.integers(len(places), size=n), np.arange(n)]
         where = where + rng.uniform(-reach, reach, size=where.shape)

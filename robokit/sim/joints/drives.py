@@ -25,9 +25,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, where
+from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, where
 
 Rows = Sequence[Sequence[Scalar]]
+
+SLOW = 1e-6
+"""Speed of a joint below which it is at rest [rad/s | m/s]."""
 
 SLIGHT = 0.01
 """Share of its limit by which an effort may exceed it after the last sweep that all states take."""
@@ -195,10 +198,24 @@ class DriveState:
         """What the present sweep has chosen, to be changed in place."""
         return [*self.lines, self.limited]
 
-    def slopes(self) -> list[list[Scalar]]:
-        """Of the law as it was linearised last, by joint and dof."""
+    def toward_rest(self, x: Rows) -> list[list[Scalar]]:
+        """Slopes by joint and dof, of lines through the force at x and that at rest, which are kept.
+
+        What meets another body is stopped there, and far from x. The line of a motor that is near its largest
+        speed has many times its effort at rest: the body would be thrown back by what its motor cannot do.
+        """
         out: list[list[Scalar]] = [[0.0] * len(row) for row in self.tau]
-        for drive, (slope, _) in zip(self.drives, self.lines, strict=True):
+        for k, (drive, n) in enumerate(zip(self.drives, self.numbers, strict=True)):
+            slope, force = self.lines[k]
+            if drive.effort or drive.speed:
+                y, command = x[drive.body][0], self.command[k]
+                most = minimum(n.effort, n.taper * n.speed) if drive.effort and drive.speed else n.effort
+                most = most if drive.effort else n.taper * n.speed
+                now, at_rest = force - slope * y, clamp(command, -most, most)
+                moves = abs(y) > SLOW
+                secant = maximum((at_rest - now) / where(moves, y, 1.0), 0.0)
+                slope = where(moves, secant, slope)
+                self.lines[k] = [slope, now + slope * y]
             out[drive.body][0] = slope
         return out
 

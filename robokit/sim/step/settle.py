@@ -346,7 +346,7 @@ class Sweeps:
         acting = self._remembered(self.acting(V)) if acting is None else acting
         met = None
         if self.pairs is not None:
-            slopes = _sum(state.hold(y), drive.slopes())
+            slopes = _sum(state.hold(y), drive.toward_rest(y))
             kicked = Kicked(p.tree, self.X, self.V_before, slopes, self.dt, acting, self.loops)
             alone = V
             y, V, met = self.pairs.solve(kicked, y, V)
