@@ -16,4 +16,5 @@ hull               the corners of the convex hull, for contact
 hull_error         fewer corners of a hull, to a stated error
 hull_circles       circles among the corners of a hull
 face_planes        planes of a convex hull, few of them with a stated error
+box_corners        whether points are the corners of a box
 """

@@ -198,3 +198,26 @@ def test_a_wheel_in_a_groove_rolls_on_the_edges_of_its_rims(slope):
         run = rk.simulate(builder.build("floating"), q, v0=v0, duration=1.0, dt=1e-3, ground=ground)
         assert run.q[-1, 4:] == pytest.approx([0.0, -0.6 + speed, q[6]], abs=5e-5)
         assert np.abs(run.v[-1] - v0)[0] < 1e-3
+
+
+def test_corners_of_a_box_are_that_box():
+    """Else a wheel, whose rims know the edges of boxes, would not climb one that comes as a mesh."""
+    box = Box((0.3, 0.2, 0.6))
+    corners = (
+        0.5 * np.array(box.size) * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    )
+    place = Placement(LYING, np.array([1.0, 2.0, 3.0]))
+    level = rk.Solid(corners[::-1] + np.array([0.0, 0.0, 0.3]), place)
+    assert level.kind == "box" and level.geometry.size == pytest.approx(box.size)
+    np.testing.assert_allclose(level.placement.rotation, LYING, atol=1e-15)
+    np.testing.assert_allclose(
+        level.placement.position, LYING @ [0.0, 0.0, 0.3] + [1.0, 2.0, 3.0], atol=1e-15
+    )
+    c, s = math.cos(0.3), math.sin(0.3)
+    R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    turned = rk.Solid(corners @ R.T)
+    np.testing.assert_allclose(turned.placement.rotation, R, atol=1e-12)
+    assert turned.kind == "box" and turned.geometry.size == pytest.approx(box.size)
+    corners[0, 0] += 1e-4
+    assert rk.Solid(corners).kind == "hull"
+    assert rk.Solid(corners[1:]).kind == "hull"

@@ -10,6 +10,7 @@ import numpy as np
 
 from robokit.arguments import real_array, real_number
 from robokit.errors import ModelError, ShapeError, WrongType, shown
+from robokit.meshes.box_corners import box_of_corners
 from robokit.meshes.face_planes import face_planes
 from robokit.meshes.hull import hull_corners
 from robokit.model.builder_arguments import checked_placement
@@ -40,7 +41,8 @@ class Solid:
 
     Attributes:
         geometry: a Box, Sphere, Cylinder, Capsule or Mesh of robokit.model, or points (n, 3) [m]; a mesh and
-            points stand for their convex hull, which is kept as a :class:`Hull` of at most 64 planes.
+            points stand for their convex hull, which is kept as a :class:`Hull` of at most 64 planes, or as
+            a Box, at its place, if they are the corners of one.
         placement: of the geometry's frame in the world, a Placement or only a position (3,) [m].
         friction: Coulomb coefficient of this solid; None takes that of the ground.
         rgba: its colour on the page, each 0 to 1, or None.
@@ -64,6 +66,13 @@ class Solid:
     def __post_init__(self) -> None:
         object.__setattr__(self, "geometry", _geometry(self.geometry))
         object.__setattr__(self, "placement", _placement(self.placement))
+        found = box_of_corners(self.geometry.points) if isinstance(self.geometry, Hull) else None
+        if found is not None:
+            size, R, middle = found
+            own = self.placement
+            place = Placement(own.rotation @ R, own.rotation @ middle + own.position)
+            object.__setattr__(self, "geometry", Box(tuple(size.tolist())))
+            object.__setattr__(self, "placement", place)
         if self.friction is not None:
             mu = real_number("Solid(friction=...)", self.friction, least=0.0)
             object.__setattr__(self, "friction", mu)
