@@ -29,8 +29,11 @@ from robokit.model.tree import Tree
 PROXIMAL = 1e-8
 """Share of the typical mobility that is added to its diagonal in double precision."""
 
-ITERATIONS = 6
+ITERATIONS = 7
 """Proximal iterations: more than a simulation needs, so that nearly singular constraints are met too."""
+
+LEAST_PIVOT = 1e-13
+"""Share of its row's mobility below which a pivot has no digit left: the constraints repeat one another."""
 
 
 def constrained_dynamics(
@@ -46,7 +49,7 @@ def constrained_dynamics(
     delta = [x for held in system.loops for x in held.delta]
     kp, kd = gains
     errors = zip(system.rates(free), product, delta, system.rates(qd), strict=True)
-    forces = system.forces([-a - b - kp * d - kd * r for a, b, d, r in errors], ITERATIONS)
+    forces = system.least_forces([-a - b - kp * d - kd * r for a, b, d, r in errors], ITERATIONS)
     return add(free, system.motion(forces)), forces
 
 
@@ -55,7 +58,7 @@ def impact(
 ) -> tuple[list, list]:
     """(velocities after by joint, impulses by row) [rad/s | m/s], [N m s | N s]."""
     system = constraint_system(tree, q, constraints, proximal)
-    impulses = system.forces([-(1.0 + restitution[0]) * r for r in system.rates(qd)], ITERATIONS)
+    impulses = system.least_forces([-(1.0 + restitution[0]) * r for r in system.rates(qd)], ITERATIONS)
     return add(qd, system.motion(impulses)), impulses
 
 
@@ -70,4 +73,4 @@ def constraint_system(tree: Tree, q, constraints: Sequence[ConstraintModel], pro
         factor = ArticulatedFactor.of(tree, X)  # most of it is the articulated-body algorithm's own work
     else:
         factor = SparseFactor(tree, crba(tree, q))
-    return LoopSystem(factor, held, proximal[0])
+    return LoopSystem(factor, held, proximal[0], LEAST_PIVOT)

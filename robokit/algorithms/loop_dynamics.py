@@ -9,7 +9,8 @@ and three that repeat what its other hinges do. A is then singular. The proximal
     (A + e S) lambda <- b + e S lambda,    S diagonal
 
 converges for every b that the loops can meet, at a rate of e / (e + the eigenvalue), to the lambda that
-is least in S. What no lambda can meet grows only by b / (e S) an iteration and moves nothing.
+is least in S. What no lambda can meet grows only by b / (e S) an iteration and moves nothing; it can be told
+by that and taken off.
 
 Source: RBDA section 8.5, Y and the elimination of redundant constraints (there by rank, here proximal);
 the iteration, R. T. Rockafellar, "Monotone operators and the proximal point algorithm" (1976).
@@ -48,6 +49,7 @@ class LoopSystem:
         factor: SparseFactor | ArticulatedFactor,
         loops: Sequence[ClosedLoop],
         proximal: float = PROXIMAL,
+        least_pivot: float = 0.0,
     ) -> None:
         self.factor, self.loops = factor, loops
         self.Y = [factor.half(row) for loop in loops for row in loop.jacobian()]
@@ -58,7 +60,7 @@ class LoopSystem:
                 self.A[i][j] = self.A[j][i] = factor.product(self.Y[i], self.Y[j])
         self.S = [proximal * s for s in self._scale()]
         damped = [[a + self.S[i] if i == j else a for j, a in enumerate(row)] for i, row in enumerate(self.A)]
-        self.damped = ldl(damped)
+        self.damped = ldl(damped, least_pivot)
 
     def _scale(self) -> list[Scalar]:
         """The typical mobility of a loop's angles and of its lengths, row by row."""
@@ -79,6 +81,19 @@ class LoopSystem:
         for _ in range(iterations - 1):
             x = ldl_solve(self.damped, [bi + s * xi for bi, s, xi in zip(b, self.S, x, strict=True)])
         return x
+
+    def least_forces(self, b: Sequence[Scalar], iterations: int) -> list[Scalar]:
+        """As :meth:`forces`, but of what the loops can meet of b alone.
+
+        What they cannot meet makes forces that move nothing and grow by the same amount in each iteration,
+        while all others have come to rest. So the last iteration's growth, times their number, is taken off.
+        Rounding leaves some of them; the least forces that move the same have none.
+        """
+        before = self.forces(b, iterations - 1)
+        x = ldl_solve(self.damped, [bi + s * xi for bi, s, xi in zip(b, self.S, before, strict=True)])
+        x = [xi - iterations * (xi - old) for xi, old in zip(x, before, strict=True)]
+        met = [sum((a * xi for a, xi in zip(row, x, strict=True)), 0.0) for row in self.A]
+        return self.forces(met, iterations)
 
     def motion(self, forces: Sequence[Scalar]) -> list[list[Scalar]]:
         """H^-1 K^T lambda by joint."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from robokit.algorithms.constrained_dynamics import LEAST_PIVOT
 from robokit.algorithms.crba import crba
 from robokit.algorithms.link_contacts import HeldLink
 from robokit.algorithms.loop_dynamics import LoopSystem
@@ -27,7 +28,8 @@ from robokit.spatial.linear import ldl_solve
 def operational_space_inertia(tree: Tree, q, damping, frames: Sequence[ContactModel]) -> tuple:
     """(Lambda, Lambda^-1, Jbar), m x m, m x m and nv x m, as lists of rows; nv as the robot counts it."""
     X = tree.transforms(q)
-    system = LoopSystem(factorised(tree, q, X), [HeldLink(tree, frame, X) for frame in frames], damping[0])
+    held = [HeldLink(tree, frame, X) for frame in frames]
+    system = LoopSystem(factorised(tree, q, X), held, damping[0], LEAST_PIVOT)
     m = len(system.A)
     columns = [ldl_solve(system.damped, [1.0 if i == k else 0.0 for i in range(m)]) for k in range(m)]
     Lambda = [[columns[min(i, j)][max(i, j)] for j in range(m)] for i in range(m)]

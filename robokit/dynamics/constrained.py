@@ -122,8 +122,8 @@ def constrained_dynamics(
     H a + C = tau + J^T lambda and J a + J' v = -kp delta - kd J v, both ways: a contact can pull; C has
     the forces f_ext too. The rows of a contact are in world axes at its point, those of a loop joint in its
     frame on the predecessor. Constraints may repeat one another, as four corners of a foot do: the forces are
-    then those of six proximal iterations, which share the load among them. Where they contradict one another
-    the accelerations are a compromise, and forces of some 1 / proximal tell so. Without stabilisation the
+    then those of proximal iterations, which share the load among them. Where they contradict one another
+    the accelerations are the nearest compromise, and J a + J' v says by how much. Without stabilisation the
     acceleration errors are zero and velocities drift apart slowly over many steps.
 
     Source: RBDA chapter 8.  Cost: O(n + m^2 d + m^3), m rows; O(n d^2) with coupled joints.

@@ -77,12 +77,17 @@ def power(x: Scalar, y: Scalar) -> Scalar:
         for _ in range(int(abs(y))):
             result = result * x
         if y != int(y):
-            result = result * sqrt(x)
+            result = _flat_at_zero(x, result * sqrt(x), y)
         return result if y >= 0 else 1.0 / result
     if isinstance(y, int | float) and math.isfinite(y) and y == int(y):  # of numbers below 0, too
         size = exp(y * log(abs(x)))
         return where(x < 0.0, -size, size) if y % 2 else size
-    return exp(y * log(x))
+    return _flat_at_zero(x, exp(y * log(x)), y)
+
+
+def _flat_at_zero(x: Scalar, result: Scalar, y: Any) -> Scalar:
+    """The power of x, which starts flat at 0 if y > 1: a root's or logarithm's slope there is infinite."""
+    return where(x == 0.0, 0.0, result) if isinstance(y, int | float) and y > 1 else result
 
 
 def tan(x: Scalar) -> Scalar:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from robokit.spatial.scalars import Scalar, is_zero
+from robokit.spatial.scalars import Scalar, is_zero, where
 
 
-def ldl(A: Sequence[Sequence[Scalar]]) -> tuple[list[list[Scalar]], list[Scalar]]:
-    """L (unit lower) and 1/D of a symmetric positive definite A = L D L^T, k x k."""
+def ldl(A: Sequence[Sequence[Scalar]], least: float = 0.0) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """L (unit lower) and 1/D of a symmetric positive definite A = L D L^T, k x k.
+
+    least: a pivot that is not above this share of its entry in A is what rounding left of a zero. It is
+    taken as zero, so that nothing that is finite comes of it.
+    """
     k = len(A)
     L = [[0.0] * k for _ in range(k)]
     dinv: list[Scalar] = [0.0] * k
     work = [list(row) for row in A]
     for j in range(k):
-        dinv[j] = 1.0 / work[j][j]
+        pivot = where(work[j][j] > least * A[j][j], work[j][j], 0.0) if least else work[j][j]
+        dinv[j] = 1.0 / pivot
         L[j][j] = 1.0
         for i in range(j + 1, k):
             if not is_zero(work[i][j]):

@@ -129,6 +129,43 @@ def test_four_corners_of_a_foot_share_the_load_of_one_pose():
     assert relative(forces.reshape(4, 3).sum(axis=0), wrench[3:]) < 1e-6
 
 
+@pytest.mark.parametrize("rate", [1e-3, 0.1, 3.0])
+def test_what_contradicting_constraints_ask_for_in_vain_is_no_force(rate):
+    # The corners of a foot that turns accelerate towards one another, which no force can stop.
+    robot = branched()
+    s, link = State(robot), robot.link_names[-1]
+    corners = [rk.Contact(link, (x, y, -0.05)) for x in (-0.1, 0.1) for y in (-0.04, 0.04)]
+    v = rate * s.v
+    d = dense(robot, SimpleNamespace(q=s.q, v=v), corners, **PLAIN)
+    a, forces = rk.constrained_dynamics(robot, s.q, v, s.tau, corners, **PLAIN)
+    free = np.linalg.solve(d.H, s.tau - d.C)
+    mobility = d.J @ np.linalg.solve(d.H, d.J.T)
+    root = np.sqrt(np.repeat(np.diag(mobility).reshape(4, 3).mean(axis=1), 3))  # of each corner's mobility
+    scaled = mobility / np.outer(root, root)
+    least = np.linalg.pinv(scaled, rcond=1e-9) @ (-(d.J @ free + d.product) / root) / root
+    assert relative(forces, least) < 1e-5
+    assert relative(d.H @ a + d.C, s.tau + d.J.T @ forces) < 1e-12
+
+
+def test_constraints_that_repeat_each_other_need_their_proximal_share():
+    robot = branched()
+    s, twice = State(robot), [rk.Contact(robot.link_names[-1], (0.1, 0.2, 0.3))] * 2
+    with pytest.raises(rk.ShapeError, match=r"not finite: .* proximal is too small for"):
+        rk.constrained_dynamics(robot, s.q, s.v, s.tau, twice, proximal=0.0, **PLAIN)
+
+
+@pytest.mark.parametrize("engine", ["python", "llvm"])
+def test_frames_that_say_the_same_twice_have_no_inertia_without_damping(engine):
+    # The pivots are not zero, but what rounding leaves of it.
+    robot = branched()
+    q, frames = State(robot).q, [robot.link_names[-1]] * 2
+    with pytest.raises(rk.ShapeError, match=r"inertias are not finite: .* give a damping"):
+        rk.operational_space_inertia(robot, q, frames, engine=engine)
+    Lambda = rk.operational_space_inertia(robot, q, frames, 1e-6, engine=engine).inertia
+    one = rk.operational_space_inertia(robot, q, frames[:1], engine=engine).inertia
+    assert relative(Lambda.reshape(2, 6, 2, 6).sum(axis=(0, 2)), one) < 1e-4
+
+
 def test_loop_joints_alone_and_beside_contacts():
     robot = parallelogram()
     angle, rate = 0.4, 1.5

@@ -125,6 +125,17 @@ def test_whole_powers_of_numbers_below_zero(power):
     assert f(robot, 0.0) == (0.0 if n > 0 else math.inf)
 
 
+@pytest.mark.parametrize("power", [1.5, 2.5, 1.3, 64.5, 70.5])
+@pytest.mark.parametrize("engine", ["python", "llvm"])
+def test_powers_above_one_start_flat_at_zero(power, engine):
+    robot, f = pendulum(), of_x(lambda x: x**power)
+    for x in (0.0, 0.4):
+        assert f(robot, x, engine=engine) == pytest.approx(x**power, rel=1e-13)
+        slope = f.gradient("x")(robot, x, engine=engine)[0]
+        assert slope == pytest.approx(power * x ** (power - 1.0), rel=1e-12)
+    assert math.isnan(f(robot, -1.0, engine="python"))
+
+
 def test_a_scalar_may_stand_on_either_side_of_an_array():
     """What numbers do, on both sides of every operation; comparisons are made numbers by where."""
     robot, A = pendulum(), np.array([1.0, 2.0, 3.0])
