@@ -30,6 +30,9 @@ UNEXPLAINED = 0.5
 FAR_OFF, VISIBLE, FEW = 10.0, 0.1, 0.1
 """An outlier: so many times the usual error, such a share of the force, and no more than so many of them."""
 
+SHOWN = 3
+"""Joints that a warning of outliers names."""
+
 MEDIAN = 0.6745
 """Of the magnitude of normal noise, in standard deviations."""
 
@@ -142,8 +145,11 @@ def identify(
         )
     errors = data.tau - forces(columns, fit.x, data)
     residual = np.sqrt(np.mean(errors**2, axis=0))
-    _warn_impossible(robot, data, residual, noise)
-    _warn_outliers(robot, data, np.abs(errors))
+    off = _outliers(data, np.abs(errors))
+    if data.weights is None:
+        _warn_unexplained(robot, parts, data, np.abs(errors), off)
+        _warn_impossible(robot, data, residual, noise)
+        _warn_outliers(robot, off)
     return Identification(
         columns=columns,
         x=fit.x,
@@ -182,7 +188,9 @@ def _prior_bodies(robot: Robot, given: Any) -> np.ndarray:
                 "give robot.sample(k)"
             )
         source = source.inertial_parameters
-    array = real_array("prior", source, f"a Robot or ({rows}, {COUNT})")
+    if isinstance(source, str | bytes):
+        raise WrongType("prior", source, f"a Robot or inertial parameters ({rows}, {COUNT})")
+    array = real_array("prior", source, f"({rows}, {COUNT})")
     if array.shape != (rows, COUNT):
         raise ShapeError(
             f"prior: expected the {rows} bodies of robot {robot.name!r}, ({rows}, {COUNT}) like "
@@ -211,12 +219,6 @@ def _noise(robot: Robot, parts: Sequence[Compressed]) -> np.ndarray:
                 f"{name!r}, whose force depends on {part.rank} combination{'s' * (part.rank > 1)} of "
                 f"parameters in them; give more than {part.rank}, or weights="
             )
-        if np.sqrt(part.rest / (part.count - part.rank)) > UNEXPLAINED * np.sqrt(part.scale):
-            warnings.warn(
-                f"identify: no parameters account for the force of joint {name!r}: more than half of it is "
-                "left; look at sign, unit, order and filters of q, v, a and tau",
-                stacklevel=3,
-            )
     least = LEAST_NOISE * np.sqrt(np.mean([part.scale for part in parts] or [0.0])) or LEAST_NOISE
     return np.array([max(np.sqrt(part.rest / (part.count - part.rank)), least) for part in parts])
 
@@ -225,7 +227,7 @@ def _warn_impossible(robot: Robot, data: Measured, residual: np.ndarray, noise: 
     """Warn where some parameters account for a force, but none of bodies that can exist."""
     size = np.sqrt(np.mean(data.tau**2, axis=0))
     bad = np.flatnonzero((residual > UNEXPLAINED * size) & (noise < 0.5 * residual))
-    if data.weights is None and bad.size:
+    if bad.size:
         warnings.warn(
             "identify: no bodies that can exist account for the force of joint "
             f"{dof_names(robot)[bad[0]]!r}: more than half of it is left, which masses or moments below "
@@ -235,22 +237,45 @@ def _warn_impossible(robot: Robot, data: Measured, residual: np.ndarray, noise: 
         )
 
 
-def _warn_outliers(robot: Robot, data: Measured, errors: np.ndarray) -> None:
-    """Warn of single forces that are far off where the others are not: spikes, impacts, lost samples."""
-    if data.weights is not None:
-        return
+def _outliers(data: Measured, errors: np.ndarray) -> np.ndarray:
+    """Which single forces are far off where the others are not, (B, nv): spikes, impacts, lost samples."""
     usual = np.median(errors, axis=0) / MEDIAN
     size = np.sqrt(np.mean(data.tau**2, axis=0))
     off = errors > np.maximum(FAR_OFF * usual, VISIBLE * size)
     off[:, (off.mean(axis=0) > FEW) | (usual > VISIBLE * size)] = False  # where all is off, none is odd
-    if off.any():
-        k = int(off.sum(axis=0).argmax())
-        name = dof_names(robot)[k]
+    return off
+
+
+def _warn_unexplained(
+    robot: Robot, parts: Sequence[Compressed], data: Measured, errors: np.ndarray, off: np.ndarray
+) -> None:
+    """Warn where no parameters account for a force, though not where a few outliers alone are the reason."""
+    for k, (name, part) in enumerate(zip(dof_names(robot), parts, strict=True)):
+        left = np.sqrt(part.rest / (part.count - part.rank)) > UNEXPLAINED * np.sqrt(part.scale)
+        kept = ~off[:, k]
+        rest, size = (np.sqrt(np.mean(x[kept, k] ** 2)) for x in (errors, data.tau))
+        if left and not (off[:, k].any() and rest < UNEXPLAINED * size):
+            warnings.warn(
+                f"identify: no parameters account for the force of joint {name!r}: more than half of it is "
+                "left; look at sign, unit, order and filters of q, v, a and tau",
+                stacklevel=3,
+            )
+
+
+def _warn_outliers(robot: Robot, off: np.ndarray) -> None:
+    """Warn of single forces that are far off, with the joints that have them, the most first."""
+    count, names = off.sum(axis=0), dof_names(robot)
+    found = [
+        f"{count[k]} of the {len(off)} forces of joint {names[k]!r}, the first in state {off[:, k].argmax()}"
+        for k in np.argsort(-count, kind="stable")
+        if count[k]
+    ]
+    if found:
+        more = f" (and more of {len(found) - SHOWN} other joints)" if len(found) > SHOWN else ""
         warnings.warn(
-            f"identify: outliers, {off[:, k].sum()} of the {len(off)} forces of joint {name!r}, more than "
-            f"{FAR_OFF:g} times as far off as is usual, the first in state {off[:, k].argmax()}; "
-            "outliers count as much as all others: if they are no part of the motion, leave them out with "
-            "weights=, 0 for each of them",
+            f"identify: outliers, {'; '.join(found[:SHOWN])}{more}: more than {FAR_OFF:g} times as far off "
+            "as is usual; outliers count as much as all others: if they are no part of the motion, leave "
+            "them out with weights=, 0 for each of them",
             stacklevel=3,
         )
 

@@ -255,6 +255,8 @@ def test_too_few_states_wrong_names_and_wrong_forces_are_said():
         rk.identify(R, q, v, a, tau, friction="stribeck")
     with pytest.raises(rk.UnknownName, match="link"):
         rk.identify(R, q, v, a, tau, fixed=["hand"])
+    with pytest.raises(rk.WrongType, match=r"prior: expected a Robot or inertial parameters \(4, 10\)"):
+        rk.identify(R, q, v, a, tau, prior="arm")
     with pytest.raises(rk.WrongType, match="robot"):
         rk.identify("arm", q, v, a, tau)
     with pytest.warns(UserWarning) as said:
@@ -273,7 +275,7 @@ def test_outliers_are_said_and_weights_leave_them_out():
     bad = tau.copy()
     bad[spikes, 1] += 40.0
     with pytest.warns(
-        UserWarning, match=r"outliers, 3 of the 400 forces of joint 'lift', .* state 17; .*weights="
+        UserWarning, match=r"outliers, 3 of the 400 forces of joint 'lift', .* state 17: .*weights="
     ) as said:
         rk.identify(R, q, v, a, bad, friction=True)
     assert len(said) == 1
@@ -284,6 +286,21 @@ def test_outliers_are_said_and_weights_leave_them_out():
         rk.identify(R, q, v, a, bad, friction=True, weights=weights)
         rk.identify(R, q, v, a, tau, friction=True)  # noise is none
         rk.identify(R, q, v, a, forces(R, q, v, a))  # nor is friction that is not fitted
+
+
+def test_outliers_of_several_joints_are_all_said_and_nothing_else():
+    # One spike of each joint, the second so large that it is most of that joint's mean square.
+    q, v, a = motion(R, 400)
+    rng = np.random.default_rng(5)
+    tau = forces(R, q, v, a) + 0.05 * rng.standard_normal((400, 3))
+    tau[17, 0] += 50.0
+    tau[211, 1] -= 2000.0
+    with pytest.warns(UserWarning) as said:
+        rk.identify(R, q, v, a, tau, friction=True)
+    assert len(said) == 1
+    message = str(said[0].message)
+    assert "1 of the 400 forces of joint 'turn', the first in state 17" in message
+    assert "1 of the 400 forces of joint 'lift', the first in state 211" in message
 
 
 def test_flags_are_true_or_false():
