@@ -11,6 +11,7 @@ from robokit.cli.output_files import refuse_input, replacing, writable
 from robokit.cli.plumbing import load, tell
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
+from robokit.model.contacts import HELD
 
 WORDS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
@@ -93,10 +94,16 @@ def choice(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as axes=body, got {text!r}")
     name, value = name.strip(), value.strip()
     if name in CHOICES and CHOICES[name].several:
-        return name, [each.strip() for each in value.split(",")]
+        return name, [held(each.strip()) for each in value.split(",")]
     if name == "link" and "," in value:  # a name that has a comma is for --link
         return name, [each.strip() for each in value.split(",")]
     return name, WORDS.get(value.lower(), value)
+
+
+def held(text: str) -> Any:
+    """A name, or with the ending ``:pose`` or ``:position`` a link whose frame or origin is meant."""
+    link, colon, kind = text.rpartition(":")
+    return (link, (0.0, 0.0, 0.0), kind) if colon and kind in HELD else text
 
 
 def add_codegen(sub: argparse.ArgumentParser) -> None:
@@ -122,7 +129,7 @@ def add_codegen(sub: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="what else the function is about: axes=body, classical=yes, frames=left_hand,right_hand, "
-        "link=left_foot,right_foot for several links",
+        "constraints=left_foot:pose,right_foot:position, link=left_foot,right_foot for several links",
     )
     sub.add_argument(
         "--dtype", default="float64", metavar="NAME", help="float64 or float32; default: %(default)s"

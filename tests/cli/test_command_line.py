@@ -138,7 +138,12 @@ def test_codegen_writes_three_files_and_says_what_is_wrong(capsys, tmp_path):
     status, out, err = run(capsys, *several, "frames=flange, gripper")
     assert status == 0 and not err and len(out) == 4
     assert "Lambda[12][12]" in next(folder.glob("arm_operational*.h")).read_text()
+    held = (*given[:3], "constrained_dynamics", "-o", folder, "--choose")
+    status, out, err = run(capsys, *held, "constraints=gripper:position, flange:pose")
+    assert status == 0 and not err and "lambda[9]" in next(folder.glob("arm_constrained*.h")).read_text()
     for argv, said in (
+        ((*held, "constraints=gripper"), "no loop joint named 'gripper'"),
+        ((*held, "constraints=hand:pose"), "no link named 'hand'"),
         ((*several, "frames=flange,hand"), "no link named 'hand'"),
         (given, "say which link it is about"),
         ((*given, "--link", "flansh"), "no link named 'flansh'; did you mean 'flange'"),
