@@ -176,7 +176,7 @@ def _check_numbers(name: str, what: str, flat: Flat) -> None:
     for symbol, shape in flat.outputs:
         if shape != ():
             raise ShapeError(
-                f"{what} of {name!r}: expected outputs that are numbers, got {symbol!r} of shape {shape}; "
+                f"{name}: {what} expects outputs that are numbers, got {symbol!r} of shape {shape}; "
                 "use derivative for all others"
             )
 

@@ -90,14 +90,21 @@ def function(
     if isinstance(inputs, str) or not isinstance(inputs, Mapping | Sequence):
         raise WrongType("inputs", inputs, "names such as ('q', 'v'), or a dict {name: shape}")
     given = inputs if isinstance(inputs, Mapping) else {each: each for each in inputs}
-    for each in (*given, *outputs):
-        if not isinstance(each, str) or not each.isidentifier():
-            raise WrongType("name", each, "a name of Python")
+    for what, names in (("input", given), ("output", outputs)):
+        for each in names:
+            if not isinstance(each, str) or not each.isidentifier():
+                raise WrongType(f"name of an {what}", each, "a name of Python")
     for each in given:
         if each in TAKEN:
             raise WrongType("name of an input", each, f"another one: a call takes {', '.join(TAKEN)} itself")
     check_call("text", text, ("tree", *given), "outputs")
     named = name or getattr(text, "__name__", "function").strip("<>")
+    if given is not inputs:
+        for each in given:
+            if each not in INPUT_SPACES:
+                raise UnknownName(
+                    "input", each, INPUT_SPACES, f"(of others say the shape: inputs={{{each!r}: (3,)}})"
+                )
     into = {each: shape_of(f"input {each!r}", what, INPUT_SPACES) for each, what in given.items()}
     out = {each: shape_of(f"output {each!r}", what, list(SPACES)) for each, what in outputs.items()}
     row = Algorithm(

@@ -35,6 +35,12 @@ OF_NUMBERS = (
 BY_JOINT = " (q[i] is the list of the coordinates of joint i, from joint 1 on, and q[i][0] a number)"
 """What is said of a list where a number is expected, and of one that has no such entry."""
 
+OF_LAPACK = (
+    " (np.linalg solves no systems of scalars that are known only later: robokit.spatial.linear has "
+    "ldl_solve(ldl(A), b) for symmetric positive A)"
+)
+"""What is said where NumPy refuses to make numbers of scalars."""
+
 SPACES: dict[str, tuple[Shape, Callable[[Robot, Any], Any]]] = {
     "q": (("nq",), lambda robot, q: robot.join_q(q)),
     "v": (("nv",), lambda robot, v: robot.join_v(v)),
@@ -66,7 +72,7 @@ def shape_of(argument: str, given: Any, spaces: Sequence[str]) -> Shape | str:
     """
     if isinstance(given, str):
         if given not in spaces:
-            raise UnknownName(f"{argument}: space", given, spaces)
+            raise UnknownName(f"space of {argument}", given, spaces, "(or a shape, such as (3,))")
         return given
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         given = (int(given),)
@@ -75,7 +81,7 @@ def shape_of(argument: str, given: Any, spaces: Sequence[str]) -> Shape | str:
     for n in given:
         if isinstance(n, str):
             if n not in SIZES:
-                raise UnknownName(f"{argument}: size", n, SIZES)
+                raise UnknownName(f"size of {argument}", n, SIZES)
         elif isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ShapeError(f"{argument}: expected sizes >= 0 in a shape, got {shown(n)}")
     return tuple(n if isinstance(n, str) else int(n) for n in given)
@@ -238,6 +244,8 @@ def _located(name: str, text: Callable[..., Any], error: Exception) -> FunctionE
     source = linecache.getline(file, line).strip()
     where = f"{file}, line {line}, in {function}" + (f": {source}" if source else "")
     hint = OF_NUMBERS if isinstance(error, RobokitError) else BY_JOINT if _of_lists(error) else ""
+    if "Cannot cast ufunc" in str(error):  # the functions of np.linalg that LAPACK computes
+        hint = OF_LAPACK
     return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)
 
 

@@ -252,15 +252,35 @@ def test_a_text_that_returns_something_else_is_refused(returned, words):
         f(pendulum(), [0.1])
 
 
+def test_systems_of_scalars_are_solved_by_texts_of_robokit():
+    def text(tree, q, solve):
+        A, b = [[2.0 + q[1][0] ** 2, q[1][0]], [q[1][0], 3.0]], [1.0, q[1][0]]
+        return solve(A, b)
+
+    from robokit.spatial.linear import ldl, ldl_solve
+
+    kind = {"inputs": ("q",), "outputs": {"x": (2,)}}
+    with pytest.raises(rk.FunctionError, match=r"np\.linalg solves no systems .* ldl_solve\(ldl\(A\), b\)"):
+        rk.function(lambda tree, q: text(tree, q, np.linalg.solve), **kind)(pendulum(), [0.3])
+    f = rk.function(lambda tree, q: text(tree, q, lambda A, b: ldl_solve(ldl(A), b)), **kind)
+    np.testing.assert_allclose(f(pendulum(), [0.3]), np.linalg.solve([[2.09, 0.3], [0.3, 3.0]], [1.0, 0.3]))
+
+
 def test_wrong_declarations_and_calls_are_refused():
-    with pytest.raises(rk.UnknownName, match=r"input 'target': space named 'target'"):
+    with pytest.raises(rk.UnknownName, match=r"no input named 'target'; .*inputs=\{'target': \(3,\)\}"):
         rk.function(lambda tree, target: target, inputs=("target",), outputs={"p": (3,)})
+    with pytest.raises(rk.UnknownName, match=r"no space of output 'p' named 'x'; .* \(or a shape"):
+        rk.function(lambda tree, q: q, inputs=("q",), outputs={"p": "x"})
+    with pytest.raises(rk.UnknownName, match=r"no size of output 'p' named 'n'; did you mean 'nv'"):
+        rk.function(lambda tree, q: q, inputs=("q",), outputs={"p": ("n",)})
+    with pytest.raises(rk.WrongType, match=r"name of an output: expected a name of Python, got str 'p x'"):
+        rk.function(lambda tree, q: q, inputs=("q",), outputs={"p x": ()})
     with pytest.raises(rk.WrongType, match="outputs: expected a dict"):
         rk.function(lambda tree, q: q, inputs=("q",), outputs=(3,))
     with pytest.raises(rk.UnknownName, match="input named 'p'"):
         reach.derivative("p")
     with pytest.raises(
-        rk.ShapeError, match="gradient of 'rnea_gradient_q': expected outputs that are numbers"
+        rk.ShapeError, match="rnea_gradient_q: gradient expects outputs that are numbers, got 'tau'"
     ):
         rk.functions["rnea"].gradient("q")(pendulum(), [0.1], [0.0], [0.0])
     with pytest.raises(rk.UnknownName, match="function named 'rnae'; did you mean 'rnea'"):
