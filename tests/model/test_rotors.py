@@ -56,6 +56,7 @@ def test_transmissions_give_the_square_of_the_ratio_times_the_rotor():
         (DRAKE.replace("shoulder", "wrist"), "transmission-joint"),
         (ROS.replace("1e-4", "much"), "number-invalid"),
         (DRAKE.replace("3e-5", "-3e-5"), "armature-negative"),
+        (ROS.replace(">50<", ">1e200<"), "number-not-finite"),
     ],
 )
 def test_what_a_transmission_cannot_say_is_reported(transmission, code):

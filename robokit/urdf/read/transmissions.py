@@ -20,6 +20,7 @@ Source: RBDA section 9.6; the elements, Drake's page on its URDF parser and ROS'
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from robokit.urdf.description import DynamicsDescription, JointDescription
@@ -60,7 +61,11 @@ def read_transmission(element: etree._Element, reader: Reader) -> list[Rotor]:
             continue
         ratio = _number(_RATIO, (actuator, joints[0], element), reader, where)
         joint = reader.text(joints[0], "name", where) or ""
-        armature = inertia * (1.0 if ratio is None else ratio) ** 2
+        armature = inertia if ratio is None else inertia * ratio * ratio
+        if not math.isfinite(armature):
+            message = f"rotor inertia {inertia:g} times the square of {ratio:g} is more than a number can be"
+            reader.report.add("number-not-finite", where, reader.line(actuator), message)
+            continue
         found.append(Rotor(joint, armature, where, reader.line(actuator)))
     if not found:
         reader.ignored("transmission", element)
