@@ -64,7 +64,9 @@ def step_derivatives(
 
     The step is the first that :func:`simulate` takes from (q, v). Derivatives are in tangent spaces on both
     sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are
-    those of the side that the step is on, and never NaN.
+    those of the side that the step is on, and never NaN; where several points are at a switch at once, as
+    corners that just touch, no single side need be that of every direction. Loops are not closed first, as
+    :func:`simulate` does with a start that leaves them open: A holds for every small change of the state.
 
     Source: the step (robokit.sim.step); forward mode.  Cost: 3 nv times that of a few steps.
 
