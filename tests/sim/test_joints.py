@@ -127,8 +127,8 @@ def test_a_stop_stops_the_rotor_too(rotor, how):
 
 
 def test_a_rotor_is_the_inertia_of_a_link_without_mass():
-    builder = rk.ModelBuilder("dial").link("base").link("hand")
-    builder.joint("axle", "revolute", "base", "hand", axis=(0, 0, 1), lower=-0.5, upper=0.5)
+    builder = rk.ModelBuilder("dial").link("post", mass=1.0, inertia=np.eye(3) * 0.01).link("hand")
+    builder.joint("axle", "revolute", "post", "hand", axis=(0, 0, 1), lower=-0.5, upper=0.5)
     dial, motor = builder.build("fixed"), rk.Torque(0.3, armature=0.1)
     free = rk.simulate(dial, duration=0.5, actuators=motor)
     assert free.q[-1, 0] == pytest.approx(0.5 * 0.3 / 0.1 * 0.5**2, rel=1e-9)
