@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+import robokit as rk
 from robokit.meshes.hull_circles import circles
 from robokit.meshes.hull_error import error_of, thinned
 from robokit.model import ModelBuilder, Placement
@@ -230,3 +231,20 @@ def test_what_is_left_beside_the_circles_of_a_hull_is_kept():
     n = _directions(500)
     off = np.array([_low(shapes, x) for x in n]) - (pan @ n.T).min(axis=0)
     assert np.abs(off).max() <= 1e-3
+
+
+@pytest.mark.parametrize("height", [-2.0, -0.3])
+def test_a_point_mass_has_the_usual_ground(height):
+    """A link without shape and without rotational inertia is a point; it has no size to go by."""
+    builder = ModelBuilder("pendulum").link("base").link("bob", mass=1.0, com=(0.0, 0.0, -0.5))
+    builder.joint("hinge", "revolute", "base", "bob", axis=(0, 1, 0), damping=0.5)
+    robot, ground = builder.build("fixed"), rk.Ground(height=height, friction=0.0)
+    run = rk.simulate(robot, [1.5], duration=6.0, ground=ground)
+    if height < -0.5:
+        assert abs(run.q[-1, 0]) < 0.01
+    else:
+        lever = 0.5 * math.sin(run.q[-1, 0])
+        assert run.contact_force[-1, 2] == pytest.approx(9.81, rel=1e-6) and lever > 0.3
+        assert 0.0 < height + 0.5 * math.cos(run.q[-1, 0]) < 1.01e-3
+    rows = rk.rollout(robot, [1.5], duration=6.0, ground=ground)
+    np.testing.assert_allclose(rows.q[-1, 0], run.q[-1], atol=1e-9)

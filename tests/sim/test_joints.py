@@ -113,6 +113,29 @@ def test_a_stop_never_creates_energy(name):
         assert run.summary["energy_balance"] < 1e-12
 
 
+@pytest.mark.parametrize("rotor", [0.0, 1.0, 10.0])
+@pytest.mark.parametrize("how", [{}, {"ground": rk.Ground(height=-2.0)}])
+def test_a_stop_stops_the_rotor_too(rotor, how):
+    """A critically damped stop of 5 ms gives way by v T / e, whatever turns against it."""
+    motor = rk.Torque(armature=rotor)
+    robot = m.pendulum(lower=-1.0, upper=1.0)
+    run = rk.simulate(
+        robot, [0.9], [5.0], duration=0.2, actuators=motor, gravity=(0, 0, 0), record_every=1,
+        joint_damping=1e-9, **how,
+    )  # fmt: skip
+    assert 0.5 < (run.q.max() - 1.0) / (5.0 * 5e-3 / math.e) < 1.2
+
+
+def test_a_rotor_is_the_inertia_of_a_link_without_mass():
+    builder = rk.ModelBuilder("dial").link("post", mass=1.0, inertia=np.eye(3) * 0.01).link("hand")
+    builder.joint("axle", "revolute", "post", "hand", axis=(0, 0, 1), lower=-0.5, upper=0.5)
+    dial, motor = builder.build("fixed"), rk.Torque(0.3, armature=0.1)
+    free = rk.simulate(dial, duration=0.5, actuators=motor)
+    assert free.q[-1, 0] == pytest.approx(0.5 * 0.3 / 0.1 * 0.5**2, rel=1e-9)
+    fallen = rk.simulate(dial, duration=3.0, actuators=motor, ground=rk.Ground(height=-1.0))
+    assert fallen.q[-1, 0] == pytest.approx(0.5, abs=1e-3)
+
+
 def test_a_prismatic_stop_holds_a_cart():
     robot = m.slider(lower=-0.2, upper=0.3)
     run = rk.simulate(robot, None, [3.0], duration=2.0, record_every=1)

@@ -217,11 +217,17 @@ def _stop(joint: Any, inertia: tuple[list[list[Any]], Any], W: Any) -> Stop:
 
 
 def subtree_inertia(robot: Robot) -> list[tuple[list[list[Any]], Any]]:
-    """S^T I^c S and mass of what each joint 0..N carries, in the neutral configuration; (B,) for samples."""
+    """Inertia S^T I^c S and mass of what each joint 0..N carries, in the neutral configuration.
+
+    (B,) for samples. The joint's own rotor counts as carried: it must be stopped and damped, too.
+    """
     tree = robot.tree
     X = tree.transforms(robot.split_q(robot.neutral().tolist()))
     out: list[tuple[list[list[Any]], Any]] = [([], 0.0)] * (tree.n + 1)
     for i, Ic in composite_inertias(tree, X, tree.I):
         S = tree.joint[i].S  # type: ignore[union-attr]
-        out[i] = ([list(S.T @ column) for column in S.of(Ic)], Ic.m)
+        H = [list(S.T @ column) for column in S.of(Ic)]
+        for k, rotor in enumerate(tree.armature[i] if tree.armature else ()):
+            H[k][k] = H[k][k] + rotor
+        out[i] = (H, Ic.m)
     return out

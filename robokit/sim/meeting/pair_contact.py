@@ -28,7 +28,7 @@ from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
 
 RIGID = 300.0
-"""Damper of an impact over the effective mass of a pair: 1/RIGID of the approach is left after a step."""
+"""Damper of an impact over the effective mass of a pair."""
 
 IMPACT = 0.02
 """Speed from which bodies that meet collide, besides what gravity adds in two steps [m/s]."""
@@ -178,7 +178,9 @@ class PairContact:
             soft & ((phi > 0.0) | (u.dot(u) > STILL * STILL) | (ahead > STILL * self.kd * dt))
         )
         self.mu, self.u, self.c, self.dt = law.friction, u, 0.0, dt
-        self.first = n * (self.g * (self.aim - un) + ahead)
+        # The damper of an impact leaves 1/(RIGID + 1) of what it stops, so it aims beyond by as much.
+        beyond = where(held, (self.aim - un) * mass, 0.0)
+        self.first = n * (self.g * (self.aim - un) + beyond + ahead)
         self.released = where(soft & (ahead > 0.0), ahead / (self.kd * dt), 0.0)
 
     def rub(self, f: Vector3) -> None:
@@ -196,9 +198,13 @@ class PairContact:
         self.first = Vector3(*(where(pressed, a, -b) for a, b in zip(along, self.given, strict=True)))
 
     def slide(self, f: Vector3) -> None:
-        """Coulomb's friction, where the impulse f is that of the damper and does not nearly stop the contact.
+        """What slides on feels Coulomb's friction, what an impact nearly stops sideways is held.
 
-        The damper was right at the speed before friction; at the speed after it, it gives too little.
+        The damper was right at the speed before friction; at the speed after it, it gives too little: half
+        of what stops a contact that friction can just stop.
+
+        Args:
+            f: the impulse that the damper gives.
         """
         f = f + self.given
         N = self.n.dot(f)
@@ -206,9 +212,11 @@ class PairContact:
         size, most = sqrt(t.dot(t) + TINY), self.mu * maximum(N, 0.0)
         lost = maximum(self.speed - size / maximum(self.c, TINY), 0.0)
         left = self.speed - lost * (most / size)
-        surely = where(self.slides, clamp(10.0 * left / self.speed - 0.5, 0.0, 1.0), 0.0)
-        self.first = self.first + (self.x * self.c + t * (most / size)) * surely
-        self.c = self.c * (1.0 - surely)
+        on = clamp(10.0 * left / self.speed - 0.5, 0.0, 1.0)
+        goes = where(self.slides, on, 0.0)
+        stops = where(self.slides & self.hit, 1.0 - on, 0.0) * maximum(self.g - self.c, 0.0)
+        self.first = self.first + (self.x * self.c + t * (most / size)) * goes - self.x * stops
+        self.c = self.c * (1.0 - goes) + stops
 
     def slope(self, u: Vector3) -> Vector3:
         """K u."""

@@ -33,12 +33,13 @@ THINNEST = 1.0 / 16.0
 
 
 def extent(robot: Robot, points: ContactPoints) -> Any:
-    """Half the longest edge of a box around the points in the neutral configuration [m]; 0 of none.
+    """Half the longest edge of a box around the points in the neutral configuration [m].
 
-    (B,) where points move with the inertias of a robot with samples.
+    inf of none, and of a single point: a point mass says nothing of its size. (B,) where points move with
+    the inertias of a robot with samples.
     """
     if not len(points):
-        return 0.0
+        return math.inf
     X0 = forward_kinematics(robot.tree, robot.split_q(robot.neutral().tolist()))
     low, high = [], []
     for m, (i, shape) in enumerate(zip(points.body, points.shape, strict=True)):
@@ -47,6 +48,7 @@ def extent(robot: Robot, points: ContactPoints) -> Any:
             low.append(at - radius)
             high.append(at + radius)
     half = 0.5 * _edges(low, high).max(axis=0)
+    half = np.where(half > 0.0, half, math.inf)
     return half if half.ndim else float(half)
 
 
