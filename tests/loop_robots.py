@@ -63,6 +63,45 @@ def parallelogram(cranks: int = 3) -> rk.Robot:
     return b.build()
 
 
+def bennett() -> rk.Robot:
+    """Bennett's linkage: four hinges on skew axes, which move only while all four meet."""
+    a, b = 0.3, 0.3 * np.sin(np.radians(70.0)) / np.sin(np.radians(30.0))
+    short, long = (_hinge_after(x, np.radians(turn)) for x, turn in ((a, 30.0), (b, 70.0)))
+    builder = ModelBuilder("bennett").link("link0", 3.0, (a / 2, 0, 0), np.eye(3) * 0.02)
+    for k, place in enumerate((short, long, short), 1):
+        builder.link(f"link{k}", 1.0, ((a if k == 2 else b) / 2, 0, 0), np.diag([1e-3, 0.02, 0.02]))
+        builder.joint(f"hinge{k}", "continuous", f"link{k - 1}", f"link{k}", place, axis=(0, 0, 1))
+    builder.loop_joint("hinge4", "revolute", "link3", "link0", long, Placement(), axis=(0, 0, 1))
+    return builder.build()
+
+
+def _hinge_after(length: float, twist: float) -> Placement:
+    """Where the next axis is: along x, and turned about it."""
+    c, s = np.cos(twist), np.sin(twist)
+    return Placement(np.array([[1, 0, 0], [0, c, -s], [0, s, c]]), np.array([length, 0, 0]))
+
+
+def delta(rod: float) -> rk.Robot:
+    """A delta robot whose platform of 0.4 kg hangs on six rods of so many kg, with a ball at each end."""
+    b = ModelBuilder("delta").link("frame")
+    b.link("platform", 0.4, inertia=np.eye(3) * 5e-4)
+    for k, angle in enumerate(np.radians((0.0, 120.0, 240.0))):
+        c, s = np.cos(angle), np.sin(angle)
+        R = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+        b.link(f"arm{k}", 0.5, (0.15, 0, 0), np.diag([1e-4, 4e-3, 4e-3]))
+        b.joint(f"motor{k}", "continuous", "frame", f"arm{k}", Placement(R, R @ [0.2, 0, 0]), axis=(0, 1, 0))
+        for y in (-0.04, 0.04):
+            name, end = f"rod{k}{'-' if y < 0 else '+'}", Placement(position=np.array([0, 0, -0.6]))
+            b.link(name, rod, (0, 0, -0.3), np.diag([0.03, 0.03, 7e-5]) * rod)
+            b.joint(f"ball {name}", "spherical", f"arm{k}", name, Placement(position=np.array([0.3, y, 0])))
+            foot = R @ [0.06, y, 0]
+            if name == "rod0-":
+                b.joint("carries", "spherical", name, "platform", Placement(position=end.position - foot))
+            else:
+                b.loop_joint(f"foot {name}", "spherical", name, "platform", end, Placement(position=foot))
+    return b.build()
+
+
 def jacobian(loops) -> np.ndarray:
     """K of all loops, (n_c, nv)."""
     return np.array([row for loop in loops for row in loop.jacobian()])

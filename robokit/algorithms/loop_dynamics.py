@@ -31,11 +31,14 @@ from robokit.model.tree import Tree
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar, maximum
 
-PROXIMAL = 1e-7
+PROXIMAL = 1e-9
 """e: share of the typical entry of A that is added to its diagonal in double precision."""
 
 ITERATIONS = 3
 """Proximal iterations."""
+
+NEWTON_STEPS = 2
+"""Corrections of a pose beside the loops: each takes off the digits that are right."""
 
 RADIUS = 1.0
 """Angles count as much as lengths on this radius [m], where only lengths or only angles move."""
@@ -109,12 +112,30 @@ def closed_loops(tree: Tree, models: Sequence[LoopModel], X) -> list[ClosedLoop]
     return [ClosedLoop(tree, model, X) for model in models]
 
 
+def closest(
+    system: LoopSystem, tree: Tree, models: Sequence[LoopModel], q
+) -> tuple[list[list], list[ClosedLoop]]:
+    """The configuration nearest to q that closes the loops, by joint, and its loops.
+
+    By Newton's steps, all with the system at q, which weighs them.
+    """
+    loops = list(system.loops)
+    for _ in range(NEWTON_STEPS):
+        shift = system.motion(system.forces([-x for loop in loops for x in loop.delta]))
+        q = [[], *(tree.joint[i].integrate(q[i], shift[i]) for i in tree.outward())]
+        loops = closed_loops(tree, models, tree.transforms(q))
+    return q, loops
+
+
 def loop_dynamics(
     tree: Tree, models: Sequence[LoopModel], q, qd, tau, proximal: float = PROXIMAL, f_ext=None
 ) -> tuple[list[list], list, LoopSystem]:
     """Accelerations by joint [rad/s^2 | m/s^2], loop forces lambda by row, and the system they are of.
 
-    They hold delta'' = 0 for velocities that the loops allow; f_ext as in the RNEA.
+    They hold delta'' = 0 for velocities that the loops allow; f_ext as in the RNEA. K is that of the nearest
+    configuration that closes the loops, so that q may lie beside them, as the stages of a step do. Some
+    linkages move only because their rows repeat each other while they are closed (Bennett's, Sarrus's): at
+    an open configuration the rows would be independent, and hold them fast.
     """
     X = tree.transforms(q)
     factor: Factor
@@ -123,6 +144,8 @@ def loop_dynamics(
     else:
         free, factor = coupled_forward_dynamics(tree, q, qd, tau, f_ext), SparseFactor(tree, crba(tree, q))
     system = LoopSystem(factor, closed_loops(tree, models, X), proximal)
+    _, loops = closest(system, tree, models, q)
+    system = LoopSystem(factor, loops, proximal)
     product = (x for loop in system.loops for x in loop.velocity_product(qd))
     forces = system.forces([-a - b for a, b in zip(system.rates(free), product, strict=True)])
     return add(free, system.motion(forces)), forces, system

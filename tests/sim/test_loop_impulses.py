@@ -38,7 +38,7 @@ def test_a_kick_solves_the_dense_system_and_its_impulses_do_no_work(kind):
     stiff: list = [None] * (tree.n + 1)
     stiff[3] = tree.I[5].articulated()  # stands for a contact
     sweep = ImplicitSweep(tree, X, stiff, robot.split_v(b.tolist()), dt)
-    loops = LoopKick(law, tree, X)
+    loops = LoopKick(law, tree, robot.split_q(q.tolist()), X)
     y, V = loops.solve(sweep, T, robot.split_v(tau.tolist()), robot.split_v(v.tolist()))
     both = [None, *(tree.I[i].articulated() for i in tree.outward())]
     both[3] = both[3] + stiff[3]

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from loop_robots import (
     KINDS,
+    bennett,
     closed_at,
     closed_four_bar,
+    delta,
     free_four_bar,
     gripper,
     parallelogram,
@@ -22,7 +24,7 @@ from sim_models import ROBOTS, G
 import robokit as rk
 from robokit.model import ModelBuilder, Placement
 from robokit.model.joints import JOINT_TABLE
-from robokit.sim.closing import distances, gaps
+from robokit.sim.closing import distances, gaps, tangent
 
 
 class OneCoordinate:
@@ -172,6 +174,43 @@ def test_a_floating_linkage_keeps_its_momentum(integrator):
     # The projection of momenta has little to do: the loops themselves make none.
     assert run.summary["momentum_corrected_angular"] < 1e-3
     assert run.summary["energy_balance"] < (1e-12 if integrator == "energy_momentum" else 2e-4)
+
+
+@pytest.mark.parametrize(("way", "most"), [({"ground": rk.Ground(height=-9.0)}, 1e-12), ({}, 1e-4)])
+def test_a_linkage_that_moves_only_while_it_is_closed_is_not_stopped_by_long_steps(way, most):
+    robot = bennett()
+    q = rk.close_loops(robot, [0.8, -2.0, -0.8], keep=["hinge1"])
+    v = tangent(robot, q[None], np.array([[60.0, 0, 0]]))[0]
+    options = {"duration": 0.5, "gravity": (0, 0, 0), "joint_damping": 0.0, "self_collision": False, **way}
+    long, short = (rk.simulate(robot, q, v, dt=dt, **options) for dt in (4e-3, 5e-4))
+    assert np.ptp(long.q[:, 0]) > 8.0
+    for run in (long, short):
+        assert np.abs(run.energy.total / run.energy.total[0] - 1.0).max() < most
+    np.testing.assert_allclose(long.q[-1], short.q[-1], atol=1e-3)
+
+
+def test_a_swing_with_loops_is_second_order_and_exact():
+    """At its kick a step has drifted off the loops by dt^2."""
+    robot, v = spatial_loop(), [6.0, 0, 0, 0, 4.0]
+    options = {"duration": 1.0, "joint_damping": 0.0}
+    exact = rk.simulate(robot, v0=v, dt=2e-4, **options).q[-1]
+    away = rk.Ground(height=-9.0)
+    errors = [
+        np.abs(rk.simulate(robot, v0=v, dt=dt, ground=away, **options).q[-1] - exact).max()
+        for dt in (4e-3, 2e-3)
+    ]
+    assert errors[0] < 1e-3 and errors[1] < 2e-4
+    assert np.log2(errors[0] / errors[1]) > 1.8
+
+
+@pytest.mark.slow
+def test_light_rods_carry_a_platform():
+    robot = delta(1e-6)
+    q = rk.close_loops(robot, robot.neutral())
+    run = rk.simulate(robot, q, duration=0.4, dt=1e-3)
+    assert run.summary["loop_gap"] < 1e-12
+    assert run.energy.kinetic.max() > 0.5
+    assert np.abs(run.energy.total - run.energy.total[0]).max() < 1e-5 * np.ptp(run.energy.potential)
 
 
 def test_starts_that_do_not_close_are_closed_and_it_is_said():

@@ -5,8 +5,11 @@ A kick at the pose q with the velocities v before and y after it is given the im
     K (v + y) = 0
 
 The mean velocity is one that the loops allow, so that the impulse does no work. Redundant loops can always
-meet it, because its right side is K times a velocity. What a step leaves open is of order dt^3, and is taken
-away at its end, with K at the new pose and H as the step factorised it:
+meet it, because its right side is K times a velocity. The drift before the kick has opened the loops by
+order dt^2, so K is that of the nearest pose in which they are closed. While open, the rows of a linkage that
+moves only because they repeat each other (Bennett's, Sarrus's) are independent, and would stop it.
+
+What a step leaves open is taken away at its end, with K at the new pose and H as the step factorised it:
 
     q <- q - H^-1 K^T A^-1 delta        v <- v - H^-1 K^T A^-1 K v
 
@@ -14,7 +17,7 @@ Both corrections are wrenches between two bodies, which make no momentum.
 
 Source: RBDA section 8.3 (there stabilised by accelerations); projection methods, Hairer, Lubich and Wanner,
 "Geometric numerical integration", section VII.2; H. C. Andersen, "Rattle" (1983).
-Cost: that of the loops in ../../algorithms/loop_dynamics.py twice.
+Cost: that of the loops in ../../algorithms/loop_dynamics.py three times.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, add, closed_loops
+from robokit.algorithms.loop_constraints import ClosedLoop
+from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, add, closed_loops, closest
 from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
 from robokit.model.loop_models import LoopModel
 from robokit.model.tree import Tree
@@ -34,9 +38,6 @@ from robokit.spatial.scalars import Scalar
 
 PROXIMAL_SINGLE = 1e-4
 """The proximal share in single precision."""
-
-NEWTON_STEPS = 2
-"""Corrections of the pose a step: each takes off the digits that the step has gained."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +58,19 @@ class LoopLaw:
 
 
 class LoopKick:
-    """The loops at the pose of a kick.
+    """The loops of a kick.
 
     Attributes:
+        loops: at the pose nearest to that of the kick in which they are closed; from the first solve on.
         impulses: on the successors, by row [N s | N m s].
         factor: of the last solve.
     """
 
     factor: Factor
 
-    def __init__(self, law: LoopLaw, tree: Tree, X: Sequence[Any]) -> None:
-        self.law, self.tree, self.X = law, tree, X
-        self.loops = closed_loops(tree, law.models, X)
+    def __init__(self, law: LoopLaw, tree: Tree, q: Rows, X: Sequence[Any]) -> None:
+        self.law, self.tree, self.q, self.X = law, tree, q, X
+        self.loops: list[ClosedLoop] = []
         self.impulses: list[Scalar] = [0.0] * sum(model.rows for model in law.models)
 
     def solve(
@@ -90,6 +92,9 @@ class LoopKick:
             self.factor = ArticulatedFactor(self.tree, self.X, sweep.U, sweep.D)
         else:  # coupled joints
             self.factor = SparseFactor(self.tree, sweep.H)
+        if not self.loops:
+            drifted = self.law.system(self.tree, self.factor, self.X)
+            _, self.loops = closest(drifted, self.tree, self.law.models, self.q)
         system = LoopSystem(self.factor, self.loops, self.law.proximal)
         impulses = system.forces([-a for a in system.rates(y if v is None else add(v, y))])
         y = add(y, system.motion(impulses))
@@ -108,10 +113,6 @@ def project(law: LoopLaw, tree: Tree, factor: Factor, q: Rows, v: Rows) -> tuple
         q, v: the state at the step's end, by joint.
     """
     system = law.system(tree, factor, tree.transforms(q))
-    loops = system.loops
-    for _ in range(NEWTON_STEPS):
-        shift = system.motion(system.forces([-x for loop in loops for x in loop.delta]))
-        q = [[], *(tree.joint[i].integrate(q[i], shift[i]) for i in tree.outward())]
-        loops = closed_loops(tree, law.models, tree.transforms(q))
+    q, loops = closest(system, tree, law.models, q)
     rates = [-x for loop in loops for x in loop.rates(v)]
     return q, add(v, system.motion(system.forces(rates)))

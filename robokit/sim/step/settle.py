@@ -151,7 +151,7 @@ class Sweeps:
         self.drive = p.given.drive(q, v, tau, dt, ahead)
         self.spin = rotor_momenta(tree, v, dt)
         self.outside = p.given.outside(tree, X, tau)
-        self.loops = None if p.loops is None else LoopKick(p.loops, tree, X)
+        self.loops = None if p.loops is None else LoopKick(p.loops, tree, q, X)
         self.pairs = None if p.pairs is None else Meeting(p.pairs, tree, X, self.V_before, dt, carried)
         for body in self.contacts if self.alike and sharing(dt) else ():
             share_rules(body)
