@@ -56,7 +56,7 @@ class Entry:
         size: [bytes].
         used: when it was last used [s since the epoch].
         kernel: name of the kernel, "" where the file does not say.
-        part: "single", "batch" or "mesh", "" where the file does not say.
+        part: "single", "batch", "list", "interpreter" or "mesh", "" where the file does not say.
     """
 
     path: Path
@@ -182,13 +182,16 @@ def making(name: str) -> contextlib.AbstractContextManager[bool]:
     return contextlib.nullcontext(False)
 
 
-def arrays(label: str, key: Sequence[Any], make: Callable[[], Sequence[np.ndarray]]) -> list[np.ndarray]:
+def arrays(
+    label: str, key: Sequence[Any], make: Callable[[], Sequence[np.ndarray]], part: str = "mesh"
+) -> list[np.ndarray]:
     """Arrays that take long to compute, from the folder or made now and kept there.
 
     Args:
         label: for ``robokit cache``.
         key: all that they depend on besides robokit's own source, as for :func:`digest`.
         make: computes them.
+        part: for ``robokit cache``.
     """
     source = source_digest()
     name = digest("arrays", source, *key)
@@ -200,7 +203,7 @@ def arrays(label: str, key: Sequence[Any], make: Callable[[], Sequence[np.ndarra
     if source:
         content = io.BytesIO()
         np.savez(content, *made)
-        store(name, {"kernel": label, "part": "mesh"}, content.getvalue())
+        store(name, {"kernel": label, "part": part}, content.getvalue())
     return made
 
 

@@ -11,6 +11,7 @@ arrays.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,9 +25,12 @@ from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
 from robokit.engine.run.plain_text import SECONDS, Text, iterate_text, run_text
 from robokit.engine.run.rollout_calls import RolloutRunner
 from robokit.engine.run.single_calls import declined, fast_call, iterate
+from robokit.engine.run.taped import Taped
 from robokit.engine.signature import Signature
 from robokit.engine.target.host import ManyStates, OneState
+from robokit.engine.target.llvm import CompilerMissing
 from robokit.engine.target.target import Target
+from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.ops import flops
 from robokit.engine.trace.program import Program
 
@@ -66,6 +70,7 @@ class Kernel:
         self._lock = MAKING
         self.few: Callable[..., Any] = declined
         self._runner: BatchRunner | None = None
+        self._tape: Taped | None = None
         self._maker = Maker(signature, text, key)
         self.text: Text = recorded(self._maker.program, text) if signature.reproducible else text
 
@@ -226,6 +231,26 @@ class Kernel:
         return RolloutRunner(
             signature.feedback, count, self.unchecked, self._seconds(), driver, code.workspace, lanes, code
         )
+
+    def taped(self, directions: Sequence[tuple[int, int]], least: int) -> Taped | None:
+        """One state's outputs and their derivatives, by an interpreter: for texts that take long to compile.
+
+        Args:
+            directions: (input, offset) of the scalar that each direction moves.
+            least: operations from which on a text is long.
+
+        Returns:
+            None for a shorter text, where bits must be the same in every way to run it, and without machine
+            code.
+        """
+        if not self._is_double or self.signature.reproducible or self._maker.refused is not None:
+            return None
+        with self._lock:
+            if self._tape is None:
+                with contextlib.suppress(CompilerMissing, TraceTooLarge):
+                    found = self._maker.listed(directions, least)
+                    self._tape = Taped(found) if found is not None else None
+            return self._tape
 
     def compiled(self, target: Target) -> bytes:
         """Code for any target, which need not run here.

@@ -13,8 +13,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from robokit import disk_cache
 from robokit.collector import without_collector
@@ -34,6 +36,9 @@ from robokit.engine.trace.graph import Shares, TraceTooLarge
 from robokit.engine.trace.program import Program
 from robokit.errors import UnknownName
 from robokit.forks import at_fork
+
+if TYPE_CHECKING:
+    from robokit.engine.passes.listed import Listed
 
 _log = logging.getLogger(__name__)
 
@@ -277,6 +282,36 @@ class Maker:
             return meta, code
 
         return _made_once(path, assembled) if by_text else assembled()
+
+    def listed(self, directions: Sequence[tuple[int, int]], least: int) -> Listed | None:
+        """The text as a list of instructions, from the cache or made now; None if it is short.
+
+        Args:
+            directions: (input, offset) of the scalar that each direction moves.
+            least: operations from which on a text is long.
+
+        Raises:
+            TraceTooLarge: the text is longer than the budget.
+        """
+        from robokit.engine.passes.listed import Listed, listed
+        from robokit.engine.trace.record import trace
+
+        shape, foreign = self._signature, _foreign_source(self._text)
+
+        def make() -> list[np.ndarray]:
+            with _logged(shape.name, "list"), without_collector():
+                made = trace(
+                    self._text, shape.inputs, shape.outputs, NODE_BUDGET, tables=shape.tables, shares="large"
+                )
+                return listed(made, directions).arrays() if len(made.order) >= least else []
+
+        with self._lock:
+            if self._key is None or foreign is None:
+                found = make()
+            else:
+                key = (foreign, self._key, shape, list(directions), least, NODE_BUDGET)
+                found = disk_cache.arrays(shape.name, key, make, "list")
+        return Listed(*found) if found else None
 
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""

@@ -19,6 +19,7 @@ aligned_stores  long outputs, in aligned vectors and past the caches
 paired_rows     the loop over their columns that takes fewest shuffles
 next_pass       what a step of a rollout hands to the next one
 rollout_driver  many steps of many states
+tape_module     the interpreter of listed programs
 python_entry    the builtin function that Python calls
 python_results  the new arrays that it returns
 """

@@ -15,7 +15,7 @@ from typing import Any
 from robokit.engine.passes.forward_mode import column
 from robokit.engine.passes.played_back import JUMPS, begun, play
 from robokit.engine.trace.blocks import called, position
-from robokit.engine.trace.ops import CALL, INPUT, RESULT
+from robokit.engine.trace.ops import CALL, CONST, INPUT, RESULT
 from robokit.engine.trace.program import Program
 from robokit.spatial import scalars as generic
 
@@ -53,7 +53,7 @@ class _Along:
         self.found = {
             n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds
         }
-        self.moving = _moving(program, self.found)
+        self.moving = moving_nodes(program, self.found)
         self.own, self.bodies = program.lines()
         self.places = [self._places(block) for block in range(len(program.blocks))]
         self.answers: dict[int, dict[int, tuple[Any, Any]]] = {}
@@ -144,47 +144,45 @@ def _stretches(nodes: Sequence[Any], order: Sequence[int]) -> Iterator[list[int]
         yield some
 
 
-def _moving(program: Program, begin: Mapping[int, Any]) -> set[int]:
-    """The nodes between the direction and an output; those of a body, of any of its calls."""
+def moving_nodes(program: Program, begin: Mapping[int, Any]) -> set[int]:
+    """The nodes between some inputs and an output; those of a body, of any of its calls."""
     nodes, order = program.nodes, program.order
-    depends, matters = set(begin), set[int]()
-    calls = {n: (called(program, n), nodes[n][2:]) for n in order if nodes[n][0] == CALL}
+    calls = {n: called(program, n) for n in order if nodes[n][0] == CALL}
+    given: dict[int, list[int]] = {}  # what a parameter is, in all calls
+    for n, block in calls.items():
+        for parameter, operand in zip(program.blocks[block].parameters, nodes[n][2:], strict=True):
+            given.setdefault(parameter, []).append(operand)
     results: dict[int, int] = {}
     for n in order:
         if nodes[n][0] == RESULT:
-            at = program.blocks[calls[nodes[n][1]][0]].results[position(program, n)]
+            at = program.blocks[calls[nodes[n][1]]].results[position(program, n)]
             if type(at) is int:
                 results[n] = at
 
-    def outwards() -> None:
+    depends, before = set(begin), -1
+    while len(depends) != before:
+        before = len(depends)
         for n in order:
+            if n in depends or n in calls:
+                continue
             if n in results:
                 if results[n] in depends:
                     depends.add(n)
-            elif n in calls:
-                block, operands = calls[n]
-                parameters = program.blocks[block].parameters
-                depends.update(p for p, x in zip(parameters, operands, strict=True) if x in depends)
             elif nodes[n][0] not in JUMPS and not depends.isdisjoint(nodes[n][1:]):
                 depends.add(n)
+        depends.update(p for p, operands in given.items() if not depends.isdisjoint(operands))
+        if not calls:  # one pass tells all
+            break
 
-    def inwards() -> None:
-        for n in reversed(order):
-            if n in calls:
-                block, operands = calls[n]
-                parameters = program.blocks[block].parameters
-                matters.update(x for p, x in zip(parameters, operands, strict=True) if p in matters)
-            elif n in matters and n in results:
-                matters.add(results[n])
-            elif n in matters and nodes[n][0] not in JUMPS:
-                matters.update(nodes[n][1:])
-
-    matters.update(r for row in program.results for r in row if type(r) is int)
-    for step, found in ((outwards, depends), (inwards, matters)):
-        before = -1
-        while len(found) != before:
-            before = len(found)
-            step()
-            if not calls:  # one pass tells all
-                break
-    return depends & matters
+    matters = {r for row in program.results for r in row if type(r) is int} & depends
+    waiting = list(matters)
+    while waiting:
+        n = waiting.pop()
+        if nodes[n][0] <= CONST:
+            reads: Sequence[int] = given.get(n, ())
+        else:
+            reads = (results[n],) if n in results else nodes[n][1:]
+        found = {x for x in reads if x in depends and x not in matters}
+        matters.update(found)
+        waiting += found
+    return matters

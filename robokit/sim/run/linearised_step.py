@@ -1,7 +1,10 @@
 """Derivatives of a time step: how the next state changes with this one and with the joint forces.
 
-The step's text is differentiated along one direction (engine/passes/derivative.py); all 3 nv directions of a
-state are the rows of one batch. So the code is a few times that of a step, also for a humanoid.
+A short step's text is differentiated along one direction (engine/passes/derivative.py), and all 3 nv
+directions of a state are the rows of one batch. So the code is a few times that of a step.
+
+That code of a humanoid would take half a minute to compile. A long step is interpreted, once for each state,
+and leaves a tape that all directions go through (engine/run/taped.py).
 
 A contact that opens, closes, sticks or slides changes in a jump; the derivative is that of what the step has
 chosen at this state.
@@ -29,6 +32,15 @@ from robokit.sim.step.step_kernel import Program
 
 ROWS = 30_000
 """Directions that are computed at once, about."""
+
+LONG = 10_000
+"""Operations of a step from which on it is interpreted: its code would take some seconds to compile."""
+
+FEW = 16
+"""States for which it is, in one call; for more of them, machine code is up to twice as fast."""
+
+LONGEST = 40_000
+"""Instructions from which on it is for any number of states: machine code gains nothing."""
 
 
 class StepDerivatives(NamedTuple):
@@ -131,19 +143,32 @@ def _in_blocks(
     program: Program, given: Sequence[np.ndarray], parameters: np.ndarray, count: int, engine: str | None
 ) -> StepDerivatives:
     """All states, as many at once as have ROWS directions."""
-    robot, kernel = program.robot, step_along(program)
-    nv, tables = robot.nv, program.tables()
+    robot, tables = program.robot, program.tables()
+    nv = robot.nv
     found = StepDerivatives(
         np.empty((count, robot.nq)),
         np.empty((count, nv)),
         np.empty((count, 2 * nv, 2 * nv)),
         np.empty((count, 2 * nv, nv)),
     )
+    carried = np.zeros(program.layout.size)
+    tape = None if engine == "python" else step_near(program).taped(_directions(nv), LONG)
+    if tape is not None and (count <= FEW or tape.instructions >= LONGEST):
+        still = np.zeros(nv)
+        for k in range(count):
+            state = (x[k if len(x) > 1 else 0] for x in map(np.atleast_2d, (*given, parameters)))
+            at, moving, forces, numbers = state
+            values, slopes = tape([at, moving, forces, still, carried, numbers], tables)
+            found.q[k], found.v[k] = values[: robot.nq], values[robot.nq :]
+            rate = velocity(robot, values[: robot.nq].tolist(), [*slopes[: robot.nq]])
+            changed = np.vstack([*rate, slopes[robot.nq :]])
+            found.A[k], found.B[k] = changed[:, : 2 * nv], changed[:, 2 * nv :]
+        return found
+    kernel = step_along(program)
     block = max(1, ROWS // max(3 * nv, 1))
     # Without degrees of freedom there is no direction, and one row says what the next state is.
     width = max(3 * nv, 1)
     directions = np.eye(width, 3 * nv)
-    carried = np.zeros(program.layout.size)
     run = kernel.python if engine == "python" else kernel
     for start in range(0, count, block):
         n = min(block, count - start)
@@ -165,6 +190,35 @@ def _in_blocks(
     return found
 
 
+def step_near(program: Program) -> Kernel:
+    """The kernel of a step from near a state, whose derivatives along dq, v and tau are those of a step."""
+    robot = program.robot
+    return program.built(
+        "step_near",
+        _text_near,
+        inputs=[("dq", robot.nv)],
+        outputs=[("q_next", (robot.nq,)), ("v_next", (robot.nv,))],
+    )
+
+
+def _directions(nv: int) -> list[tuple[int, int]]:
+    """(input, offset) of that kernel for each direction: dq, v, tau."""
+    return [(k, j) for k in (3, 1, 2) for j in range(nv)]
+
+
+def _text_near(program: Program) -> Any:
+    """The text of such a kernel."""
+    robot = program.robot
+
+    def text(q: Any, v: Any, tau: Any, dq: Any, carried: Any, parameters: Any, *more: Any) -> Any:
+        """A step from near q; what it is handed follows from the state, as at the start of a run."""
+        start, tables = near(robot, q, dq), more[len(program.given.inputs) :]
+        kept = _first_carried(program, start, v, carried, parameters, tables)
+        return program.text(start, v, tau, [0.0] * program.entries, kept, parameters, *tables)[:2]
+
+    return text
+
+
 def step_along(program: Program) -> Kernel:
     """The kernel of a step and its derivative along a direction (dq, dv, dtau)."""
     robot, numbers = program.robot, program.parameters(1.0).shape[-1]
@@ -183,25 +237,19 @@ def step_along(program: Program) -> Kernel:
 
 def _text_along(program: Program, numbers: int) -> Any:
     """The text of such a kernel, whose parameters are so many numbers."""
-    robot, n = program.robot, len(program.given.inputs)
-    nq, nv = robot.nq, robot.nv
-
-    def moved(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, dq: Any, *tables: Any) -> Any:
-        """A step from near q; what it is handed follows from the state, as at the start of a run."""
-        start = near(robot, q, dq)
-        kept = _first_carried(program, start, v, carried, parameters, tables)
-        return program.text(start, v, tau, [0.0] * program.entries, kept, parameters, *tables)[:2]
-
-    sizes = [("q", nq), ("v", nv), ("tau", nv), ("carried", program.layout.size)]
-    sizes += [("parameters", numbers), ("dq", nv)]
+    robot, given = program.robot, program.given.inputs
+    nq, nv, n = robot.nq, robot.nv, len(given)
+    sizes = [("q", nq), ("v", nv), ("tau", nv), ("dq", nv), ("carried", program.layout.size)]
+    sizes += [("parameters", numbers), *given]
     tables = [(name, len(table)) for name, table in program.named_tables()]
-    derived = along(moved, sizes, [("q", (nq,)), ("v", (nv,))], [5, 1, 2], tables)
+    derived = along(_text_near(program), sizes, [("q", (nq,)), ("v", (nv,))], [3, 1, 2], tables)
 
     def text(
         q: Any, v: Any, tau: Any, dq: Any, dv: Any, dtau: Any, carried: Any, parameters: Any, *more: Any
     ) -> Any:
         still = [0.0] * nv
-        (q1, v1), (rate, change) = derived(q, v, tau, carried, parameters, still, dq, dv, dtau, *more[n:])
+        values = [q, v, tau, still, carried, parameters, *more[:n]]
+        (q1, v1), (rate, change) = derived(*values, dq, dv, dtau, *more[n:])
         return [q1, v1, velocity(robot, q1, rate), change]
 
     return text

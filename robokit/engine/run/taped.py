@@ -1,0 +1,139 @@
+"""A text and its derivatives along many directions, interpreted: what is too long to compile runs at once.
+
+For each state the listed program (passes/listed.py) runs once on plain numbers and leaves a tape. Tangents
+along tape_module.WIDTH directions at a time go through the tape, on several threads where there are more
+directions. Machine code would be of the whole text; here it is of the interpreter, for all robots the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import numpy as np
+
+from robokit import disk_cache
+from robokit.engine.emit.tape_module import ENTRY, WIDTH, tape_module
+from robokit.engine.memory import address, aligned
+from robokit.engine.passes.listed import Listed
+from robokit.engine.run.batch_calls import thread_pool
+from robokit.engine.target import llvm
+from robokit.engine.target.cpu import processors
+
+
+@functools.cache
+def _interpreter() -> llvm.Loaded:
+    """The interpreter's code.
+
+    Raises:
+        CompilerMissing: there can be none.
+    """
+    text = tape_module()
+    name = disk_cache.digest(llvm.identity(), text)
+    found = disk_cache.load(name)
+    if found is None:
+        found = {"kernel": "tape", "part": "interpreter"}, llvm.assemble(text)
+        disk_cache.store(name, *found)
+    return llvm.Loaded(found[1])
+
+
+class Taped:
+    """A listed program, ready to run."""
+
+    def __init__(self, listed: Listed) -> None:
+        """Load the interpreter.
+
+        Raises:
+            CompilerMissing: no machine code can run here.
+        """
+        self.listed, self._code = listed, _interpreter()
+        pointer, integer = ctypes.c_void_p, ctypes.c_int64
+        self._values = ctypes.CFUNCTYPE(integer, *[pointer] * 5)(self._code.address("tape_values"))
+        self._slopes = ctypes.CFUNCTYPE(None, pointer, integer, *[pointer] * 2)(
+            self._code.address("tape_slopes")
+        )
+        places, entries = map(int, listed.sizes)
+        self._places = places
+        self._numbers = np.zeros(places)
+        self._tape = aligned((entries + 1) * ENTRY // 8)
+        self._free: list[np.ndarray] = []
+        self._lock = threading.Lock()
+        self._inputs = [np.flatnonzero(listed.inputs[:, 0] == k) for k in range(1 + _most(listed.inputs))]
+
+    @property
+    def instructions(self) -> int:
+        """Of the list."""
+        return len(self.listed.code)
+
+    def __call__(
+        self, arguments: Sequence[np.ndarray], tables: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The scalars of the outputs, (m,), and their derivatives along each direction, (m, directions).
+
+        Args:
+            arguments: of one state, (n,) each.
+            tables: (n,) each, in double precision.
+        """
+        with self._lock:
+            return self._run(arguments, tables)
+
+    def _run(
+        self, arguments: Sequence[np.ndarray], tables: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        listed, numbers = self.listed, self._numbers
+        numbers[: len(listed.constants)] = listed.constants
+        for rows, x in zip(self._inputs, arguments, strict=False):
+            numbers[listed.inputs[rows, 2]] = x[listed.inputs[rows, 1]]
+        where = (ctypes.c_void_p * (1 + len(tables)))(*map(address, tables))
+        sizes = (ctypes.c_int64 * (1 + len(tables)))(*map(len, tables))
+        tape = address(self._tape)
+        entries = self._values(address(listed.code), address(numbers), where, sizes, tape)
+        found = np.zeros((len(listed.slopes), len(listed.seeds)))
+        starts = range(0, len(listed.seeds), WIDTH)
+        futures: list[Future[None]] = []
+        share = -(-len(starts) // processors()) if starts else 1
+        own = starts[:share]
+        try:
+            for first in range(share, len(starts), share):
+                some = starts[first : first + share]
+                try:
+                    futures.append(thread_pool().submit(self._part, entries, some, found))
+                except RuntimeError:  # no thread can be had
+                    self._part(entries, some, found)
+            self._part(entries, own, found)
+            for future in futures:
+                future.result()
+        finally:  # the tape of an interrupted caller must not change under threads that still read it
+            for future in futures:
+                future.cancel() or future.exception()
+        return numbers[listed.results], found
+
+    def _part(self, entries: int, starts: range, found: np.ndarray) -> None:
+        """Derivatives along the directions that begin at these."""
+        listed, places = self.listed, self._places
+        try:
+            memory = self._free.pop()
+        except IndexError:
+            memory = aligned(places * WIDTH + places // 8 + 1)
+            memory[:WIDTH] = 0.0  # the row of place 0
+        rows = memory[: places * WIDTH].reshape(places, WIDTH)
+        flags = memory[places * WIDTH :].view(np.uint8)
+        for start in starts:
+            flags[:places] = 0
+            seeds = listed.seeds[start : start + WIDTH]
+            moved = seeds[seeds > 0]
+            rows[moved] = 0.0
+            rows[moved, np.flatnonzero(seeds)] = 1.0
+            flags[moved] = 1
+            self._slopes(address(self._tape), entries, address(rows), address(flags))
+            lines = np.flatnonzero(flags[listed.slopes])
+            found[lines, start : start + WIDTH] = rows[listed.slopes[lines], : len(seeds)]
+        self._free.append(memory)
+
+
+def _most(inputs: np.ndarray) -> int:
+    """The largest number of an input, -1 where none is read."""
+    return int(inputs[:, 0].max(initial=-1))
