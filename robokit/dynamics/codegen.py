@@ -39,6 +39,9 @@ CONFIGURATIONS = {
 }
 """What stands in q for each kind of joint; an angle for all others."""
 
+NEVER_NEGATIVE = ("damping", "proximal")
+"""Inputs that the public functions refuse below 0."""
+
 INERTIAL = "inertial parameters of the bodies 0..N: m, m c, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz, body axes"
 
 
@@ -204,7 +207,7 @@ def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> list[
         known["L"], known["D"] = result("ltdl", known["H"])
     for each in takes:
         given = one.random_configuration(rng) if each.manifold else rng.standard_normal(each.size)
-        known.setdefault(each.name, given)
+        known.setdefault(each.name, np.abs(given) if each.name in NEVER_NEGATIVE else given)
     return [known[each.name] for each in takes]
 
 
