@@ -95,7 +95,8 @@ def test_an_ill_conditioned_robot_against_forty_digits():
     mp = pytest.importorskip("mpmath")
     from peers import example
 
-    register(mp.mpf, SimpleNamespace(sin=mp.sin, cos=mp.cos, sqrt=mp.sqrt, maximum=max, minimum=min))
+    rules = {"sin": mp.sin, "cos": mp.cos, "sqrt": mp.sqrt, "maximum": max, "minimum": min}
+    register(mp.mpf, SimpleNamespace(**rules, where=lambda condition, a, b: a if condition else b))
     file, links = EXAMPLES["icub"]
     robot = rk.load_urdf(example(file), base="floating")
     held = [rk.Contact(link, (0.02, -0.01, -0.03), "pose") for link in links]
