@@ -19,9 +19,12 @@ from robokit import disk_cache
 from robokit.engine.emit.tape_module import ENTRY, WIDTH, tape_module
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.listed import Listed
-from robokit.engine.run.batch_calls import thread_pool
+from robokit.engine.run.batch_calls import PAYS_SECONDS, thread_pool
 from robokit.engine.target import llvm
 from robokit.engine.target.cpu import processors
+
+SECONDS = 5e-9
+"""Time of an entry of a tape along WIDTH directions, about."""
 
 
 @functools.cache
@@ -94,7 +97,9 @@ class Taped:
         found = np.zeros((len(listed.slopes), len(listed.seeds)))
         starts = range(0, len(listed.seeds), WIDTH)
         futures: list[Future[None]] = []
-        share = -(-len(starts) // processors()) if starts else 1
+        seconds = SECONDS * entries * len(starts)
+        shares = max(1, min(int(seconds / PAYS_SECONDS), processors()))
+        share = max(1, -(-len(starts) // shares))
         own = starts[:share]
         try:
             for first in range(share, len(starts), share):
