@@ -95,6 +95,14 @@ def pushed_block() -> rk.Robot:
     return builder.build("fixed")
 
 
+@cache
+def stiff_cart(friction: float) -> rk.Robot:
+    """A cart of 2 kg on a rail along x, whose joint has dry friction [N]."""
+    builder = ModelBuilder("stiff cart").link("rail").link("cart", 2.0, inertia=np.eye(3) * 0.1)
+    builder.joint("slide", "prismatic", "rail", "cart", axis=(1, 0, 0), friction=friction)
+    return builder.build("fixed")
+
+
 def with_joints(robot: rk.Robot, **changed: Any) -> rk.Robot:
     """The robot with fields of all its joints (but the base's) changed."""
     joints = (j if j.kind == "floating" else replace(j, **changed) for j in robot.joints)

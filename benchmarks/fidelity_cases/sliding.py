@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import robokit as rk
 from fidelity_cases import scenes as s
 from fidelity_cases.peer import Peer, both
 from fidelity_cases.table import Found, Look, case
@@ -53,7 +54,8 @@ def onset(look: Look) -> Found:
     """A block of 2 kg on the ground, friction 0.5, is pushed. Once by a force that grows by its limit in a
     second, to 1.1 times the limit; once with 0.9 times the limit for a second, then with 1.1 times. Its
     speed at the end says when sliding began. The same where a box at rest is suddenly tilted to 1.1 times
-    the tangent at which it slides: there it gains some speed while the soft ground takes up the load.
+    the tangent at which it slides: there it gains some speed while the soft ground takes up the load. And a
+    cart of 2 kg whose joint has dry friction, pushed from rest by 1.1 times that.
     """
     found = Found()
     for dt in (1e-3, 0.25e-3, 4e-3):
@@ -73,6 +75,11 @@ def onset(look: Look) -> Found:
     them = both(look, lambda stiff: 1e3 * _begun(0.2, _tilted_there(1e-3, stiff)))
     late = 1e3 * _begun(0.2, _tilted(1e-3))
     found.add("suddenly tilted, 1 ms: sliding begins late by", "ms", late, **them, most=2.0, least=-2.0)
+    for force in (3.0, 0.3):
+        them = both(look, lambda stiff, force=force: 1e3 * _joint_begun(force, _cart_there(force, stiff)))
+        late = 1e3 * _joint_begun(force, _cart(force))
+        what = f"a joint with {force:g} N of friction, 1 ms: sliding begins late by"
+        found.add(what, "ms", late, **them, most=2.0, least=-2.0)
     return found
 
 
@@ -133,3 +140,21 @@ def _tilted_there(dt: float, stiff: bool) -> float:
     peer.start(peer.q)
     peer.step(round(0.2 / dt))
     return float(peer.v[3])
+
+
+def _joint_begun(friction: float, v: float) -> float:
+    """When the cart began to slide, by its speed after 0.4 s [s]."""
+    return 0.4 - v / (0.1 * friction / 2.0)
+
+
+def _cart(friction: float) -> float:
+    t = rk.simulate(s.stiff_cart(friction), duration=0.4, dt=1e-3, actuators=rk.Torque(1.1 * friction))
+    return float(t.v[-1, 0])
+
+
+def _cart_there(friction: float, stiff: bool) -> float:
+    peer = Peer(s.stiff_cart(friction), 1e-3, stiff, None, joint_friction=True)
+    peer.start([0.0])
+    peer.data.qfrc_applied[0] = 1.1 * friction
+    peer.step(400)
+    return float(peer.v[0])

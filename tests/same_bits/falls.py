@@ -21,7 +21,7 @@ FALL: dict[str, Any] = {"ground": True, "self_collision": False, "reproducible":
 
 FROZEN = {
     ("toy", 1.0): "754a386b1e415961cb36d7b4b5cedab0c8112ee71d68c7d2e903713512ec79c9",
-    ("humanoid", 10.0): "f6875f6d287fc735c903dedd3c053a44b595a7226e3dfcbd36c6048d104e87ab",
+    ("humanoid", 10.0): "392b154f73438d00d6a98785953b1a461dc014d488aee4e46b5016811e51984e",
     ("g1", 10.0): "e09bb877dd56d45e78983170e03c885ecb9a83cf0c3471b6f73edacba9a42b04",
 }
 """SHA-256 of q and v, each state of 5 ms, by robot and seconds. Other bits here are other bits

@@ -16,7 +16,7 @@ from dense import Dense, skew
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
-from robokit.sim.joints.joint_law import STUCK, JointLaw
+from robokit.sim.joints.joint_law import JointLaw
 from robokit.sim.shapes.contact_points import contact_points
 from robokit.sim.step.settle import IMPOSSIBLE
 from robokit.sim.touching.body_points import TANGENTIAL
@@ -77,7 +77,8 @@ class DenseStep:
         self.mu = np.array([ground.coefficient(link) for link in links])
         self._points(self.v, e)
         self.unforeseen = unforeseen
-        self.wound = {at: np.clip(x + dt * self.v[at], -STUCK, STUCK) for at, x in wound.items()}
+        most = {j: f.most / f.k for _, j, _, f, _ in self._dofs() if f is not None}
+        self.wound = {at: np.clip(x + dt * self.v[at], -most[at], most[at]) for at, x in wound.items()}
         ys = [self.v]
         self.released = False
         self.went_on = False

@@ -7,7 +7,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.sim.joints.joint_law import STUCK, joint_law
+from robokit.sim.joints.joint_law import GIVING, STUCK, joint_law
 
 INERTIA = 1.0 * 0.5**2 + 0.01
 
@@ -86,7 +86,16 @@ def test_dry_friction_stops_a_cart_in_time(name):
     assert run.energy.dissipated[-1] == pytest.approx(0.5 * mass * speed**2, rel=1e-9)
     assert run.summary["dissipated_by_friction"] == run.energy.dissipated[-1]
     # All that it takes is lost, but for what the bristle holds.
-    assert np.diff(run.energy.dissipated).min() > -0.5 * force * STUCK
+    assert np.diff(run.energy.dissipated).min() > -0.5 * force * min(STUCK, force * GIVING**2 / mass)
+
+
+@pytest.mark.parametrize("dt", [0.5e-3, 1e-3, 4e-3])
+@pytest.mark.parametrize("force", [0.03, 0.3, 3.0, 30.0])
+def test_a_joint_breaks_away_within_two_milliseconds(force, dt):
+    """Pushed with 1.1 times its friction, by its speed at the end: weak friction must not creep first."""
+    cart = m.slider(friction=force)
+    run = rk.simulate(cart, duration=0.4, dt=dt, actuators=rk.Torque(1.1 * force))
+    assert abs(0.4 - run.v[-1, 0] * 2.0 / (0.1 * force)) < 2e-3
 
 
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rkmk4"])

@@ -3,7 +3,7 @@
     tau = -damping qd + friction + stop
 
 Dry friction is a bristle like that of a contact point: -min(kd, f / |x|) x with x = qd + r e, where e is how
-far it is wound, at most STUCK. A joint that sticks is held by a spring and does not creep. With a speed
+far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. With a speed
 ``fade`` it is -f qd / sqrt(qd^2 + fade^2) instead. A stop is a contact in one dimension:
 max(0, -k phi - d phi') where phi is the distance left to the limit.
 """
@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from robokit.model.tree import Tree
-from robokit.sim.joints.joint_law import STUCK, JointLaw
+from robokit.sim.joints.joint_law import JointLaw
 from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.moving_axes import Rows
-from robokit.spatial.scalars import Scalar, is_zero, likewise, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import Scalar, clamp, is_zero, likewise, maximum, minimum, sqrt, where
 
 FADE = 1e-3
 """Speed below which dry friction fades out where there is no bristle [rad/s | m/s]."""
@@ -50,7 +50,8 @@ class JointState:
         """Wind a bristle by what the joint has moved in the last step."""
         f = self.law.friction[i][k]
         assert f is not None
-        self.wound[i, k] = minimum(maximum(e + self.dt * qd, -STUCK), STUCK)
+        most = f.most / f.k
+        self.wound[i, k] = clamp(e + self.dt * qd, -most, most)
 
     def _gaps(self, i: int) -> Iterator[tuple[Scalar, float]]:
         """(distance left, its rate per qd) of the limits of joint i."""

@@ -22,7 +22,13 @@ What swings freely shrinks by a factor of e in twice this time: a hand is at res
 """
 
 STUCK = 5e-6
-"""Angle or distance that a bristle of dry friction is wound before the joint slides [rad | m]."""
+"""Angle or distance that a bristle of dry friction is wound before the joint slides, at most [rad | m]."""
+
+GIVING = 8e-4
+"""Time constant of a bristle against the dof's own inertia, at most [s].
+
+What is heavy for its friction would creep for long before a softer bristle is wound.
+"""
 
 STOP_TIME = 5e-3
 """Time constant of a stop against the joint's own inertia [s]."""
@@ -61,9 +67,9 @@ class Friction:
     inertia: Scalar
 
     @property
-    def k(self) -> float:
+    def k(self) -> Scalar:
         """Stiffness of the bristle [N m/rad | N/m]."""
-        return self.most / STUCK
+        return maximum(self.most / STUCK, self.inertia * (1.0 / GIVING**2))
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,8 @@ def _plain(x: Any) -> Any:
 
 def _friction(most: float, inertia: Any) -> Friction:
     """A bristle that is critically damped against the dof's own inertia."""
-    return Friction(most, _plain(2.0 * np.sqrt(inertia * most / STUCK)), _plain(inertia))
+    law = Friction(most, 0.0, _plain(inertia))
+    return replace(law, d=_plain(2.0 * np.sqrt(inertia * law.k)))
 
 
 def _stop(joint: Any, inertia: tuple[list[list[Any]], Any], W: Any) -> Stop:
