@@ -20,6 +20,7 @@ import numpy as np
 from robokit.arguments import one_of, random_generator, real_number, whole_number
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
 from robokit.errors import ModelError
+from robokit.identification.blas_threads import one_blas_thread
 from robokit.identification.combinations import BaseParameters, of_structure
 from robokit.identification.parameter_names import Columns
 from robokit.model.inertial_parameters import COUNT
@@ -156,18 +157,18 @@ def excitation(
     harmonics, effort = whole_number("harmonics", harmonics, 2), whole_number("effort", effort, 1)
     one_of("criterion", criterion, CRITERIA)
     generator = random_generator("rng", rng)
-    series = _Series(robot, duration, harmonics, margin, top)
-    base = of_structure(Columns(robot))
     judged = np.linspace(0.0, duration, STATES, endpoint=False)
-
-    def cost(u: np.ndarray) -> float:
-        values = _spectrum(robot, base, series.states(u, judged), equal=criterion == "condition")
-        return float(-np.log(values).sum() if criterion == "volume" else np.log(values[-1] / values[0]))
-
-    best = _search(cost, series.size, effort, generator, progress)
     t = np.linspace(0.0, duration, max(2, round(duration * rate) + 1))
-    q, v, a = series.states(best, t)
-    values = _spectrum(robot, base, (q, v, a), equal=True)
+    with one_blas_thread():
+        base, series = of_structure(Columns(robot)), _Series(robot, duration, harmonics, margin, top)
+
+        def cost(u: np.ndarray) -> float:
+            values = _spectrum(robot, base, series.states(u, judged), equal=criterion == "condition")
+            return float(-np.log(values).sum() if criterion == "volume" else np.log(values[-1] / values[0]))
+
+        best = _search(cost, series.size, effort, generator, progress)
+        q, v, a = series.states(best, t)
+        values = _spectrum(robot, base, (q, v, a), equal=True)
     return Excitation(t, q, v, a, float(np.sqrt(values[-1] / values[0])), effort)
 
 
