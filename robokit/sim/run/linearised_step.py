@@ -142,7 +142,7 @@ def step_derivatives(
 def _in_blocks(
     program: Program, given: Sequence[np.ndarray], parameters: np.ndarray, count: int, engine: str | None
 ) -> StepDerivatives:
-    """All states, as many at once as have ROWS directions."""
+    """All states: one by one where the step is interpreted, else as many at once as have ROWS directions."""
     robot, tables = program.robot, program.tables()
     nv = robot.nv
     found = StepDerivatives(
