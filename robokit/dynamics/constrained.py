@@ -146,7 +146,7 @@ def constrained_dynamics(
 
     Raises:
         UnknownName: no such link or loop joint.
-        ShapeError: no constraint at all.
+        ShapeError: no constraint at all, or a gain below zero.
         SingularInertia: a joint moves no inertia; the error names it.
 
     Example:
@@ -159,7 +159,11 @@ def constrained_dynamics(
     check_robot(robot)
     name, given = with_forces("constrained_dynamics", robot, q, f_ext, engine, reproducible)
     key = (name, choices.constraints(robot, constraints))
-    gains = _NO_GAINS if stabilisation is NO_GAINS else stabilisation
+    gains = _NO_GAINS
+    if stabilisation is not NO_GAINS:
+        gains = real_array("stabilisation", stabilisation, "(2,) or (B, 2)")
+        if np.any(gains < 0.0):
+            raise ShapeError(f"stabilisation: expected kp, kd >= 0, which close gaps, got {gains.min():.6g}")
     e = _proximal(proximal, dtype)
     state = (q, v, tau, gains, e, *given)
     return accelerations(robot, key, out, engine, dtype, reproducible, *state, refusal=UNBOUNDED)

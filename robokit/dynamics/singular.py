@@ -108,8 +108,9 @@ def check_mass(robot: Robot) -> None:
     mass = robot.total_mass if robot.parameters is None else np.min(robot.total_mass, initial=np.inf)
     if mass > 0.0:
         return
+    cure = "give its links an <inertial>" if robot.joints else "nothing moves: load it with base='floating'"
     raise SingularInertia(
-        f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
+        f"robot {robot.name!r} has no moving mass, so no centre of mass; {cure}",
         robot.joint_names[0] if robot.joints else "",
     )
 

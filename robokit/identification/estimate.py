@@ -60,7 +60,7 @@ def identify(
         v: velocities [rad/s | m/s], (B, nv).
         a: accelerations [rad/s^2 | m/s^2], (B, nv).
         tau: joint forces [N m | N], (B, nv); zero for the six of a floating base.
-        f_ext: measured forces on the bodies, as in :func:`rnea`.
+        f_ext: measured forces on the bodies, as in :func:`rnea`; also those of loop joints.
         friction: True for both of "viscous" and "coulomb", or one of them.
         armature: whether inertias of motors are fitted; those that the robot has count as known otherwise.
         prior: another robot with the same bodies, or inertial parameters (N + 1, 10) to begin with. Bodies
@@ -99,6 +99,12 @@ def identify(
     deviation = real_number("prior_deviation", prior_deviation, above=0.0)
     held = _held(robot, fixed)
     data = measured(robot, q, v, a, tau, f_ext, weights)
+    if robot.loop_joints and f_ext is None:
+        warnings.warn(
+            f"identify: robot {robot.name!r} has loop joints, whose forces on their two links count as zero; "
+            "give them as f_ext",
+            stacklevel=2,
+        )
     with one_blas_thread():
         parts = compressed(columns, data, progress)
         noise = _noise(robot, parts) if data.weights is None else np.zeros(robot.nv)

@@ -283,6 +283,8 @@ def test_wrong_contacts_and_numbers_are_named():
         rk.operational_space_inertia(robot, [0.0], ["rod"], -1)
     with pytest.raises(rk.ShapeError, match=r"^stabilisation"):
         rk.constrained_dynamics(robot, [0.0], [0.0], [0.0], rod, (1.0,))
+    with pytest.raises(rk.ShapeError, match=r"^stabilisation: expected kp, kd >= 0, .* got -2"):
+        rk.constrained_dynamics(robot, [0.0], [0.0], [0.0], rod, (1.0, -2.0))
     with pytest.raises(
         rk.ShapeError, match=r"not finite: .* proximal is too small for constraints that repeat"
     ):

@@ -318,6 +318,17 @@ def test_blas_has_one_thread_meanwhile_and_then_as_many_as_before(monkeypatch):
     assert all(numbers == {1} for numbers in seen.values())
 
 
+def test_loop_joints_whose_forces_are_not_given_are_said():
+    robot = rk.load_urdf(rk.find_robot("four_bar"))
+    q, v, a = motion(robot, 100)
+    tau = rk.rnea(robot, q, v, a)
+    with pytest.warns(UserWarning, match="robot 'four_bar' has loop joints, .*; give them as f_ext"):
+        rk.identify(robot, q, v, a, tau)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rk.identify(robot, q, v, a, tau, f_ext=np.zeros((robot.nbodies + 1, 6)))
+
+
 def test_outliers_are_said_and_weights_leave_them_out():
     q, v, a = motion(R, 400)
     rng = np.random.default_rng(5)
