@@ -25,6 +25,7 @@ from robokit.errors import (
     SingularInertia,
     UnknownName,
     UrdfError,
+    WriteError,
     WrongType,
 )
 from robokit.ik import InverseKinematicsResult, inverse_kinematics
@@ -168,6 +169,7 @@ __all__ = [
     "UnknownName",
     "UrdfError",
     "Velocity",
+    "WriteError",
     "WrongType",
     "base_parameters",
     "close_loops",

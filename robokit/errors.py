@@ -8,6 +8,7 @@
     ├── UnknownName        no such joint, link, robot or option; says the nearest (also a KeyError)
     ├── FunctionError      a function of your own (rk.function) that cannot be run; .file and .line say where
     ├── SingularInertia    a joint that moves no inertia, so H cannot be inverted; .joint names it
+    ├── WriteError         a file that cannot be written (also an OSError)
     ├── SimulationError    a simulation that broke down; .trajectory holds what it computed
     └── MissingDependency  an optional package that is not installed; says the install line
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 import bisect
 import difflib
 import heapq
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -212,6 +214,25 @@ class SimulationError(RobokitError, ArithmeticError):
     def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message)
         self.trajectory = trajectory
+
+
+class WriteError(RobokitError, OSError):
+    """A file that cannot be written.
+
+    Attributes:
+        filename: of the file.
+        errno: the system's number of the reason.
+    """
+
+    def __init__(self, message: str, filename: Any = None, number: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.filename = None if filename is None else str(filename)
+        self.errno = number
+        self.strerror = os.strerror(number) if number else message
+
+    def __str__(self) -> str:
+        return self.message  # OSError would say its number
 
 
 class MissingDependency(RobokitError, ImportError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
@@ -19,6 +20,9 @@ MOST_WARNINGS = 3
 
 BROKE_DOWN = 3
 """Exit status of a simulation that broke down."""
+
+LONGEST_STEM = 100
+"""Bytes of a robot's name in the names of files: all file systems take so many and an ending."""
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 + the number of the signal."""
@@ -142,8 +146,12 @@ def open_page(page: Path, no_open: bool) -> None:
 
 
 def file_stem(robot: Any) -> str:
-    """The robot's name as the start of a file name."""
-    return str(robot.name).replace("/", "_").replace("\\", "_") or "robot"
+    """The robot's name as the start of a file name; digits tell apart long names that begin alike."""
+    name = str(robot.name).replace("/", "_").replace("\\", "_") or "robot"
+    raw = name.encode(errors="backslashreplace")
+    if len(raw) <= LONGEST_STEM:
+        return name
+    return f"{raw[:LONGEST_STEM].decode(errors='ignore')}_{hashlib.sha256(raw).hexdigest()[:8]}"
 
 
 def cache_folder() -> Path:

@@ -6,6 +6,7 @@ joints behind the entries of q and v, and units. They need nothing but a C99 com
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,9 @@ WORDS = """
 
 TOLERANCE = {"float64": 1e-8, "float32": 1e-2}
 """Largest error that the checking program lets pass, over the output's largest entry."""
+
+LONGEST = 100
+"""Characters of a name in C: files named after it must fit any file system, some of which take 143."""
 
 _WIDTH = 100
 
@@ -88,9 +92,16 @@ class CFunction:
 def identifier(text: str, taken: Sequence[str] = ()) -> str:
     """A name in C like the text: its letters, digits and underscores, unlike all those taken.
 
-    No identifier begins with "x_", as the values inside the functions do.
+    No identifier begins with "x_", as the values inside the functions do. A long text keeps its beginning
+    and its end; the digits between them tell it from others of the same ends.
     """
     name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_") or "robot"
+    if len(name) > LONGEST:
+        digits, kept = (
+            hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:8],
+            LONGEST // 2 - 5,
+        )
+        name = f"{name[:kept].rstrip('_')}_{digits}_{name[-kept:].lstrip('_')}"
     if name[0].isdigit() or name.startswith("x_") or name.lower() in WORDS.split():
         name = f"r_{name}"
     while name in taken:

@@ -21,7 +21,7 @@ from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.passes.multiply_add import fused
 from robokit.engine.trace.graph import TraceTooLarge
-from robokit.errors import RobokitError
+from robokit.errors import RobokitError, WriteError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
@@ -75,8 +75,9 @@ def codegen(
 
     Raises:
         UnknownName: no such function, language, dtype, link or axes.
-        RobokitError: a choice is missing or too many, the folder cannot be written to, or the function is too
-            long to be written as a straight line.
+        RobokitError: a choice is missing or too many, or the function is too long to be written as a straight
+            line.
+        WriteError: the folder cannot be written to.
         SingularInertia: the function has no answer for this robot.
 
     Example:
@@ -93,7 +94,8 @@ def codegen(
             paths.append(place / name)
             paths[-1].write_text(text, encoding="ascii")
     except OSError as error:
-        raise RobokitError(f"cannot write to {place}: {error.strerror or error}") from error
+        reason = error.strerror or str(error)
+        raise WriteError(f"folder: cannot write to {str(place)!r}: {reason}", place, error.errno) from error
     header, source, test = paths
     return header, source, test
 

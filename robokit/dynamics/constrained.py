@@ -76,7 +76,7 @@ def operational_space_inertia(
         q, engine, dtype, reproducible: as in :func:`rnea`.
         frames: names of links (their pose), :class:`Contact` objects or (link, at, "position" | "pose").
             Every list of frames has machine code of its own.
-        damping: share of the typical mobility, () or (B, 1); 1e-6 is a small one.
+        damping: share of the typical mobility, (), (B,) or (B, 1); 1e-6 is a small one.
         out: three arrays to write to.
 
     Returns:
@@ -146,7 +146,7 @@ def constrained_dynamics(
 
     Raises:
         UnknownName: no such link or loop joint.
-        ShapeError: no constraint at all.
+        ShapeError: no constraint at all, or a gain below zero.
         SingularInertia: a joint moves no inertia; the error names it.
 
     Example:
@@ -159,7 +159,11 @@ def constrained_dynamics(
     check_robot(robot)
     name, given = with_forces("constrained_dynamics", robot, q, f_ext, engine, reproducible)
     key = (name, choices.constraints(robot, constraints))
-    gains = _NO_GAINS if stabilisation is NO_GAINS else stabilisation
+    gains = _NO_GAINS
+    if stabilisation is not NO_GAINS:
+        gains = real_array("stabilisation", stabilisation, "(2,) or (B, 2)")
+        if np.any(gains < 0.0):
+            raise ShapeError(f"stabilisation: expected kp, kd >= 0, which close gaps, got {gains.min():.6g}")
     e = _proximal(proximal, dtype)
     state = (q, v, tau, gains, e, *given)
     return accelerations(robot, key, out, engine, dtype, reproducible, *state, refusal=UNBOUNDED)
@@ -189,7 +193,7 @@ def impact(
         robot: the robot.
         q, v, engine, dtype, reproducible: as in :func:`rnea`; v before the impact.
         constraints, proximal: as in :func:`constrained_dynamics`.
-        restitution: 0 (all sticks) to 1 (all rebounds), () or (B, 1), of all rows.
+        restitution: 0 (all sticks) to 1 (all rebounds), (), (B,) or (B, 1), of all rows.
         out: two arrays to write to.
 
     Returns:
@@ -221,14 +225,18 @@ _DOUBLE, _SINGLE = np.array([PROXIMAL]), np.array([PROXIMAL_SINGLE])
 
 
 def _share(name: str, given: Any, most: float = np.inf) -> np.ndarray:
-    """A number from 0, as kernels take it."""
+    """A number from 0, or one for each state, as kernels take it."""
     if given.__class__ is float and (given == 0.0 or given == 1.0 <= most):
         return _ALL if given else _NONE
-    array = real_array(name, given, "() or (B, 1)")
+    accepted = "(), (B,) or (B, 1)"
+    array = real_array(name, given, accepted)
+    if array.ndim > 2 or array.shape[1:] not in ((), (1,)):
+        raise ShapeError(f"{name}: expected one number for each state, {accepted}, got shape {array.shape}")
     if not np.all((array >= 0.0) & (array <= most)):
         bound = f"from 0 to {most:g}" if most < np.inf else ">= 0"
         raise ShapeError(f"{name}: expected numbers {bound}, got {given!r}")
-    return array.reshape(1) if array.ndim == 0 else array
+    # A single number is one of all states; a kernel takes those of a batch as rows.
+    return array.reshape(1) if array.size == 1 and array.ndim < 2 else array.reshape(-1, 1)
 
 
 def _proximal(given: float | None, dtype: Any) -> np.ndarray:

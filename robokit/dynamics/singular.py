@@ -108,8 +108,9 @@ def check_mass(robot: Robot) -> None:
     mass = robot.total_mass if robot.parameters is None else np.min(robot.total_mass, initial=np.inf)
     if mass > 0.0:
         return
+    cure = "give its links an <inertial>" if robot.joints else "nothing moves: load it with base='floating'"
     raise SingularInertia(
-        f"robot {robot.name!r} has no moving mass, so no centre of mass; give its links an <inertial>",
+        f"robot {robot.name!r} has no moving mass, so no centre of mass; {cure}",
         robot.joint_names[0] if robot.joints else "",
     )
 
@@ -123,6 +124,16 @@ def check_inertia(robot: Robot) -> None:
 
 def refuse(robot: Robot, joint: Joint, why: str) -> NoReturn:
     """Raise SingularInertia for a joint."""
+    below = next(
+        (j for j in robot.body_joints if j.armature < 0.0), None
+    )  # a file may say so, with a warning
+    if below is not None:
+        raise SingularInertia(
+            f"H of robot {robot.name!r} is not positive definite at joint {joint.name!r}: the armature of "
+            f"joint {below.name!r} is {below.armature:g}, and no rotor has an inertia below zero; correct it "
+            "in the file or by robokit.model.replace_armature",
+            joint.name,
+        )
     otherwise = "load it with base='fixed'" if joint.name == FLOATING_BASE else "make the joint fixed"
     raise SingularInertia(
         f"H of robot {robot.name!r} is singular at joint {joint.name!r}: {why}; give link "

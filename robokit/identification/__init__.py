@@ -9,6 +9,8 @@ measurements     checks, and the equations of a motion in compressed form
 parameter_names  names and places of the parameters
 exciting_motion  motions that determine the parameters well
 fit_figure       the figure of an identification
+doubts           warnings: where forces and estimate do not go together
+blas_threads     one thread for the linear algebra of small matrices
 """
 
 from robokit.identification.combinations import BaseParameters, base_parameters

@@ -20,6 +20,7 @@ import numpy as np
 
 from robokit.arguments import real_array, real_number
 from robokit.errors import ShapeError
+from robokit.identification.blas_threads import one_blas_thread
 from robokit.identification.measurements import Compressed, compressed, measured, triangle
 from robokit.identification.parameter_names import Columns
 from robokit.model.robot import Robot, check_robot
@@ -120,12 +121,13 @@ def base_parameters(
     tolerance = real_number("tolerance", tolerance, above=0.0)
     given = [x is not None for x in (q, v, a)]
     columns = Columns(robot)
-    if not any(given):
-        return of_structure(columns, tolerance=tolerance)
-    if not all(given):
+    if any(given) and not all(given):
         raise ShapeError("q, v, a: expected all three, or none for the combinations of the robot's structure")
-    R = stacked(compressed(columns, measured(robot, q, v, a)), columns.size)
-    return combinations(columns.names(), R, tolerance)
+    with one_blas_thread():
+        if not any(given):
+            return of_structure(columns, tolerance=tolerance)
+        R = stacked(compressed(columns, measured(robot, q, v, a)), columns.size)
+        return combinations(columns.names(), R, tolerance)
 
 
 def of_structure(

@@ -11,8 +11,10 @@ import numpy as np
 from robokit.arguments import one_of, real_array, real_number
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError, WrongType
+from robokit.identification.blas_threads import one_blas_thread
 from robokit.identification.combinations import combinations, of_structure
 from robokit.identification.consistent_fit import Prior, consistent_fit
+from robokit.identification.doubts import outliers, warn_impossible, warn_outliers, warn_unexplained
 from robokit.identification.identified import Identification, forces
 from robokit.identification.measurements import Compressed, Measured, compressed, measured, triangle
 from robokit.identification.parameter_names import FRICTION, MOTOR, Columns, dof_names
@@ -22,19 +24,6 @@ from robokit.model.robot import Robot, check_robot
 
 LEAST_NOISE = 1e-8
 """Of the root mean square of all forces: what a force is at most trusted to."""
-
-
-UNEXPLAINED = 0.5
-"""Of a force's root mean square: what is left of it where the data must be wrong."""
-
-FAR_OFF, VISIBLE, FEW = 10.0, 0.1, 0.1
-"""An outlier: so many times the usual error, such a share of the force, and no more than so many of them."""
-
-SHOWN = 3
-"""Joints that a warning of outliers names."""
-
-MEDIAN = 0.6745
-"""Of the magnitude of normal noise, in standard deviations."""
 
 
 def identify(
@@ -71,7 +60,7 @@ def identify(
         v: velocities [rad/s | m/s], (B, nv).
         a: accelerations [rad/s^2 | m/s^2], (B, nv).
         tau: joint forces [N m | N], (B, nv); zero for the six of a floating base.
-        f_ext: measured forces on the bodies, as in :func:`rnea`.
+        f_ext: measured forces on the bodies, as in :func:`rnea`; also those of loop joints.
         friction: True for both of "viscous" and "coulomb", or one of them.
         armature: whether inertias of motors are fitted; those that the robot has count as known otherwise.
         prior: another robot with the same bodies, or inertial parameters (N + 1, 10) to begin with. Bodies
@@ -87,8 +76,8 @@ def identify(
         the estimate; print it, plot it, or simulate its ``.robot``.
 
     Raises:
-        ShapeError: a wrong shape, NaN or infinity, too few states, or a prior without masses; names the
-            argument.
+        ShapeError: a wrong shape, NaN or infinity, too few states, forces that are all zero, or a prior
+            without masses; names the argument.
         UnknownName: a kind of friction or a link that does not exist.
         WrongType: not a robot, or an argument of a wrong type.
 
@@ -110,33 +99,46 @@ def identify(
     deviation = real_number("prior_deviation", prior_deviation, above=0.0)
     held = _held(robot, fixed)
     data = measured(robot, q, v, a, tau, f_ext, weights)
-    parts = compressed(columns, data, progress)
-    noise = _noise(robot, parts) if data.weights is None else np.zeros(robot.nv)
-    trust = 1.0 / noise if data.weights is None else np.ones(robot.nv)
-    R, z = _stacked(parts, trust, columns.size)
-
-    free = np.array([i for i, row in enumerate(assumed) if row[0] > 0.0 and i + 1 not in held], dtype=int)
-    if not len(free) and len(held) < robot.nbodies:
-        raise ShapeError(
-            f"prior: no body of robot {robot.name!r} has mass, and what has none keeps none; give a guess, "
-            "prior=parameters like robot.inertial_parameters or another robot"
+    if robot.loop_joints and f_ext is None:
+        warnings.warn(
+            f"identify: robot {robot.name!r} has loop joints, whose forces on their two links count as zero; "
+            "give them as f_ext",
+            stacklevel=2,
         )
-    bodies = assumed.copy()
-    bodies[free] = possible(assumed[free])
-    fit = consistent_fit(R, z, Prior(bodies, free, deviation, _scales(columns, data)))
+    with one_blas_thread():
+        parts = compressed(columns, data, progress)
+        noise = _noise(robot, parts) if data.weights is None else np.zeros(robot.nv)
+        trust = 1.0 / noise if data.weights is None else np.ones(robot.nv)
+        R, z = _stacked(parts, trust, columns.size)
+
+        free = np.array([i for i, row in enumerate(assumed) if row[0] > 0.0 and i + 1 not in held], dtype=int)
+        if not len(free) and len(held) < robot.nbodies:
+            raise ShapeError(
+                f"prior: no body of robot {robot.name!r} has mass, and what has none keeps none; give a "
+                "guess, prior=parameters like robot.inertial_parameters or another robot"
+            )
+        bodies = assumed.copy()
+        bodies[free] = possible(assumed[free])
+        moved = np.ones(columns.size, dtype=bool)
+        moved[: columns.inertial] = np.repeat(np.isin(np.arange(len(bodies)), free), COUNT)
+        known = np.concatenate([bodies.ravel(), np.zeros(columns.size - columns.inertial)])
+        known[moved] = 0.0
+        left = z - R @ known
+        if len(left) and not left.any():
+            raise ShapeError(
+                "tau: expected measured forces, all are zero, from which no mass can be told; give those of "
+                "the motion, or what else is known: forces as f_ext=, bodies as fixed="
+            )
+        fit = consistent_fit(R, z, Prior(bodies, free, deviation, _scales(columns, data)))
+
+        # What the data say alone: about the combinations of the parameters that are free.
+        base = combinations(columns.names(), R * moved)
+        half = triangle(R[:, base.independent])
+        values = np.linalg.lstsq(R[:, base.independent], left, rcond=None)[0]
+        inverse = np.linalg.solve(half, np.eye(len(base)))
+        some = len(of_structure(columns, moved))
     if not fit.converged:
         warnings.warn(f"identify: Newton's method stopped after {fit.steps} steps", stacklevel=2)
-
-    # What the data say alone: about the combinations of the parameters that are free.
-    known = np.concatenate([bodies.ravel(), np.zeros(columns.size - columns.inertial)])
-    moved = np.ones(columns.size, dtype=bool)
-    moved[: columns.inertial] = np.repeat(np.isin(np.arange(len(bodies)), free), COUNT)
-    known[moved] = 0.0
-    base = combinations(columns.names(), R * moved)
-    half = triangle(R[:, base.independent])
-    values = np.linalg.lstsq(R[:, base.independent], z - R @ known, rcond=None)[0]
-    inverse = np.linalg.solve(half, np.eye(len(base)))
-    some = len(of_structure(columns, moved))
     if len(base) < some:
         warnings.warn(
             f"identify: the motion excites {len(base)} of {some} combinations of parameters; the others stay "
@@ -145,11 +147,11 @@ def identify(
         )
     errors = data.tau - forces(columns, fit.x, data)
     residual = np.sqrt(np.mean(errors**2, axis=0))
-    off = _outliers(data, np.abs(errors))
+    off = outliers(data, np.abs(errors))
     if data.weights is None:
-        _warn_unexplained(robot, parts, data, np.abs(errors), off)
-        _warn_impossible(robot, data, residual, noise)
-        _warn_outliers(robot, off)
+        warn_unexplained(robot, parts, data, np.abs(errors), off)
+        warn_impossible(robot, data, residual, noise)
+        warn_outliers(robot, off)
     return Identification(
         columns=columns,
         x=fit.x,
@@ -221,63 +223,6 @@ def _noise(robot: Robot, parts: Sequence[Compressed]) -> np.ndarray:
             )
     least = LEAST_NOISE * np.sqrt(np.mean([part.scale for part in parts] or [0.0])) or LEAST_NOISE
     return np.array([max(np.sqrt(part.rest / (part.count - part.rank)), least) for part in parts])
-
-
-def _warn_impossible(robot: Robot, data: Measured, residual: np.ndarray, noise: np.ndarray) -> None:
-    """Warn where some parameters account for a force, but none of bodies that can exist."""
-    size = np.sqrt(np.mean(data.tau**2, axis=0))
-    bad = np.flatnonzero((residual > UNEXPLAINED * size) & (noise < 0.5 * residual))
-    if bad.size:
-        warnings.warn(
-            "identify: no bodies that can exist account for the force of joint "
-            f"{dof_names(robot)[bad[0]]!r}: more than half of it is left, which masses or moments below "
-            "zero would explain; look at the sign of tau, at gravity, at units and order of q, v and a, and "
-            "at the prior",
-            stacklevel=3,
-        )
-
-
-def _outliers(data: Measured, errors: np.ndarray) -> np.ndarray:
-    """Which single forces are far off where the others are not, (B, nv): spikes, impacts, lost samples."""
-    usual = np.median(errors, axis=0) / MEDIAN
-    size = np.sqrt(np.mean(data.tau**2, axis=0))
-    off = errors > np.maximum(FAR_OFF * usual, VISIBLE * size)
-    off[:, (off.mean(axis=0) > FEW) | (usual > VISIBLE * size)] = False  # where all is off, none is odd
-    return off
-
-
-def _warn_unexplained(
-    robot: Robot, parts: Sequence[Compressed], data: Measured, errors: np.ndarray, off: np.ndarray
-) -> None:
-    """Warn where no parameters account for a force, though not where a few outliers alone are the reason."""
-    for k, (name, part) in enumerate(zip(dof_names(robot), parts, strict=True)):
-        left = np.sqrt(part.rest / (part.count - part.rank)) > UNEXPLAINED * np.sqrt(part.scale)
-        kept = ~off[:, k]
-        rest, size = (np.sqrt(np.mean(x[kept, k] ** 2)) for x in (errors, data.tau))
-        if left and not (off[:, k].any() and rest < UNEXPLAINED * size):
-            warnings.warn(
-                f"identify: no parameters account for the force of joint {name!r}: more than half of it is "
-                "left; look at sign, unit, order and filters of q, v, a and tau",
-                stacklevel=3,
-            )
-
-
-def _warn_outliers(robot: Robot, off: np.ndarray) -> None:
-    """Warn of single forces that are far off, with the joints that have them, the most first."""
-    count, names = off.sum(axis=0), dof_names(robot)
-    found = [
-        f"{count[k]} of the {len(off)} forces of joint {names[k]!r}, the first in state {off[:, k].argmax()}"
-        for k in np.argsort(-count, kind="stable")
-        if count[k]
-    ]
-    if found:
-        more = f" (and more of {len(found) - SHOWN} other joints)" if len(found) > SHOWN else ""
-        warnings.warn(
-            f"identify: outliers, {'; '.join(found[:SHOWN])}{more}: more than {FAR_OFF:g} times as far off "
-            "as is usual; outliers count as much as all others: if they are no part of the motion, leave "
-            "them out with weights=, 0 for each of them",
-            stacklevel=3,
-        )
 
 
 def _stacked(parts: Sequence[Compressed], trust: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,8 @@ import numpy as np
 
 from robokit.arguments import one_of, random_generator, real_number, whole_number
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
-from robokit.errors import ModelError
+from robokit.errors import ModelError, ShapeError
+from robokit.identification.blas_threads import one_blas_thread
 from robokit.identification.combinations import BaseParameters, of_structure
 from robokit.identification.parameter_names import Columns
 from robokit.model.inertial_parameters import COUNT
@@ -119,7 +120,7 @@ def excitation(
         duration: of the motion [s].
         harmonics: frequencies of the series, 1/duration to harmonics/duration [Hz]; at least 2.
         rate: states a second.
-        margin: share of the limits of position and velocity that is used.
+        margin: share of the limits of position and velocity that is used, at most 1.
         acceleration: largest acceleration of a joint [rad/s^2 | m/s^2].
         criterion: "volume", of the estimate's confidence ellipsoid, or "condition", the condition number of
             the regressor with columns of equal length.
@@ -131,7 +132,7 @@ def excitation(
         times and states; ``.condition`` says how well the regressor is conditioned.
 
     Raises:
-        ModelError: a floating base, coupled joints, or a joint of several degrees of freedom.
+        ModelError: a floating base, coupled or loop joints, or a joint of several degrees of freedom.
         ShapeError: numbers that cannot be.
         UnknownName: another criterion.
 
@@ -143,8 +144,9 @@ def excitation(
     """
     check_robot(robot)
     many = [joint.name for joint in robot.joints if joint.v_slice.stop - joint.v_slice.start != 1]
-    if many or robot.coupling is not None or not robot.nv:
-        what = f"joint {many[0]!r} has several" if many else "coupled joints" if robot.nv else "no joints"
+    if many or robot.coupling is not None or robot.loop_joints or not robot.nv:
+        what = "loop joints" if robot.loop_joints else "coupled joints" if robot.nv else "no joints"
+        what = f"joint {many[0]!r} has several" if many else what
         raise ModelError(
             f"excitation: expected a fixed robot whose joints have one degree of freedom each, got {what}; "
             "load it with base='fixed', lock joints with robokit.model.edit.lock_joints"
@@ -152,22 +154,24 @@ def excitation(
     duration = real_number("duration", duration, above=0.0)
     rate = real_number("rate", rate, above=0.0)
     margin = real_number("margin", margin, above=0.0)
+    if margin > 1.0:
+        raise ShapeError(f"margin: expected a share of the limits, at most 1, got {margin:g}")
     top = real_number("acceleration", acceleration, above=0.0)
     harmonics, effort = whole_number("harmonics", harmonics, 2), whole_number("effort", effort, 1)
     one_of("criterion", criterion, CRITERIA)
     generator = random_generator("rng", rng)
-    series = _Series(robot, duration, harmonics, margin, top)
-    base = of_structure(Columns(robot))
     judged = np.linspace(0.0, duration, STATES, endpoint=False)
-
-    def cost(u: np.ndarray) -> float:
-        values = _spectrum(robot, base, series.states(u, judged), equal=criterion == "condition")
-        return float(-np.log(values).sum() if criterion == "volume" else np.log(values[-1] / values[0]))
-
-    best = _search(cost, series.size, effort, generator, progress)
     t = np.linspace(0.0, duration, max(2, round(duration * rate) + 1))
-    q, v, a = series.states(best, t)
-    values = _spectrum(robot, base, (q, v, a), equal=True)
+    with one_blas_thread():
+        base, series = of_structure(Columns(robot)), _Series(robot, duration, harmonics, margin, top)
+
+        def cost(u: np.ndarray) -> float:
+            values = _spectrum(robot, base, series.states(u, judged), equal=criterion == "condition")
+            return float(-np.log(values).sum() if criterion == "volume" else np.log(values[-1] / values[0]))
+
+        best = _search(cost, series.size, effort, generator, progress)
+        q, v, a = series.states(best, t)
+        values = _spectrum(robot, base, (q, v, a), equal=True)
     return Excitation(t, q, v, a, float(np.sqrt(values[-1] / values[0])), effort)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import path_argument
+from robokit.written_files import figure_path, writing
 
 MOST_JOINTS, MOST_NAMES = 8, 90
 MEASURED, PREDICTED, LEFT = "#9aa7b8", "#1f5fbf", "#c4473a"
@@ -38,7 +38,7 @@ def write_figure(
     """Draw to a file; see :meth:`Identification.plot`."""
     from matplotlib.figure import Figure
 
-    path = path_argument("path", path)
+    path = figure_path("path", path)
     size = np.sqrt(np.mean(tau**2, axis=0))
     shown = np.sort(np.argsort(-size, kind="stable")[:MOST_JOINTS])
     figure = Figure(figsize=(11.0, 1.4 + 1.15 * max(3, len(shown))), layout="constrained")
@@ -57,7 +57,8 @@ def write_figure(
     left.supylabel("joint force [N m | N]", fontsize=8)
     panels[0].legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False)
     _draw_combinations(right.subplots(), certainty)
-    figure.savefig(path, dpi=130, facecolor="white")
+    with writing(path):
+        figure.savefig(path, dpi=130, facecolor="white")
     return path
 
 

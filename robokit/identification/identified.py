@@ -196,14 +196,15 @@ class Identification:
         """Write a figure: joint forces, measured and predicted, and how certain each combination is.
 
         Args:
-            path: .png, .svg, .pdf or another format that matplotlib writes.
+            path: .png, .svg, .pdf or another format that matplotlib writes; ".png" where there is no suffix.
             q, v, a, tau: another motion, (B, nq) and (B, nv), to compare with; that of the fit if None.
 
         Returns:
             The path.
 
         Raises:
-            ShapeError: as in :func:`identify`.
+            ShapeError: as in :func:`identify`, or an ending that matplotlib does not write.
+            WriteError: the file cannot be written.
         """
         robot = self.columns.robot
         data = self.data if q is None else measured(robot, q, v, a, tau)

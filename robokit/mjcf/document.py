@@ -8,13 +8,13 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from robokit.arguments import path_argument
 from robokit.mjcf.attributes import numbers, pose
 from robokit.mjcf.bodies import Names, add_inertial, add_joint
 from robokit.mjcf.constraints import add_loops, add_mimics
 from robokit.mjcf.geoms import Shapes
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot, check_robot
+from robokit.written_files import output_path, write_text
 
 
 def to_mjcf(
@@ -42,6 +42,7 @@ def to_mjcf(
     Raises:
         ModelError: a kind of joint that MJCF does not have (helical), or a joint whose name is needed for a
             part of another joint.
+        WriteError: the file cannot be written.
 
     Warns:
         UserWarning: loop joints and ranges that MJCF cannot express, shapes that are left out, and bodies
@@ -54,7 +55,7 @@ def to_mjcf(
         '<mujoco model="double_pendulum">'
     """
     check_robot(robot)
-    file = None if path is None else path_argument("path", path)
+    file = None if path is None else output_path("path", path)
     said: list[str] = []
     root = ET.Element("mujoco", model=robot.name)
     ET.SubElement(root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
@@ -88,7 +89,7 @@ def to_mjcf(
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode") + "\n"
     if file is not None:
-        file.write_text(text, encoding="utf-8")
+        write_text(file, text)
     return text
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from robokit.arguments import path_argument
 from robokit.errors import Diagnostic
 from robokit.model.inertia_box import equivalent_box
 from robokit.model.robot import Robot
@@ -14,6 +13,7 @@ from robokit.viewer.page import render
 from robokit.viewer.payload import pose_payload
 from robokit.viewer.payload_keys import CheckData, FindingData, InertiaData, Payload
 from robokit.viewer.scene import INERTIA_COLOUR
+from robokit.written_files import output_path, write_text
 
 ODD = ("inertia-not-psd", "inertia-triangle", "inertia-implausible", "density-implausible", "com-outside")
 """Findings that make a link's box red."""
@@ -41,8 +41,8 @@ def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str 
         >>> write_check_page(robot, robot.diagnostics, "check.html").name
         'check.html'
     """
-    path = path_argument("path", path)
-    path.write_text(render(check_payload(robot, diagnostics)), encoding="utf-8")
+    path = output_path("path", path, ".html")
+    write_text(path, render(check_payload(robot, diagnostics)))
     return path
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.arguments import path_argument
 from robokit.errors import ShapeError, WrongType
 from robokit.sim.record import Trajectory
 from robokit.viewer.data.comparison_data import check_same_robot, ghost_data
 from robokit.viewer.page import render
 from robokit.viewer.payload import trajectory_payload
+from robokit.written_files import output_path, write_text
 
 
 def compare(
@@ -62,7 +62,7 @@ def compare(
     names = tuple(labels) if not isinstance(labels, str) else (labels,)
     if len(names) != 2 or not all(isinstance(name, str) and name for name in names) or names[0] == names[1]:
         raise ShapeError(f"labels: expected two different texts, got {labels!r}")
-    path = path_argument("path", path)
+    path = output_path("path", path, ".html")
     check_same_robot(a, b)
     payload = trajectory_payload(a, max_triangles, max_fps)
     other = trajectory_payload(b, max_triangles, max_fps)
@@ -72,7 +72,5 @@ def compare(
         ghost=ghost_data(a, b, (names[0], names[1]), other.frames),
         bounds=[low.tolist(), high.tolist()],
     )
-    if not path.suffix:
-        path = path.with_suffix(".html")
-    path.write_text(render(payload), encoding="utf-8")
+    write_text(path, render(payload))
     return path

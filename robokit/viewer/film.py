@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robokit.arguments import path_argument
 from robokit.errors import MissingDependency, ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
 from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
 from robokit.viewer.looks import angles_of
 from robokit.viewer.page import write_page
+from robokit.written_files import output_path, writing
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -72,6 +72,7 @@ def write_film(
     Raises:
         MissingDependency: Playwright, Chromium, or for an MP4 imageio-ffmpeg is not there.
         ShapeError: a size, fps or speed that makes no film, another ending of ``path``.
+        WriteError: the file cannot be written.
         UnknownName: there is no such look.
 
     Example:
@@ -81,7 +82,7 @@ def write_film(
         >>> write_film(run, "swing.gif", size=(160, 120), fps=5).name
         'swing.gif'
     """
-    path = path_argument("path", path)
+    path = output_path("path", path)
     check_film(path, size, fps, speed)
     if path.suffix.lower() == ".gif":
         fps = 100 / max(1, round(100 / fps))  # frames of a GIF last whole hundredths of a second
@@ -135,6 +136,7 @@ def write_picture(
         MissingDependency: Playwright or Chromium is not there.
         UnknownName: there is no such look.
         ShapeError: a size that makes no picture, another ending of ``path``, a time that is not a number.
+        WriteError: the file cannot be written.
 
     Example:
         >>> from robokit.viewer import write_picture
@@ -142,7 +144,7 @@ def write_picture(
         >>> write_picture(robot, "pendulum.png", size=(320, 240), look="front").name
         'pendulum.png'
     """
-    path = path_argument("path", path)
+    path = output_path("path", path)
     if path.suffix.lower() not in (".png", ".jpg", ".jpeg"):
         raise ShapeError(f"path: expected a name that ends in .png or .jpg, got {str(path)!r}")
     if at is not None and not (np.isfinite(at) and at >= 0):
@@ -151,7 +153,9 @@ def write_picture(
 
     def work() -> None:
         with drawn_page(source, size, panels, look) as (duration, picture):
-            picture(0.5 * duration if at is None else min(at, duration)).save(path)
+            drawn = picture(0.5 * duration if at is None else min(at, duration))
+            with writing(path):
+                drawn.save(path)
 
     outside_loop(work)
     return path

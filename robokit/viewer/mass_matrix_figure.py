@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robokit.arguments import path_argument
 from robokit.model.builder_arguments import not_a_robot
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
+from robokit.written_files import figure_path, writing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,10 +42,14 @@ def draw_sparsity(robot: Robot, path: str | Path) -> Path:
 
     Args:
         robot: the Robot.
-        path: .png, .svg, .pdf or another format that matplotlib writes.
+        path: .png, .svg, .pdf or another format that matplotlib writes; ".png" where there is no suffix.
 
     Returns:
         The path.
+
+    Raises:
+        ShapeError: an ending that matplotlib does not write.
+        WriteError: the file cannot be written.
 
     Example:
         >>> from robokit.viewer import draw_sparsity
@@ -53,8 +57,9 @@ def draw_sparsity(robot: Robot, path: str | Path) -> Path:
         >>> draw_sparsity(robot, "h.svg").name
         'h.svg'
     """
-    path = path_argument("path", path)
-    sparsity_figure(robot).savefig(path, dpi=180, facecolor="white")
+    path = figure_path("path", path)
+    with writing(path):
+        sparsity_figure(robot).savefig(path, dpi=180, facecolor="white")
     return path
 
 

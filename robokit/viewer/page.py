@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import path_argument
 from robokit.errors import WrongType
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
@@ -23,6 +22,7 @@ from robokit.viewer.data.live_data import live_data
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.payload import pose_payload, trajectory_payload
 from robokit.viewer.payload_keys import Payload
+from robokit.written_files import output_path, write_text
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -151,6 +151,7 @@ def write_page(
         MissingDependency: meshcat is not installed.
         WrongType: ``walk`` is a list of times, or anything else than True or False.
         RobokitError: ``live``, of a motion that was loaded from a file or whose step is too long.
+        WriteError: the file cannot be written.
 
     Example:
         >>> from robokit.viewer import write_page
@@ -158,10 +159,8 @@ def write_page(
         >>> write_page(robot, "pose.html", q=[0.5, 0.2], walk=False).name
         'pose.html'
     """
-    path = path_argument("path", path)
-    if not path.suffix:
-        path = path.with_suffix(".html")
-    path.write_text(page_html(source, q, max_triangles, max_fps, walk, live), encoding="utf-8")
+    path = output_path("path", path, ".html")
+    write_text(path, page_html(source, q, max_triangles, max_fps, walk, live))
     return path
 
 

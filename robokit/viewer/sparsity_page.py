@@ -6,11 +6,11 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from robokit.arguments import path_argument
 from robokit.errors import WrongType
 from robokit.model.robot import Robot
 from robokit.viewer.page import filled, joined, json_for_html, own_scripts
 from robokit.viewer.payload import structure_payload
+from robokit.written_files import output_path, write_text
 
 SCRIPTS = (
     "base/util.js",
@@ -53,10 +53,8 @@ def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:
         >>> write_sparsity_page([robot, rk.load_urdf(rk.find_robot("arm"))], "two.html").name
         'two.html'
     """
-    path = path_argument("path", path)
-    if not path.suffix:
-        path = path.with_suffix(".html")
-    path.write_text(sparsity_html(robots), encoding="utf-8")
+    path = output_path("path", path, ".html")
+    write_text(path, sparsity_html(robots))
     return path
 
 

@@ -111,6 +111,22 @@ def test_names_that_c_does_not_take(tmp_path):
     ]
 
 
+def test_names_of_three_hundred_letters_are_shortened_and_stay_different(tmp_path):
+    links = ["l" * 150 + middle + "l" * 149 for middle in "ab"]
+    b = rk.ModelBuilder("r" * 300).link("ground")
+    for k, link in enumerate(links):
+        b.link(link, 2.0, (0, 0, -0.5), np.eye(3))
+        b.joint("j" * 300 + str(k), "continuous", "ground", link, axis=(0, 1, 0))
+    robot = b.build()
+    files = [rk.codegen(robot, "link_jacobian", tmp_path, link=link) for link in links]
+    files.append(rk.codegen(robot, "aba", tmp_path))
+    assert len({path.name for each in files for path in each}) == 9
+    for header, source, check in files:
+        assert len(check.name) < 120 and source.stem.startswith("rrrr") and source.stem == header.stem
+        assert run_check(tmp_path, [source, check]).returncode == 0
+    assert files[2][1].stem.endswith("_aba")
+
+
 def test_robots_without_degrees_of_freedom_and_with_coupled_joints(tmp_path):
     still = rk.ModelBuilder("still").link("block", 1.0, (0, 0, 0), np.eye(3)).build()
     b = rk.ModelBuilder("pair").link("root").link("one", 1.0, (0.1, 0, 0), np.eye(3))

@@ -118,6 +118,35 @@ def test_an_impact_turns_the_velocity_and_keeps_the_books(kind, e):
     assert relative(A @ (v - s.v), np.concatenate([moment, impulses[3:]])) < 1e-9
 
 
+@pytest.mark.parametrize("engine", [None, "python"])
+def test_each_state_of_a_batch_has_its_own_restitution_and_damping(engine):
+    robot = ROBOTS["floating"]()
+    contacts = held(robot)
+    states = [State(robot, seed) for seed in range(3)]
+    q, v = (np.array([getattr(s, name) for s in states]) for name in "qv")
+    shares = [0.0, 0.5, 1.0]
+    one = [rk.impact(robot, *x, contacts, e) for *x, e in zip(q, v, shares, strict=True)]
+    spaces = [
+        rk.operational_space_inertia(robot, x, contacts, e + 1e-6) for x, e in zip(q, shares, strict=True)
+    ]
+    for each in (shares, np.array(shares), np.array(shares)[:, None], tuple(shares)):
+        for got, wanted in zip(
+            rk.impact(robot, q, v, contacts, each, engine=engine), zip(*one, strict=True), strict=True
+        ):
+            assert relative(got, np.array(wanted)) < 1e-10
+        found = rk.operational_space_inertia(robot, q, contacts, np.add(each, 1e-6), engine=engine)
+        assert relative(found.inertia, np.array([s.inertia for s in spaces])) < 1e-10
+        a, _ = rk.constrained_dynamics(robot, q, v, v, contacts, proximal=np.add(each, 1e-8), engine=engine)
+        assert a.shape == v.shape
+    for wrong in (np.ones((3, 2)), np.ones((1, 3)), np.ones((3, 1, 1))):
+        with pytest.raises(
+            rk.ShapeError, match=r"restitution: .* one number for each state, \(\), \(B,\) or \(B, 1\)"
+        ):
+            rk.impact(robot, q, v, contacts, wrong)
+    with pytest.raises(rk.ShapeError, match="restitution: expected a batch of 3 like v, got 2"):
+        rk.impact(robot, q, v, contacts, [0.0, 1.0])
+
+
 def test_four_corners_of_a_foot_share_the_load_of_one_pose():
     robot = branched()
     s, link = State(robot), robot.link_names[-1]
@@ -254,6 +283,8 @@ def test_wrong_contacts_and_numbers_are_named():
         rk.operational_space_inertia(robot, [0.0], ["rod"], -1)
     with pytest.raises(rk.ShapeError, match=r"^stabilisation"):
         rk.constrained_dynamics(robot, [0.0], [0.0], [0.0], rod, (1.0,))
+    with pytest.raises(rk.ShapeError, match=r"^stabilisation: expected kp, kd >= 0, .* got -2"):
+        rk.constrained_dynamics(robot, [0.0], [0.0], [0.0], rod, (1.0, -2.0))
     with pytest.raises(
         rk.ShapeError, match=r"not finite: .* proximal is too small for constraints that repeat"
     ):

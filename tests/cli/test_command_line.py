@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +92,19 @@ def test_the_mass_is_the_same_with_either_base(capsys):
     _, floating, _ = run(capsys, "info", "humanoid", "--base", "floating")
     assert fixed[2] == "  mass 75 kg: 66.62 kg move, 8.377 kg are fixed to the world"
     assert floating[2] == "  mass 75 kg"
+
+
+def test_files_named_after_robots_of_long_names_can_be_written(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = Path(rk.find_robot("double_pendulum")).read_text()
+    for end in "ab":
+        file = tmp_path / f"{end}.urdf"
+        file.write_text(text.replace('name="double_pendulum"', f'name="{"ü" * 300}{end}"'), encoding="utf-8")
+        assert run(capsys, "sparsity", file)[0] == 0
+        assert run(capsys, "view", file, "--no-open")[0] == 0
+        assert run(capsys, "codegen", file, "--function", "rnea", "-o", tmp_path / "code")[0] == 0
+    assert len([*tmp_path.glob("üü*_sparsity.png")]) == len([*tmp_path.glob("üü*.html")]) == 2
+    assert len([*(tmp_path / "code").iterdir()]) == 6
 
 
 def test_one_is_no_plural(capsys, tmp_path):

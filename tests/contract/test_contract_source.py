@@ -22,6 +22,7 @@ HEAVY = (
     "matplotlib",
     "meshcat",
     "tqdm",
+    "threadpoolctl",
     "sympy",
     "jax",
     "casadi",

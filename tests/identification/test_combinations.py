@@ -110,6 +110,10 @@ def test_effort_makes_a_motion_tell_more(excited):
 def test_robots_without_a_series_are_refused():
     with pytest.raises(rk.ModelError, match=r"joint 'floating_base' has several; .* base='fixed'"):
         rk.excitation(arm("floating"))
+    with pytest.raises(rk.ModelError, match="each, got loop joints"):
+        rk.excitation(rk.load_urdf(rk.find_robot("four_bar")))
+    with pytest.raises(rk.ShapeError, match=r"^margin: expected a share of the limits, at most 1, got 1\.1"):
+        rk.excitation(R, margin=1.1)
     with pytest.raises(rk.ShapeError, match="harmonics"):
         rk.excitation(R, harmonics=1)
     with pytest.raises(rk.UnknownName, match="criterion"):

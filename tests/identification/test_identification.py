@@ -8,6 +8,7 @@ import ladder
 import numpy as np
 import pytest
 from ladder import relative
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import robokit as rk
 from robokit.identification import measurements, pseudo_inertia
@@ -265,6 +266,67 @@ def test_too_few_states_wrong_names_and_wrong_forces_are_said():
     assert str(said[0].message).startswith("identify: no parameters account for the force of joint 'turn'")
     with pytest.warns(UserWarning, match="no bodies that can exist account for the force of joint 'turn'"):
         rk.identify(R, q, v, a, -rk.rnea(R, q, v, a))
+
+
+def test_forces_that_nobody_measured_are_said():
+    q, v, a = motion(R, 300)
+    tau = forces(R, q, v, a)
+    for more in ({}, {"weights": np.ones(3)}, {"friction": True, "armature": True}):
+        with pytest.raises(rk.ShapeError, match=r"^tau: expected measured forces, all are zero"):
+            rk.identify(R, q, v, a, np.zeros_like(tau), **more)
+    tau[:, 1] = 2.5
+    with pytest.warns(UserWarning) as said:
+        rk.identify(R, q, v, a, tau, friction=True)
+    assert any("joint 'lift', which is 2.5 in all states: more than half" in str(w.message) for w in said)
+    assert not any("joint 'turn', which is" in str(w.message) for w in said)
+
+
+def test_a_free_swing_tells_one_body_from_another():
+    pendulum = rk.load_urdf(rk.find_robot("double_pendulum"))
+    q, v = np.random.default_rng(4).normal(size=(2, 200, 2))
+    a = rk.aba(pendulum, q, v, np.zeros(2))
+    wrong = pendulum.inertial_parameters.copy()
+    wrong[2] *= 1.7
+    found = rk.identify(pendulum, q, v, a, np.zeros_like(a), fixed=["upper"], prior=wrong)
+    true = found.base.values(pendulum.inertial_parameters[1:])
+    assert relative(found.base.values(found.parameters), true) < 1e-5
+
+
+def test_blas_has_one_thread_meanwhile_and_then_as_many_as_before(monkeypatch):
+    decompositions = {name: getattr(np.linalg, name) for name in ("qr", "svd", "lstsq", "eigvalsh", "solve")}
+    seen: dict[str, set[int]] = {name: set() for name in decompositions}
+
+    def threads() -> int:
+        return max((x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"), default=0)
+
+    def counted(name):
+        def call(*arguments, **options):
+            seen[name].add(threads())
+            return decompositions[name](*arguments, **options)
+
+        return call
+
+    with threadpool_limits(limits=3, user_api="blas"):
+        if threads() != 3:
+            pytest.skip("a BLAS whose threads cannot be set")
+        for name in decompositions:
+            monkeypatch.setattr(np.linalg, name, counted(name))
+        swing = rk.excitation(R, 5.0, effort=2, rate=20.0)
+        rk.identify(R, swing.q, swing.v, swing.a, rk.rnea(R, swing.q, swing.v, swing.a))
+        rk.base_parameters(R, swing.q, swing.v, swing.a)
+        assert threads() == 3
+    assert all(numbers == {1} for numbers in seen.values())
+
+
+def test_loop_joints_whose_forces_are_not_given_are_said():
+    robot = rk.load_urdf(rk.find_robot("four_bar"))
+    q, v, a = motion(robot, 100)
+    tau = rk.rnea(robot, q, v, a)
+    with pytest.warns(UserWarning, match="robot 'four_bar' has loop joints, .*; give them as f_ext"):
+        rk.identify(robot, q, v, a, tau)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rk.identify(robot, q, v, a, tau, f_ext=np.zeros((robot.nbodies + 1, 6)))
 
 
 def test_outliers_are_said_and_weights_leave_them_out():

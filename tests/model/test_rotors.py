@@ -66,6 +66,20 @@ def test_what_a_transmission_cannot_say_is_reported(transmission, code):
     assert code in {d.code for d in found}
 
 
+@pytest.mark.parametrize("mimic", ["", '<mimic joint="shoulder"/>'])
+def test_a_negative_rotor_that_outweighs_its_joint_is_said_at_load_and_by_name(mimic):
+    text = two(dynamics='<dynamics armature="0.1"/>')
+    head, tail = text.rsplit('<dynamics armature="0.1"/>', 1)
+    robot = rk.loads_urdf(f'{head}<dynamics armature="-100"/>{mimic}{tail}')
+    (said,) = [d for d in robot.diagnostics if d.code == "armature-negative"]
+    assert "joint 'elbow'" in said.element and "H is not positive definite" in said.message
+    words = r"the armature of joint 'elbow' is -100, .* robokit\.model\.replace_armature"
+    with pytest.raises(rk.SingularInertia, match=words):
+        rk.aba(robot, *np.zeros((3, robot.nv)))
+    right = replace_armature(robot, {"elbow": 0.1})
+    assert np.linalg.eigvalsh(rk.crba(right, np.zeros(right.nq))).min() > 0.0
+
+
 def test_written_and_read_again_it_is_the_same():
     robot = rk.loads_urdf(two(DRAKE))
     again = rk.loads_urdf(dump(robot), strict=True)

@@ -184,10 +184,18 @@ def test_what_has_no_derivative_is_refused():
     q, v = laid(robot, "sticking")
     with pytest.raises(rk.ShapeError, match="iterated to an accuracy has no derivative"):
         derivatives(robot, q, v, ground=rk.Ground(accuracy=1e-6))
-    with pytest.raises(rk.ShapeError, match="below the ground"):
+    with pytest.raises(rk.ShapeError, match=r"^q\[0\]: a point .* below the ground"):
         derivatives(robot, q - [0, 0, 0, 0, 0, 0, 1.0], v, ground=True)
     with pytest.raises(rk.ShapeError, match="unit quaternion"):
         derivatives(robot, 2.0 * q, v)
+
+
+@pytest.mark.parametrize("engine", [None, "python"])
+def test_a_batch_of_no_state_has_no_derivative(engine):
+    robot = sim_models.box()
+    for rows in (np.zeros((0, robot.nq)), robot.neutral()):
+        step = rk.step_derivatives(robot, rows, np.zeros((0, robot.nv)), dt=DT, engine=engine)
+        assert [x.shape for x in step] == [(0, 7), (0, 6), (0, 12, 12), (0, 12, 6)]
 
 
 def test_a_robot_at_rest_in_the_air_has_the_derivatives_of_one_that_hardly_moves():

@@ -27,6 +27,7 @@ from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
 from robokit.sim.record.step_facts import StepFacts
 from robokit.sim.step.step_kernel import Program
+from robokit.written_files import output_path, writing
 
 FORMAT = 2
 
@@ -254,6 +255,9 @@ class Trajectory:
         Returns:
             the path of the file.
 
+        Raises:
+            WriteError: the file cannot be written.
+
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
             >>> path = rk.simulate(robot, [1.0, 0.0], duration=0.05).save("swing.npz")
@@ -261,8 +265,9 @@ class Trajectory:
             'double_pendulum'
         """
         path = path_argument("path", path)
-        if path.suffix != ".npz":
+        if path.name and path.suffix != ".npz":
             path = path.with_name(path.name + ".npz")
+        output_path("path", path)
         about: dict[str, Any] = {"format": FORMAT, "summary": self.summary, "ground": None, "robot": None}
         arrays = {name: getattr(self, name) for name in ("t", "q", "v", "momentum", "contact_force")}
         arrays |= {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
@@ -286,7 +291,8 @@ class Trajectory:
         if self.robot is not None:
             about["robot"], numbers = saved_robot.record(self.robot)
             arrays |= numbers
-        trajectory_file.write(path, about, arrays)
+        with writing(path):
+            trajectory_file.write(path, about, arrays)
         return path
 
     @staticmethod

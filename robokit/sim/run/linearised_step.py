@@ -108,9 +108,9 @@ def step_derivatives(
     """
     check_robot(robot)
     given = [
-        states("q", q, robot.nq),
-        states("v", v, robot.nv),
-        states("tau", np.zeros(robot.nv) if tau is None else tau, robot.nv),
+        states("q", q, robot.nq, 0),
+        states("v", v, robot.nv, 0),
+        states("tau", np.zeros(robot.nv) if tau is None else tau, robot.nv, 0),
     ]
     single = robot.samples is None and all(np.ndim(x) == 1 for x in (q, v))
     single = single and (tau is None or np.ndim(tau) == 1)
@@ -131,10 +131,11 @@ def step_derivatives(
     if program.ground is not None and program.ground.accuracy is not None:
         raise ShapeError("ground: a step that is iterated to an accuracy has no derivative; leave it out")
     if program.ground is not None and program.points is not None:
-        check_starts(robot, given[0], program.points, program.ground)
+        check_starts(robot, given[0], program.points, program.ground, "q")
     parameters = program.parameters(setup.dt)
-    rows = [x if len(x) > 1 else x[0] for x in given] + [parameters]
-    count = batch_size(["q", "v", "tau", "robot"], rows) or 1
+    rows = [x if len(x) != 1 else x[0] for x in given] + [parameters]
+    count = batch_size(["q", "v", "tau", "robot"], rows)
+    count = 1 if count is None else count
     found = _in_blocks(program, given, parameters, count, engine)
     return StepDerivatives(*(x[0] for x in found)) if single else found
 
@@ -142,7 +143,7 @@ def step_derivatives(
 def _in_blocks(
     program: Program, given: Sequence[np.ndarray], parameters: np.ndarray, count: int, engine: str | None
 ) -> StepDerivatives:
-    """All states, as many at once as have ROWS directions."""
+    """All states: one by one where the step is interpreted, else as many at once as have ROWS directions."""
     robot, tables = program.robot, program.tables()
     nv = robot.nv
     found = StepDerivatives(

@@ -63,10 +63,12 @@ def check_start(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Grou
         )
 
 
-def check_starts(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> None:
-    """The same for each row of q (B, nq); rows that are not finite are skipped."""
+def check_starts(
+    robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground, what: str = "q0"
+) -> None:
+    """The same for each row of q (B, nq), which the caller knows as ``what``; rows not finite are skipped."""
     for row, why in buried(robot, q, points, ground):
-        raise ShapeError(why.replace("q0", f"q0[{row}]", 1))
+        raise ShapeError(why.replace("q0", f"{what}[{row}]", 1))
 
 
 def buried(robot: Robot, q: np.ndarray, points: ContactPoints, ground: Ground) -> Iterator[tuple[int, str]]:
@@ -101,13 +103,14 @@ def numbers(what: str, value: Any, n: int) -> np.ndarray:
     return array
 
 
-def states(what: str, value: Any, n: int) -> np.ndarray:
+def states(what: str, value: Any, n: int, least: int = 1) -> np.ndarray:
     """value as rows of n numbers, (B, n) or (1, n); what is given for all rows must be finite."""
     array = real_array(what, value, f"({n},) or (B, {n})")
     if array.ndim == 1:
         return numbers(what, array, n)[None]
-    if array.ndim != 2 or array.shape[1] != n or not len(array):
-        raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}) with B >= 1, got {array.shape}")
+    if array.ndim != 2 or array.shape[1] != n or len(array) < least:
+        some = f" with B >= {least}" if least else ""
+        raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}){some}, got {array.shape}")
     return array
 
 

@@ -23,6 +23,7 @@ from robokit.sweeps.reporting.recipe_words import recipe_words
 from robokit.sweeps.reporting.report_page import Report, held_of, write_html
 from robokit.sweeps.reporting.rerun_data import RobotRows, Started
 from robokit.sweeps.rows.row_actuators import change_with_time
+from robokit.written_files import output_path
 
 MOST_NUMBERS = 2_500_000
 """Values that a page holds: rows times columns."""
@@ -48,7 +49,9 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
 
     Raises:
         RobokitError: no row is computed yet.
+        WriteError: the file cannot be written.
     """
+    path = output_path("path", path, ".html")
     table = sweep.table()
     if not table.num_rows:
         where = "FOLDER" if sweep.folder is None else shlex.quote(str(sweep.folder))

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.arguments import path_argument
 from robokit.sweeps.reporting.column_data import (
     HIDDEN,
     About,
@@ -32,6 +31,7 @@ from robokit.viewer.page import (
     own_scripts,
 )
 from robokit.viewer.payload_keys import ReasonData, ReportData
+from robokit.written_files import output_path, write_text
 
 REPORT_SCRIPTS = (
     "base/util.js",
@@ -187,10 +187,8 @@ def write_html(report: Report, path: str | Path) -> Path:
     Returns:
         The path of the file.
     """
-    path = path_argument("path", path)
-    if not path.suffix:
-        path = path.with_suffix(".html")
-    path.write_text(report_html(report), encoding="utf-8")
+    path = output_path("path", path, ".html")
+    write_text(path, report_html(report))
     return path
 
 

@@ -113,7 +113,10 @@ def check_joints(robot: RobotDescription, report: Report) -> None:
                 message = f"{name} {value:g} is below zero: it feeds energy in"
                 report.add(f"{name}-negative", f"joint {joint.name!r} dynamics", dynamics.line, message)
         if dynamics.armature < 0:
-            message = f"armature {dynamics.armature:g} is below zero: no rotor has such an inertia"
+            message = (
+                f"armature {dynamics.armature:g} is below zero, which no rotor has; taken as written: where "
+                "it outweighs what the joint moves, H is not positive definite and nothing can be accelerated"
+            )
             report.add("armature-negative", f"joint {joint.name!r} dynamics", dynamics.line, message)
 
 

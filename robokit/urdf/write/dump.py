@@ -11,7 +11,6 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from robokit.arguments import path_argument
 from robokit.errors import ModelError
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot, check_robot
@@ -20,6 +19,7 @@ from robokit.urdf.judge.all import check
 from robokit.urdf.read.mesh_files import Resolver
 from robokit.urdf.write.describe import Losses, describe
 from robokit.urdf.write.xml import write
+from robokit.written_files import output_path, write_text
 
 _SHOWN = 20  # reasons in a message
 
@@ -44,7 +44,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
     Raises:
         ModelError: a URDF cannot say it: helical, cylindrical and spherical joints, one-sided limits, names
             or numbers that XML cannot hold, mimics of nothing. The message has every reason.
-        OSError: the file cannot be written.
+        WriteError: the file cannot be written.
 
     Warns:
         UserWarning: something was left out: limits of a joint that URDF gives none, the part of a matrix that
@@ -58,7 +58,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
         True
     """
     check_robot(robot)
-    file = None if path is None else path_argument("path", path)
+    file = None if path is None else output_path("path", path)
     losses = Losses()
     description = describe(robot if file is None else _placed(robot, file.absolute().parent), losses)
     text = write(description, losses.refused)
@@ -76,7 +76,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None) -> str:
         shown = "; ".join(losses.dropped[:_SHOWN]) + ("; ..." if len(losses.dropped) > _SHOWN else "")
         warnings.warn(f"the URDF of robot {robot.name!r} leaves out {shown}", stacklevel=2)
     if file is not None:
-        file.write_text(text, encoding="utf-8", newline="\n")
+        write_text(file, text, newline="\n")
     return text
 
 
