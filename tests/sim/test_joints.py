@@ -98,6 +98,13 @@ def test_a_joint_breaks_away_within_two_milliseconds(force, dt):
     assert abs(0.4 - run.v[-1, 0] * 2.0 / (0.1 * force)) < 2e-3
 
 
+def test_dry_friction_below_zero_is_refused():
+    robot = m.pendulum(kind="continuous", friction=-2.0)
+    for run in (rk.simulate, rk.rollout):
+        with pytest.raises(rk.ModelError, match=r"joint 'hinge': its dry friction of -2 is below zero"):
+            run(robot, duration=0.1)
+
+
 @pytest.mark.parametrize("name", ["euler", "midpoint", "rkmk4"])
 def test_a_stop_never_creates_energy(name):
     """Between two stops, without gravity: what moves and what the stops hold only becomes less."""

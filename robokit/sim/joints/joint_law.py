@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.composites import composite_inertias
+from robokit.errors import ModelError
 from robokit.model.robot import Robot
 from robokit.sim.ground.ground import weight
 from robokit.sim.motion.effective_mass import effective_inertias
@@ -150,6 +151,9 @@ def joint_law(
 
     Returns:
         the law, and the names of the joints that got the default.
+
+    Raises:
+        ModelError: dry friction below zero.
     """
     key = ("joint law", default_damping, fade)
     return robot.derived.get(key, lambda: _joint_law(robot, default_damping, fade))
@@ -177,6 +181,11 @@ def _joint_law(robot: Robot, default_damping: float | None, fade: float | None) 
             )
         assumed.append(own)
         most = 0.0 if free else joint.friction
+        if most < 0.0:
+            raise ModelError(
+                f"joint {joint.name!r}: its dry friction of {most:g} is below zero and would push it along; "
+                "a simulation takes zero or more"
+            )
         if most:
             inertias = effective_inertias(robot, [(i, k) for k in range(nv)])
             friction.append(tuple(_friction(most, m) for m in inertias))
