@@ -105,6 +105,7 @@ def simulate(
         WrongType: robot is no Robot, controller is not callable, or estimate is neither True nor False.
         UnknownName: no such integrator, or a joint or link that is not there.
         SingularInertia: a joint moves no inertia; the error names it.
+        ModelError: a joint's dry friction is below zero.
         SimulationError: the state is no longer finite, the energy has grown without a cause (see
             robokit.sim.run.energy_growth), or the controller failed on the way. ``.trajectory`` holds what
             was computed before, and its ``summary["stopped"]`` time, reason and remedy.
