@@ -97,10 +97,8 @@ def identifier(text: str, taken: Sequence[str] = ()) -> str:
     """
     name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_") or "robot"
     if len(name) > LONGEST:
-        digits, kept = (
-            hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:8],
-            LONGEST // 2 - 5,
-        )
+        digits = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
+        kept = LONGEST // 2 - 5
         name = f"{name[:kept].rstrip('_')}_{digits}_{name[-kept:].lstrip('_')}"
     if name[0].isdigit() or name.startswith("x_") or name.lower() in WORDS.split():
         name = f"r_{name}"

@@ -124,9 +124,8 @@ def check_inertia(robot: Robot) -> None:
 
 def refuse(robot: Robot, joint: Joint, why: str) -> NoReturn:
     """Raise SingularInertia for a joint."""
-    below = next(
-        (j for j in robot.body_joints if j.armature < 0.0), None
-    )  # a file may say so, with a warning
+    # A file may say so, with a warning.
+    below = next((j for j in robot.body_joints if j.armature < 0.0), None)
     if below is not None:
         raise SingularInertia(
             f"H of robot {robot.name!r} is not positive definite at joint {joint.name!r}: the armature of "
