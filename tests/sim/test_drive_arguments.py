@@ -92,9 +92,9 @@ def test_targets_by_step_and_row():
 
 def test_limits_are_those_of_the_description():
     drives = fit(m.humanoid(), PD(kp=1.0, kd=1.0))
-    names = ("kp", "b", "lag", "effort", "speed", "taper", "mass")
+    names = ("kp", "b", "lag", "effort", "speed", "mass")
     assert drives.drives[0].parameters == names
-    numbers = dict(zip(names, drives.parameters()[:7], strict=True))
+    numbers = dict(zip(names, drives.parameters()[:6], strict=True))
     joint = drives.joints[0]
     assert (numbers["effort"], numbers["speed"]) == (joint.effort, joint.velocity)
     assert numbers["mass"] > 0.0

@@ -36,7 +36,7 @@ class Actuator:
             mapping of gains names.
         effort: largest force [N m | N]; None for the limits of the description, math.inf for none.
         max_velocity: speed at which the actuator stops pushing [rad/s | m/s]; None and math.inf likewise.
-            Full effort is available up to nine tenths of it.
+            Full effort is available up to it, and there what holds the joint at it.
         armature: inertia of the rotor as the joint feels it, gear ratio squared included [kg m^2 | kg]; where
             it is 0, the joint's own armature counts.
     """

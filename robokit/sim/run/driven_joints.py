@@ -19,12 +19,6 @@ from robokit.sim.driving.signals import Layout, Signal
 from robokit.sim.joints.drives import Drive
 from robokit.sim.motion.effective_mass import effective_inertias
 
-TAPER = 0.1
-"""Share of the largest speed over which the effort falls to zero."""
-
-UNLIMITED_TIME = 0.01
-"""Time in which an actuator without a limit of effort comes to its largest speed [s]."""
-
 ENDLESS = 1e30
 """Stands for no limit in a row where others have one."""
 
@@ -100,7 +94,6 @@ class DrivenJoints:
             limit, fastest = (np.minimum(x[..., k], ENDLESS) for x in (effort, speed))
             own = {"kp": kp[..., k], "b": b[..., k], "lag": lag[..., k], "effort": limit, "speed": fastest}
             own["mass"] = mass[..., k]
-            own["taper"] = limit / (TAPER * fastest) if limits[0] else mass[..., k] / UNLIMITED_TIME
             self._numbers += [own[name] for name in self.drives[-1].parameters]
         self.joints += joints
 
