@@ -11,8 +11,9 @@ A is H with damping and limits of the joints, and with the ground under bodies t
 friction in joints and of the ground stays as the sweeps found it: as a damper of an iterate it would be too
 stiff for what comes now, but for points of loose bodies that stick (ground_in_return.py); where that counts,
 sweeps more let both answer (settle.py). Conjugate gradients in the space of the impulses take one solve of
-the tree an iteration; the first finds the normal parts, from which friction follows, three or six more how far it
-slows down what slides. However few are taken, their impulses gain no more energy than springs give back.
+the tree an iteration; the first finds the normal parts, from which friction follows, three more how far it
+slows down what slides, six where several bodies are loose. However few are taken, their impulses gain no more
+energy than springs give back.
 Impulses that pull or leave Coulomb's cone are cut, and of what is left, the part acts that takes most energy,
 that of the springs included. What acts on one body acts on the other: the momentum of the robot stays.
 
@@ -20,8 +21,8 @@ In a heap that rests nothing is missing: no solve is made, and nothing moves.
 
 Source: conjugate gradients, Hestenes and Stiefel (1952); matrix-free, with the articulated-body sweep as W.
 Cost: ITERATIONS + BRAKING + 2 solves of the tree, nothing where no pair is near; ITERATIONS + 2 and a
-factorisation more where a loose body that stuck must slide. Where several bodies are loose, BRAKING_LOOSE takes
-the place of BRAKING.
+factorisation more where a loose body that stuck must slide. Where several bodies are loose, BRAKING_LOOSE
+takes the place of BRAKING.
 """
 
 from __future__ import annotations
