@@ -6,14 +6,20 @@ import gc
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 # A test process for each core: the threads of NumPy's linear algebra would only wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Hundreds of processes import the same modules: their bytecode is kept, though containers may say no, or each
+# would compile robokit and all that it imports anew, for two seconds.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import ladder
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.dont_write_bytecode = False
 
 settings.register_profile(
     "robokit",
