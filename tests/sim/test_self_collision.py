@@ -213,7 +213,8 @@ def test_bodies_touch_by_default_where_there_is_a_ground():
     assert settled.summary["self_collision_pairs"] == 0
 
 
-def test_free_motion_keeps_its_integrator_by_default():
+def test_free_motion_keeps_its_integrator_by_default(monkeypatch):
+    monkeypatch.setenv("ROBOKIT_ENGINE", "python")  # two steps take less time than to compile them
     run = rk.simulate(m.quadruped(), duration=0.002)
     assert run.summary["self_collision_pairs"] == 0
     assert run.summary["integrator"] == "rkmk4"
