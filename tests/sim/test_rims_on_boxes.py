@@ -27,7 +27,7 @@ def cylinder(width: float, radius: float = RADIUS) -> rk.Robot:
 
 
 def nearest(center, axis, half) -> tuple[np.ndarray, np.ndarray]:
-    """Places of filled discs and boxes that are nearest to each other, by alternating projections; all (N, 3)."""
+    """Places of filled discs and boxes that are nearest to each other, by projections in turns; (N, 3)."""
     places, moving = center.copy(), np.arange(len(center))
     x, c, a, h = center, center, axis, half
     for _ in range(20_000):
