@@ -6,14 +6,20 @@ import gc
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 # A test process for each core: the threads of NumPy's linear algebra would only wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Hundreds of processes import the same modules: their bytecode is kept, though containers may say no, or each
+# would compile robokit and all that it imports anew, for two seconds.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import ladder
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.dont_write_bytecode = False
 
 settings.register_profile(
     "robokit",
@@ -27,6 +33,16 @@ settings.load_profile("robokit")
 # A shell starts what runs in the background with Ctrl-C ignored, and the tests of Ctrl-C would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection():
+    """Without the collector of garbage: nearly all that is made here stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

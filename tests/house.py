@@ -146,9 +146,17 @@ def imports(root: Path) -> Iterator[Import]:
     """Every import of robokit's own modules: at the top, inside functions, and for types alone."""
     known = modules(root)
     for name, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
             for target in _targets(node, known):
                 yield Import(name, target, node.lineno)  # type: ignore[attr-defined]
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What is below a node but for expressions, most of a text, in which nothing is imported."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from statements(child)
 
 
 def _targets(node: ast.AST, known: dict[str, Path]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from robokit.arguments import check_values, random_generator, real_array
 from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
 from robokit.derived import cached_attribute
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
+from robokit.model.joints import JointModel
 from robokit.model.mimic_coupling import Coupling
 from robokit.model.parts import Joint
 from robokit.model.tree import Tree
@@ -113,6 +114,17 @@ class Configurations:
         """
         rng = random_generator("rng", rng)
         q: list[float] = []
+        for model, lower, upper in self._drawn_at_once:
+            q += rng.uniform(lower, upper).tolist() if model is None else model.random(rng, lower, upper)
+        return np.array(q, dtype=float)
+
+    @cached_attribute
+    def _drawn_at_once(self) -> list[tuple[JointModel | None, list[float], list[float]]]:
+        """Bounds in a random configuration: of each joint with a quaternion, and of all between two of them.
+
+        The latter have no model.
+        """
+        found: list[tuple[JointModel | None, list[float], list[float]]] = [(None, [], [])]
         for joint in self.joints:
             model = self.tree.joint[joint.body]
             spread = math.pi if model.kind.name in ("revolute", "continuous", "helical") else 1.0
@@ -127,8 +139,12 @@ class Configurations:
                     lower[0] = min(lower[0], high)
             elif model.kind.name in ("cylindrical", "planar"):
                 lower[0], upper[0] = -math.pi, math.pi
-            q += model.random(rng, lower, upper)
-        return np.array(q, dtype=float)
+            if model.kind.quaternion is None:
+                found[-1][1].extend(lower)
+                found[-1][2].extend(upper)
+            else:
+                found += [(model, lower, upper), (None, [], [])]
+        return found
 
     def position_range(self, joint: Joint) -> tuple[float, float]:
         """Position limits of a joint, narrowed by those of the joints that follow it.

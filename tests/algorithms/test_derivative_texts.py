@@ -143,7 +143,7 @@ def test_turning_and_moving_a_floating_base_changes_its_own_acceleration_alone()
 @pytest.mark.parametrize("world", [False, True])
 def test_a_uniform_velocity_changes_the_bases_own_acceleration_alone(world):
     """In the base's axes, and by its turning: -omega x that velocity. Forces from outside change nothing."""
-    robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
     s = State(robot)
     q, v, tau = s.q, s.v, s.tau
     rng = np.random.default_rng(5)

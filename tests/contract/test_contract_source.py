@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from house import statements
 
 import robokit
 
@@ -37,11 +38,9 @@ ALGORITHMS = sorted(p for p in (ROOT / "algorithms").glob("*.py") if p.stem != "
 def imports(path: Path):
     """(module, line, runs at import) of every import of robokit's own modules."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    quiet = {id(n) for block in ast.walk(tree) if _typing_only(block) for n in ast.walk(block)}
-    lazy = {
-        id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.Lambda)) for n in ast.walk(f)
-    }
-    for node in ast.walk(tree):
+    quiet = {id(n) for block in statements(tree) if _typing_only(block) for n in statements(block)}
+    lazy = {id(n) for f in statements(tree) if isinstance(f, ast.FunctionDef) for n in statements(f)}
+    for node in statements(tree):
         if id(node) in quiet:
             continue
         if isinstance(node, ast.ImportFrom):

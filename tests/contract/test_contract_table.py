@@ -19,16 +19,20 @@ from robokit.model import couple
 B = 3
 
 
-LARGE = {"coriolis_matrix", "inverse_mass_matrix", *(name for name in PUBLIC if "derivatives" in name)}
-"""Rows whose code for the richest robot takes seconds to compile: their own tests have every joint kind."""
+LARGE = {
+    "coriolis_matrix",
+    "inverse_mass_matrix",
+    *(name for name in PUBLIC if "derivatives" in name or "regressor" in name),
+}
+"""Rows whose code for that robot takes seconds to compile: their own tests have every joint kind."""
 
 
 @functools.cache
 def robot_of(name: str) -> rk.Robot:
-    """The richest robot, every joint kind on a floating base; a small one for large rows."""
+    """Every joint kind once on a floating base; a small robot for large rows."""
     if name in LARGE:
         return ladder.random_tree(0, "floating", ("revolute", "spherical", "prismatic"), n=3)
-    return ladder.random_tree(0, "floating")
+    return ladder.random_tree(0, "floating", n=len(ladder.ALL_KINDS))
 
 
 @functools.cache

@@ -201,7 +201,7 @@ def test_code_that_was_generated_in_a_hurry_computes_the_same(name, tmp_path, mo
         monkeypatch.setattr(ir, "LONG", most)
         monkeypatch.setattr(ir, "CHUNK", 100)
         monkeypatch.setattr(ir, "WIDE", 1)
-        robot = ladder.chain(12, base="floating")
+        robot = ladder.chain(8, base="floating")
         if q is None:
             q = robot.random_configuration(rng)
             state = (q, *rng.standard_normal((2, robot.nv)))

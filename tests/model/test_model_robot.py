@@ -58,6 +58,24 @@ def test_random_configurations_respect_limits():
     assert np.abs(q[:, 3]).max() <= np.pi and np.ptp(q[:, 3]) > 5.0
 
 
+def test_random_configurations_are_drawn_joint_after_joint():
+    robot = ModelBuilder("all").link("root", 1.0)
+    for k in range(4):
+        robot.link(f"l{k}", 1.0)
+    robot.joint("a", "revolute", "root", "l0", lower=-0.3, upper=0.7).joint("b", "spherical", "l0", "l1")
+    robot.joint("c", "prismatic", "l1", "l2", lower=0.1, upper=0.2).joint("d", "cylindrical", "l2", "l3")
+    robot = robot.build("floating")
+    free, _, ball = (robot.tree.joint[body] for body in (1, 2, 3))
+    rng = np.random.default_rng(5)
+    expected = [
+        *free.random(rng, [-1] * 7, [1] * 7),
+        rng.uniform(-0.3, 0.7),
+        *ball.random(rng, [-1] * 4, [1] * 4),
+    ]
+    expected += [rng.uniform(0.1, 0.2), rng.uniform(-np.pi, np.pi), rng.uniform(-1, 1)]
+    assert robot.random_configuration(5).tolist() == expected
+
+
 def test_random_configurations_are_reproducible(built):
     a, b = (built.random_configuration(np.random.default_rng(4)) for _ in range(2))
     assert (a == b).all() and (a == built.random_configuration(4)).all()

@@ -27,39 +27,45 @@ def cylinder(width: float, radius: float = RADIUS) -> rk.Robot:
 
 
 def nearest(center, axis, half) -> tuple[np.ndarray, np.ndarray]:
-    """Places of a filled disc and a box that are nearest to each other, by alternating projections."""
-    x = center
+    """Places of filled discs and boxes that are nearest to each other, by projections in turns; (N, 3)."""
+    places, moving = center.copy(), np.arange(len(center))
+    x, c, a, h = center, center, axis, half
     for _ in range(20_000):
-        y = np.clip(x, -half, half)
-        d = y - center
-        d = d - axis * (axis @ d)
-        before, x = x, center + d * min(1.0, RADIUS / max(np.linalg.norm(d), 1e-30))
-        if np.abs(x - before).max() < 1e-15:
-            break
-    return x, np.clip(x, -half, half)
+        d = np.clip(x, -h, h) - c
+        d -= a * (a * d).sum(axis=1, keepdims=True)
+        length = np.maximum(np.sqrt((d * d).sum(axis=1, keepdims=True)), 1e-30)
+        before, x = x, c + d * np.minimum(1.0, RADIUS / length)
+        ended = np.abs(x - before).max(axis=1) < 1e-15
+        if ended.any():
+            places[moving] = x
+            moving, x, c, a, h = (each[~ended] for each in (moving, x, c, a, h))
+            if not len(moving):
+                break
+    places[moving] = x
+    return places, np.clip(places, -half, half)
 
 
 def touching_pairs(count: int):
     """(centre, axis, half edges, normal) of rims that are a micrometre inside boxes, at faces and edges."""
     rng = np.random.default_rng(1)
-    found = 0
-    while found < count:
-        half, axis = rng.uniform(0.1, 1.0, 3), rng.normal(size=3)
-        axis /= np.linalg.norm(axis)
-        center = rng.uniform(-1.0, 1.0, 3) * (half + RADIUS)
-        x, y = nearest(center, axis, half)
-        gap = np.linalg.norm(x - y)
-        corner = (np.abs(np.abs(y) - half) < 1e-9).sum() == 3
-        if gap < 1e-3 or corner:
-            continue
-        center = center - (x - y) * (1.0 - 1e-5 / gap)
-        x, y = nearest(center, axis, half)
-        gap = np.linalg.norm(x - y)
-        if not 1e-7 < gap < 1e-4:
-            continue
-        n = (x - y) / gap
-        found += 1
-        yield center - n * (gap + 1e-6), axis, half, n
+    drawn = [
+        (rng.uniform(0.1, 1.0, 3), rng.normal(size=3), rng.uniform(-1.0, 1.0, 3)) for _ in range(8 * count)
+    ]
+    half, axis, share = (np.array(each) for each in zip(*drawn, strict=True))
+    axis /= np.linalg.norm(axis, axis=1, keepdims=True)
+    center = share * (half + RADIUS)
+    x, y = nearest(center, axis, half)
+    gap = np.linalg.norm(x - y, axis=1)
+    corner = (np.abs(np.abs(y) - half) < 1e-9).sum(axis=1) == 3
+    apart = np.flatnonzero((gap >= 1e-3) & ~corner)
+    center, axis, half = center[apart], axis[apart], half[apart]
+    center -= (x - y)[apart] * (1.0 - 1e-5 / gap[apart, None])
+    x, y = nearest(center, axis, half)
+    gap = np.linalg.norm(x - y, axis=1)
+    near = np.flatnonzero((gap > 1e-7) & (gap < 1e-4))[:count]
+    assert len(near) == count
+    n = (x - y)[near] / gap[near, None]
+    return zip(center[near] - n * (gap[near, None] + 1e-6), axis[near], half[near], n, strict=True)
 
 
 def test_a_rim_touches_as_its_nearest_place_does():
