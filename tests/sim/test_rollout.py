@@ -1,5 +1,6 @@
 """rollout: every row as simulate would move it, whatever the other rows do."""
 
+import gc
 import math
 import signal
 import threading
@@ -309,6 +310,15 @@ def test_plain_text_takes_the_same_steps(monkeypatch):
     assert plain.q == pytest.approx(compiled.q, abs=1e-12) and plain.v == pytest.approx(compiled.v, abs=1e-11)
 
 
+@pytest.fixture
+def no_collector():
+    """The collector of garbage rests: it calls Hypothesis, and a Ctrl-C that arrives there is lost."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_returns_what_all_rows_have_reached(threads):
     robot = m.double_pendulum()
@@ -320,17 +330,18 @@ def test_ctrl_c_returns_what_all_rows_have_reached(threads):
         signal.raise_signal(signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
-    found = rk.rollout(robot, None, v0, steps=10**8, record_every=50_000, threads=threads)
-    assert found.summary["interrupted"] is True and 1 <= len(found.t) < 2001
+    found = rk.rollout(robot, None, v0, steps=10**7, record_every=50_000, threads=threads)
+    assert found.summary["interrupted"] is True and 1 <= len(found.t) < 201
     assert found.q.shape == (len(found.t), 64, 2) and np.isfinite(found.q).all()
     if len(found.t) > 1:
         assert same(found, rk.rollout(robot, None, v0, steps=found.summary["steps"], record_every=50_000))
 
 
+@pytest.mark.usefixtures("no_collector")
 def test_ctrl_c_ends_a_large_batch_at_once_and_its_figures_are_those_of_its_records():
     robot = m.box()
     q0 = rk.standing_configuration(robot)
-    motion = {"ground": rk.Ground(), "record_every": 10**6, "threads": 1}
+    motion = {"ground": rk.Ground(), "record_every": 10**5, "threads": 1}
     rk.rollout(robot, q0, starts(robot, 2000), steps=1, **motion)
     sent = []
 
@@ -340,7 +351,7 @@ def test_ctrl_c_ends_a_large_batch_at_once_and_its_figures_are_those_of_its_reco
         signal.raise_signal(signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
-    found = rk.rollout(robot, q0, starts(robot, 2000), steps=10**6, **motion)
+    found = rk.rollout(robot, q0, starts(robot, 2000), steps=10**5, **motion)
     assert time.perf_counter() - sent[0] < 2.0, "a block is a twentieth of a second"
     assert found.summary["interrupted"] and len(found.t) == 1
     assert found.summary["contact_residual_mean"] == found.summary["deepest_penetration"] == 0.0
