@@ -13,9 +13,9 @@ stiff for what comes now, but for points of loose bodies that stick (ground_in_r
 sweeps more let both answer (settle.py). Conjugate gradients in the space of the impulses take one solve of
 the tree an iteration; the first finds the normal parts, from which friction follows, three more how far it
 slows down what slides, six where several bodies are loose. However few are taken, their impulses gain no more
-energy than springs give back.
-Impulses that pull or leave Coulomb's cone are cut, and of what is left, the part acts that takes most energy,
-that of the springs included. What acts on one body acts on the other: the momentum of the robot stays.
+energy than springs give back. Impulses that pull or leave Coulomb's cone are cut, and of what is left, the
+part acts that takes most energy, that of the springs included. What acts on one body acts on the other: the
+momentum of the robot stays.
 
 In a heap that rests nothing is missing: no solve is made, and nothing moves.
 
