@@ -121,7 +121,7 @@ def fallen(look: Look) -> Found:
         found.add(f"{label}: largest speed after 10 s", "rad/s, m/s", speed)
     found.plot("fallen", "Distance from the place at 10 s", "s", "mm", lines, log="y")
     if look.peer:
-        found.notes.append("MuJoCo: the first of the falls only.")
+        found.notes.append("MuJoCo and the picture: the first of the falls only.")
     return found
 
 
