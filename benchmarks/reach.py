@@ -129,7 +129,9 @@ def robokit_call(robot: rk.Robot, link: str) -> Solve:
     """The public function, one problem a call."""
 
     def solve(q: np.ndarray, R: np.ndarray, p: np.ndarray) -> tuple[bool, int]:
-        found = rk.inverse_kinematics(robot, {link: (R, p)}, q, tolerance=TOLERANCE, iterations=STEPS)
+        found = rk.inverse_kinematics(
+            robot, {link: (R, p)}, q, tolerance=TOLERANCE, iterations=STEPS, starts=1
+        )
         return found.converged, found.iterations
 
     return solve

@@ -33,6 +33,7 @@ class Solver:
         places: where these stand in q.
         bounds: by ``limits``, lower and upper bounds of the problem's dofs.
         largest: largest magnitude of each coordinate in a q that is accepted, (nq,).
+        spherical: where q holds the quaternions of the spherical joints that matter.
         quaternions: where q holds unit quaternions.
         usual: tolerance -> settings of calls without points and weights; the last one.
         state: at the start.
@@ -47,6 +48,7 @@ class Solver:
         own, dofs = self.problem.coordinates, self.problem.dofs
         self.plain = np.array([i for i, k in enumerate(dofs) if k in own], int)
         self.places = np.array([own[k] for k in dofs if k in own], int)
+        self.spherical = [j.q_slice for j in bare.joints if j.kind == "spherical" and j.v_slice.start in dofs]
         self.quaternions, bounds = quaternion_offsets(robot), angle_bounds(robot)
         self.largest = np.full(robot.nq, np.finfo(float).max)
         for k, most in bounds:
@@ -109,21 +111,27 @@ class Solver:
         low, high = self._box[limits]
         return np.minimum(np.maximum(q, low), high)
 
-    def random(self, q: np.ndarray, limits: bool, rng: np.random.Generator) -> np.ndarray:
-        """Rows q with the joints that matter anywhere within their limits; a floating base stays.
+    def draw(self, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Numbers for random starts: (count, plain joints) in 0..1, and (count, 4) of each spherical joint."""
+        quats = [rng.standard_normal((count, 4)) for _ in self.spherical]
+        fractions = rng.random((count, len(self.places)))
+        return [fractions, *(quat / np.linalg.norm(quat, axis=1, keepdims=True) for quat in quats)]
 
-        Where a joint can turn further than twice around: within half a turn of where it is.
+    def random(self, q: np.ndarray, limits: bool, drawn: list[np.ndarray]) -> np.ndarray:
+        """The drawn starts for each row of q, (B count, nq): joints that matter anywhere within their limits.
+
+        Where a joint can turn further than twice around: within half a turn of where it is. A floating base
+        stays. All rows take the same numbers, so that a row of a batch starts where it would alone.
         """
-        q, now = q.copy(), q[:, self.places]
+        rows, q = len(q), np.repeat(q, len(drawn[0]), axis=0)
+        now = q[:, self.places]
         low, high = self.bounds[limits].reshape(2, -1)[:, self.plain]
         narrow = high - low < 4.0 * np.pi
         low = np.where(narrow, low, np.maximum(low, now - np.pi))
         high = np.where(narrow, high, np.minimum(high, now + np.pi))
-        q[:, self.places] = rng.uniform(low, high)
-        for joint in self.problem.robot.joints:
-            if joint.kind == "spherical" and joint.v_slice.start in self.problem.dofs:
-                quat = rng.standard_normal((len(q), 4))
-                q[:, joint.q_slice] = quat / np.linalg.norm(quat, axis=1, keepdims=True)
+        q[:, self.places] = low + np.tile(drawn[0], (rows, 1)) * (high - low)
+        for place, quat in zip(self.spherical, drawn[1:], strict=True):
+            q[:, place] = np.tile(quat, (rows, 1))
         return q
 
 

@@ -54,7 +54,7 @@ def single_result(
         errors[angle][name] = 4.0 * math.atan(x / 4.0) if angle else x
     largest = max((*errors[0].values(), *errors[1].values()))
     met = numbers[2] == REACHED
-    message = "" if met else _missed(asked, numbers, tolerance)
+    message = "" if met else _missed(asked, numbers, tried, tolerance)
     return InverseKinematicsResult(q, met, largest, *errors, int(numbers[3]), tried, message)
 
 
@@ -70,15 +70,17 @@ def batch_result(
     met, message = state[:, 2] == REACHED, ""
     if not met.all():
         row, count = int(met.argmin()), int(np.count_nonzero(~met))
-        message = f"{count} of {len(q)} not met; row {row}: {_missed(asked, state[row].tolist(), tolerance)}"
+        missed = _missed(asked, state[row].tolist(), int(tried[row]), tolerance)
+        message = f"{count} of {len(q)} not met; row {row}: {missed}"
     return InverseKinematicsResult(q, met, largest, *errors, state[:, 3].astype(int), tried, message)
 
 
-def _missed(asked: Asked, state: list[float], tolerance: float) -> str:
-    """What is missed by how much, and why."""
+def _missed(asked: Asked, state: list[float], tried: int, tolerance: float) -> str:
+    """What is missed by how much, and why, after so many starts."""
     size, (name, angle) = max(zip(state[STATE:], asked.parts, strict=True))
     left = f"{4.0 * math.atan(size / 4.0):.3g} rad" if angle else f"{size:.3g} m"
     why = "it was still improving: allow more iterations"
     if state[2] == STALLED:
-        why = "nothing better is near: it is out of reach, or other starts may avoid this place (starts=20)"
+        found = "nothing better is near" if tried == 1 else f"none of {tried} starts came nearer"
+        why = f"{found}: it is out of reach, or more starts may find a way (starts={max(20, 5 * tried)})"
     return f"target of {name!r} missed by {left} (tolerance {tolerance:g}); {why}"

@@ -178,11 +178,11 @@ class Search:
             several = min(ROUND, starts - int(tried[left[0]]))
             if several <= 0:
                 break
+            drawn = self.solver.draw(several, rng)
             for part in np.array_split(left, -(-len(left) * several // ROWS)):
-                first, wanted = (
-                    np.repeat(x[part if len(x) > 1 else part * 0], several, 0) for x in (start, goals)
-                )
-                found = self.run_many(self.solver.random(first, self.limits, rng), wanted, several)
+                first, wanted = (x[part if len(x) > 1 else part * 0] for x in (start, goals))
+                first = self.solver.random(first, self.limits, drawn)
+                found = self.run_many(first, np.repeat(wanted, several, axis=0), several)
                 new_q, new_state = (x.reshape(len(part), several, -1) for x in found)
                 met, error = new_state[..., 2] == REACHED, new_state[..., STATE:].max(axis=-1)
                 best = np.where(met, new_state[..., 3] - 1e9, error).argmin(axis=1)

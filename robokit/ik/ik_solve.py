@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from robokit import arguments as check
+from robokit.conventions import LARGEST_ANGLE
 from robokit.engine import ENGINES
 from robokit.errors import ShapeError, WrongType
 from robokit.ik.ik_result import InverseKinematicsResult, batch_result, single_result
@@ -27,7 +28,7 @@ def inverse_kinematics(
     center_of_mass: Any = None,
     posture: Any = None,
     posture_weight: Any = 0.1,
-    starts: int = 1,
+    starts: int = 20,
     seed: Any = 0,
     tolerance: float = 1e-6,
     iterations: int = 100,
@@ -37,8 +38,8 @@ def inverse_kinematics(
 
     Levenberg-Marquardt steps on the robot's manifold, damped by the error; the same for all rows of a batch
     at once. Joints that support no target keep their values in q0. A floating base is free to move; its
-    joint has no limits. Where the targets cannot be met, q is the nearest that was found and ``converged`` is
-    False: out of reach, or a local minimum, which other starts may avoid.
+    joint has no limits. Where a start leads to a local minimum, others follow. Where none meets the targets,
+    q is the nearest that was found and ``converged`` is False.
 
     Source: Nielsen 1999, Sugihara 2011 (the steps); RBDA sections 2.3, 4.1 (Jacobians).
     Cost: O(n) a step and the solution of the smaller of (rows of the error, joints) equations.
@@ -48,8 +49,9 @@ def inverse_kinematics(
         targets: {link: target}: a position (3,) in the world [m]; or a pose: (R (3, 3), p (3,)),
             (quat_wxyz (4,), p (3,)), an array (4, 4) or (3, 4), or (7,) [quat_wxyz, position]. Each may be a
             batch with a leading B.
-        q0: where to start, (nq,) or (B, nq); the neutral configuration by default. A joint outside its limits
-            starts at the nearest of them.
+        q0: where to start, (nq,) or (B, nq). By default the neutral configuration, with joints whose limits
+            exclude zero in the middle of their range. A joint of q0 outside its limits starts at the nearest
+            of them.
         limits: keep to the joints' position limits, and to those of the joints that follow them.
         at: {link: point (3,) in the link's frame [m]} that is to be at the target's position; the link's
             origin by default.
@@ -62,7 +64,7 @@ def inverse_kinematics(
             coordinates, the floating base too, have none.
         posture_weight: of a joint's distance from it, a number or (nv,).
         starts: starts to try: q0, then, where that fails, random ones within the limits, of which the first
-            to arrive is taken.
+            to arrive is taken. Where q must stay near q0, as in control that follows a moving target, take 1.
         seed: of the random starts: a whole number or a generator of NumPy.
         tolerance: largest error of a target that is met [m | rad].
         iterations: steps from each start, at most.
@@ -100,7 +102,7 @@ def inverse_kinematics(
     if seed.__class__ is not int or seed < 0:
         seed = check.random_generator("seed", seed)
     search = Search(robot, asked, limits, tolerance, iterations, engine == "python")
-    start = search.solver.configuration("q0", robot.neutral() if q0 is None else q0)
+    start = search.solver.configuration("q0", default_start(robot, limits) if q0 is None else q0)
     start = search.solver.within(start, limits)
     count = check.batch_size(["q0", "targets"], [start, asked.goals])
     if posture is not None:
@@ -120,3 +122,22 @@ def inverse_kinematics(
     if count is None:
         return single_result(asked, q[0], state[0], int(tried[0]), tolerance)
     return batch_result(asked, q, state, tried, tolerance)
+
+
+def default_start(robot: Robot, limits: bool) -> np.ndarray:
+    """The neutral configuration, with joints whose limits exclude zero in the middle of their range, (nq,).
+
+    Where such a range ends on one side only, at that end.
+
+    Args:
+        robot: the robot.
+        limits: whether position limits count.
+    """
+    q = robot.neutral()
+    for joint in robot.joints if limits else ():
+        if joint.q_slice.stop == joint.q_slice.start + 1:
+            low, high = robot.position_range(joint)
+            if not low <= 0.0 <= high:
+                bounded = max(abs(low), abs(high)) < LARGEST_ANGLE
+                q[joint.q_slice] = 0.5 * (low + high) if bounded else min(max(0.0, low), high)
+    return q

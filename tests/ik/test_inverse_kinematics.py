@@ -8,9 +8,12 @@ import pytest
 from ladder import State
 
 import robokit as rk
+from robokit.ik.ik_search import Search
+from robokit.ik.ik_solve import default_start
 from robokit.model import couple
 
 PYTHON = {"engine": "python"}
+ONE = {**PYTHON, "starts": 1}
 LENGTHS = (1.0, 0.7)
 
 
@@ -105,12 +108,13 @@ def test_a_batch_is_its_rows_and_machine_code_is_the_text(seven_arm):
     robot = seven_arm
     _, R, p = reachable(robot, "l7", 12)
     start = reachable(robot, "l7", 12, seed=4)[0]
-    many = rk.inverse_kinematics(robot, {"l7": (R, p)}, start)
-    assert many.converged.any() and not many.converged.all()
-    for k in range(12):
-        one = rk.inverse_kinematics(robot, {"l7": (R[k], p[k])}, start[k])
-        assert np.abs(one.q - many.q[k]).max() < 1e-7
-        assert (one.converged, one.iterations) == (many.converged[k], many.iterations[k])
+    for starts in (1, 20):  # random starts too are those of each row alone
+        many = rk.inverse_kinematics(robot, {"l7": (R, p)}, start, starts=starts)
+        assert many.converged.any() and many.converged.all() == (starts == 20)
+        for k in range(12):
+            one = rk.inverse_kinematics(robot, {"l7": (R[k], p[k])}, start[k], starts=starts)
+            assert np.abs(one.q - many.q[k]).max() < 1e-7
+            assert (one.converged, one.iterations) == (many.converged[k], many.iterations[k])
     plain = rk.inverse_kinematics(robot, {"l7": (R[0], p[0])}, start[0], **PYTHON)
     assert np.abs(plain.q - many.q[0]).max() < 1e-7
     shared = rk.inverse_kinematics(robot, {"l7": (R[0], p[0])}, start)
@@ -145,17 +149,17 @@ def test_limits_of_joints_that_follow():
     found = rk.inverse_kinematics(robot, target, [0.2, -0.4], at=at, **PYTHON)
     assert found.converged and np.abs(found.q - goal).max() < 1e-5
     # From here the other way is shorter, and ends where the follower's limit is: -2 q + 0.1 = 1.
-    stuck = rk.inverse_kinematics(robot, target, np.zeros(2), at=at, **PYTHON)
+    stuck = rk.inverse_kinematics(robot, target, np.zeros(2), at=at, **ONE)
     assert not stuck.converged and stuck.q[0] == pytest.approx(-0.45) and inside(robot, stuck.q)
     for angle in np.linspace(-3, 3, 9):
         far = (3 * np.cos(angle), 3 * np.sin(angle), 0.0)
-        found = rk.inverse_kinematics(robot, {"l3": far}, np.zeros(2), **PYTHON)
+        found = rk.inverse_kinematics(robot, {"l3": far}, np.zeros(2), **ONE)
         assert not found.converged and inside(robot, found.q)
 
 
 def test_out_of_reach_the_nearest_point_is_found():
     robot, far = arm(), np.array([2.0, 1.5, 0.4])
-    found = rk.inverse_kinematics(robot, {"tip": far}, [0.5, 0.9], **PYTHON)
+    found = rk.inverse_kinematics(robot, {"tip": far}, [0.5, 0.9], **ONE)
     nearest = np.r_[far[:2] / np.linalg.norm(far[:2]) * sum(LENGTHS), 0.0]
     assert not found.converged
     assert found.error == pytest.approx(np.linalg.norm(far - nearest), rel=1e-8)
@@ -165,7 +169,7 @@ def test_out_of_reach_the_nearest_point_is_found():
 @pytest.mark.parametrize("far", [1e2, 1e4, 1e6])
 def test_far_away_it_reaches_out_all_the_same(far):
     robot = arm(n=3)
-    found = rk.inverse_kinematics(robot, {"tip": (far, far, 0.0)}, [0.1, 0.2, -0.3], **PYTHON)
+    found = rk.inverse_kinematics(robot, {"tip": (far, far, 0.0)}, [0.1, 0.2, -0.3], **ONE)
     assert not found.converged and "out of reach" in found.message
     np.testing.assert_allclose(found.q, [np.pi / 4, 0.0, 0.0], atol=1e-2)
 
@@ -173,7 +177,7 @@ def test_far_away_it_reaches_out_all_the_same(far):
 def test_nearest_within_the_limits():
     # The elbow wants to bend to where its limit does not let it.
     robot = arm(-1.0, 1.0)
-    found = rk.inverse_kinematics(robot, {"tip": (0.2, 0.1, 0.0)}, [0.0, 0.5], **PYTHON)
+    found = rk.inverse_kinematics(robot, {"tip": (0.2, 0.1, 0.0)}, [0.0, 0.5], **ONE)
     assert not found.converged and inside(robot, found.q)
     grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 401)] * 2), axis=-1)
     x = sum(
@@ -189,7 +193,7 @@ def test_from_and_to_singular_configurations(start):
     robot = arm()
     stretched = rk.inverse_kinematics(robot, {"tip": (0.0, sum(LENGTHS), 0.0)}, [0.3, 0.8], **PYTHON)
     assert stretched.converged and np.abs(stretched.q - [np.pi / 2, 0.0]).max() < 5e-3
-    inward = rk.inverse_kinematics(robot, {"tip": (1.0, 0.6, 0.0)}, start, **PYTHON)
+    inward = rk.inverse_kinematics(robot, {"tip": (1.0, 0.6, 0.0)}, start, **ONE)
     assert np.isfinite(inward.q).all() and (inward.converged or inward.message)
 
 
@@ -260,7 +264,7 @@ def test_random_starts_find_what_one_does_not(seven_arm):
     robot = seven_arm
     _, R, p = reachable(robot, "l7", 60)
     start = reachable(robot, "l7", 60, seed=9)[0]
-    once = rk.inverse_kinematics(robot, {"l7": (R, p)}, start)
+    once = rk.inverse_kinematics(robot, {"l7": (R, p)}, start, starts=1)
     often = rk.inverse_kinematics(robot, {"l7": (R, p)}, start, starts=40)
     assert not once.converged.all() and often.converged.all()
     assert (often.q[once.converged] == once.q[once.converged]).all()
@@ -272,8 +276,38 @@ def test_random_starts_find_what_one_does_not(seven_arm):
     assert single[0].converged and (single[0].q == single[1].q).all()
 
 
+def test_what_can_be_reached_is_reached_without_being_asked_for_more(seven_arm):
+    _, R, p = reachable(seven_arm, "l7", 100)
+    once = rk.inverse_kinematics(seven_arm, {"l7": (R, p)}, starts=1)
+    found = rk.inverse_kinematics(seven_arm, {"l7": (R, p)})
+    assert once.converged.mean() < 0.97 and found.converged.all() and inside(seven_arm, found.q)
+    assert (found.q[once.converged] == once.q[once.converged]).all()
+
+
+def test_zero_outside_the_limits_is_no_start():
+    robot = arm(-2.5, -0.1)
+    assert default_start(robot, True).tolist() == [-1.3, -1.3] and not default_start(robot, False).any()
+    one_sided = arm(0.2, np.inf)
+    assert default_start(one_sided, True).tolist() == [0.2, 0.2]
+    q, _, p = (x[0] for x in reachable(robot, "tip"))
+    found = rk.inverse_kinematics(robot, {"tip": p}, **ONE)
+    assert found.converged and np.abs(found.q - q).max() < 1e-5
+
+
+def test_more_starts_cost_nothing_where_the_first_arrives(seven_arm, monkeypatch):
+    q, R, p = (x[0] for x in reachable(seven_arm, "l7"))
+    monkeypatch.setattr(Search, "retry", None)  # calling it would fail
+    assert rk.inverse_kinematics(seven_arm, {"l7": (R, p)}, q + 0.1, **PYTHON).starts == 1
+
+
+def test_the_message_says_how_many_starts_were_tried():
+    robot = arm()
+    found = rk.inverse_kinematics(robot, {"tip": (3.0, 0.0, 0.0)}, [0.1, 0.2], starts=3, **PYTHON)
+    assert found.starts == 3 and "none of 3 starts came nearer" in found.message
+
+
 def test_a_link_that_nothing_moves_and_no_states(seven_arm):
-    fixed = rk.inverse_kinematics(seven_arm, {"l0": (0.1, 0, 0)}, np.zeros(7), **PYTHON)
+    fixed = rk.inverse_kinematics(seven_arm, {"l0": (0.1, 0, 0)}, np.zeros(7), **ONE)
     assert not fixed.converged and fixed.error == pytest.approx(0.1)
     assert rk.inverse_kinematics(seven_arm, {"l0": np.zeros(3)}, np.zeros(7)).converged
     none = rk.inverse_kinematics(seven_arm, {"l7": (0.1, 0, 0)}, np.empty((0, 7)))
@@ -282,7 +316,7 @@ def test_a_link_that_nothing_moves_and_no_states(seven_arm):
 
 def test_iterations_end_it_and_the_message_says_so(seven_arm):
     q, R, p = (x[0] for x in reachable(seven_arm, "l7"))
-    cut = rk.inverse_kinematics(seven_arm, {"l7": (R, p)}, q + 0.5, iterations=2, **PYTHON)
+    cut = rk.inverse_kinematics(seven_arm, {"l7": (R, p)}, q + 0.5, iterations=2, **ONE)
     assert not cut.converged and cut.iterations == 2 and "allow more iterations" in cut.message
 
 

@@ -23,7 +23,7 @@ def test_pinocchio_finds_the_link_at_its_target(name, link):
     rng, count = np.random.default_rng(0), 300
     goal, start = (np.array([robot.random_configuration(rng) for _ in range(count)]) for _ in "ab")
     R, p = rk.forward_kinematics(robot, goal)[link]
-    once = rk.inverse_kinematics(robot, {link: (R, p)}, start)
+    once = rk.inverse_kinematics(robot, {link: (R, p)}, start, starts=1)
     found = rk.inverse_kinematics(robot, {link: (R, p)}, start, starts=50)
     # 51 % (Panda) and 70 % (G1) from one random start: as many as quadratic programs with limits meet.
     assert once.converged.mean() > 0.4 and found.converged.mean() >= 0.99
@@ -39,6 +39,28 @@ def test_pinocchio_finds_the_link_at_its_target(name, link):
         assert moved == pytest.approx(found.position_error[link][k], abs=1e-12)
         worst = max(worst, turned, moved)
     assert worst <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "links"),
+    [
+        ("panda", ["panda_hand"]),
+        ("ur5", ["tool0"]),
+        ("z1", ["gripperStator"]),
+        ("g1", ["left_wrist_yaw_link", "right_wrist_yaw_link"]),
+    ],
+)
+@pytest.mark.parametrize("whole", [True, False], ids=["pose", "position"])
+def test_by_default_what_can_be_reached_is_reached(name, links, whole):
+    robot = rk.load_urdf(rk.find_robot(f"example-robot-data:{name}"))
+    met = 0
+    for k in range(100):
+        poses = rk.forward_kinematics(robot, robot.random_configuration(k))
+        found = rk.inverse_kinematics(
+            robot, {link: poses[link] if whole else poses[link][1] for link in links}
+        )
+        met += found.converged
+    assert met >= 99
 
 
 def test_a_humanoid_keeps_its_feet_and_its_balance():
