@@ -112,7 +112,7 @@ class Solver:
         return np.minimum(np.maximum(q, low), high)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Numbers for random starts: (count, plain joints) in 0..1, and (count, 4) of each spherical joint."""
+        """Numbers for random starts: (count, plain joints) in 0..1, and (count, 4) a spherical joint."""
         quats = [rng.standard_normal((count, 4)) for _ in self.spherical]
         fractions = rng.random((count, len(self.places)))
         return [fractions, *(quat / np.linalg.norm(quat, axis=1, keepdims=True) for quat in quats)]
