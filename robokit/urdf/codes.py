@@ -215,8 +215,13 @@ _NOTES = _rows(
     ),
     (
         "inertia-implausible",
-        "an inertia that is too large, or far too small, for the mass and the link's shapes",
+        "an inertia that is too large, far too small, or turned, for the mass and the link's shapes",
         "mind the units: kg m^2, about the centre of mass",
+    ),
+    (
+        "mass-too-dense",
+        "a mass that even the densest material does not hold within so small an inertia",
+        "mind the units: kg and kg m^2, about the centre of mass",
     ),
     ("inertia-without-mass", "a rotational inertia on a link of zero mass, kept", "give the mass too"),
     (

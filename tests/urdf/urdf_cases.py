@@ -143,7 +143,7 @@ CASES = {
         "quat_xyzw",
     ),
     "number-invalid": (inertial(mass="1,5"), inertial(mass="1.5"), 3, "1,5"),
-    "number-not-finite": (inertial(mass="1e999"), inertial(mass="1e9"), 3, "1e999"),
+    "number-not-finite": (inertial(mass="1e999"), inertial(mass="99"), 3, "1e999"),
     "number-count": (
         joint('<origin xyz="0 0"/>' + LIMIT),
         joint('<origin xyz="0 0 0"/>' + LIMIT),
@@ -289,7 +289,13 @@ CASES = {
         solid(moment="0.17"),
         solid(),
         3,
-        "0.17 kg m^2, but 1 kg inside 0.1 x 0.1 x 0.1 m have at most 0.005",
+        "0.17 kg m^2 about x, but 1 kg inside 0.1 x 0.1 x 0.1 m have at most 0.005",
+    ),
+    "mass-too-dense": (
+        inertial(mass="100", ixx="0.02", iyy="0.03", izz="0.01"),
+        inertial(mass="100", ixx="0.5", iyy="0.4", izz="0.4"),
+        3,
+        "a ball of osmium (22,590 kg/m^3), it has at least 0.42",
     ),
     "inertia-without-mass": (inertial(mass="0"), GOOD_LINK, 3, "its mass is zero"),
     "mimic-on-fixed": (
@@ -300,7 +306,13 @@ CASES = {
     ),
 }
 
-CHECK_ONLY = {"limit-excludes-zero", "density-implausible", "com-outside", "inertia-implausible"}
+CHECK_ONLY = {
+    "limit-excludes-zero",
+    "density-implausible",
+    "com-outside",
+    "inertia-implausible",
+    "mass-too-dense",
+}
 """Codes that only check_urdf(..., plausible=True) gives: loading is silent about them."""
 
 FILE_CODES = {

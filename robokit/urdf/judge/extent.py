@@ -28,12 +28,16 @@ class Extent:
         low, high: corners of the bounding box, (3,) [m].
         most: volume that the shapes cannot exceed [m^3].
         least: volume that they have at least, that of the largest; 0 where only boxes are known [m^3].
+        reach: squared radius of a circle that holds their outline seen along each axis, (3,) [m^2]. No mass
+            inside has a larger moment about its centre of mass than the mass times that: the mean square
+            distance from the mean is at most that from any other point, and so from the circle's centre.
     """
 
     low: np.ndarray
     high: np.ndarray
     most: float
     least: float
+    reach: np.ndarray
 
     @property
     def size(self) -> np.ndarray:
@@ -64,6 +68,7 @@ def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | No
     """
     low, high = np.full(3, math.inf), np.full(3, -math.inf)
     sums, largest = [0.0, 0.0], 0.0
+    alone = None
     for kind, shapes in enumerate((link.visuals, link.collisions)):
         for shape in shapes:
             local = _local_box(shape.geometry, mesh_box)
@@ -76,9 +81,15 @@ def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | No
             sums[kind] += volume
             if not isinstance(shape.geometry, Mesh):
                 largest = max(largest, volume)
+            if alone is None:
+                alone = _outline(shape.geometry, R), (shape.geometry, shape.origin[:3])
+            elif alone[1] != (shape.geometry, shape.origin[:3]):
+                alone = math.inf, None
     if not np.any(high > low) or not np.all(np.abs(np.append(low, high)) < LARGEST):
         return None
-    return Extent(low, high, min(max(sums), float(np.prod(high - low))), largest)
+    assert alone is not None  # a box without a shape has no size
+    reach = np.minimum(_half_diagonals(high - low), alone[0])
+    return Extent(low, high, min(max(sums), float(np.prod(high - low))), largest, reach)
 
 
 def union(extents: Iterable[Extent]) -> Extent:
@@ -86,7 +97,31 @@ def union(extents: Iterable[Extent]) -> Extent:
     parts = list(extents)
     low, high = np.min([e.low for e in parts], axis=0), np.max([e.high for e in parts], axis=0)
     most = min(sum(e.most for e in parts), float(np.prod(high - low)))
-    return Extent(low, high, most, max(e.least for e in parts))
+    return Extent(low, high, most, max(e.least for e in parts), _half_diagonals(high - low))
+
+
+def _half_diagonals(size: np.ndarray) -> np.ndarray:
+    """Squares of half the diagonals of a box's faces across each axis, (3,) [m^2]."""
+    return ((size**2).sum() - size**2) / 4.0
+
+
+def _outline(geometry: Geometry, R: np.ndarray) -> np.ndarray:
+    """Squared radius of the circle round one round shape, seen along each axis of the result, (3,) [m^2]."""
+    if isinstance(geometry, (Box, Mesh)):
+        return np.full(3, math.inf)  # the box round it says as much
+    r = abs(geometry.radius)
+    if isinstance(geometry, Sphere):
+        return np.full(3, r * r)
+    half = 0.5 * abs(geometry.length)
+    along = R[:, 2] ** 2
+    across = half * np.sqrt(np.maximum(0.0, 1.0 - along))  # half of the axis as it is seen
+    if isinstance(geometry, Capsule):
+        return (across + r) ** 2
+    # The farther rim is an ellipse; its ends lie within r of the axis' end, and only across where it is seen
+    # from the side.
+    return np.where(
+        along > 1.0 - 1e-12, r * r, np.where(along < 1e-12, half * half + r * r, (across + r) ** 2)
+    )
 
 
 @dataclass(frozen=True)
