@@ -68,7 +68,7 @@ def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | No
     """
     low, high = np.full(3, math.inf), np.full(3, -math.inf)
     sums, largest = [0.0, 0.0], 0.0
-    alone = None
+    outlines: dict[tuple, np.ndarray] = {}  # of different shapes
     for kind, shapes in enumerate((link.visuals, link.collisions)):
         for shape in shapes:
             local = _local_box(shape.geometry, mesh_box)
@@ -81,14 +81,13 @@ def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | No
             sums[kind] += volume
             if not isinstance(shape.geometry, Mesh):
                 largest = max(largest, volume)
-            if alone is None:
-                alone = _outline(shape.geometry, R), (shape.geometry, shape.origin[:3])
-            elif alone[1] != (shape.geometry, shape.origin[:3]):
-                alone = math.inf, None
+            if len(outlines) < 2:
+                outlines[shape.geometry, shape.origin[:3]] = _outline(shape.geometry, R)
     if not np.any(high > low) or not np.all(np.abs(np.append(low, high)) < LARGEST):
         return None
-    assert alone is not None  # a box without a shape has no size
-    reach = np.minimum(_half_diagonals(high - low), alone[0])
+    reach = _half_diagonals(high - low)
+    if len(outlines) == 1:
+        reach = np.minimum(reach, *outlines.values())
     return Extent(low, high, min(max(sums), float(np.prod(high - low))), largest, reach)
 
 
@@ -112,16 +111,11 @@ def _outline(geometry: Geometry, R: np.ndarray) -> np.ndarray:
     r = abs(geometry.radius)
     if isinstance(geometry, Sphere):
         return np.full(3, r * r)
-    half = 0.5 * abs(geometry.length)
-    along = R[:, 2] ** 2
-    across = half * np.sqrt(np.maximum(0.0, 1.0 - along))  # half of the axis as it is seen
+    along = np.abs(R[:, 2])
     if isinstance(geometry, Capsule):
-        return (across + r) ** 2
-    # The farther rim is an ellipse; its ends lie within r of the axis' end, and only across where it is seen
-    # from the side.
-    return np.where(
-        along > 1.0 - 1e-12, r * r, np.where(along < 1e-12, half * half + r * r, (across + r) ** 2)
-    )
+        seen = 0.5 * abs(geometry.length) * np.sqrt(np.maximum(0.0, 1.0 - along**2))  # half of its axis
+        return (seen + r) ** 2
+    return np.where(along > 1.0 - 1e-12, r * r, math.inf)  # from the side the box says as much
 
 
 @dataclass(frozen=True)

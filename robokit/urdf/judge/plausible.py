@@ -147,8 +147,8 @@ def _mean_moment_of(body: Welded) -> float:
 def _dense_message(inertial: InertialDescription) -> str:
     least = least_mean_moment(inertial.mass)
     return (
-        f"mass {inertial.mass:.4g} kg with a mean moment of inertia of {_mean_moment(inertial):.3g} kg m^2: of "
-        f"the densest material, a ball of osmium (22,590 kg/m^3), it has at least {least:.2g}"
+        f"mass {inertial.mass:.4g} kg with a mean moment of inertia of {_mean_moment(inertial):.3g} kg m^2: "
+        f"of the densest material, a ball of osmium (22,590 kg/m^3), it has at least {least:.2g}"
     )
 
 
