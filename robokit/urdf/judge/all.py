@@ -9,9 +9,9 @@ from robokit.urdf.judge.extent import MeshBox
 from robokit.urdf.judge.loops import check_loops
 from robokit.urdf.judge.masses import check_masses, check_sums
 from robokit.urdf.judge.mimic_laws import check_coupled_mimics, check_dropped_mimics, check_mimics
-from robokit.urdf.judge.missing_files import check_files, mesh_boxes
+from robokit.urdf.judge.missing_files import check_files, check_heads, mesh_boxes
 from robokit.urdf.judge.physics import check_inertias, check_joints
-from robokit.urdf.judge.plausible import check_plausible, check_zero
+from robokit.urdf.judge.plausible import check_capsules, check_plausible, check_zero
 from robokit.urdf.judge.structure import check_structure
 from robokit.urdf.read.mesh_files import Resolver
 
@@ -57,9 +57,12 @@ def check(
         check_dropped_mimics(robot, report)
     elif mimic == "couple":
         check_coupled_mimics(robot, report)
+    if plausible:
+        check_heads(robot, resolver, report)
     mesh_box: MeshBox | None = mesh_boxes(robot, resolver, report) if plausible and meshes else None
     if plausible:
         check_zero(robot, report)
+        check_capsules(robot, report)
     # Judging masses needs a tree, and numbers that could all be read.
     if tree is None or report.failed:
         return

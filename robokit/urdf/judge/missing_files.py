@@ -1,4 +1,5 @@
-"""Mesh and texture files that are not there, and meshes that cannot be read."""
+"""Mesh and texture files that are not there, are Git LFS pointers, or say which axis is up; and meshes that
+cannot be read."""
 
 from __future__ import annotations
 
@@ -33,6 +34,44 @@ def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> 
             _missing(material.texture, "texture", where, material.line, resolver, report)
 
 
+def check_heads(robot: RobotDescription, resolver: Resolver, report: Report) -> None:
+    """What the first bytes of meshes and textures say: Git LFS pointers, and COLLADA's up axis.
+
+    Each is told once, with the number of its files: one command fetches all of a repository.
+    """
+    from robokit.meshes.collada import up_axis
+    from robokit.meshes.companions import FETCH, POINTER, head_of
+
+    seen: set[str] = set()
+
+    def pointer(name: str, what: str, where: str, line: int) -> bool:
+        path = resolver(name).path
+        if path is None or name in seen:
+            return True
+        seen.add(name)
+        if head_of(path, 32).startswith(POINTER):
+            message = f"{what} {name!r} is a Git LFS pointer, not the file itself"
+            report.once("mesh-lfs-pointer", what, where, line, message, FETCH)
+            return True
+        return False
+
+    for link in robot.links:
+        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
+            for shape in shapes:
+                if not isinstance(shape.geometry, Mesh):
+                    continue
+                name, where = shape.geometry.filename, f"link {link.name!r} {kind}"
+                if pointer(name, "mesh", where, shape.line):
+                    continue
+                up = up_axis(resolver(name).path)
+                if up != "Z":
+                    message = f"mesh {name!r} says that {up.lower()} is up; it is read as if z were, as in RViz"
+                    report.once("mesh-up-axis", "", where, shape.line, message)
+    for material in robot.material_table().values():
+        if material.texture:
+            pointer(material.texture, "texture", f"material {material.name!r}", material.line)
+
+
 def mesh_boxes(robot: RobotDescription, resolver: Resolver, report: Report) -> MeshBox:
     """Reads every mesh once; warns of those that cannot be read.
 
@@ -58,8 +97,11 @@ def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, 
     """The box of a mesh file, and why there is none."""
     if path is None:  # which has a finding of its own
         return None, ""
+    from robokit.meshes.companions import POINTER, head_of
     from robokit.meshes.read_mesh import read_mesh  # seven modules that loading does without
 
+    if head_of(path, 32).startswith(POINTER):  # has one, too
+        return None, ""
     try:
         points = [surface.vertices for surface in read_mesh(path) if len(surface.vertices)]
     except Exception as problem:  # each reader fails in its own way, and none may stop the check
