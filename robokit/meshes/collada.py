@@ -30,7 +30,6 @@ from robokit.meshes.limits import FARTHEST, Budget
 from robokit.meshes.surface import Picture, Surface, compose
 from robokit.model.geometry import RGBA
 
-
 HEAD = 1 << 16
 """Bytes in which the element <asset> is looked for: it is the first of a document."""
 
@@ -130,7 +129,8 @@ def _metres(text: str) -> float:
         scale = math.nan
     if not 1.0 / FARTHEST <= scale <= FARTHEST:
         raise ValueError(
-            f"its unit of length is meter={shortened(text)!r}; accepted are {1.0 / FARTHEST:g} to {FARTHEST:g}"
+            f"its unit of length is meter={shortened(text)!r}; accepted are {1.0 / FARTHEST:g} to "
+            f"{FARTHEST:g}"
         )
     return scale
 

@@ -66,7 +66,7 @@ _ERRORS = _rows(
     (
         "link-two-parents",
         "a link that is the child of two joints",
-        "URDF is a tree: close the loop with a <loop_joint>",
+        "URDF is a tree: load with loops='close', or close the loop with a <loop_joint>",
     ),
     ("loop-end-missing", "a <loop_joint> without a predecessor or successor", "name the link of each end"),
     ("tree-cycle", "joints that close a circle", "break the circle: one link must have no parent"),
@@ -260,6 +260,21 @@ _NOTES = _rows(
         "mind the units: kg and kg m^2, about the centre of mass",
     ),
     ("inertia-without-mass", "a rotational inertia on a link of zero mass, kept", "give the mass too"),
+    (
+        "base-own",
+        "a massless root and a floating joint that are the floating base themselves, left out",
+        "nothing: base='floating' gives the robot as it is without them",
+    ),
+    (
+        "loop-frames",
+        "two frames that mark where a loop was cut; it is open as long as nothing closes it",
+        "load with loops='close', on the command line --loops close",
+    ),
+    (
+        "loop-limits",
+        "a joint that closes a loop, where its limits, damping and friction do not act",
+        "let another joint of the loop have them",
+    ),
     (
         "joint-renamed",
         "a fixed joint has the name of the joint that base='floating' adds",

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
+from robokit.urdf.read.inferred_loops import frame_pairs
+
+
+def check_frame_pairs(robot: RobotDescription, report: Report) -> None:
+    """Pairs of frames that mark a loop which nothing closes."""
+    for pair in frame_pairs(robot):
+        message = (
+            f"with link {pair.second!r} it marks a loop that is open here; loops='close' lets their origins "
+            "coincide"
+        )
+        report.add("loop-frames", f"link {pair.first!r}", pair.line, message)
 
 
 def check_loops(robot: RobotDescription, report: Report) -> None:

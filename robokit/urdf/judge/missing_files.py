@@ -1,8 +1,11 @@
 """Mesh and texture files that are not there, are Git LFS pointers, or say which axis is up; and meshes that
-cannot be read."""
+cannot be read.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -34,10 +37,14 @@ def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> 
             _missing(material.texture, "texture", where, material.line, resolver, report)
 
 
-def check_heads(robot: RobotDescription, resolver: Resolver, report: Report) -> None:
+def check_heads(robot: RobotDescription, resolver: Resolver, report: Report, z_up: bool) -> None:
     """What the first bytes of meshes and textures say: Git LFS pointers, and COLLADA's up axis.
 
     Each is told once, with the number of its files: one command fetches all of a repository.
+
+    Args:
+        robot, resolver, report: as for :func:`check_files`.
+        z_up: whether shapes were turned by the up axes already.
     """
     from robokit.meshes.collada import up_axis
     from robokit.meshes.companions import FETCH, POINTER, head_of
@@ -63,9 +70,11 @@ def check_heads(robot: RobotDescription, resolver: Resolver, report: Report) -> 
                 name, where = shape.geometry.filename, f"link {link.name!r} {kind}"
                 if pointer(name, "mesh", where, shape.line):
                     continue
-                up = up_axis(resolver(name).path)
+                up = "Z" if z_up else up_axis(resolver(name).path)
                 if up != "Z":
-                    message = f"mesh {name!r} says that {up.lower()} is up; it is read as if z were, as in RViz"
+                    message = (
+                        f"mesh {name!r} says that {up.lower()} is up; it is read as if z were, as in RViz"
+                    )
                     report.once("mesh-up-axis", "", where, shape.line, message)
     for material in robot.material_table().values():
         if material.texture:
@@ -120,10 +129,56 @@ def _missing(filename: str, what: str, where: str, line: int, resolver: Resolver
     if found.package is not None:
         message = f"{what} {filename!r} was not found: there is no package {found.package!r}"
         kind = f"package {found.package}"
+        same = _same_name(found.package, resolver.roots, resolver)
         hint = f"pass package_dirs=[the folder that holds {found.package!r}]"
+        if same is not None:
+            hint = f"did you mean {same!r}? the names differ in capitals"
         report.once(f"{what}-unresolved", kind, where, line, message + tried, hint)
     else:
         packaged = filename.startswith(("package:", "model:"))
         advice = None if packaged else "correct the name; dynamics do not need it"
         message = f"{what} {filename!r} was not found{tried}"
-        report.once(f"{what}-unresolved", filename, where, line, message, advice)
+        hint = _near_file(found.tried, resolver, report) or advice
+        report.once(f"{what}-unresolved", filename, where, line, message, hint)
+
+
+def _near_file(tried: Iterable[str], resolver: Resolver, report: Report) -> str | None:
+    """A hint with the file that is there under nearly the same name."""
+    for path in tried:
+        there = _other_capitals(Path(path), resolver)
+        if there is not None:
+            same = os.path.commonpath((there, path))
+            return f"did you mean {os.path.relpath(there, same)!r}? the names differ in capitals"
+    for path in tried:
+        files = resolver.entries(os.path.dirname(path))
+        near = report.nearest(Path(path).name, files) if files else None
+        if near is not None:
+            return near
+    return None
+
+
+def _other_capitals(path: Path, resolver: Resolver) -> Path | None:
+    """The file whose path differs from this one in capitals only, if there is one."""
+    missing: list[str] = []
+    here = path
+    while not here.is_dir():
+        if here.parent == here:
+            return None
+        missing.append(here.name)
+        here = here.parent
+    for name in reversed(missing):
+        same = _same_name(name, [str(here)], resolver)
+        if same is None:
+            return None
+        here = here / same
+    return here if here.is_file() else None
+
+
+def _same_name(name: str, folders: Iterable[str], resolver: Resolver) -> str | None:
+    """The first entry of folders whose name differs from this one in capitals only."""
+    folded = name.casefold()
+    for folder in folders:
+        for entry in resolver.entries(folder):
+            if entry.casefold() == folded and entry != name:
+                return entry
+    return None
