@@ -41,7 +41,7 @@ def fall(arguments: argparse.Namespace) -> int:
             "a robot with a fixed base does not fall: leave out --base fixed, or take robokit simulate"
         )
     ground = _ground(arguments)
-    robot = load(arguments.robot, arguments.base, arguments.mimic)
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     q0 = rk.standing_configuration(
         robot, height=arguments.height, tilt=math.radians(arguments.tilt), seed=arguments.seed, ground=ground
     )
@@ -71,7 +71,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     """Passive motion from a random or neutral configuration."""
     import robokit as rk
 
-    robot = load(arguments.robot, arguments.base, arguments.mimic)
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     q0 = robot.neutral() if arguments.neutral else _random_start(robot, arguments.seed)
     ground = None
     if arguments.ground:

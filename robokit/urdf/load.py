@@ -15,6 +15,7 @@ from robokit.model.robot import Robot
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.judge.all import check
+from robokit.urdf.judge.loops import check_second_parents
 from robokit.urdf.read.inferred_loops import with_loops
 from robokit.urdf.read.mesh_axes import with_z_up
 from robokit.urdf.read.mesh_files import Resolver, folders
@@ -84,7 +85,7 @@ def load_urdf(
         raise WrongType("path", path, "the path of a URDF file, a string or a pathlib.Path", hint)
     report, resolver = Report(os.fspath(path)), Resolver(_folder(path), folders(package_dirs))
     description = _description(path, report, folders(package_dirs), xacro_args)
-    description = _as_asked(description, resolver, mesh_up_axis, loops)
+    description = _as_asked(description, report, resolver, mesh_up_axis, loops)
     return _robot(description, report, base, resolver, strict, mimic)
 
 
@@ -122,7 +123,7 @@ def loads_urdf(
     report = Report("<string>")
     description = parse_text(text, report)
     resolver = Resolver(None if folder is None else path_argument("folder", folder), folders(package_dirs))
-    description = _as_asked(description, resolver, mesh_up_axis, loops)
+    description = _as_asked(description, report, resolver, mesh_up_axis, loops)
     return _robot(description, report, base, resolver, strict, mimic)
 
 
@@ -172,7 +173,7 @@ def check_urdf(
         description = _description(path_or_text, report, folders(package_dirs), xacro_args)
         folder = _folder(path_or_text)
     resolver = Resolver(folder, folders(package_dirs))
-    description = _as_asked(description, resolver, mesh_up_axis, loops)
+    description = _as_asked(description, report, resolver, mesh_up_axis, loops)
     if description is not None:
         check(description, report, resolver, base, plausible, meshes, mimic, mesh_up_axis == "apply")
     return description, report.diagnostics()
@@ -224,10 +225,11 @@ def _description(
 
 
 def _as_asked(
-    description: RobotDescription | None, resolver: Resolver, mesh_up_axis: str, loops: str
+    description: RobotDescription | None, report: Report, resolver: Resolver, mesh_up_axis: str, loops: str
 ) -> RobotDescription | None:
     """The description with its meshes turned and its loops closed, if that is asked for."""
     if description is not None and loops == "close":
+        check_second_parents(description, report)
         description = with_loops(description)
     if description is not None and mesh_up_axis == "apply":
         description = with_z_up(description, resolver)

@@ -53,8 +53,8 @@ def build(
         'arm'
     """
     resolver = resolver or Resolver()
-    if base == "floating" and (own := own_base(description)) is not None:
-        description = without_own_base(description, own)
+    if base == "floating" and (root := own_base(description)) is not None:
+        description = without_own_base(description, root)
     materials = description.material_table()
     for material in materials.values():
         if material.texture:

@@ -54,7 +54,6 @@ def test_packages_are_looked_for_in_package_dirs(path, tmp_path_factory):
     [
         ('<xacro:nothing name="x"/>', "nothing"),
         ('<link name="${x}"/>', "x"),
-        ('<link name="$(arg x)"/>', "x"),
         ('<xacro:include filename="none.xacro"/>', "none.xacro"),
         ('<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "xacro-failed"),
         ("<link>", "xacro-failed"),

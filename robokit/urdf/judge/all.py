@@ -88,7 +88,8 @@ def _tell_own_base(robot: RobotDescription, own: OwnBase, report: Report) -> Non
     what = f"link{'s' * (len(names) > 1)} {shown}" + (" with shapes" if seen else "")
     dynamics = own.joint.dynamics
     damped = dynamics is not None and any((dynamics.damping, dynamics.friction, dynamics.armature))
-    message = f"is the floating base; {what}, which it hangs on, and its origin{' and dynamics' * damped} are left out"
+    lost = "origin and dynamics" if damped else "origin"
+    message = f"is the floating base; {what}, which it hangs on, and its {lost} are left out"
     report.add("base-own", f"joint {own.joint.name!r}", own.joint.line, message)
 
 

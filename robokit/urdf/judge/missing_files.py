@@ -138,8 +138,8 @@ def _missing(filename: str, what: str, where: str, line: int, resolver: Resolver
         packaged = filename.startswith(("package:", "model:"))
         advice = None if packaged else "correct the name; dynamics do not need it"
         message = f"{what} {filename!r} was not found{tried}"
-        hint = _near_file(found.tried, resolver, report) or advice
-        report.once(f"{what}-unresolved", filename, where, line, message, hint)
+        near = _near_file(found.tried, resolver, report)
+        report.once(f"{what}-unresolved", filename, where, line, message, near or advice)
 
 
 def _near_file(tried: Iterable[str], resolver: Resolver, report: Report) -> str | None:

@@ -1,9 +1,9 @@
 """Loops that a file describes without <loop_joint>: pairs of frames, and links that two joints carry.
 
 Two forms are common. Exporters of CAD models (onshape-to-robot) mark the place where a loop was cut by two
-links without mass, ``closing_NAME_1`` and ``closing_NAME_2``, fixed to the two bodies; the loop is closed where
-their origins coincide. And some files give a link two parents, which is no tree. Neither says all that a loop
-joint needs, so they are closed on request only (``loops="close"``):
+links without mass, ``closing_NAME_1`` and ``closing_NAME_2``, fixed to the two bodies; the loop is closed
+where their origins coincide. And some files give a link two parents, which is no tree. Neither says all that
+a loop joint needs, so they are closed on request only (``loops="close"``):
 
 * a pair of frames becomes a spherical loop joint: the file does not say what the frames may do but coincide;
 * of the joints that carry one link, the first that hangs on the root stays in the tree, and the others become
@@ -106,10 +106,8 @@ def with_loops(robot: RobotDescription) -> RobotDescription:
     """The same robot with its pairs of frames and second parents as loop joints."""
     second = second_parents(robot)
     out = {id(joint) for joint in second}
-    robot = robot._replace(
-        joints=tuple(joint for joint in robot.joints if id(joint) not in out),
-        loops=(*robot.loops, *map(_from_joint, second)),
-    )
+    joints = tuple(joint for joint in robot.joints if id(joint) not in out)
+    robot = robot._replace(joints=joints, loops=(*robot.loops, *map(_from_joint, second)))
     return robot._replace(loops=(*robot.loops, *_from_pairs(robot)))
 
 
@@ -127,7 +125,7 @@ def _from_joint(joint: JointDescription) -> LoopDescription:
 
 
 def _from_pairs(robot: RobotDescription) -> Iterator[LoopDescription]:
-    taken = {joint.name for joint in (*robot.joints, *robot.loops)}
+    taken = {joint.name for joint in robot.joints} | {loop.name for loop in robot.loops}
     for pair in frame_pairs(robot):
         name = f"closing_{pair.name}"
         while name in taken:

@@ -1,8 +1,8 @@
 """COLLADA's up axis in the description: shapes turned so that z is up in their meshes.
 
 A mesh that says that y is up is turned by 90 degrees about x, as a reader that honours the axis does. The
-shape's origin is turned, and the scale's factors change places, so that whatever reads the mesh reads it as it
-is written.
+shape's origin is turned, and the scale's factors change places, so that whatever reads the mesh reads it as
+it is written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The floating base that a file describes itself: a root without mass that a floating joint joins to the body.
+"""The floating base that a file describes itself: a root without mass, and a floating joint.
 
 Files for other programs often begin with a link "world" and a joint of type floating. What they describe is a
 robot whose base floats, and ``base="floating"`` must not put a second joint under it.

@@ -76,7 +76,7 @@ class NoPackage(Exception):
 
 
 def _chain(problem: BaseException, reasons: bool = True) -> list[BaseException]:
-    """An exception and those inside it, which xacro puts one into the other; and what they were raised over."""
+    """An exception, those that xacro has put into it, and the reasons for which they were raised."""
     chain = [problem]
     while len(chain) < 20:
         last = chain[-1]
