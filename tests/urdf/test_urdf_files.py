@@ -129,9 +129,9 @@ def test_other_formats_are_recognised(text, words):
 
 def test_srdf_and_git_lfs_are_recognised():
     assert "SRDF" in refused("<robot name='r'><group name='arm'/></robot>", "no-links").message
-    assert (
-        "git lfs" in refused(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "xml-syntax").hint
-    )
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"
+    assert "git lfs pull" in refused(pointer, "file-lfs-pointer").hint
+    assert "git lfs pull" in refused(pointer.decode(), "file-lfs-pointer").hint
 
 
 @pytest.mark.parametrize(

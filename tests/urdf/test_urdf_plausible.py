@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from urdf_cases import INERTIAL, LIMIT, MASSLESS_TIP, link, robot, solid
+from urdf_cases import INERTIAL, LIMIT, MASSLESS_TIP, link, robot, solid, version
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.inertia_box import equivalent_box
@@ -39,7 +39,7 @@ def test_the_new_findings_are_notes():
         (solid(mass="25", moment="0.04"), "more than osmium"),
         (solid(moment="0.03", shape='<cylinder radius="0.05" length="0.1"/>'), "have at most"),
         (solid(moment="0.03", shape='<sphere radius="0.05"/>'), "have at most"),
-        (solid(xyz="0 0 0.1", shape='<capsule radius="0.02" length="0.06"/>'), "outside"),
+        (version("1.1", solid(xyz="0 0 0.1", shape='<capsule radius="0.02" length="0.06"/>')), "outside"),
     ],
 )
 def test_what_no_body_has_is_told(text, words):

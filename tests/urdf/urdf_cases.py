@@ -100,8 +100,8 @@ CUT = two_joints("", "").replace(
 )
 TWO_PARENTS = two_joints("", "").replace(
     "</robot>",
-    f'<joint name="l" type="revolute"><origin xyz="0 0 1"/><parent link="a"/><child link="c"/>{LIMIT}</joint>\n'
-    "</robot>",
+    '<joint name="l" type="revolute"><origin xyz="0 0 1"/><parent link="a"/><child link="c"/>'
+    f"{LIMIT}</joint>\n</robot>",
 )
 OWN_BASE = robot(
     f'<link name="world"/>\n<link name="b">{INERTIAL}</link>\n'
@@ -407,7 +407,10 @@ MORE = {
     "file-compressed": (b"\x1f\x8b\x08\x00", {}),
     "file-binary": (b"\x7fELF\x02\x01\x01\0\0\0\0", {}),
     "file-encoding": ('<robot name="Prüfstand"><link name="a"/></robot>'.encode("latin-1"), {}),
-    "base-floats-twice": (FREE[0].replace("TYPE", "floating"), FREE[1]),
+    "base-floats-twice": (
+        FREE[0].replace("TYPE", "floating").replace('"a"/>', f'"a">{INERTIAL}</link>', 1),
+        FREE[1],
+    ),
     "joint-renamed": (FREE[0].replace("TYPE", "fixed"), FREE[1]),
     "base-massless": (MASSLESS_TIP.replace("KIND", "fixed"), {"base": "either"}),
     "base-own": (OWN_BASE, {"base": "floating"}),
@@ -453,7 +456,8 @@ DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="
 <source id="p"><float_array id="a" count="12">0 0 0 0.3 0 0 0 0.2 0 0 0 0.1</float_array>
 <technique_common><accessor source="#a" count="4" stride="3"/></technique_common></source>
 <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
-<triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2 0 1 3 0 2 3 1 2 3</p></triangles>
+<triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/>
+<p>0 1 2 0 1 3 0 2 3 1 2 3</p></triangles>
 </mesh></geometry></library_geometries>
 <library_visual_scenes><visual_scene id="s"><node><instance_geometry url="#g"/></node></visual_scene>
 </library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>"""

@@ -167,7 +167,7 @@ def _other_capitals(path: Path, resolver: Resolver) -> Path | None:
         missing.append(here.name)
         here = here.parent
     for name in reversed(missing):
-        same = _same_name(name, [str(here)], resolver)
+        same = name if (here / name).exists() else _same_name(name, [str(here)], resolver)
         if same is None:
             return None
         here = here / same
