@@ -23,6 +23,7 @@ from robokit.cli.plumbing import (
     reading,
     say,
     tell,
+    tell_up_axes,
 )
 from robokit.cli.refereeing import is_pair, referee_command
 from robokit.errors import RobokitError
@@ -33,6 +34,7 @@ PICTURES = (".png", ".svg", ".pdf")
 def view(arguments: argparse.Namespace) -> int:
     """The robot in the browser, to look at and to pose."""
     robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+    tell_up_axes(robot, arguments)
     if arguments.live:
         from robokit.viewer import Viewer
 

@@ -128,6 +128,23 @@ def load(name: str, base: str, mimic: str | None = None, arguments: argparse.Nam
     return robot
 
 
+def tell_up_axes(robot: Any, arguments: argparse.Namespace) -> None:
+    """Say that meshes give another axis than z as up, before they are drawn as if z were."""
+    if arguments.mesh_up_axis != "ignore":
+        return
+    from robokit.meshes.collada import up_axis
+
+    shapes = (shape for link in robot.links for shape in (*link.visuals, *link.collisions))
+    paths = {getattr(shape.geometry, "path", None) for shape in shapes} - {None}
+    turned = sum(up_axis(path) != "Z" for path in paths)
+    if turned:
+        one = turned == 1
+        say(
+            f"{counted(turned, 'COLLADA file')} {'says' if one else 'say'} that x or y is up, and "
+            f"{'is' if one else 'are'} read as if z were, as in RViz; if parts look turned: --mesh-up-axis apply"
+        )
+
+
 def xacro_arguments(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """What is left of a command line, and its arguments of the form NAME:=VALUE, as xacro takes them."""
     given = {name: value for name, mark, value in (each.partition(":=") for each in argv) if _is(name, mark)}
