@@ -141,7 +141,8 @@ def tell_up_axes(robot: Any, arguments: argparse.Namespace) -> None:
         one = turned == 1
         say(
             f"{counted(turned, 'COLLADA file')} {'says' if one else 'say'} that x or y is up, and "
-            f"{'is' if one else 'are'} read as if z were, as in RViz; if parts look turned: --mesh-up-axis apply"
+            f"{'is' if one else 'are'} read as if z were, as in RViz; if parts look turned: "
+            "--mesh-up-axis apply"
         )
 
 
