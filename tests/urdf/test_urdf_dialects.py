@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from urdf_cases import (
+    CASES,
     CUT,
     DAE,
     INERTIAL,
@@ -269,3 +270,9 @@ def test_limits_of_version_1_2_and_capsules_of_version_1_1():
     assert check_urdf(capsule)[1] == []
     assert [d.code for d in check_urdf(capsule, plausible=True)[1]] == ["version-too-low"]
     assert check_urdf(version("1.1", capsule), plausible=True)[1] == []
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_every_bad_file_is_judged_with_every_way_of_reading(code):
+    for base in ("floating", "either"):
+        check_urdf(CASES[code][0], base, plausible=True, mesh_up_axis="apply", loops="close")
