@@ -18,6 +18,7 @@ from urdf_cases import (
 )
 
 import robokit as rk
+from robokit.cli import main
 from robokit.meshes.hull import hull_corners
 from robokit.urdf import check_urdf, loads_urdf
 
@@ -276,3 +277,31 @@ def test_limits_of_version_1_2_and_capsules_of_version_1_1():
 def test_every_bad_file_is_judged_with_every_way_of_reading(code):
     for base in ("floating", "either"):
         check_urdf(CASES[code][0], base, plausible=True, mesh_up_axis="apply", loops="close")
+
+
+@pytest.mark.parity
+def test_other_engines_agree_about_a_floating_base_of_the_files_own(tmp_path):
+    pytest.importorskip("pinocchio")
+    from robokit.parity import compare
+
+    path = tmp_path / "arm.urdf"
+    path.write_text(OWN_BASE.replace("</robot>", ARM))
+    found = compare(path, rk.load_urdf(path, base="floating"), states=1, run="python")
+    assert found and all(one.agrees for one in found), found
+
+
+@pytest.mark.parametrize("choice", ["ignore", "apply"])
+def test_a_view_says_that_the_up_axis_is_ignored(tmp_path, choice, capsys):
+    path, page = with_dae(tmp_path), tmp_path / "arm.html"
+    assert main(["view", str(path), "--no-open", "-o", str(page), "--mesh-up-axis", choice]) == 0
+    told = capsys.readouterr().err
+    assert ("1 COLLADA file says that x or y is up" in told) == (choice == "ignore")
+    assert page.is_file()
+
+
+@pytest.mark.parametrize("choice", ["declared", "close"])
+def test_the_command_line_closes_loops(tmp_path, choice, capsys):
+    path = tmp_path / "arm.urdf"
+    path.write_text(TWO_PARENTS)
+    assert main(["info", str(path), "--loops", choice]) == (choice == "declared")
+    assert ("--loops close" in capsys.readouterr().err) == (choice == "declared")
