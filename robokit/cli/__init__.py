@@ -39,6 +39,7 @@ import atexit
 import errno
 import gc
 import os
+import sys
 import warnings
 from collections.abc import Sequence
 
@@ -52,6 +53,7 @@ from robokit.cli.plumbing import (
     say,
     show_warning,
     tolerant_output,
+    xacro_arguments,
 )
 from robokit.errors import RobokitError
 
@@ -73,7 +75,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         atexit.register(gc.freeze)
     try:
         parser = make_parser()
-        arguments = parser.parse_args(argv)
+        left, xacro = xacro_arguments(sys.argv[1:] if argv is None else argv)
+        arguments = parser.parse_args(left)
+        if xacro and not hasattr(arguments, "loops"):
+            parser.error(
+                f"{next(iter(xacro))}:=... is an argument of a .xacro file, and this command reads none"
+            )
+        arguments.xacro = xacro
         if arguments.command is None:
             parser.print_help()
             status = 0

@@ -20,8 +20,10 @@ from robokit.cli.plumbing import (
     open_page,
     print_json,
     print_xml,
+    reading,
     say,
     tell,
+    tell_up_axes,
 )
 from robokit.cli.refereeing import is_pair, referee_command
 from robokit.errors import RobokitError
@@ -31,7 +33,8 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def view(arguments: argparse.Namespace) -> int:
     """The robot in the browser, to look at and to pose."""
-    robot = load(arguments.robot, arguments.base, arguments.mimic)
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+    tell_up_axes(robot, arguments)
     if arguments.live:
         from robokit.viewer import Viewer
 
@@ -59,7 +62,7 @@ def info(arguments: argparse.Namespace) -> int:
     """The numbered tree, the masses and the joints."""
     from robokit.cli.robot_report import describe
 
-    for line in describe(load(arguments.robot, arguments.base, arguments.mimic)):
+    for line in describe(load(arguments.robot, arguments.base, arguments.mimic, arguments)):
         tell(line)
     return 0
 
@@ -79,7 +82,12 @@ def check(arguments: argparse.Namespace) -> int:
         fail(problem)
     ignore = frozenset(arguments.ignore)
     checked = check_files(
-        files, arguments.base, arguments.package_dir, arguments.meshes, ignore, arguments.mimic
+        files,
+        arguments.base,
+        meshes=arguments.meshes,
+        ignore=ignore,
+        mimic=arguments.mimic,
+        **reading(arguments),
     )
     if arguments.json:
         print_json(as_json(checked, arguments.strict, arguments.inertias, problems))
@@ -97,11 +105,10 @@ def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
     if one.status():
         say("no page: a file with errors makes no robot")
         return
-    import robokit as rk
     from robokit.viewer import write_check_page
 
     base = "floating" if arguments.base == "floating" else "fixed"
-    robot = rk.load_urdf(one.file, base, arguments.package_dir)
+    robot = load(one.file, base, None, arguments)
     with replacing(page) as beside:
         write_check_page(robot, one.diagnostics, beside)
     if not arguments.json:
@@ -125,15 +132,28 @@ def parity(arguments: argparse.Namespace) -> int:
     base = arguments.base or "fixed"
     bases = ("fixed", "floating") if base == "both" else (base,)
     if len(files) == len(arguments.robots) == len(bases) == 1:
-        robot = load(str(files[0]), base, arguments.mimic)
-        found = compare(files[0], robot, arguments.states)
+        robot = load(str(files[0]), base, arguments.mimic, arguments)
+        found = compare(
+            files[0],
+            robot,
+            arguments.states,
+            xacro_args=arguments.xacro,
+            package_dirs=arguments.package_dir,
+        )
         if arguments.json:
             rows = [asdict(c) | {"agrees": c.agrees} for c in found]
             print_json({"robot": robot.name, "base": robot.base, "engines": rows})
         else:
             tell("\n".join(table(robot, found, arguments.states)))
         return 0 if all(c.agrees for c in found) else 1
-    readings = compare_files(files, bases, arguments.states, arguments.mimic)
+    readings = compare_files(
+        files,
+        bases,
+        arguments.states,
+        arguments.mimic,
+        xacro_args=arguments.xacro,
+        package_dirs=arguments.package_dir,
+    )
     done = list(readings) if arguments.json else []
     if arguments.json:
         print_json([asdict(r) | {"agrees": r.agrees} for r in done])
@@ -155,7 +175,7 @@ def mjcf(arguments: argparse.Namespace) -> int:
     from robokit.mjcf import to_mjcf
 
     output = None if arguments.output is None else writable(arguments.output)
-    robot = load(arguments.robot, arguments.base)
+    robot = load(arguments.robot, arguments.base, None, arguments)
     if output is not None:
         refuse_input(output, robot)
     text = to_mjcf(robot, meshes=not arguments.no_meshes, visuals=not arguments.no_visuals)
@@ -181,7 +201,7 @@ def sparsity(arguments: argparse.Namespace) -> int:
     if len(names) > 1 and arguments.output is not None:
         say(f"--output is the picture of one robot, {len(names)} were given; leave it out")
         return 2
-    robots = [load(name, arguments.base, arguments.mimic) for name in names]
+    robots = [load(name, arguments.base, arguments.mimic, arguments) for name in names]
     page = writable(arguments.html, ".html") if arguments.html is not None else None
     picture = arguments.output if page else arguments.output or f"{file_stem(robots[0])}_sparsity.png"
     output = writable(picture, *PICTURES) if picture is not None else None
@@ -206,7 +226,7 @@ def sparsity(arguments: argparse.Namespace) -> int:
 
 def cost(arguments: argparse.Namespace) -> int:
     """Exact operation counts of the algorithms on a robot."""
-    counts = load(arguments.robot, arguments.base, arguments.mimic).cost()
+    counts = load(arguments.robot, arguments.base, arguments.mimic, arguments).cost()
     if arguments.json:
         print_json(counts.as_dict(), indent=1)
     else:

@@ -26,7 +26,7 @@ def codegen(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.output)
     if folder.exists() and not folder.is_dir():
         raise RobokitError(f"cannot write to {arguments.output!r}: give the name of a folder")
-    robot = load(arguments.robot, arguments.base, arguments.mimic)
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
     choices = dict(arguments.choose)
     if arguments.link is not None:
         choices["link"] = arguments.link

@@ -12,9 +12,12 @@ from typing import Any
 from robokit.cli import commands, exports, simulations, sweep_commands
 from robokit.cli.comparisons import changed_option
 from robokit.cli.films import add_films
+from robokit.cli.plumbing import add_reading
 from robokit.cli.refereeing import add_referee
 
-ROBOT_HELP = "path of a URDF, name of a robot (robokit robots lists them), or example-robot-data:NAME"
+ROBOT_HELP = (
+    "path of a URDF or .xacro file, name of a robot (robokit robots lists them), or example-robot-data:NAME"
+)
 
 
 def _number(
@@ -82,6 +85,10 @@ def make_parser() -> argparse.ArgumentParser:
 
     def add_robot(sub: argparse.ArgumentParser, **options: Any) -> None:
         sub.add_argument("robot", metavar="ROBOT", help=ROBOT_HELP, **options)
+
+    def add_mimic_and_reading(sub: argparse.ArgumentParser) -> None:
+        add_mimic(sub)
+        add_reading(sub)
 
     def add_base(sub: argparse.ArgumentParser, default: str) -> None:
         sub.add_argument(
@@ -158,13 +165,13 @@ def make_parser() -> argparse.ArgumentParser:
         "--terrain-height", type=_positive, default=0.5, metavar="M", help="of white; default: %(default)g m"
     )
     add_base(sub, "floating")
-    add_mimic(sub)
+    add_mimic_and_reading(sub)
     add_run(sub, 4.0, "fall.html", live=True)
 
     sub = add("simulate", simulations.simulate, "robokit simulate double_pendulum --duration 10")
     add_robot(sub)
     add_base(sub, "fixed")
-    add_mimic(sub)
+    add_mimic_and_reading(sub)
     sub.add_argument("--ground", action="store_true", help="with a ground plane")
     sub.add_argument(
         "--ground-height",
@@ -181,7 +188,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub = add("view", commands.view, "robokit view arm")
     add_robot(sub)
     add_base(sub, "fixed")
-    add_mimic(sub)
+    add_mimic_and_reading(sub)
     sub.add_argument("--live", action="store_true", help="meshcat's live view instead of a page")
     sub.add_argument("-o", "--output", metavar="FILE", help="page; default: NAME.html")
     sub.add_argument("--no-open", action="store_true", help="do not open the browser")
@@ -189,7 +196,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub = add("info", commands.info, "robokit info humanoid --base floating")
     add_robot(sub)
     add_base(sub, "fixed")
-    add_mimic(sub)
+    add_mimic_and_reading(sub)
 
     sub = add("check", commands.check, "robokit check --strict robots/ 'extra/**/*.urdf'")
     sub.add_argument(
@@ -211,6 +218,7 @@ def make_parser() -> argparse.ArgumentParser:
         "note on what a floating base would lack",
     )
     add_mimic(sub)
+    add_reading(sub, package_dir=False)
     sub.add_argument(
         "--package-dir",
         action="append",
@@ -245,6 +253,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="default: fixed; for two descriptions: what the first one says, if anything",
     )
     add_mimic(sub)
+    add_reading(sub, package_dir=False)
     sub.add_argument(
         "--states", type=_count, default=3, metavar="N", help="number of random states; default: %(default)s"
     )
@@ -254,6 +263,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub = add("mjcf", commands.mjcf, "robokit mjcf arm -o arm.xml")
     add_robot(sub)
     add_base(sub, "fixed")
+    add_reading(sub)
     sub.add_argument("-o", "--output", metavar="FILE", help="the model; default: standard output")
     sub.add_argument("--no-meshes", action="store_true", help="leave out shapes that are meshes")
     sub.add_argument("--no-visuals", action="store_true", help="leave out visual shapes")
@@ -261,7 +271,7 @@ def make_parser() -> argparse.ArgumentParser:
     sub = add("sparsity", commands.sparsity, "robokit sparsity arm humanoid quadruped --html robots.html")
     sub.add_argument("robots", metavar="ROBOT", nargs="+", help=ROBOT_HELP + "; several with --html")
     add_base(sub, "fixed")
-    add_mimic(sub)
+    add_mimic_and_reading(sub)
     sub.add_argument(
         "-o",
         "--output",
@@ -274,18 +284,18 @@ def make_parser() -> argparse.ArgumentParser:
     sub = add("cost", commands.cost, "robokit cost humanoid --base floating")
     add_robot(sub)
     add_base(sub, "fixed")
-    add_mimic(sub)
+    add_mimic_and_reading(sub)
     sub.add_argument("--json", action="store_true", help="print JSON")
 
     sub = add("codegen", exports.codegen, "robokit codegen arm --function aba -o arm_c")
     add_robot(sub)
     add_base(sub, "fixed")
-    add_mimic(sub)
+    add_mimic_and_reading(sub)
     exports.add_codegen(sub)
 
     sub = add("sweep", sweep_commands.sweep, "robokit sweep humanoid --count 1000 --tilt 0:20 -o falls")
     add_base(sub, "floating")
-    add_mimic(sub)
+    add_mimic_and_reading(sub)
     sweep_commands.add_sweep(sub, _positive, _count, _seed)
 
     sub = add("replay", sweep_commands.replay, "robokit replay falls worst:peak_force -o worst.html")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import io
 import json
 import math
 import os
+import re
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -102,17 +104,101 @@ def _shows_all(stream: Any) -> bool:
     return str(getattr(stream, "encoding", None) or "").lower().replace("-", "") == "utf8"
 
 
-def load(name: str, base: str, mimic: str | None = None) -> Any:
-    """The robot of that name; the first of the importer's warnings go to standard error."""
+def load(name: str, base: str, mimic: str | None = None, arguments: argparse.Namespace | None = None) -> Any:
+    """The robot of that name; the first of the importer's warnings go to standard error.
+
+    Args:
+        name: what find_robot takes.
+        base, mimic: as for load_urdf.
+        arguments: of the command, with what :func:`reading` finds in them.
+    """
     import robokit as rk
 
-    robot = rk.load_urdf(rk.find_robot(name), base=base, mimic=mimic)
+    path = rk.find_robot(name)
+    options = reading(arguments)
+    several = len(getattr(arguments, "robots", ())) > 1
+    if several and not path.name.lower().endswith(".xacro"):  # the arguments are those of the others
+        options.pop("xacro_args", None)
+    robot = rk.load_urdf(path, base=base, mimic=mimic, **options)
     found = [d for d in robot.diagnostics if d.severity != "note"]
     for diagnostic in found[:MOST_WARNINGS]:
         print(diagnostic, file=sys.stderr)
     if len(found) > MOST_WARNINGS:
         print(f"... and {len(found) - MOST_WARNINGS} more: robokit check {name}", file=sys.stderr)
     return robot
+
+
+def tell_up_axes(robot: Any, arguments: argparse.Namespace) -> None:
+    """Say that meshes give another axis than z as up, before they are drawn as if z were."""
+    if arguments.mesh_up_axis != "ignore":
+        return
+    from robokit.meshes.collada import up_axis
+
+    shapes = (shape for link in robot.links for shape in (*link.visuals, *link.collisions))
+    paths = {getattr(shape.geometry, "path", None) for shape in shapes} - {None}
+    turned = sum(up_axis(path) != "Z" for path in paths)
+    if turned:
+        one = turned == 1
+        say(
+            f"{counted(turned, 'COLLADA file')} {'says' if one else 'say'} that x or y is up, and "
+            f"{'is' if one else 'are'} read as if z were, as in RViz; if parts look turned: "
+            "--mesh-up-axis apply"
+        )
+
+
+def xacro_arguments(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """What is left of a command line, and its arguments of the form NAME:=VALUE, as xacro takes them."""
+    given = {name: value for name, mark, value in (each.partition(":=") for each in argv) if _is(name, mark)}
+    return [each for each in argv if not _is(*each.partition(":=")[:2])], given
+
+
+def _is(name: str, mark: str) -> bool:
+    return bool(mark) and bool(re.fullmatch(r"[A-Za-z_][\w.-]*", name))
+
+
+def add_reading(sub: argparse.ArgumentParser, package_dir: bool = True) -> None:
+    """The options that say how a robot's file is read.
+
+    Args:
+        sub: the command's parser.
+        package_dir: whether --package-dir is one of them, which some commands have already.
+    """
+    group = sub.add_argument_group(
+        "reading", "A .xacro file is expanded with its arguments, given as NAME:=VALUE behind it."
+    )
+    if package_dir:
+        group.add_argument(
+            "--package-dir",
+            action="append",
+            default=[],
+            metavar="DIR",
+            help="folder searched first for package:// files and $(find ...); may be repeated",
+        )
+    group.add_argument(
+        "--mesh-up-axis",
+        choices=("ignore", "apply"),
+        default="ignore",
+        help="the up axis that COLLADA meshes give: ignore it as RViz does, or turn them; default: ignore",
+    )
+    group.add_argument(
+        "--loops",
+        choices=("declared", "close"),
+        default="declared",
+        help="close loops where a <loop_joint> says so, or also at frames closing_NAME_1 and closing_NAME_2 "
+        "and at links with two parents; default: declared",
+    )
+
+
+def reading(arguments: argparse.Namespace | None) -> dict[str, Any]:
+    """The options of :func:`add_reading` and the arguments of xacro, as load_urdf takes them."""
+    if arguments is None:
+        return {}
+    return {
+        "package_dirs": arguments.package_dir,
+        "xacro_args": arguments.xacro or None,
+        "mesh_up_axis": arguments.mesh_up_axis,
+        "loops": arguments.loops,
+    }
 
 
 def named_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:

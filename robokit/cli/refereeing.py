@@ -45,6 +45,7 @@ def referee_command(arguments: argparse.Namespace) -> int:
             tolerance=arguments.tolerance,
             through=arguments.through,
             package_dirs=arguments.package_dir,
+            xacro_args=arguments.xacro,
         )
     except RobokitError as error:
         say(str(error))

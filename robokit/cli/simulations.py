@@ -16,7 +16,16 @@ from robokit.cli.comparisons import Second
 from robokit.cli.compiling import Compiling
 from robokit.cli.films import wanted_films, write_films
 from robokit.cli.output_files import refuse_input, replacing, writable
-from robokit.cli.plumbing import BROKE_DOWN, INTERRUPTED, counted, load, open_page, say, tell
+from robokit.cli.plumbing import (
+    BROKE_DOWN,
+    INTERRUPTED,
+    counted,
+    load,
+    open_page,
+    say,
+    tell,
+    tell_up_axes,
+)
 from robokit.errors import RobokitError
 
 MOST_STEPS = 100_000_000
@@ -41,7 +50,8 @@ def fall(arguments: argparse.Namespace) -> int:
             "a robot with a fixed base does not fall: leave out --base fixed, or take robokit simulate"
         )
     ground = _ground(arguments)
-    robot = load(arguments.robot, arguments.base, arguments.mimic)
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+    tell_up_axes(robot, arguments)
     q0 = rk.standing_configuration(
         robot, height=arguments.height, tilt=math.radians(arguments.tilt), seed=arguments.seed, ground=ground
     )
@@ -71,7 +81,8 @@ def simulate(arguments: argparse.Namespace) -> int:
     """Passive motion from a random or neutral configuration."""
     import robokit as rk
 
-    robot = load(arguments.robot, arguments.base, arguments.mimic)
+    robot = load(arguments.robot, arguments.base, arguments.mimic, arguments)
+    tell_up_axes(robot, arguments)
     q0 = robot.neutral() if arguments.neutral else _random_start(robot, arguments.seed)
     ground = None
     if arguments.ground:

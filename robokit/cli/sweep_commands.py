@@ -154,7 +154,7 @@ def _new(arguments: argparse.Namespace, shown: bool) -> Any:
 
 def _robots(arguments: argparse.Namespace) -> dict[str, Any]:
     """The robots by their names, or by what was typed where two have one name."""
-    robots = [load(name, arguments.base, arguments.mimic) for name in arguments.robots]
+    robots = [load(name, arguments.base, arguments.mimic, arguments) for name in arguments.robots]
     own = [robot.name for robot in robots]
     if len(set(own)) < len(own):
         own = list(arguments.robots)

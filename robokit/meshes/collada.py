@@ -4,15 +4,18 @@ Scene nodes with their transforms, the triangles that they show, and the diffuse
 material. Skins and animations are left out. trimesh reads the format only with a further package, and
 leaves the unit of length to its caller.
 
-The up axis is ignored, as RViz, MoveIt, coal and Gazebo ignore it: the placements in robot descriptions
-were chosen in those programs. A description for which the axis counts (the iCub of example-robot-data)
-shows its parts turned by 90 degrees, here as in those programs.
+The up axis is ignored here, as RViz, MoveIt, coal and classic Gazebo ignore it: the placements in robot
+descriptions were chosen in those programs. A description for which the axis counts (the iCub of
+example-robot-data) shows its parts turned by 90 degrees, here as in those programs; the importer's
+``mesh_up_axis="apply"`` turns the shapes that such meshes belong to.
 
 Source: COLLADA 1.4.1 specification, chapter 5.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +25,33 @@ import numpy as np
 
 from robokit.meshes.collada_text import parse_collada, read_numbers
 from robokit.meshes.collada_triangles import Geometries, Triangles
-from robokit.meshes.companions import picture_beside
-from robokit.meshes.limits import Budget
+from robokit.meshes.companions import head_of, picture_beside, shortened
+from robokit.meshes.limits import FARTHEST, Budget
 from robokit.meshes.surface import Picture, Surface, compose
 from robokit.model.geometry import RGBA
+
+HEAD = 1 << 16
+"""Bytes in which the element <asset> is looked for: it is the first of a document."""
+
+_UP_AXIS = re.compile(rb"<(?:[\w.-]+:)?up_axis>\s*([XYZ])_UP\s*<")
+
+TO_Z_UP = {
+    "X": ((0.0, -1.0, 0.0), (0.0, 0.0, -1.0), (1.0, 0.0, 0.0)),
+    "Y": ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)),
+}
+"""Up axis -> rotation of a file's coordinates into those with z up: right to x, up to z, towards the viewer
+to -y. Source: COLLADA 1.4.1, chapter 5, <up_axis>."""
+
+
+def up_axis(path: Path | None) -> str:
+    """The axis that a COLLADA file says is up, "X", "Y" or "Z"; "Z" of one that does not say, and of others.
+
+    (The specification's default is Y. Exporters of robots write the element wherever they mean it.)
+    """
+    if path is None or path.suffix.lower() != ".dae":
+        return "Z"
+    said = _UP_AXIS.search(head_of(path, HEAD).replace(b"\0", b""))
+    return said[1].decode() if said else "Z"
 
 
 @dataclass(frozen=True)
@@ -77,7 +103,7 @@ def read_collada(path: Path, content: bytes, budget: Budget) -> Iterator[Surface
     instance = root.find("scene/instance_visual_scene")
     shown = _target(by_id, instance.get("url")) if instance is not None else root.find(".//visual_scene")
     unit = root.find("asset/unit")
-    scale = float(unit.get("meter", "1")) if unit is not None else 1.0
+    scale = _metres(unit.get("meter", "1")) if unit is not None else 1.0
     document = _Document(by_id, path.parent, budget)
     nodes = shown.findall("node") if shown is not None else []
     todo = [(node, np.diag([scale, scale, scale, 1.0])) for node in reversed(nodes)]
@@ -93,6 +119,20 @@ def read_collada(path: Path, content: bytes, budget: Budget) -> Iterator[Surface
         for child in reversed(place.below):
             budget.place()
             todo.append((child, matrix))
+
+
+def _metres(text: str) -> float:
+    """Metres in the file's unit of length."""
+    try:
+        scale = float(text)
+    except ValueError:
+        scale = math.nan
+    if not 1.0 / FARTHEST <= scale <= FARTHEST:
+        raise ValueError(
+            f"its unit of length is meter={shortened(text)!r}; accepted are {1.0 / FARTHEST:g} to "
+            f"{FARTHEST:g}"
+        )
+    return scale
 
 
 class _Document:

@@ -19,6 +19,15 @@ COMPANIONS = frozenset(
 )
 """Endings of the files that a mesh file may name."""
 
+POINTER = (b"version https://git-lfs", b"version https://hawser")
+"""First bytes of a Git LFS pointer: the few lines that stand for a file until ``git lfs pull`` fetches it.
+
+Source: Git LFS specification, "The Pointer", and its form before version 1.
+"""
+
+FETCH = "fetch the files of its repository: git lfs pull"
+"""What to do about one."""
+
 LEVELS = 2
 """Folders above its own that a mesh file may reach, as a robot's relative names may."""
 
@@ -31,7 +40,7 @@ def read_file(path: Path) -> bytes:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is a folder, pipe, socket or device, or too large.
+        ValueError: it is a folder, pipe, socket or device, too large, or a Git LFS pointer.
     """
     _check_regular(path, path.stat())  # a device is not even opened
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -39,7 +48,20 @@ def read_file(path: Path) -> bytes:
         found = os.fstat(file.fileno())
         _check_regular(path, found)  # once more, for it may have been exchanged in between
         check_size(found.st_size)
-        return file.read(found.st_size)
+        content = file.read(found.st_size)
+    if content.startswith(POINTER):
+        raise ValueError(f"{shortened(path.name)!r} is a Git LFS pointer, not the file itself; {FETCH}")
+    return content
+
+
+def head_of(path: Path, size: int) -> bytes:
+    """The first bytes of a regular file; none of what cannot be read, which its reader says."""
+    try:
+        _check_regular(path, path.stat())
+        with open(path, "rb") as file:
+            return file.read(size)
+    except (OSError, ValueError):
+        return b""
 
 
 def _check_regular(path: Path, found: os.stat_result) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from robokit import disk_cache as cache
 from robokit.meshes.companions import read_file
+from robokit.meshes.limits import scaled
 from robokit.meshes.read_mesh import read_mesh
 from robokit.model.geometry import Mesh
 
@@ -25,7 +26,7 @@ def hull_corners(mesh: Mesh) -> np.ndarray:
     if path is None:
         raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
     file = os.stat(path)
-    return _corners(path, mesh.filename, (file.st_mtime_ns, file.st_size)) * np.array(mesh.scale)
+    return scaled(_corners(path, mesh.filename, (file.st_mtime_ns, file.st_size)), mesh.scale)
 
 
 @functools.lru_cache(maxsize=256)

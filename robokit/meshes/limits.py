@@ -6,6 +6,8 @@ More than that comes from meshes that a scene places many times, and from counts
 
 from __future__ import annotations
 
+import numpy as np
+
 LARGEST = 512 << 20
 """Bytes of a mesh file, together with the buffers and lists of materials that it names."""
 
@@ -14,6 +16,10 @@ MOST_TRIANGLES, FREE_TRIANGLES, BYTES_A_TRIANGLE = 10_000_000, 100_000, 2
 
 MOST_PIECES, MOST_PLACES, FREE_PLACES, BYTES_A_PLACE = 20_000, 50_000, 1_000, 20
 """Pieces at most, nodes and instances of a scene at most; either in any file; bytes for each beyond."""
+
+FARTHEST = 1e18
+"""Largest coordinate [m]: the square of a distance is still a single-precision number, as pages and graphics
+cards compute with. So is that of its inverse, the smallest unit of length."""
 
 MOST_TAGS = 4_000_000
 """Elements of an XML text, or entries of a JSON text: each takes far more memory than its characters."""
@@ -106,3 +112,23 @@ def check_tags(count: int, what: str) -> None:
     """Raise ValueError for more elements of a text than are read."""
     if count > MOST_TAGS:
         raise ValueError(f"it has {count:,} {what}; at most {MOST_TAGS:,} are read")
+
+
+def check_coordinates(vertices: np.ndarray) -> None:
+    """Raise ValueError for vertices that no computation should meet."""
+    if not np.isfinite(vertices).all():
+        raise ValueError("a vertex is not a finite number")
+    if len(vertices) and (farthest := float(np.abs(vertices).max())) > FARTHEST:
+        raise ValueError(f"a vertex has the coordinate {farthest:.3g}; at most {FARTHEST:g} are read")
+
+
+def scaled(vertices: np.ndarray, scale: tuple[float, float, float]) -> np.ndarray:
+    """Vertices times a description's scale, (n, 3) [m].
+
+    Raises:
+        ValueError: they are too far away.
+    """
+    with np.errstate(all="ignore"):
+        found = np.asarray(vertices, dtype=float) * np.asarray(scale, dtype=float)
+    check_coordinates(found)
+    return found

@@ -15,7 +15,7 @@ import numpy as np
 from robokit.meshes.collada import read_collada
 from robokit.meshes.companions import read_file, shortened
 from robokit.meshes.gltf import read_gltf
-from robokit.meshes.limits import Budget
+from robokit.meshes.limits import Budget, check_coordinates
 from robokit.meshes.stl_obj_ply import read_with_trimesh
 from robokit.meshes.surface import Surface, unique_rows
 
@@ -92,7 +92,6 @@ def _merged(surface: Surface) -> Surface:
 
 def _check(surface: Surface) -> None:
     """Raise ValueError for what no computation should meet."""
-    if not np.isfinite(surface.vertices).all():
-        raise ValueError("a vertex is not a finite number")
+    check_coordinates(surface.vertices)
     if surface.faces.min() < 0 or surface.faces.max() >= len(surface.vertices):
         raise ValueError(f"a face names vertex {surface.faces.max()} of {len(surface.vertices)}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from robokit import disk_cache as cache
+from robokit.meshes.limits import scaled
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import Surface, unique_rows
 
@@ -43,8 +44,7 @@ def thinned_mesh(
         if np.prod(np.sign(scale)) < 0:
             faces, uv = faces[:, ::-1], None if uv is None else uv[:, ::-1]
         if len(faces):
-            vertices = np.asarray(shown.vertices, dtype=float) * np.asarray(scale, dtype=float)
-            result.append(replace(shown, vertices=vertices, faces=faces, uv=uv))
+            result.append(replace(shown, vertices=scaled(shown.vertices, scale), faces=faces, uv=uv))
     if not result:
         raise ValueError("nothing is left of the mesh after thinning")
     return result, tuple(sorted({part.missing for part in parts} - {""}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ from robokit.model.builder import ModelBuilder
 from robokit.model.robot import Robot
 from robokit.parity import engines
 from robokit.parity.notes import known_differences
-from robokit.parity.reading import robot_text
+from robokit.parity.reading import robot_text, without_other_links
 from robokit.parity.state import Answering, Answers, State, one_line
 
 TOLERANCE = 1e-10
@@ -73,7 +73,13 @@ class Comparison:
 
 
 def compare(
-    path: str | os.PathLike[str], robot: Robot, states: int = 3, seed: int = 0, run: str | None = None
+    path: str | os.PathLike[str],
+    robot: Robot,
+    states: int = 3,
+    seed: int = 0,
+    run: str | None = None,
+    xacro_args: Mapping[str, str] | None = None,
+    package_dirs: Sequence[str | os.PathLike[str]] = (),
 ) -> list[Comparison]:
     """Compare a robot with what the installed engines make of its file.
 
@@ -90,6 +96,7 @@ def compare(
         states: number of random states; each error is the largest over them.
         seed: seed of the random states.
         run: robokit's own engine, "llvm" or "python", as ``engine`` of :func:`robokit.rnea`.
+        xacro_args, package_dirs: as for :func:`robokit.load_urdf`.
 
     Returns:
         one comparison for each installed engine.
@@ -108,7 +115,9 @@ def compare(
         else ModelBuilder.from_robot(robot).build(robot.base, (), tuple(robot.gravity))
     )
     singular = singular_joint(robot)
-    text = robot_text(path)
+    text = robot_text(path, xacro_args, package_dirs)
+    if robot.base == "floating":
+        text = without_other_links(text, robot.link_names)
     told = [(x, own_answers(robot, x, run)) for x in _states(robot, states, seed, singular is None)]
     # Rounding errors in H appear in the accelerations multiplied by H's condition number.
     conditions = [float(np.linalg.cond(ours["H"])) for _, ours in told if "qdd" in ours]

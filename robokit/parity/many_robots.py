@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from robokit.errors import RobokitError, UrdfError
 from robokit.parity.compare import Comparison, compare
 from robokit.urdf.load import load_urdf
+from robokit.urdf.read.xacro import is_xacro
 
 
 @dataclass
@@ -41,6 +44,8 @@ def compare_files(
     states: int = 3,
     mimic: str | None = None,
     run: str | None = "python",
+    xacro_args: Mapping[str, str] | None = None,
+    package_dirs: Sequence[str | os.PathLike[str]] = (),
 ) -> Iterator[FileComparison]:
     """Compare the robots of many files, one after the other.
 
@@ -49,7 +54,8 @@ def compare_files(
         bases: "fixed", "floating" or both.
         states, run: as for :func:`compare`. By default robokit's Python engine runs, because compiling would
             take most of the time.
-        mimic: as for :func:`robokit.load_urdf`.
+        mimic, package_dirs: as for :func:`robokit.load_urdf`.
+        xacro_args: for those of the files that are .xacro files.
 
     Example:
         >>> from robokit.parity import compare_files
@@ -60,8 +66,13 @@ def compare_files(
     for file in files:
         for base in bases:
             try:
-                robot = load_urdf(file, base=base, mimic=mimic)
-                row = FileComparison(file, base, robot.nv, "", compare(file, robot, states, run=run))
+                given: dict[str, Any] = {
+                    "xacro_args": xacro_args if is_xacro(file) else None,
+                    "package_dirs": package_dirs,
+                }
+                robot = load_urdf(file, base=base, mimic=mimic, **given)
+                found = compare(file, robot, states, run=run, **given)
+                row = FileComparison(file, base, robot.nv, "", found)
             except RobokitError as error:
                 row = FileComparison(file, base, failure=_reason(error))
             yield row

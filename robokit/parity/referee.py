@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from robokit.arguments import one_of
@@ -33,6 +33,7 @@ def referee(
     tolerance: float = EXACT,
     through: str = "robokit",
     package_dirs: Sequence[PathLike] = (),
+    xacro_args: Mapping[str, str] | None = None,
 ) -> Verdict:
     """Compare two descriptions of one robot, and find the cause of each difference.
 
@@ -48,6 +49,7 @@ def referee(
         tolerance: largest relative difference that counts as none.
         through: the program that reads b if it is a URDF: "robokit", "mujoco", "drake" or "pinocchio".
         package_dirs: folders searched first for ``package://`` files.
+        xacro_args: values of the arguments of .xacro files.
 
     Returns:
         the verdict: ``.same``, ``.findings``, ``.notes``.
@@ -61,13 +63,13 @@ def referee(
         one_of("base", base, ("fixed", "floating"))
     if not 0.0 < tolerance < 0.1:
         raise RobokitError(f"tolerance is {tolerance!r}; it is a relative difference above 0 and below 0.1")
-    first = open_side(a, "robokit", package_dirs)
+    first = open_side(a, "robokit", package_dirs, xacro_args)
     if first.format != "URDF":
         raise RobokitError(
             f"{os.fspath(a)} is {first.format}; the first file is the URDF or xacro that the other is "
             "compared with"
         )
-    second = open_side(b, through, package_dirs)
+    second = open_side(b, through, package_dirs, xacro_args)
     return compare_sides(first, second, base, tolerance, package_dirs)
 
 

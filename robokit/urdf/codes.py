@@ -38,6 +38,7 @@ _ERRORS = _rows(
     ("file-too-large", "more than 64 MiB of text", "keep meshes in files of their own"),
     ("file-empty", "the file holds nothing", "write the URDF again"),
     ("file-compressed", "a compressed archive", "unpack it first"),
+    ("file-lfs-pointer", "a Git LFS pointer that stands for the file", "git lfs pull"),
     ("file-binary", "not text", "name a .urdf file"),
     ("file-encoding", "the bytes are not text in the encoding they claim", "save the file as UTF-8"),
     ("xml-doctype", "a DOCTYPE, which can define entities", "delete the DOCTYPE: URDF has no use for one"),
@@ -45,6 +46,7 @@ _ERRORS = _rows(
     ("root-not-robot", "the outermost element is not <robot>", "give a URDF, whose root is <robot name=...>"),
     ("xacro-unexpanded", "a xacro macro file that was not expanded", "expand it: xacro in.xacro > out.urdf"),
     ("xacro-missing", "a .xacro file, and xacro is not installed", 'pip install "robokit[xacro]"'),
+    ("xacro-argument", "a .xacro file that needs the value of an argument", "give it: NAME:=VALUE"),
     ("xacro-failed", "xacro cannot expand the file", "correct what xacro says, or run xacro by hand"),
     ("no-links", "no <link> at all", "a robot needs at least one <link name=...>"),
     (
@@ -64,13 +66,17 @@ _ERRORS = _rows(
     (
         "link-two-parents",
         "a link that is the child of two joints",
-        "URDF is a tree: close the loop with a <loop_joint>",
+        "URDF is a tree: load with loops='close', or close the loop with a <loop_joint>",
     ),
     ("loop-end-missing", "a <loop_joint> without a predecessor or successor", "name the link of each end"),
     ("tree-cycle", "joints that close a circle", "break the circle: one link must have no parent"),
     ("tree-two-roots", "parts that no joint connects", "connect each root to the robot with a fixed joint"),
     ("attribute-missing", "an attribute without which there is no number to use", "add the attribute"),
-    ("orientation-twice", "both rpy and quat_xyzw", "keep one of the two"),
+    (
+        "orientation-twice",
+        "both rpy and quat_xyzw, which readers of URDF 1.1 refuse and those of 1.0 take for rpy alone",
+        "keep one of the two",
+    ),
     ("number-invalid", "not a number", "write decimals with a point, separated by spaces"),
     ("number-not-finite", "not a finite number", "write a finite number or leave the attribute out"),
     ("number-count", "too few or too many numbers", "write as many numbers as the attribute takes"),
@@ -137,6 +143,21 @@ _WARNINGS = _rows(
         "a transmission with a rotor for a joint that is not there or does not move",
         "name the joint that the motor drives",
     ),
+    (
+        "version-unknown",
+        "a version that URDF does not have, for which other readers refuse the file",
+        'write version="1.2", or leave it out: then it is 1.0',
+    ),
+    (
+        "quat-needs-version",
+        "a quat_xyzw in a file of a version without it: other readers take no rotation",
+        'write version="1.1" at <robot>, or rpy instead',
+    ),
+    (
+        "quat-not-unit",
+        "a quaternion far from unit length, which was normalised",
+        "write a unit quaternion x y z w",
+    ),
     ("axis-not-unit", "an axis far from unit length, which was normalised", "write a unit vector"),
     (
         "mimic-of-fixed",
@@ -153,6 +174,11 @@ _WARNINGS = _rows(
         "mesh-unreadable",
         "a mesh file that cannot be read (judged with --meshes only)",
         "export the mesh again",
+    ),
+    (
+        "mesh-lfs-pointer",
+        "a Git LFS pointer where a mesh or texture should be (judged by check only)",
+        "fetch the files of its repository: git lfs pull",
     ),
     ("texture-unresolved", "a texture file that was not found", "pass package_dirs=[...]"),
     ("geometry-missing", "a visual or collision without a usable shape", "add a shape or delete the element"),
@@ -173,6 +199,11 @@ _NOTES = _rows(
         "correct its spelling, or delete it",
     ),
     (
+        "version-too-low",
+        "something that URDF has from a later version on, and readers of the file's version leave out",
+        "write the later version at <robot>",
+    ),
+    (
         "xacro-leftover",
         "xacro tags left in an expanded file, ignored",
         "expand the macro file again, or delete the tag",
@@ -181,6 +212,11 @@ _NOTES = _rows(
         "material-undefined",
         "a material that is named but not defined",
         "give the material a <color>, here or at the top of the file",
+    ),
+    (
+        "mesh-up-axis",
+        "COLLADA meshes that say that x or y is up, which is ignored as in RViz (judged by check only)",
+        "if the parts look turned: mesh_up_axis='apply', on the command line --mesh-up-axis apply",
     ),
     ("geometry-zero-size", "a shape of size zero", "give the shape a size, or delete it"),
     (
@@ -215,10 +251,30 @@ _NOTES = _rows(
     ),
     (
         "inertia-implausible",
-        "an inertia that is too large, or far too small, for the mass and the link's shapes",
+        "an inertia that is too large, far too small, or turned, for the mass and the link's shapes",
         "mind the units: kg m^2, about the centre of mass",
     ),
+    (
+        "mass-too-dense",
+        "a mass that even the densest material does not hold within so small an inertia",
+        "mind the units: kg and kg m^2, about the centre of mass",
+    ),
     ("inertia-without-mass", "a rotational inertia on a link of zero mass, kept", "give the mass too"),
+    (
+        "base-own",
+        "a massless root and a floating joint that are the floating base themselves, left out",
+        "nothing: base='floating' gives the robot as it is without them",
+    ),
+    (
+        "loop-frames",
+        "two frames that mark where a loop was cut; it is open as long as nothing closes it",
+        "load with loops='close', on the command line --loops close",
+    ),
+    (
+        "loop-limits",
+        "a joint that closes a loop, where its limits, damping and friction do not act",
+        "let another joint of the loop have them",
+    ),
     (
         "joint-renamed",
         "a fixed joint has the name of the joint that base='floating' adds",

@@ -277,7 +277,10 @@ class LoopDescription(NamedTuple):
 
 
 class RobotDescription(NamedTuple):
-    """``<robot>``: links, joints, loops and top-level materials in the file's order, duplicates included."""
+    """``<robot>``: links, joints, loops and top-level materials in the file's order, duplicates included.
+
+    ``old`` says whether the file is of URDF 1.0, which has no capsules.
+    """
 
     name: str
     links: tuple[LinkDescription, ...]
@@ -286,6 +289,7 @@ class RobotDescription(NamedTuple):
     file: str = "<string>"
     line: int = 0
     loops: tuple[LoopDescription, ...] = ()
+    old: bool = False
 
     def material(self, name: str) -> MaterialDescription | None:
         """The first definition of a material: top level first, then inside the visuals."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ from robokit.model.robot import Robot
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.judge.all import check
+from robokit.urdf.judge.loops import check_second_parents
+from robokit.urdf.read.inferred_loops import with_loops
+from robokit.urdf.read.mesh_axes import with_z_up
 from robokit.urdf.read.mesh_files import Resolver, folders
 from robokit.urdf.read.parse import parse_path, parse_text
 from robokit.urdf.read.xacro import expanded, is_xacro
@@ -23,6 +26,8 @@ from robokit.urdf.to_robot import build
 BASES = ("fixed", "floating")
 CHECKED = (*BASES, "either")
 MIMICS = ("independent", "couple")
+UP_AXES = ("ignore", "apply")
+LOOPS = ("declared", "close")
 PathLike = str | os.PathLike[str]
 
 
@@ -33,6 +38,9 @@ def load_urdf(
     package_dirs: Sequence[PathLike] = (),
     strict: bool = False,
     mimic: str | None = None,
+    xacro_args: Mapping[str, Any] | None = None,
+    mesh_up_axis: str = "ignore",
+    loops: str = "declared",
 ) -> Robot:
     """Load a robot from a URDF file.
 
@@ -40,17 +48,25 @@ def load_urdf(
 
     Args:
         path: the .urdf file; a .xacro file is expanded first, where the package xacro is installed.
-        base: "fixed" (the root link is body 0) or "floating" (a 6-dof joint carries the root link).
+        base: "fixed" (the root link is body 0) or "floating" (a 6-dof joint carries the root link). If the
+            file has a floating base of its own, a root without mass on which all hangs by one floating joint,
+            "floating" gives the robot as it is without these two.
         package_dirs: folders searched first for ``package://`` files.
         strict: refuse warnings like errors.
         mimic: None: each mimic joint has a coordinate of its own, and its law is kept in ``joint.mimic`` for
             a program that applies it. "couple": mimic joints follow, and their coordinates are gone; see
             ``robot.coupling``. "independent": as None, with a warning that names these joints, for programs
             that do not apply the laws either.
+        xacro_args: values of a .xacro file's arguments, what ``xacro`` takes as ``name:=value``.
+        mesh_up_axis: "ignore": meshes are read as if z were up, whatever a COLLADA file says, as in RViz;
+            "apply": those that say that x or y is up are turned.
+        loops: "declared": a loop is closed where a <loop_joint> closes it; "close": also at pairs of links
+            ``closing_NAME_1`` and ``closing_NAME_2``, by a spherical joint, and where a link is the child of
+            two joints, of which the second becomes a loop joint. See :mod:`robokit.urdf.read.inferred_loops`.
 
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.
-        UnknownName: no such base, or no such treatment of mimic joints.
+        UnknownName: no such base, or no such treatment of mimic joints, up axes or loops.
         WrongType: no path.
         ModelError: mimic="couple" and a mimic joint, or the one it follows, has several coordinates.
 
@@ -63,14 +79,14 @@ def load_urdf(
             ...
         robokit.errors.UnknownName: no base named 'hovering'; did you mean 'floating'?
     """
-    _check_base(base)
-    _check_mimic(mimic)
+    _check_choices(base, mimic, mesh_up_axis, loops)
     if not isinstance(path, (str, os.PathLike)):
         hint = "the text of a URDF goes to rk.loads_urdf" if isinstance(path, bytes) else ""
         raise WrongType("path", path, "the path of a URDF file, a string or a pathlib.Path", hint)
-    report = Report(os.fspath(path))
-    description = _description(path, report, folders(package_dirs))
-    return _robot(description, report, base, Resolver(_folder(path), folders(package_dirs)), strict, mimic)
+    report, resolver = Report(os.fspath(path)), Resolver(_folder(path), folders(package_dirs))
+    description = _description(path, report, folders(package_dirs), xacro_args)
+    description = _as_asked(description, report, resolver, mesh_up_axis, loops)
+    return _robot(description, report, base, resolver, strict, mimic)
 
 
 @without_collector()
@@ -81,12 +97,14 @@ def loads_urdf(
     strict: bool = False,
     folder: PathLike | None = None,
     mimic: str | None = None,
+    mesh_up_axis: str = "ignore",
+    loops: str = "declared",
 ) -> Robot:
     """Load a robot from the text of a URDF.
 
     Args:
         text: the XML; bytes are decoded by their byte order mark or declaration.
-        base, package_dirs, strict, mimic: as for :func:`load_urdf`.
+        base, package_dirs, strict, mimic, mesh_up_axis, loops: as for :func:`load_urdf`.
         folder: where relative mesh names start; none by default.
 
     Raises:
@@ -99,13 +117,13 @@ def loads_urdf(
         >>> robot.total_mass
         2.0
     """
-    _check_base(base)
-    _check_mimic(mimic)
+    _check_choices(base, mimic, mesh_up_axis, loops)
     if not isinstance(text, (str, bytes)):
         raise WrongType("text", text, "the text of a URDF, a string or bytes")
     report = Report("<string>")
     description = parse_text(text, report)
     resolver = Resolver(None if folder is None else path_argument("folder", folder), folders(package_dirs))
+    description = _as_asked(description, report, resolver, mesh_up_axis, loops)
     return _robot(description, report, base, resolver, strict, mimic)
 
 
@@ -117,6 +135,9 @@ def check_urdf(
     plausible: bool = False,
     meshes: bool = False,
     mimic: str | None = None,
+    xacro_args: Mapping[str, Any] | None = None,
+    mesh_up_axis: str = "ignore",
+    loops: str = "declared",
 ) -> tuple[RobotDescription | None, list[Diagnostic]]:
     """Judge a URDF without building a robot; never raises over the file.
 
@@ -129,6 +150,7 @@ def check_urdf(
             explain, and joints whose position zero is outside their limits.
         meshes: read the meshes for that too.
         mimic: as for :func:`load_urdf`; "couple" also finds what cannot be coupled.
+        xacro_args, mesh_up_axis, loops: as for :func:`load_urdf`.
 
     Returns:
         The description (None where nothing can be read) and all findings, errors first.
@@ -139,8 +161,7 @@ def check_urdf(
         >>> findings[0].severity, findings[0].code, findings[0].line
         ('error', 'tree-two-roots', 1)
     """
-    _check_base(base, CHECKED)
-    _check_mimic(mimic)
+    _check_choices(base, mimic, mesh_up_axis, loops, CHECKED)
     folder = None
     if not isinstance(path_or_text, (str, bytes, os.PathLike)):
         raise WrongType("path_or_text", path_or_text, "the path of a URDF, or its text as a string or bytes")
@@ -149,10 +170,12 @@ def check_urdf(
         description = parse_text(path_or_text, report)  # type: ignore[arg-type]
     else:
         report = Report(os.fspath(path_or_text))
-        description = _description(path_or_text, report, folders(package_dirs))
+        description = _description(path_or_text, report, folders(package_dirs), xacro_args)
         folder = _folder(path_or_text)
+    resolver = Resolver(folder, folders(package_dirs))
+    description = _as_asked(description, report, resolver, mesh_up_axis, loops)
     if description is not None:
-        check(description, report, Resolver(folder, folders(package_dirs)), base, plausible, meshes, mimic)
+        check(description, report, resolver, base, plausible, meshes, mimic, mesh_up_axis == "apply")
     return description, report.diagnostics()
 
 
@@ -163,6 +186,8 @@ def from_yourdfpy(
     strict: bool = False,
     folder: PathLike | None = None,
     mimic: str | None = None,
+    mesh_up_axis: str = "ignore",
+    loops: str = "declared",
 ) -> Robot:
     """A robot from a ``yourdfpy.URDF`` that is loaded already.
 
@@ -170,7 +195,7 @@ def from_yourdfpy(
 
     Args:
         urdf: a ``yourdfpy.URDF``.
-        base, package_dirs, strict, folder, mimic: as for :func:`loads_urdf`.
+        base, package_dirs, strict, folder, mimic, mesh_up_axis, loops: as for :func:`loads_urdf`.
 
     Example:
         >>> import yourdfpy
@@ -178,23 +203,47 @@ def from_yourdfpy(
         >>> rk.from_yourdfpy(urdf).joint_names
         ('upper_joint', 'lower_joint')
     """
-    return loads_urdf(urdf.write_xml_string(), base, package_dirs, strict, folder, mimic)
+    text = urdf.write_xml_string()
+    return loads_urdf(text, base, package_dirs, strict, folder, mimic, mesh_up_axis, loops)
 
 
-def _description(path: PathLike, report: Report, dirs: Sequence[PathLike]) -> RobotDescription | None:
+def _description(
+    path: PathLike, report: Report, dirs: Sequence[PathLike], xacro_args: Mapping[str, Any] | None
+) -> RobotDescription | None:
+    if xacro_args is not None and not isinstance(xacro_args, Mapping):
+        raise WrongType("xacro_args", xacro_args, "a mapping of names to values")
     if not is_xacro(path):
+        if xacro_args:
+            given = ", ".join(map(str, xacro_args))
+            report.add(
+                "xacro-argument", "file", 0, f"is no .xacro file, and takes no arguments ({given})", ""
+            )
+            return None
         return parse_path(path, report)
-    text = expanded(path, report, dirs)
+    text = expanded(path, report, dirs, xacro_args)
     return None if text is None else parse_text(text, report)
 
 
-def _check_base(base: str, known: Sequence[str] = BASES) -> None:
-    one_of("base", base, known)
+def _as_asked(
+    description: RobotDescription | None, report: Report, resolver: Resolver, mesh_up_axis: str, loops: str
+) -> RobotDescription | None:
+    """The description with its meshes turned and its loops closed, if that is asked for."""
+    if description is not None and loops == "close":
+        check_second_parents(description, report)
+        description = with_loops(description)
+    if description is not None and mesh_up_axis == "apply":
+        description = with_z_up(description, resolver)
+    return description
 
 
-def _check_mimic(mimic: str | None) -> None:
+def _check_choices(
+    base: str, mimic: str | None, mesh_up_axis: str, loops: str, bases: Sequence[str] = BASES
+) -> None:
+    one_of("base", base, bases)
     if mimic is not None:
         one_of("mimic", mimic, MIMICS)
+    one_of("mesh_up_axis", mesh_up_axis, UP_AXES)
+    one_of("loops", loops, LOOPS)
 
 
 def _folder(path: PathLike) -> Path:

@@ -26,6 +26,7 @@ from robokit.urdf.description import (
 )
 from robokit.urdf.judge.all import fixed_base_name
 from robokit.urdf.read.mesh_files import Resolver
+from robokit.urdf.read.own_base import own_base, without_own_base
 
 NO_INERTIAL = InertialDescription(0.0, (0.0,) * 6)
 
@@ -40,7 +41,8 @@ def build(
 
     Args:
         description: what the file says.
-        base: "fixed" or "floating".
+        base: "fixed" or "floating". A massless root on which all hangs by one floating joint is a floating
+            base of its own: with "floating" it and the joint are left out.
         resolver: finds meshes and textures; a fresh one without folders by default.
         diagnostics: carried along on the robot.
 
@@ -51,6 +53,8 @@ def build(
         'arm'
     """
     resolver = resolver or Resolver()
+    if base == "floating" and (root := own_base(description)) is not None:
+        description = without_own_base(description, root)
     materials = description.material_table()
     for material in materials.values():
         if material.texture:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from robokit.cli import main
 from robokit.errors import UrdfError
-from robokit.urdf import expand_xacro, load_urdf, loads_urdf
+from robokit.urdf import check_urdf, expand_xacro, load_urdf, loads_urdf
 
 pytestmark = pytest.mark.parity
 
@@ -54,7 +55,6 @@ def test_packages_are_looked_for_in_package_dirs(path, tmp_path_factory):
     [
         ('<xacro:nothing name="x"/>', "nothing"),
         ('<link name="${x}"/>', "x"),
-        ('<link name="$(arg x)"/>', "x"),
         ('<xacro:include filename="none.xacro"/>', "none.xacro"),
         ('<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "xacro-failed"),
         ("<link>", "xacro-failed"),
@@ -75,3 +75,57 @@ def test_an_expression_without_end_is_stopped(path, value, monkeypatch):
     path.write_text(f'{HEAD}<link name="{value}"/></robot>')
     with pytest.raises(UrdfError, match=r"xacro-failed.*(stopped after 2 s|more memory than it may have)"):
         load_urdf(path)
+
+
+def test_arguments_without_a_default_are_asked_for_once_and_taken(path, capfd):
+    mass = '<inertial><mass value="$(arg mass)"/></inertial>'
+    path.write_text(f'{HEAD}<link name="$(arg base)">{mass}</link></robot>')
+    with pytest.raises(UrdfError) as caught:
+        load_urdf(path)
+    (error,) = caught.value.diagnostics
+    assert error.code == "xacro-argument"
+    assert error.message == "xacro needs a value of arguments base, mass"
+    assert error.hint.startswith("on the command line base:=VALUE mass:=VALUE, in Python xacro_args=")
+    with pytest.raises(UrdfError, match="needs a value of the argument mass "):
+        load_urdf(path, xacro_args={"base": "trunk"})
+    assert load_urdf(path, xacro_args={"base": "trunk", "mass": 2}).link("trunk").mass == 2.0
+    path.with_suffix(".urdf").write_text('<robot name="r"><link name="a"/></robot>')
+    with pytest.raises(UrdfError, match=r"is no \.xacro file, and takes no arguments \(mass\)"):
+        load_urdf(path.with_suffix(".urdf"), xacro_args={"mass": 2})
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('<link name="${x}"/>', "name 'x' is not defined when evaluating expression 'x'"),
+        ('<link name="${dict()[3]}"/>', "there is no key 3 when evaluating expression 'dict()[3]'"),
+        ('<link name="$(find none)"/>', "$(find none): there is no such package"),
+        ('<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "calls itself without end"),
+    ],
+)
+def test_what_xacro_says_is_said_once_and_without_names_of_classes(path, body, words):
+    path.write_text(f"{HEAD}{body}</robot>")
+    _, (error,) = check_urdf(path)
+    assert error.message.startswith("xacro cannot expand it: ") and error.message.count(words) == 1
+    assert "<class" not in error.message and "Exception" not in error.message
+    assert ("--package-dir" in error.hint) == ("find" in body)
+
+
+@pytest.mark.parametrize("command", ["check", "info", "parity", "mjcf"])
+def test_commands_take_the_arguments_as_xacro_does(path, command, capsys):
+    inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    mass = f'<inertial><mass value="$(arg mass)"/>{inertia}</inertial>'
+    path.write_text(f'{HEAD}<link name="base">{mass}</link></robot>')
+    assert main([command, str(path), "mass:=2"]) == 0
+    capsys.readouterr()
+    assert main([command, str(path)]) == 1
+    told = "".join(capsys.readouterr())
+    assert told.count("needs a value of the argument mass") == 1 and "Traceback" not in told
+
+
+def test_two_descriptions_and_commands_without_a_robot(path, capsys):
+    path.write_text(f'{HEAD}<link name="$(arg base)"/></robot>')
+    assert main(["parity", str(path), str(path), "base:=b"]) == 0
+    with pytest.raises(SystemExit):
+        main(["robots", "base:=b"])
+    assert "base:=... is an argument of a .xacro file" in capsys.readouterr().err

@@ -129,9 +129,10 @@ def test_other_formats_are_recognised(text, words):
 
 def test_srdf_and_git_lfs_are_recognised():
     assert "SRDF" in refused("<robot name='r'><group name='arm'/></robot>", "no-links").message
-    assert (
-        "git lfs" in refused(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "xml-syntax").hint
-    )
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"
+    assert "git lfs pull" in refused(pointer, "file-lfs-pointer").hint
+    with pytest.raises(UrdfError, match=r"file-lfs-pointer.*git lfs pull"):
+        loads_urdf(pointer.decode())
 
 
 @pytest.mark.parametrize(

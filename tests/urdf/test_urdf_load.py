@@ -316,6 +316,8 @@ def test_a_fixed_joint_may_have_the_base_joints_name():
 def test_a_robot_that_floats_already_does_not_float_twice():
     text = named_as_the_base("floating")
     assert loads_urdf(text, strict=True).joint_names == ("floating_base",)
+    assert loads_urdf(text, base="floating", strict=True).nv == 6  # it is the base itself
+    text = text.replace('<link name="a"/>', f'<link name="a">{INERTIAL}</link>')
     with pytest.raises(UrdfError, match="base='fixed'") as caught:
         loads_urdf(text, base="floating")
     (error,) = (d for d in caught.value.diagnostics if d.severity == "error")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from urdf_cases import INERTIAL, LIMIT, MASSLESS_TIP, link, robot, solid
+from urdf_cases import INERTIAL, LIMIT, MASSLESS_TIP, link, robot, solid, version
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.inertia_box import equivalent_box
@@ -17,7 +17,7 @@ from robokit.urdf.description import (
     ShapeDescription,
 )
 from robokit.urdf.judge.extent import compose, link_extent, union
-from robokit.urdf.judge.plausible import link_boxes, total_mass
+from robokit.urdf.judge.plausible import link_boxes, too_dense, total_mass
 
 NEW = ("density-implausible", "com-outside", "inertia-implausible", "base-massless", "limit-excludes-zero")
 
@@ -39,7 +39,7 @@ def test_the_new_findings_are_notes():
         (solid(mass="25", moment="0.04"), "more than osmium"),
         (solid(moment="0.03", shape='<cylinder radius="0.05" length="0.1"/>'), "have at most"),
         (solid(moment="0.03", shape='<sphere radius="0.05"/>'), "have at most"),
-        (solid(xyz="0 0 0.1", shape='<capsule radius="0.02" length="0.06"/>'), "outside"),
+        (version("1.1", solid(xyz="0 0 0.1", shape='<capsule radius="0.02" length="0.06"/>')), "outside"),
     ],
 )
 def test_what_no_body_has_is_told(text, words):
@@ -54,7 +54,7 @@ def test_what_no_body_has_is_told(text, words):
         solid(mass="20", moment="0.033"),  # tungsten
         solid(mass="0.02", moment="0.000033"),  # foam
         solid(moment="0.0049"),  # all mass near the corners
-        solid(moment="0.00001"),  # a heavy core
+        solid(moment="0.0002"),  # a heavy core, nearly that of osmium
         solid(xyz="0.06 0.06 0.06"),  # a rough shape
         solid(mass="100", moment="0.17", shape='<mesh filename="none.stl"/>'),
         solid(mass="100", moment="0.17", shape='<box size="0 0 0"/>'),
@@ -314,3 +314,81 @@ def test_odd_links_that_are_welded_together_are_measured_once(monkeypatch):
     )
     assert codes(robot(f'<link name="a"/>{links}')) == []  # together they have the mass
     assert len(calls) == 1
+
+
+def ball(mass, density):
+    """Moment of inertia of a ball about each axis [kg m^2]."""
+    return 0.4 * mass * (0.75 * mass / (np.pi * density)) ** (2 / 3)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(0.1, 10), st.floats(0.1, 10))
+def test_no_body_of_any_material_is_too_dense(mass, flat, long):
+    """Ellipsoids of osmium, from needles to plates: the ball has the smallest mean moment."""
+    axes = np.array([flat, long, 1 / (flat * long)]) * (0.75 * mass / (np.pi * 22_590)) ** (1 / 3)
+    squares = axes**2
+    moments = mass * (squares.sum() - squares) / 5
+    assert not too_dense(mass, moments.mean())
+    assert moments.mean() >= ball(mass, 22_590) * (1 - 1e-12)
+
+
+@given(st.floats(1e-6, 1e6))
+def test_a_ball_of_more_than_osmium_is(mass):
+    assert too_dense(mass, ball(mass, 23_000)) and not too_dense(mass, ball(mass, 22_590))
+
+
+def test_a_mass_and_an_inertia_on_two_links_of_one_body_are_judged_together():
+    heavy = '<inertial><mass value="5"/><inertia ixx="1e-5" ixy="0" ixz="0" iyy="1e-5" iyz="0" izz="1e-5"/>'
+    text = robot(
+        f'<link name="a">{heavy}</inertial></link>\n<link name="b">{INERTIAL}</link>\n'
+        '<joint name="j" type="KIND"><parent link="a"/><child link="b"/>' + LIMIT + "</joint>"
+    )
+    assert codes(text.replace("KIND", "fixed")) == []
+    assert codes(text.replace("KIND", "revolute")) == ["mass-too-dense"]
+
+
+def bar(moments, shape='<box size="0.08 0.02 0.03"/>', rpy="0 0 0", others=""):
+    xx, yy, zz = (f"{x:.3g}" for x in moments)
+    return link(
+        f'<inertial><mass value="0.2"/><inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="0" ixz="0" iyz="0"/>'
+        f'</inertial><collision><origin rpy="{rpy}"/><geometry>{shape}</geometry></collision>{others}'
+    )
+
+
+def filled(a, b, c):
+    return 0.2 / 12 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])
+
+
+@pytest.mark.parametrize(
+    ("shape", "rpy", "right", "turned"),
+    [
+        ('<box size="0.08 0.02 0.03"/>', "0 0 0", filled(0.08, 0.02, 0.03), filled(0.03, 0.02, 0.08)),
+        ('<box size="0.03 0.02 0.025"/>', "0 0 0", filled(0.03, 0.02, 0.025), filled(0.02, 0.03, 0.025)),
+        ('<box size="0.08 0.02 0.03"/>', "0 0 1.5707963", filled(0.02, 0.08, 0.03), filled(0.08, 0.02, 0.03)),
+        (
+            '<cylinder radius="0.01" length="0.06"/>',
+            "1.5707963 0 0",
+            0.2 * np.array([6.5e-5 / 2 + 0.06**2 / 12 - 7.5e-6, 5e-5, 6.5e-5 / 2 + 0.06**2 / 12 - 7.5e-6]),
+            0.2 * np.array([0.000325, 0.000325, 5e-5]),
+        ),
+    ],
+)
+def test_an_inertia_that_is_turned_by_90_degrees(shape, rpy, right, turned):
+    assert codes(bar(right, shape, rpy)) == []
+    _, found = check_urdf(bar(turned, shape, rpy), plausible=True)
+    (note,) = found
+    assert note.code == "inertia-implausible" and "turned by 90 degrees about" in note.message
+    assert "exchange the moments" in note.hint
+
+
+def test_a_turned_inertia_of_a_body_of_two_parts_is_told_by_what_their_box_holds():
+    flange = (
+        '<collision><origin xyz="0.04 0 0"/><geometry><box size="0.004 0.02 0.03"/></geometry></collision>'
+    )
+    assert codes(bar(filled(0.08, 0.02, 0.03), others=flange)) == []
+    _, (note,) = check_urdf(bar(filled(0.03, 0.02, 0.08), others=flange), plausible=True)
+    assert "have at most" in note.message and "turned by 90 degrees about y it would fit" in note.message
+
+
+@given(st.sampled_from([(0.08, 0.02, 0.03), (0.1, 0.1, 0.02), (0.05, 0.04, 0.03)]), st.floats(0.5, 5 / 3))
+def test_ordinary_parts_hollow_or_with_a_core_are_not_called_turned(edges, spread):
+    assert codes(bar(spread * filled(*edges), f'<box size="{edges[0]} {edges[1]} {edges[2]}"/>')) == []

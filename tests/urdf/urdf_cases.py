@@ -56,6 +56,10 @@ def chain(*edges, links="abc"):
     return robot("\n".join(lines))
 
 
+def version(number, text):
+    return text.replace("<robot ", f'<robot version="{number}" ', 1)
+
+
 def visual(geometry, extra=""):
     return link(f"<visual>{extra}<geometry>{geometry}</geometry></visual>")
 
@@ -84,6 +88,24 @@ LOOP = two_joints("", "").replace(
     "</robot>",
     '<loop_joint name="l" type="spherical">'
     '<predecessor link="a"/><successor link="c"/></loop_joint>\n</robot>',
+)
+CUT = two_joints("", "").replace(
+    "\n<joint",
+    """
+<link name="{0}"/><link name="{1}"/>
+<joint name="f" type="fixed"><origin xyz="0 0 1"/><parent link="a"/><child link="{0}"/></joint>
+<joint name="g" type="fixed"><origin xyz="0 1 0"/><parent link="c"/><child link="{1}"/></joint>
+<joint""",
+    1,
+)
+TWO_PARENTS = two_joints("", "").replace(
+    "</robot>",
+    '<joint name="l" type="revolute"><origin xyz="0 0 1"/><parent link="a"/><child link="c"/>'
+    f"{LIMIT}</joint>\n</robot>",
+)
+OWN_BASE = robot(
+    f'<link name="world"/>\n<link name="b">{INERTIAL}</link>\n'
+    '<joint name="free" type="floating"><parent link="world"/><child link="b"/></joint>'
 )
 MIMIC = '<mimic joint="{}"/>'
 FIXED_END = two_joints("", "FOLLOWS").replace('"k" type="revolute"', '"k" type="fixed"')
@@ -138,12 +160,31 @@ CASES = {
     "attribute-missing": (link("<inertial><mass/></inertial>"), GOOD_LINK, 3, "value"),
     "orientation-twice": (
         joint('<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>' + LIMIT),
-        joint('<origin quat_xyzw="0 0 0 1"/>' + LIMIT),
+        version("1.1", joint('<origin quat_xyzw="0 0 0 1"/>' + LIMIT)),
         4,
         "quat_xyzw",
     ),
+    "version-unknown": (version("2.7", joint()), version("1.2", joint()), 1, "there are 1.0, 1.1, 1.2"),
+    "quat-needs-version": (
+        joint('<origin quat_xyzw="0 0 0.6 0.8"/>' + LIMIT),
+        version("1.1", joint('<origin quat_xyzw="0 0 0.6 0.8"/>' + LIMIT)),
+        4,
+        "quat_xyzw is URDF 1.1",
+    ),
+    "quat-not-unit": (
+        version("1.1", joint('<origin quat_xyzw="0 0 6 8"/>' + LIMIT)),
+        version("1.1", joint('<origin quat_xyzw="0 0 0.6 0.8"/>' + LIMIT)),
+        4,
+        "(0 0 6 8) has length 10; it was normalised",
+    ),
+    "version-too-low": (
+        version("1.1", joint(LIMIT.replace("/>", ' deceleration="4"/>'))),
+        version("1.2", joint(LIMIT.replace("/>", ' deceleration="4"/>'))),
+        4,
+        "deceleration of <limit>: URDF 1.2",
+    ),
     "number-invalid": (inertial(mass="1,5"), inertial(mass="1.5"), 3, "1,5"),
-    "number-not-finite": (inertial(mass="1e999"), inertial(mass="1e9"), 3, "1e999"),
+    "number-not-finite": (inertial(mass="1e999"), inertial(mass="99"), 3, "1e999"),
     "number-count": (
         joint('<origin xyz="0 0"/>' + LIMIT),
         joint('<origin xyz="0 0 0"/>' + LIMIT),
@@ -289,9 +330,21 @@ CASES = {
         solid(moment="0.17"),
         solid(),
         3,
-        "0.17 kg m^2, but 1 kg inside 0.1 x 0.1 x 0.1 m have at most 0.005",
+        "0.17 kg m^2 about x, but 1 kg inside 0.1 x 0.1 x 0.1 m have at most 0.005",
+    ),
+    "mass-too-dense": (
+        inertial(mass="100", ixx="0.02", iyy="0.03", izz="0.01"),
+        inertial(mass="100", ixx="0.5", iyy="0.4", izz="0.4"),
+        3,
+        "a ball of osmium (22,590 kg/m^3), it has at least 0.42",
     ),
     "inertia-without-mass": (inertial(mass="0"), GOOD_LINK, 3, "its mass is zero"),
+    "loop-frames": (
+        CUT.format("closing_pin_1", "closing_pin_2"),
+        CUT.format("closing_pin_1", "closing_rod_2"),
+        3,
+        "'closing_pin_1': with link 'closing_pin_2' it marks a loop that is open",
+    ),
     "mimic-on-fixed": (
         FIXED_END.replace("FOLLOWS", MIMIC.format("j")),
         FIXED_END.replace("FOLLOWS", ""),
@@ -300,7 +353,13 @@ CASES = {
     ),
 }
 
-CHECK_ONLY = {"limit-excludes-zero", "density-implausible", "com-outside", "inertia-implausible"}
+CHECK_ONLY = {
+    "limit-excludes-zero",
+    "density-implausible",
+    "com-outside",
+    "inertia-implausible",
+    "mass-too-dense",
+}
 """Codes that only check_urdf(..., plausible=True) gives: loading is silent about them."""
 
 FILE_CODES = {
@@ -314,12 +373,24 @@ FILE_CODES = {
     "file-encoding",
     "mesh-unreadable",
     "xacro-missing",
+    "xacro-argument",
     "xacro-failed",
+    "file-lfs-pointer",
+    "mesh-lfs-pointer",
+    "mesh-up-axis",
 }
 """Codes that need a file or bytes; test_urdf_{files,plausible,xacro}.py show them."""
 
-BASE_CODES = {"base-floats-twice", "joint-renamed", "base-massless", "mimic-independent", "mimic-not-coupled"}
-"""Codes that need another base or mimic=; test_urdf_load.py and test_urdf_plausible.py show them."""
+BASE_CODES = {
+    "base-floats-twice",
+    "joint-renamed",
+    "base-massless",
+    "base-own",
+    "loop-limits",
+    "mimic-independent",
+    "mimic-not-coupled",
+}
+"""Codes that need another base, mimic= or loops=; test_urdf_load.py and test_urdf_plausible.py show them."""
 
 FREE = (
     robot(
@@ -329,14 +400,22 @@ FREE = (
     {"base": "floating"},
 )
 
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 34567\n"
+
 MORE = {
     "file-empty": (b" \n", {}),
     "file-compressed": (b"\x1f\x8b\x08\x00", {}),
     "file-binary": (b"\x7fELF\x02\x01\x01\0\0\0\0", {}),
     "file-encoding": ('<robot name="Prüfstand"><link name="a"/></robot>'.encode("latin-1"), {}),
-    "base-floats-twice": (FREE[0].replace("TYPE", "floating"), FREE[1]),
+    "base-floats-twice": (
+        FREE[0].replace("TYPE", "floating").replace('"a"/>', f'"a">{INERTIAL}</link>', 1),
+        FREE[1],
+    ),
     "joint-renamed": (FREE[0].replace("TYPE", "fixed"), FREE[1]),
     "base-massless": (MASSLESS_TIP.replace("KIND", "fixed"), {"base": "either"}),
+    "base-own": (OWN_BASE, {"base": "floating"}),
+    "loop-limits": (TWO_PARENTS, {"loops": "close"}),
+    "file-lfs-pointer": (POINTER, {}),
     "mimic-independent": (two_joints("", MIMIC.format("j")), {"mimic": "independent"}),
     "mimic-not-coupled": (
         two_joints("", MIMIC.format("j")).replace("revolute", "planar", 1),
@@ -364,16 +443,47 @@ def _with_a_broken_mesh(folder):
     return path
 
 
+def _with_a_pointer(folder):
+    (folder / "hand.stl").write_bytes(POINTER)
+    path = folder / "arm.urdf"
+    path.write_text(visual('<mesh filename="hand.stl"/>'))
+    return path
+
+
+DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit meter="{unit}"/><up_axis>{up}_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh>
+<source id="p"><float_array id="a" count="12">0 0 0 0.3 0 0 0 0.2 0 0 0 0.1</float_array>
+<technique_common><accessor source="#a" count="4" stride="3"/></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+<triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/>
+<p>0 1 2 0 1 3 0 2 3 1 2 3</p></triangles>
+</mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="s"><node><instance_geometry url="#g"/></node></visual_scene>
+</library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+"""A tetrahedron with a corner at the origin and 0.3, 0.2 and 0.1 along x, y and z."""
+
+
+def _with_y_up(folder):
+    (folder / "hand.dae").write_text(DAE.format(unit=1, up="Y"))
+    path = folder / "arm.urdf"
+    path.write_text(visual('<mesh filename="hand.dae"/>'))
+    return path
+
+
 ON_DISK = {
     "file-missing": ("the name of a file that is not there", lambda folder: folder / "arm.urdf"),
     "file-not-regular": ("the name of a folder", lambda folder: folder),
     "file-unreadable": ("a symbolic link to itself, or a file of another user", _circular_link),
     "file-too-large": ("a scan of 70 MiB that was renamed to .urdf", _large),
+    "mesh-lfs-pointer": ('<mesh filename="hand.stl"/>, whose file Git LFS has not fetched', _with_a_pointer),
+    "mesh-up-axis": ('<mesh filename="hand.dae"/>, whose file has <up_axis>Y_UP</up_axis>', _with_y_up),
     "mesh-unreadable": ('<mesh filename="hand.stl"/>, whose file was cut off', _with_a_broken_mesh),
 }
 """Code -> what gives it, in words, and a function that makes it in a folder and returns its path."""
 
 IN_WORDS = {
+    "xacro-argument": "arm.urdf.xacro, which uses $(arg mass) and gives it no default",
     "xacro-missing": "arm.urdf.xacro, where the package xacro is not installed",
     "xacro-failed": "an expression such as ${length} of a property that the file does not define",
 }

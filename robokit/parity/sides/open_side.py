@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from robokit.arguments import one_of, path_argument
@@ -23,6 +23,7 @@ def open_side(
     path: str | os.PathLike[str],
     through: str = "robokit",
     package_dirs: Sequence[str | os.PathLike[str]] = (),
+    xacro_args: Mapping[str, str] | None = None,
 ) -> Side:
     """Read a description: URDF, xacro, MJCF, SDF or USD.
 
@@ -30,6 +31,7 @@ def open_side(
         path: the file.
         through: the program that reads a URDF, one of ``PROGRAMS``.
         package_dirs: folders searched first for ``package://`` files.
+        xacro_args: values of the arguments of a .xacro file.
 
     Raises:
         RobokitError: no such file, none of these formats, or the file cannot be read.
@@ -66,7 +68,7 @@ def open_side(
         from robokit.parity.sides.pinocchio_side import pinocchio_side
 
         return pinocchio_side(file)
-    return urdf_side(file, package_dirs)
+    return urdf_side(file, package_dirs, xacro_args)
 
 
 def _outermost(file: Path) -> str:

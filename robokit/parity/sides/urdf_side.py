@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from robokit.parity.sides.side import Law, Side, SideBody, SideJoint, SideShape
 from robokit.urdf import check_urdf
 from robokit.urdf.description import JointDescription, LinkDescription, RobotDescription, ShapeDescription
 from robokit.urdf.findings import refusal
+from robokit.urdf.read.xacro import is_xacro
 
 JUDGED = {
     "axis-zero",
@@ -31,16 +32,21 @@ JUDGED = {
 KINDS = {"continuous": "revolute"}
 
 
-def urdf_side(path: str | os.PathLike[str], package_dirs: Sequence[str | os.PathLike[str]] = ()) -> Side:
-    """Read a URDF, or a xacro file.
+def urdf_side(
+    path: str | os.PathLike[str],
+    package_dirs: Sequence[str | os.PathLike[str]] = (),
+    xacro_args: Mapping[str, str] | None = None,
+) -> Side:
+    """Read a URDF, or a xacro file with its arguments.
 
     Raises:
         UrdfError: there is no tree of links and joints in it.
     """
-    description, found = check_urdf(path, "either", package_dirs)
+    args = xacro_args if is_xacro(path) else None
+    description, found = check_urdf(path, "either", package_dirs, xacro_args=args)
     _refuse_if_broken(str(path), found)
     assert description is not None
-    return described_side(description, _extensions(path))
+    return described_side(description, _extensions(path, package_dirs, args))
 
 
 def described_side(robot: RobotDescription, extensions: bytes = b"") -> Side:
@@ -135,9 +141,13 @@ def _joint(joint: JointDescription, bodies: dict[str, SideBody]) -> SideJoint:
     )
 
 
-def _extensions(path: str | os.PathLike[str]) -> bytes:
+def _extensions(
+    path: str | os.PathLike[str],
+    package_dirs: Sequence[str | os.PathLike[str]],
+    xacro_args: Mapping[str, str] | None,
+) -> bytes:
     """The XML, if it has elements outside URDF that matter here."""
-    text = robot_text(path) if Path(path).is_file() else b""
+    text = robot_text(path, xacro_args, package_dirs) if Path(path).is_file() else b""
     return text if re.search(rb"<\s*(gazebo|mujoco|transmission|ros2_control)\b", text) else b""
 
 

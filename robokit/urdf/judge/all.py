@@ -6,14 +6,15 @@ from robokit.conventions import FLOATING_BASE
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
 from robokit.urdf.judge.extent import MeshBox
-from robokit.urdf.judge.loops import check_loops
+from robokit.urdf.judge.loops import check_frame_pairs, check_loops
 from robokit.urdf.judge.masses import check_masses, check_sums
 from robokit.urdf.judge.mimic_laws import check_coupled_mimics, check_dropped_mimics, check_mimics
-from robokit.urdf.judge.missing_files import check_files, mesh_boxes
+from robokit.urdf.judge.missing_files import check_files, check_heads, mesh_boxes
 from robokit.urdf.judge.physics import check_inertias, check_joints
-from robokit.urdf.judge.plausible import check_plausible, check_zero
+from robokit.urdf.judge.plausible import check_capsules, check_plausible, check_zero
 from robokit.urdf.judge.structure import check_structure
 from robokit.urdf.read.mesh_files import Resolver
+from robokit.urdf.read.own_base import OwnBase, own_base, without_own_base
 
 
 def check(
@@ -24,6 +25,7 @@ def check(
     plausible: bool = False,
     meshes: bool = False,
     mimic: str | None = None,
+    z_up: bool = False,
 ) -> None:
     """Checks a description; every finding goes to the report.
 
@@ -37,9 +39,13 @@ def check(
         meshes: whether meshes are read for that, for their size.
         mimic: "independent" warns of mimic joints, whose coupling is dropped; "couple" finds those that
             cannot be coupled.
+        z_up: whether shapes were turned by the up axes of their meshes.
     """
     if report.has("xacro-unexpanded"):
         return  # its names are templates: whatever followed would be noise
+    if base == "floating" and (own := own_base(robot)) is not None:
+        _tell_own_base(robot, own, report)
+        robot = without_own_base(robot, own)
     if not robot.name.strip():
         report.add("robot-name-empty", "robot", robot.line, "has no name")
     check_inertias(robot, report)
@@ -53,13 +59,17 @@ def check(
     tree = check_structure(robot, report)
     check_mimics(robot, report)
     check_loops(robot, report)
+    check_frame_pairs(robot, report)
     if mimic == "independent":
         check_dropped_mimics(robot, report)
     elif mimic == "couple":
         check_coupled_mimics(robot, report)
+    if plausible:
+        check_heads(robot, resolver, report, z_up)
     mesh_box: MeshBox | None = mesh_boxes(robot, resolver, report) if plausible and meshes else None
     if plausible:
         check_zero(robot, report)
+        check_capsules(robot, report)
     # Judging masses needs a tree, and numbers that could all be read.
     if tree is None or report.failed:
         return
@@ -69,6 +79,18 @@ def check(
     check_masses(robot, tree, base, report)
     if plausible:
         check_plausible(robot, tree, report, mesh_box)
+
+
+def _tell_own_base(robot: RobotDescription, own: OwnBase, report: Report) -> None:
+    names = [link.name for link in robot.links if link.name in own.links]
+    shown = ", ".join(map(repr, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    seen = any(link.visuals or link.collisions for link in robot.links if link.name in own.links)
+    what = f"link{'s' * (len(names) > 1)} {shown}" + (" with shapes" if seen else "")
+    dynamics = own.joint.dynamics
+    damped = dynamics is not None and any((dynamics.damping, dynamics.friction, dynamics.armature))
+    lost = "origin and dynamics" if damped else "origin"
+    message = f"is the floating base; {what}, which it hangs on, and its {lost} are left out"
+    report.add("base-own", f"joint {own.joint.name!r}", own.joint.line, message)
 
 
 def _check_base_name(robot: RobotDescription, report: Report) -> None:

@@ -28,12 +28,16 @@ class Extent:
         low, high: corners of the bounding box, (3,) [m].
         most: volume that the shapes cannot exceed [m^3].
         least: volume that they have at least, that of the largest; 0 where only boxes are known [m^3].
+        reach: squared radius of a circle that holds their outline seen along each axis, (3,) [m^2]. No mass
+            inside has a larger moment about its centre of mass than the mass times that: the mean square
+            distance from the mean is at most that from any other point, and so from the circle's centre.
     """
 
     low: np.ndarray
     high: np.ndarray
     most: float
     least: float
+    reach: np.ndarray
 
     @property
     def size(self) -> np.ndarray:
@@ -64,6 +68,7 @@ def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | No
     """
     low, high = np.full(3, math.inf), np.full(3, -math.inf)
     sums, largest = [0.0, 0.0], 0.0
+    outlines: dict[tuple, np.ndarray] = {}  # of different shapes
     for kind, shapes in enumerate((link.visuals, link.collisions)):
         for shape in shapes:
             local = _local_box(shape.geometry, mesh_box)
@@ -76,9 +81,14 @@ def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | No
             sums[kind] += volume
             if not isinstance(shape.geometry, Mesh):
                 largest = max(largest, volume)
+            if len(outlines) < 2:
+                outlines[shape.geometry, shape.origin[:3]] = _outline(shape.geometry, R)
     if not np.any(high > low) or not np.all(np.abs(np.append(low, high)) < LARGEST):
         return None
-    return Extent(low, high, min(max(sums), float(np.prod(high - low))), largest)
+    reach = _half_diagonals(high - low)
+    if len(outlines) == 1:
+        reach = np.minimum(reach, *outlines.values())
+    return Extent(low, high, min(max(sums), float(np.prod(high - low))), largest, reach)
 
 
 def union(extents: Iterable[Extent]) -> Extent:
@@ -86,7 +96,26 @@ def union(extents: Iterable[Extent]) -> Extent:
     parts = list(extents)
     low, high = np.min([e.low for e in parts], axis=0), np.max([e.high for e in parts], axis=0)
     most = min(sum(e.most for e in parts), float(np.prod(high - low)))
-    return Extent(low, high, most, max(e.least for e in parts))
+    return Extent(low, high, most, max(e.least for e in parts), _half_diagonals(high - low))
+
+
+def _half_diagonals(size: np.ndarray) -> np.ndarray:
+    """Squares of half the diagonals of a box's faces across each axis, (3,) [m^2]."""
+    return ((size**2).sum() - size**2) / 4.0
+
+
+def _outline(geometry: Geometry, R: np.ndarray) -> np.ndarray:
+    """Squared radius of the circle round one round shape, seen along each axis of the result, (3,) [m^2]."""
+    if isinstance(geometry, (Box, Mesh)):
+        return np.full(3, math.inf)  # the box round it says as much
+    r = abs(geometry.radius)
+    if isinstance(geometry, Sphere):
+        return np.full(3, r * r)
+    along = np.abs(R[:, 2])
+    if isinstance(geometry, Capsule):
+        seen = 0.5 * abs(geometry.length) * np.sqrt(np.maximum(0.0, 1.0 - along**2))  # half of its axis
+        return (seen + r) ** 2
+    return np.where(along > 1.0 - 1e-12, r * r, math.inf)  # from the side the box says as much
 
 
 @dataclass(frozen=True)

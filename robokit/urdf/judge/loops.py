@@ -4,6 +4,26 @@ from __future__ import annotations
 
 from robokit.urdf.description import RobotDescription
 from robokit.urdf.findings import Report
+from robokit.urdf.read.inferred_loops import frame_pairs, second_parents
+
+
+def check_frame_pairs(robot: RobotDescription, report: Report) -> None:
+    """Pairs of frames that mark a loop which nothing closes."""
+    for pair in frame_pairs(robot):
+        message = (
+            f"with link {pair.second!r} it marks a loop that is open here; loops='close' lets their origins "
+            "coincide"
+        )
+        report.add("loop-frames", f"link {pair.first!r}", pair.line, message)
+
+
+def check_second_parents(robot: RobotDescription, report: Report) -> None:
+    """Joints that become loop joints, and have limits or forces that no loop joint has."""
+    for joint in second_parents(robot):
+        ranged = joint.type in ("revolute", "prismatic") and joint.limit is not None
+        if ranged or joint.dynamics is not None:
+            message = f"closes a loop at link {joint.child!r}: its limits, damping and friction do not act"
+            report.add("loop-limits", f"joint {joint.name!r}", joint.line, message)
 
 
 def check_loops(robot: RobotDescription, report: Report) -> None:

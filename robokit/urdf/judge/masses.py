@@ -13,6 +13,7 @@ from robokit.urdf.description import JointDescription, LinkDescription, RobotDes
 from robokit.urdf.findings import Report
 from robokit.urdf.judge.extent import HERE, compose
 from robokit.urdf.judge.structure import LinkTree
+from robokit.urdf.read.own_base import own_base
 
 
 def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Report) -> None:
@@ -63,7 +64,7 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
         more = f", like the {inner} beyond it" if inner else ""
         message = f"with link {joint.child!r} it moves {lacks}{more}: H is singular"
         report.add("massless-subtree", f"joint {joint.name!r}", joint.line, message)
-    if base != "fixed":
+    if base != "fixed" and own_base(robot) is None:
         told = _moves_what_the_base_moves(tree, joints, own_mass, own_turn, mass)
         if told is not None and base == "floating":
             message = (
@@ -197,7 +198,10 @@ def _moves_what_the_base_moves(
     own_turn: list[bool],
     mass: list[bool],
 ) -> JointDescription | None:
-    """The only joint on a root without inertia, if there is one: a floating base would move the same body."""
+    """The only joint on a root without inertia, if there is one: a floating base would move the same body.
+
+    Beside floating joints, which can follow every motion of the base, one other joint is the only one, too.
+    """
     on_base = [True] * len(joints)
     carried: list[JointDescription] = []
     for k, joint in enumerate(joints):
@@ -207,4 +211,5 @@ def _moves_what_the_base_moves(
                 carried.append(joint)
         if on_base[k] and (own_mass[k] or own_turn[k]):
             return None
-    return carried[0] if len(carried) == 1 else None
+    others = [joint for joint in carried if joint.type != "floating"]
+    return (others or carried)[0] if carried and len(others) < 2 else None

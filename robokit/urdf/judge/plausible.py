@@ -1,4 +1,5 @@
-"""Compares masses and inertias with the shapes of their links: notes on what no real body has.
+"""Compares masses and inertias with the shapes of their links, and with each other: notes on what no real
+body has.
 
 A link is judged where the size of all its shapes is known. What looks odd about the link alone is judged
 again with all links that are welded to it, because masses are often given to one of them and shapes to
@@ -7,19 +8,24 @@ another; only what is odd both times is reported.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
+from robokit.model.geometry import Box, Capsule, Geometry, Mesh, Sphere
 from robokit.model.inertia_box import LARGEST, EquivalentBox, equivalent_box
-from robokit.urdf.description import InertialDescription, LinkDescription, RobotDescription
+from robokit.urdf.description import InertialDescription, LinkDescription, Origin, RobotDescription
 from robokit.urdf.findings import Report
-from robokit.urdf.judge.extent import Extent, MeshBox, Pose, Welded, link_extent, welded_bodies
+from robokit.urdf.judge.extent import HERE, Extent, MeshBox, Pose, Welded, link_extent, welded_bodies
 from robokit.urdf.judge.physics import ZERO_GYRATION
 from robokit.urdf.judge.structure import LinkTree
 
-DENSEST = 23_000.0
-"""No element is denser than osmium, 22,590 kg/m^3."""
+DENSEST = 22_590.0
+"""Density of osmium [kg/m^3]: no element is denser."""
+
+ROUNDED = 1e-2
+"""Relative error of numbers that a file gives with two figures, and room for alloys beside pure osmium."""
 
 LIGHTEST = 1.2
 """Density of air [kg/m^3]: a shape that weighs less would float."""
@@ -29,6 +35,13 @@ OUTSIDE = 0.25
 
 INERTIA_EXCESS = 5.0
 """Largest accepted moment of inertia, relative to the largest that the mass can have inside the shapes."""
+
+TURNS = (("x", [0, 2, 1]), ("y", [2, 1, 0]), ("z", [1, 0, 2]))
+"""Axis of a quarter turn, and the moments of inertia about x, y, z after it."""
+
+IN_WALLS = 5.0 / 9.0
+"""Moment of inertia of a cube whose mass lies in its walls, 5/18 m s^2, relative to the largest that a mass
+can have inside the cube, 1/2 m s^2: hardly any part has more."""
 
 INERTIA_DEFICIT = 1e-3
 """Smallest accepted moment of inertia, relative to the full box: that of a part of 1/30 of its size."""
@@ -55,16 +68,30 @@ def check_zero(robot: RobotDescription, report: Report) -> None:
     report.add("limit-excludes-zero", where, first.limit.line, message)
 
 
+def check_capsules(robot: RobotDescription, report: Report) -> None:
+    """Capsules in a file of URDF 1.0."""
+    if not robot.old:
+        return
+    for link in robot.links:
+        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
+            for shape in shapes:
+                if isinstance(shape.geometry, Capsule):
+                    message = "<capsule>: URDF 1.1, and urdfdom leaves it out of a file of version 1.0"
+                    hint = 'write version="1.1" at <robot>'
+                    where = f"link {link.name!r} {kind}"
+                    report.once("version-too-low", "capsule", where, shape.line, message, hint)
+
+
 def check_plausible(
     robot: RobotDescription, tree: LinkTree, report: Report, mesh_box: MeshBox | None = None
 ) -> None:
-    """Densities, centres of mass and inertias that the shapes of a link do not explain.
+    """Densities, centres of mass and inertias that the shapes of a link, or no material at all, explain.
 
     Args:
         robot: a description without errors.
         tree: its links.
         report: gets the notes.
-        mesh_box: gives the boxes of meshes; without it links with meshes are not judged.
+        mesh_box: gives the boxes of meshes; without it links with meshes are not judged by their shapes.
     """
     bodies: dict[str, Welded] | None = None
     rooms: dict[int, tuple[Extent | None, float]] = {}
@@ -75,74 +102,227 @@ def check_plausible(
         if not max(map(abs, (*inertial.inertia, *inertial.origin.xyz))) < LARGEST:
             continue
         own = link_extent(link, mesh_box=mesh_box)
-        odd = {} if own is None else dict(_judge(inertial, own, own, inertial.mass))
-        if own is None or not odd:
+        odd = {} if own is None else _oddities(link, inertial, own, mesh_box)
+        # Without rotational inertia it has a warning.
+        dense = max(map(abs, inertial.inertia)) > ZERO_GYRATION * inertial.mass and _too_dense(inertial)
+        shape = _only_shape(link)
+        turned = None if shape is None or own is None else _turned_solid(inertial, *shape)
+        if not odd and not dense and not turned:
             continue
         bodies = bodies or welded_bodies(robot, tree)
         body = bodies[link.name]
-        if id(body) not in rooms:  # once a body: thousands of links may be welded to one
-            rooms[id(body)] = body.extent(mesh_box), body.mass
-        for code, message in _confirmed(link, odd, own, body, *rooms[id(body)]).items():
-            report.add(code, f"link {link.name!r} inertial", inertial.line, message)
+        told: dict[str, tuple[str, str | None]] = {}
+        if odd:
+            if id(body) not in rooms:  # once a body: thousands of links may be welded to one
+                rooms[id(body)] = body.extent(mesh_box), body.mass
+            told = _confirmed(link, odd, own, body, *rooms[id(body)])
+        if turned is not None:
+            told.setdefault("inertia-implausible", turned)
+        explained = {"density-implausible", "inertia-implausible"} & told.keys()  # of the same numbers
+        if dense and not explained and too_dense(body.mass, _mean_moment_of(body)):
+            told["mass-too-dense"] = _dense_message(inertial), None
+        for code, (message, hint) in told.items():
+            report.add(code, f"link {link.name!r} inertial", inertial.line, message, hint)
+
+
+def least_mean_moment(mass: float) -> float:
+    """Mean of the principal moments of inertia that a mass has at least, whatever its shape [kg m^2].
+
+    The mean is 2/3 of the integral of r^2 dm about the centre of mass. With a density of at most rho, that is
+    smallest where the mass lies as near as it can, in a ball of that density: mean >= 2/5 m R^2 with
+    R^3 = 3 m / (4 pi rho). Each moment of its own may be smaller: that of a rod about its axis.
+    """
+    return 0.4 * mass * (0.75 * mass / (math.pi * DENSEST)) ** (2.0 / 3.0)
+
+
+def too_dense(mass: float, mean_moment: float) -> bool:
+    """Whether no material is so dense that this mass [kg] has so small a mean moment of inertia [kg m^2]."""
+    return mean_moment < (1.0 - ROUNDED) * least_mean_moment(mass)
+
+
+def _mean_moment(inertial: InertialDescription) -> float:
+    xx, _, _, yy, _, zz = inertial.inertia
+    return (xx + yy + zz) / 3.0
+
+
+def _too_dense(inertial: InertialDescription) -> bool:
+    return too_dense(inertial.mass, _mean_moment(inertial))
+
+
+def _mean_moment_of(body: Welded) -> float:
+    """Mean moment of inertia of all links of a body about their common centre of mass [kg m^2]."""
+    weighed = [(link.inertial, body.poses[link.name]) for link in body.links if link.inertial is not None]
+    masses = np.array([max(inertial.mass, 0.0) for inertial, _ in weighed])
+    coms = np.array([R @ np.array(inertial.origin.xyz) + p for inertial, (R, p) in weighed])
+    apart = ((coms - masses @ coms / masses.sum()) ** 2).sum(axis=1)
+    return sum(_mean_moment(inertial) for inertial, _ in weighed) + 2.0 / 3.0 * float(masses @ apart)
+
+
+def _dense_message(inertial: InertialDescription) -> str:
+    least = least_mean_moment(inertial.mass)
+    return (
+        f"mass {inertial.mass:.4g} kg with a mean moment of inertia of {_mean_moment(inertial):.3g} kg m^2: "
+        f"of the densest material, a ball of osmium (22,590 kg/m^3), it has at least {least:.2g}"
+    )
+
+
+def _oddities(
+    link: LinkDescription, inertial: InertialDescription, own: Extent, mesh_box: MeshBox | None
+) -> dict[str, tuple[str, str | None]]:
+    """Code -> (message, hint) of what a link's own shapes do not explain, in its axes and in their own."""
+    odd = {}
+    shape = _only_shape(link)
+    if shape is not None and shape[1].rotated:
+        pose = shape[1].rotation().T, np.zeros(3)
+        turned = link_extent(link, pose, mesh_box)
+        if turned is not None:
+            odd = dict(_judge(inertial, turned, own, inertial.mass, pose))
+    return {**odd, **dict(_judge(inertial, own, own, inertial.mass))}
+
+
+def _only_shape(link: LinkDescription) -> tuple[Geometry, Origin] | None:
+    """The shape that a link has, and where; None where it has several."""
+    found = {(shape.geometry, shape.origin[:3]): shape for shape in (*link.visuals, *link.collisions)}
+    if len(found) != 1:
+        return None
+    (shape,) = found.values()
+    return shape.geometry, shape.origin
+
+
+def _turned_solid(
+    inertial: InertialDescription, geometry: Geometry, origin: Origin
+) -> tuple[str, str | None] | None:
+    """What to say if the inertia is that of the link's only shape, filled evenly, turned by 90 degrees."""
+    if isinstance(geometry, Mesh):
+        return None
+    R = origin.rotation()
+    I = R.T @ inertial.matrix() @ R
+    with np.errstate(all="ignore"):  # of shapes without a size, or whose powers vanish
+        given, full = np.diag(I), inertial.mass * np.asarray(_square_gyrations(geometry))
+    if not full.min() > 0:
+        return None
+    if np.abs(I - np.diag(given)).max() > ROUNDED * full.max() or _near(given, full):
+        return None
+    for axis, turn in TURNS:
+        if _near(given, full[turn]):
+            written, right = (" ".join(f"{x:.3g}" for x in three) for three in (given, full))
+            message = (
+                f"moments of inertia {written} kg m^2 in the axes of its {type(geometry).__name__.lower()}, "
+                f"which has {right}: they are those of the shape turned by 90 degrees about {axis}"
+            )
+            return message, _TURN_HINT
+    return None
+
+
+_TURN_HINT = "exchange the moments of the two axes, or turn <inertial><origin rpy>"
+
+
+def _near(given: np.ndarray, expected: np.ndarray) -> bool:
+    return bool(np.all(np.abs(given - expected) <= ROUNDED * expected))
+
+
+def _square_gyrations(geometry: Geometry) -> np.ndarray:
+    """Moments of inertia per mass of an evenly filled shape about its axes, (3,) [m^2]."""
+    if isinstance(geometry, Box):
+        squares = np.array(geometry.size) ** 2
+        return (squares.sum() - squares) / 12.0
+    assert not isinstance(geometry, Mesh)
+    r = geometry.radius
+    if isinstance(geometry, Sphere):
+        return np.full(3, 0.4 * r * r)
+    L = geometry.length
+    if not isinstance(geometry, Capsule):
+        return np.array([(3.0 * r * r + L * L) / 12.0] * 2 + [0.5 * r * r])
+    # A cylinder and two half balls, whose centres of mass lie 3/8 r beyond its ends.
+    tube, ball = math.pi * r * r * L, 4.0 / 3.0 * math.pi * r**3
+    across = tube * (3.0 * r * r + L * L) / 12.0 + ball * (0.4 * r * r + 0.375 * r * L + 0.25 * L * L)
+    along = tube * 0.5 * r * r + ball * 0.4 * r * r
+    return np.array([across, across, along]) / (tube + ball)
 
 
 def _confirmed(
-    link: LinkDescription, odd: dict[str, str], own: Extent, body: Welded, room: Extent | None, mass: float
-) -> dict[str, str]:
+    link: LinkDescription,
+    odd: dict[str, tuple[str, str | None]],
+    own: Extent | None,
+    body: Welded,
+    room: Extent | None,
+    mass: float,
+) -> dict[str, tuple[str, str | None]]:
     """Those of a link's oddities that its whole rigid body, of this extent and mass, has too."""
     if len(body.links) == 1:
         return odd
     if room is None:
         return {}
-    assert link.inertial is not None  # it has oddities
+    assert link.inertial is not None and own is not None  # it has oddities
     whole = dict(_judge(link.inertial, room, own, mass, body.poses[link.name]))
-    return {code: message for code, message in odd.items() if code in whole}
+    return {code: told for code, told in odd.items() if code in whole}
 
 
 def _judge(
-    inertial: InertialDescription, room: Extent, own: Extent, mass: float, pose: Pose | None = None
-) -> Iterator[tuple[str, str]]:
-    """(code, message) of what an extent does not explain.
+    inertial: InertialDescription, room: Extent, own: Extent, mass: float, pose: Pose = HERE
+) -> Iterator[tuple[str, tuple[str, str | None]]]:
+    """(code, (message, hint)) of what an extent does not explain.
 
     Args:
         inertial: the link's.
         room: where its mass may be.
         own: the link's own shapes, which say how small an inertia is odd.
         mass: of all that is in the room [kg].
-        pose: of the link in the frame of the room; none where they are the same.
+        pose: of the link in the frame of the room.
     """
-    R, p = pose or (np.eye(3), np.zeros(3))
+    R, p = pose
     com = R @ np.array(inertial.origin.xyz) + p
     edges = " x ".join(f"{x:.3g}" for x in room.size)
-    if room.most > 0 and mass > DENSEST * room.most:
+    if room.most > 0 and mass > (1.0 + ROUNDED) * DENSEST * room.most:
         density = f"{mass / room.most:.3g} kg/m^3, more than osmium has (22,590)"
-        yield "density-implausible", f"mass {mass:.4g} kg in shapes of {_volume(room.most)}: {density}"
+        yield (
+            "density-implausible",
+            (f"mass {mass:.4g} kg in shapes of {_volume(room.most)}: {density}", None),
+        )
     elif room.least > 0 and mass < LIGHTEST * room.least:
         density = f"{mass / room.least:.3g} kg/m^3, less than air has (1.2)"
-        yield "density-implausible", f"mass {mass:.4g} kg in a shape of {_volume(room.least)}: {density}"
+        yield (
+            "density-implausible",
+            (f"mass {mass:.4g} kg in a shape of {_volume(room.least)}: {density}", None),
+        )
 
     outside = np.maximum(0.0, np.maximum(room.low - com, com - room.high))
     if np.linalg.norm(outside) > OUTSIDE * room.size.max():
         where = " ".join(f"{x:.3g}" for x in inertial.origin.xyz)
         distance = f"{np.linalg.norm(outside):.3g} m outside the box of {edges} m round its shapes"
-        yield "com-outside", f"centre of mass ({where}) m lies {distance}"
+        yield "com-outside", (f"centre of mass ({where}) m lies {distance}", None)
         return  # an inertia about a wrong point says nothing more
 
     I = R @ inertial.matrix() @ R.T
     largest = float(np.linalg.eigvalsh(I)[-1]) if np.all(np.isfinite(I)) else 0.0
     if largest <= ZERO_GYRATION * inertial.mass:
         return  # a warning of its own
-    # What lies within an edge of length s has a mean square distance of at most (s/2)^2 from its mean.
-    bound = mass * ((room.size**2).sum() - room.size**2) / 4.0
-    slack = 1e-6 * float(bound.max())
-    worst = int(np.argmax(np.diag(I) / (bound + slack + 1e-300)))
+    bound = mass * room.reach
+    bound = bound + 1e-6 * float(bound.max()) + 1e-300
+    moments = np.diag(I)
+    worst = int(np.argmax(moments / bound))
     full = inertial.mass * float((own.size**2).sum() - own.size.min() ** 2) / 12.0
-    if I[worst, worst] > INERTIA_EXCESS * (bound[worst] + slack) + 1e-300:
+    turn = _turn_that_fits(moments, bound)
+    if moments[worst] > INERTIA_EXCESS * bound[worst] or turn:
+        what = f"moment of inertia {moments[worst]:.3g} kg m^2 about {'xyz'[worst]}"
         most = f"{mass:.4g} kg inside {edges} m have at most {bound[worst]:.3g}"
-        yield "inertia-implausible", f"moment of inertia {I[worst, worst]:.3g} kg m^2, but {most}"
+        fits = f"; turned by 90 degrees about {turn} it would fit" if turn else ""
+        yield "inertia-implausible", (f"{what}, but {most}{fits}", _TURN_HINT if turn else None)
     elif 0 < largest < INERTIA_DEFICIT * full:
         box = f"a full box of {' x '.join(f'{x:.3g}' for x in own.size)} m has {full:.3g}"
-        yield "inertia-implausible", f"largest moment of inertia {largest:.3g} kg m^2, but {box}"
+        yield "inertia-implausible", (f"largest moment of inertia {largest:.3g} kg m^2, but {box}", None)
+
+
+def _turn_that_fits(moments: np.ndarray, bound: np.ndarray) -> str:
+    """The axis of a quarter turn that brings moments of inertia within their bounds, "" where there is none.
+
+    Shapes are often rougher than the link, so that moments a little above the bounds are common. Where two of
+    them in exchange are those of an ordinary part inside the shapes, the axes are turned.
+    """
+    if np.all(moments <= (1.0 + ROUNDED) * bound):
+        return ""
+    best = min(TURNS, key=lambda turn: float((moments[turn[1]] / bound).max()))
+    return best[0] if np.all(moments[best[1]] <= IN_WALLS * bound) else ""
 
 
 def _volume(cubic_metres: float) -> str:

@@ -100,7 +100,11 @@ def _incoming(edges: list[JointDescription], report: Report) -> dict[str, JointD
         first = incoming.setdefault(joint.child, joint)
         if first is not joint:
             message = f"is the child of joint {first.name!r} (line {first.line}) and of joint {joint.name!r}"
-            report.add("link-two-parents", f"link {joint.child!r}", joint.child_line, message)
+            hint = (
+                f"if they close a loop: loops='close' (on the command line --loops close) makes joint "
+                f"{joint.name!r} a loop joint; or write a <loop_joint>"
+            )
+            report.add("link-two-parents", f"link {joint.child!r}", joint.child_line, message, hint)
     return incoming
 
 

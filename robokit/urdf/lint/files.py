@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from robokit.urdf.description import RobotDescription
 from robokit.urdf.judge.plausible import link_boxes, total_mass
 from robokit.urdf.lint.folders import is_robot_file, robot_files, without_parts
 from robokit.urdf.load import PathLike, check_urdf
+from robokit.urdf.read.xacro import is_xacro
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
@@ -99,17 +100,24 @@ def check_files(
     meshes: bool = False,
     ignore: Collection[str] = (),
     mimic: str | None = None,
+    xacro_args: Mapping[str, Any] | None = None,
+    mesh_up_axis: str = "ignore",
+    loops: str = "declared",
 ) -> list[Checked]:
     """Judge files one after the other; never raises over a file.
 
     Args:
         paths: the files.
-        base, package_dirs, meshes, mimic: as for :func:`robokit.urdf.check_urdf`.
+        base, package_dirs, meshes, mimic, mesh_up_axis, loops: as for :func:`robokit.urdf.check_urdf`.
+        xacro_args: for those of the files that are .xacro files.
         ignore: codes to leave out.
     """
     checked = []
     for path in paths:
-        description, found = check_urdf(path, base, package_dirs, True, meshes, mimic)
+        args = xacro_args if is_xacro(path) else None
+        description, found = check_urdf(
+            path, base, package_dirs, True, meshes, mimic, args, mesh_up_axis, loops
+        )
         checked.append(Checked(os.fspath(path), description, [d for d in found if d.code not in ignore]))
     return checked
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +15,17 @@ from robokit.urdf.read.source import UNDECLARED
 if TYPE_CHECKING:
     from lxml import etree
 
+Version = tuple[int, int]
+
+VERSIONS: tuple[Version, ...] = ((1, 0), (1, 1), (1, 2))
+"""Versions of URDF. 1.1 brought quat_xyzw and the capsule, 1.2 limits of acceleration, deceleration and jerk.
+
+Source: urdfdom 6.0, which refuses every other version, and more or fewer than two numbers.
+"""
+
+UNIT_TOLERANCE = 1e-3
+"""Deviation of a length from 1 that rounding can explain."""
+
 ZERO: Triple = (0.0, 0.0, 0.0)
 _PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco"))
 
@@ -25,11 +37,13 @@ class Reader:
         report: where findings go.
         line: the line of an element's start tag, ``line(element)``.
         read: the numbers of a text that holds 1, 3 or 4 of them, ``read[3]["0 0 1"]``.
+        version: of URDF that the file claims, 1.0 where it claims none; None where there is no such version.
     """
 
     def __init__(self, root: etree._Element, lines: dict[etree._Element, int], report: Report) -> None:
         self.report = report
         self.line = lines.__getitem__
+        self.version: Version | None = VERSIONS[0]
         self._root = root
         self._names: dict[str, str] = {}
         self.read = {count: KnownNumbers(count) for count in (1, 3, 4)}
@@ -85,6 +99,20 @@ class Reader:
         """Warns of a second element of a kind that may come once."""
         message = f"has a second <{tag}>; the first one counts"
         self.report.add("element-repeated", where, self.line(element), message)
+
+    def claim(self, text: str | None) -> None:
+        """Take the version that the file claims; one that URDF does not have is a warning."""
+        if text is None:
+            return
+        known = {".".join(map(str, version)): version for version in VERSIONS}
+        self.version = known.get(text)
+        if self.version is None:
+            message = f"version={quoted(text)}: there are {', '.join(known)}; urdfdom refuses the file"
+            self.report.add("version-unknown", "robot", self.line(self._root), message)
+
+    def before(self, version: Version) -> bool:
+        """Whether the file claims an earlier version of URDF."""
+        return self.version is not None and self.version < version
 
     def ignored(self, tag: str, child: etree._Element) -> None:
         """Notes an element of the root that says nothing of use here."""
@@ -236,9 +264,25 @@ class Reader:
             if not any(quat):
                 self.report.add("number-invalid", where, line, f"<{tag}> quat_xyzw: zero is no rotation")
                 quat = None
+            else:
+                self._judge_quaternion(quat, where, line)
         return Origin(
             self.triple(element, "xyz", where, ZERO),
             self.triple(element, "rpy", where, ZERO),
             quat or None,  # type: ignore[arg-type]
             line,
         )
+
+    def _judge_quaternion(self, quat: tuple[float, ...], where: str, line: int) -> None:
+        length = math.hypot(*quat)
+        if not abs(length - 1.0) <= UNIT_TOLERANCE:
+            shown = " ".join(f"{x:.6g}" for x in quat)
+            message = f"quat_xyzw ({shown}) has length {length:.4g}; it was normalised, as urdfdom does"
+            self.report.add("quat-not-unit", where, line, message)
+        if self.before((1, 1)):
+            claimed = ".".join(map(str, self.version or ()))
+            message = (
+                f"quat_xyzw is URDF 1.1, and the file is of version {claimed}, in which urdfdom ignores it; "
+                "MuJoCo and Drake ignore it in every version; it is taken as written"
+            )
+            self.report.once("quat-needs-version", "", where, line, message)

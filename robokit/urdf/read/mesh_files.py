@@ -21,6 +21,7 @@ from robokit.errors import WrongType
 from robokit.urdf.read.xacro_child import package_folders
 
 _LISTED = 200  # entries of a folder that are looked at, at most
+MOST_ENTRIES = 10_000  # of a folder that are compared with a name that was not found
 _LEVELS = 2  # folders above the file that a relative name may climb where no package.xml says more
 
 
@@ -69,6 +70,7 @@ class Resolver:
         # "package/folder" of a name -> where that is: most files of a robot lie in one folder.
         self._known_folders: dict[str, list[str]] = {}
         self._listed: dict[str, frozenset[str]] = {}
+        self._entries: dict[str, list[str]] = {}
 
     def __call__(self, filename: str) -> Resolution:
         """Where the file is; every name is looked up once."""
@@ -153,6 +155,18 @@ class Resolver:
             except OSError:
                 found = frozenset()
             self._listed[folder] = found
+        return found
+
+    def entries(self, folder: str) -> list[str]:
+        """Names of what is in a folder, for hints: the first MOST_ENTRIES; none where there is no folder."""
+        found = self._entries.get(folder)
+        if found is None:
+            try:
+                with os.scandir(folder) as entries:
+                    found = sorted(entry.name for entry in itertools.islice(entries, MOST_ENTRIES))
+            except OSError:
+                found = []
+            self._entries[folder] = found
         return found
 
     def package_folders(self, name: str) -> list[str]:

@@ -92,6 +92,7 @@ def _is_robot(root: etree._Element, reader: Reader) -> bool:
 def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
     report, line = reader.report, reader.line(root)
     reader.attributes(root, "robot", ("name", "version"))
+    reader.claim(root.get("version"))
     name = reader.text(root, "name", "robot") or ""
     links, joints, materials, loops = [], [], [], []
     rotors: list[Rotor] = []
@@ -119,8 +120,9 @@ def _robot(root: etree._Element, reader: Reader) -> RobotDescription | None:
         else:
             report.add("no-links", "robot", line, "has no <link>")
     joints = with_rotors(joints, rotors, reader)
+    old = reader.before((1, 1))
     return RobotDescription(
-        name, tuple(links), tuple(joints), tuple(materials), report.file, line, tuple(loops)
+        name, tuple(links), tuple(joints), tuple(materials), report.file, line, tuple(loops), old
     )
 
 
@@ -245,7 +247,12 @@ def _end(
 def _limit(element: etree._Element | None, reader: Reader, where: str) -> LimitDescription | None:
     if element is None:
         return None
-    names, others = ("lower", "upper", "effort", "velocity"), ("acceleration", "jerk")
+    names, others = ("lower", "upper", "effort", "velocity"), ("acceleration", "deceleration", "jerk")
+    later = [name for name in others if element.get(name) is not None]
+    if later and reader.before((1, 2)):
+        message = f"{' and '.join(later)} of <limit>: URDF 1.2, which readers of the file's version leave out"
+        hint = 'write version="1.2" at <robot>'
+        reader.report.once("version-too-low", "limit", where, reader.line(element), message, hint)
     lower, upper, effort, velocity = reader.several(element, names, where, None, 0.0, others)
     return LimitDescription(lower, upper, effort, velocity, reader.line(element))
 

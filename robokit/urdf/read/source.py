@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robokit.errors import quoted
+from robokit.meshes.companions import FETCH, POINTER
 from robokit.robot_names import EXAMPLES, own_robots
 from robokit.urdf.findings import Report
 
@@ -171,7 +172,7 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
     if not body.strip():
         report.add("file-empty", "file", 0, "is empty")
         return None
-    if _has_doctype(body, report):
+    if _is_pointer(body, report) or _has_doctype(body, report):
         return None
     data = body.encode("utf-8", "surrogatepass")
     if len(data) > MAX_BYTES:
@@ -263,8 +264,18 @@ def _parser(recover: bool = False) -> etree.XMLParser:
 
 
 def refused(text: str, report: Report) -> bool:
-    """Whether the text begins with a DOCTYPE or holds characters that XML forbids (which is reported)."""
-    return _has_doctype(text, report) or _has_control_characters(text, report)
+    """Whether the text is a Git LFS pointer, begins with a DOCTYPE or holds characters that XML forbids.
+
+    What it is is reported.
+    """
+    return _is_pointer(text, report) or _has_doctype(text, report) or _has_control_characters(text, report)
+
+
+def _is_pointer(text: str, report: Report) -> bool:
+    if not text.lstrip().startswith(tuple(mark.decode() for mark in POINTER)):
+        return False
+    report.add("file-lfs-pointer", "file", 0, "is a Git LFS pointer, not the file itself", FETCH)
+    return True
 
 
 def _has_doctype(text: str, report: Report) -> bool:
@@ -301,8 +312,6 @@ def _refuse_doctype(line: int, report: Report) -> None:
 
 def _syntax_hint(text: str) -> str | None:
     head = text.lstrip()
-    if head.startswith("version https://git-lfs"):
-        return "this is a Git LFS pointer: fetch the file with git lfs pull"
     if head[:1] != "<":
         single = "\n" not in head.strip()
         if single and head.strip().lower().endswith((".urdf", ".xml", ".xacro")):

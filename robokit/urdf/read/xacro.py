@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -89,6 +90,19 @@ def expanded(
         message = "is a xacro file, and the package xacro, which expands it, is not installed"
         report.add("xacro-missing", "file", 0, message, f"{INSTALL}, or expand it: xacro in.xacro > out.urdf")
         return None
+    if "argument" in answer:
+        names = _arguments_without_value(text, args or {}) | {answer["argument"]: None}
+        shown = ", ".join(names)
+        message = f"xacro needs a value of {'arguments' if len(names) > 1 else 'the argument'} {shown}"
+        values = ", ".join(f"{name!r}: ..." for name in names)
+        hint = (
+            f"on the command line {' '.join(f'{name}:=VALUE' for name in names)}, in Python "
+            f"xacro_args={{{values}}}"
+        )
+        report.add("xacro-argument", "file", 0, message, hint)
+        return None
+    if "package" in answer:
+        answer["hint"] = "pass package_dirs=[the folder that holds it], on the command line --package-dir DIR"
     if "problem" in answer:
         message = f"xacro cannot expand it: {answer['problem']}"
         report.add("xacro-failed", "file", 0, message, answer.get("hint"))
@@ -97,11 +111,21 @@ def expanded(
     return str(answer["text"])
 
 
+_USED = re.compile(r"\$\(arg\s+([A-Za-z_][\w.-]*)\s*\)")
+_DECLARED = re.compile(r"<xacro:arg\s[^>]*?name\s*=\s*[\"']([^\"']*)[\"']")
+
+
+def _arguments_without_value(text: str, args: Mapping[str, str]) -> dict[str, None]:
+    """The arguments that a file uses and gives no default, in its order, but for those that are given."""
+    given = {*args, *_DECLARED.findall(text)}
+    return {name: None for name in _USED.findall(text) if name not in given}
+
+
 def _asked(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str]:
     """The answer of :mod:`robokit.urdf.read.xacro_child` for a file, or a problem where there is none."""
     question = {
         "path": path,
-        "args": args,
+        "args": {str(name): str(value) for name, value in args.items()},
         "roots": resolver.roots,
         "longest": MAX_BYTES,
         "sys_path": list(map(str, sys.path)),

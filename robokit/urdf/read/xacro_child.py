@@ -3,7 +3,8 @@
 An expression of a xacro file can ask for any amount of work (``${9**9**9}``), and nothing inside a process
 stops it. So :mod:`robokit.urdf.read.xacro` runs this file, which imports nothing of robokit and starts in a
 few hundredths of a second. It takes one JSON object on its standard input and writes one on its standard
-output, ``{"text": ...}`` or ``{"missing": true}`` or ``{"problem": ...}``.
+output: ``{"text": ...}``, ``{"missing": true}``, or ``{"problem": ...}`` with, where that is the reason, the
+``"argument"`` that has no value or the ``"package"`` that is not there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -43,15 +45,69 @@ def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) 
     try:
         text = xacro.process_file(path, mappings=args).toxml()
     except Exception as problem:  # xacro lets through whatever an expression raises
-        if isinstance(getattr(problem, "exc", problem), MemoryError):  # xacro wraps it and says nothing
+        chain = _chain(problem)
+        if any(isinstance(one, MemoryError) for one in chain):  # which says nothing
             return {"problem": "it needs more memory than it may have"}
-        what = f"{problem}" or type(problem).__name__
+        answer = {"problem": _words(problem)}
+        for one in chain:
+            if type(one).__name__ == "ArgException":
+                answer["argument"] = str(one)
+            elif isinstance(one, NoPackage):
+                answer["package"] = one.package
         files = [os.path.abspath(str(f)) for f in getattr(xacro, "filestack", None) or () if f]
         inside = f" (in {files[-1]})" if files and files[-1] != path else ""
-        return {"problem": what + inside}
+        answer["problem"] += inside
+        return answer
     if len(text) > longest:
         return {"problem": f"the expanded text has {len(text)} characters, at most {longest} are read"}
     return {"text": text}
+
+
+class NoPackage(Exception):
+    """A package that is in no folder.
+
+    Attributes:
+        package: its name.
+    """
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        super().__init__(f"$(find {package}): there is no such package")
+
+
+def _chain(problem: BaseException, reasons: bool = True) -> list[BaseException]:
+    """An exception, those that xacro has put into it, and the reasons for which they were raised."""
+    chain = [problem]
+    while len(chain) < 20:
+        last = chain[-1]
+        inner = getattr(last, "exc", None) or (reasons and (last.__cause__ or last.__context__))
+        if not isinstance(inner, BaseException) or inner in chain:
+            break
+        chain.append(inner)
+    return chain
+
+
+def _words(problem: BaseException) -> str:
+    """What an exception and those inside it say, each thing once, without the names of their classes."""
+    chain = _chain(problem, reasons=False)
+    if any(isinstance(one, RecursionError) for one in _chain(problem)):
+        return "a macro or an expression calls itself without end"
+    suffixes = [str(getattr(one, "suffix", None) or "") for one in reversed(chain)]
+    said: dict[str, None] = {}
+    for text in (*map(_own_words, chain), *suffixes):
+        text = " ".join(re.sub(r"<class '[^']*'>:?", " ", text).split())
+        if text and not any(text in other for other in said):
+            said = {other: None for other in said if other not in text}
+            said[text] = None
+    return " ".join(said) or type(chain[-1]).__name__
+
+
+def _own_words(one: BaseException) -> str:
+    if isinstance(one, OSError):
+        return f"{one.filename}: {one.strerror}" if one.filename else str(one)
+    if isinstance(one, KeyError):
+        return f"there is no key {one}"
+    return str(one.args[0]) if one.args and one.args[0] is not None else ""
 
 
 def _find_packages(xacro: Any, roots: Sequence[str]) -> None:
@@ -66,9 +122,7 @@ def _find_packages(xacro: Any, roots: Sequence[str]) -> None:
                 return folder
         with contextlib.suppress(Exception):
             return str(ros(package))
-        raise xacro.XacroException(
-            f"$(find {package}): there is no such package; pass package_dirs=[the folder that holds it]"
-        )
+        raise NoPackage(package)
 
     module._eval_find = module._eval_dict["find"] = find
 
