@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from robokit.parity.causes.alignment import Alignment
 from robokit.parity.causes.finding import Dynamics, Finding
 from robokit.parity.causes.inertial_causes import ROUGH, number
 from robokit.parity.causes.pairing import Pairing, Tree, held, root_group
-from robokit.parity.causes.rigid import LEAST, NOTHING, Rigid
+from robokit.parity.causes.rigid import NOTHING, Rigid
 
 STATES = 3
 """Random states: what two robots have in common at one of them they hardly have at three."""
@@ -31,6 +31,9 @@ DRAWS = 4
 
 MARGIN = 10.0
 """How many times more than such a draw all roundings together may do: they are dozens, and rarely add up."""
+
+EPS = 1e-15
+"""Rounding of the sums that poses and bodies are made of."""
 
 WIDTHS = {"revolute": 1, "prismatic": 1, "spherical": 3, "planar": 3, "floating": 6}
 """Kind of a joint -> its number of velocities. Joints of other kinds are held at zero."""
@@ -98,8 +101,25 @@ Answers = tuple[np.ndarray, np.ndarray, np.ndarray]
 """H (n, nv, nv), C (n, nv) and gravity (n, nv)."""
 
 
+@dataclass(frozen=True)
+class Rounding:
+    """The largest differences of numbers that the comparison of bodies and joints takes for rounding.
+
+    Masses, inertias, axes, gravity and rotor inertias are relative, centres of mass are parts of the size of
+    their body and anchors of the size of the robot.
+    """
+
+    mass: float = EPS
+    com: float = EPS
+    inertia: float = EPS
+    anchor: float = EPS
+    axis: float = EPS
+    gravity: float = EPS
+    armature: float = EPS
+
+
 def compared_dynamics(
-    pairing: Pairing, alignment: Alignment, base: str | None, tolerance: float, rounded: bool, size: float
+    pairing: Pairing, alignment: Alignment, base: str | None, size: float
 ) -> Dynamics | None:
     """The largest relative difference of H, C and gravity; None if nothing moves, or nothing has mass.
 
@@ -107,14 +127,12 @@ def compared_dynamics(
     loops open. The base is free unless A or B fixes it, or the caller says so.
 
     An entry H_ij is measured by sqrt(H_ii H_jj), and a force by the largest that the same accelerations can
-    make. What counts as rounding is measured too: A's own numbers are moved by what the comparison of bodies
-    and joints takes for equal.
+    make. What rounding can do is measured too: all of A's numbers are moved by as much as B's numbers of
+    that sort are off at most, differences above ``ROUGH`` left out, which are no rounding.
 
     Args:
         pairing, alignment: what belongs together, and where it is.
         base: what A's base is to be, if the caller says so.
-        tolerance: relative difference of two numbers that counts as none.
-        rounded: whether B's numbers are known to be rounded, by up to ``ROUGH``.
         size: of the robot [m].
     """
     made = _mechanisms(pairing, alignment, base)
@@ -125,10 +143,10 @@ def compared_dynamics(
     states = _states(a, ranges, rng)
     ours, scales = _answers(a, states)
     theirs, _ = _answers(b, states)
-    level = max(tolerance, ROUGH if rounded else 0.0)
+    rounding = _rounding(pairing, a, b, size)
     noise = np.zeros(len(names))
     for _ in range(DRAWS):
-        moved, _ = _answers(_shaken(a, level, size, rng), states)
+        moved, _ = _answers(_shaken(a, rounding, size, rng), states)
         off = _differences(ours, moved, scales)
         noise = np.maximum(
             noise, np.max([off[0].max(axis=(0, 1)), off[1].max(axis=0), off[2].max(axis=0)], axis=0)
@@ -394,8 +412,34 @@ def _motions(m: Mechanism, states: States) -> Iterator[tuple[np.ndarray, ...]]:
         yield done[-1]
 
 
-def _shaken(m: Mechanism, level: float, size: float, rng: np.random.Generator) -> Mechanism:
-    """The mechanism with every number moved by as much as counts as equal."""
+def _rounding(pairing: Pairing, a: Mechanism, b: Mechanism, size: float) -> Rounding:
+    """How far B's numbers are off, where they are not far off."""
+    off: dict[str, list[float]] = {each.name: [EPS] for each in fields(Rounding)}
+
+    def differ(what: str, x: np.ndarray | float, y: np.ndarray | float, scale: float) -> None:
+        far = float(np.abs(np.subtract(x, y)).max()) / (scale or 1.0)
+        if far <= ROUGH:
+            off[what].append(far)
+
+    for g, h in pairing.groups.items():
+        one, two = a.bodies[g], b.bodies[h]
+        if one.mass > 0.0:
+            differ("mass", one.mass, two.mass, one.mass)
+            differ("com", one.com, two.com, Rigid(one.mass, np.zeros(3), one.inertia).size)
+        differ("inertia", one.inertia, two.inertia, float(np.abs(one.inertia).max()))
+        first, second = a.hinges[g], b.hinges[h]
+        if first is not None and second is not None:
+            differ("axis", first.axes[0], second.axes[0], 1.0)
+            if first.kind != "prismatic":  # which has an axis everywhere; a revolute one has one line
+                along = np.outer(first.axes[0], first.axes[0]) * (first.kind == "revolute")
+                differ("anchor", np.zeros(3), (np.eye(3) - along) @ (second.anchor - first.anchor), size)
+    differ("gravity", a.gravity, b.gravity, float(np.linalg.norm(a.gravity)))
+    differ("armature", a.armature, b.armature, float(a.armature.max(initial=0.0)))
+    return Rounding(**{what: max(all_) for what, all_ in off.items()})
+
+
+def _shaken(m: Mechanism, by: Rounding, size: float, rng: np.random.Generator) -> Mechanism:
+    """The mechanism with every number moved by its rounding, up or down."""
 
     def sign(*shape: int) -> np.ndarray:
         return rng.choice([-1.0, 1.0], shape)
@@ -403,14 +447,15 @@ def _shaken(m: Mechanism, level: float, size: float, rng: np.random.Generator) -
     bodies, heavy, hinges = [], [], []
     for body, (weight, centre), hinge in zip(m.bodies, m.heavy, m.hinges, strict=True):
         reach = Rigid(body.mass, np.zeros(3), body.inertia).size
-        factor, off = 1.0 + level * float(sign(1)[0]), (level * reach + LEAST) * sign(3)
-        turn = level * float(np.abs(body.inertia).max()) * sign(3, 3)
-        inertia = body.inertia + (turn + turn.T) / 2.0
-        bodies.append(Rigid(factor * body.mass, body.com + off, inertia))
+        factor, off = 1.0 + by.mass * float(sign(1)[0]), by.com * reach * sign(3)
+        turn = by.inertia * float(np.abs(body.inertia).max()) * sign(3, 3)
+        bodies.append(Rigid(factor * body.mass, body.com + off, body.inertia + (turn + turn.T) / 2.0))
         heavy.append((factor * weight, centre + off))
         if hinge is not None and hinge.kind != "floating":
-            axes = hinge.axes + level * sign(3, 3)
+            axes = hinge.axes + by.axis * sign(3, 3)
             axes = axes / np.linalg.norm(axes, axis=1)[:, None]
-            hinge = replace(hinge, axes=axes, anchor=hinge.anchor + level * size * sign(3))
+            hinge = replace(hinge, axes=axes, anchor=hinge.anchor + by.anchor * size * sign(3))
         hinges.append(hinge)
-    return replace(m, bodies=bodies, heavy=heavy, hinges=hinges, armature=m.armature * (1.0 + level))
+    gravity = m.gravity + by.gravity * float(np.linalg.norm(m.gravity)) * sign(3)
+    armature = m.armature * (1.0 + by.armature * sign(len(m.armature)))
+    return replace(m, bodies=bodies, heavy=heavy, hinges=hinges, gravity=gravity, armature=armature)
