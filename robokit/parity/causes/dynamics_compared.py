@@ -179,7 +179,7 @@ def _said(off: Answers, allowed: np.ndarray, names: list[str]) -> Dynamics:
     what = ("H", "C", "gravity")[k]
     rounding = float(allowed[list(place)].max())
     value = float((H, C, G)[k][place])
-    return Dynamics(*largest, f"{what} at {those}", value, rounding, differs)
+    return Dynamics(largest[0], largest[1], largest[2], f"{what} at {those}", value, rounding, differs)
 
 
 def _differences(a: Answers, b: Answers, scales: Answers) -> Answers:

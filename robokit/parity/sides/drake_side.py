@@ -120,12 +120,10 @@ def _opened(plant: Any) -> list[SideLoop]:
         if kind in ("revolute", "prismatic"):
             own = joint.revolute_axis() if kind == "revolute" else joint.translation_axis()
             turn = along(np.zeros(3), np.array(own))
-        frames = [
-            _placement(frame.GetFixedPoseInBodyFrame()) @ turn
-            for frame in (joint.frame_on_parent(), joint.frame_on_child())
-        ]
+        first = _placement(joint.frame_on_parent().GetFixedPoseInBodyFrame()) @ turn
+        second = _placement(joint.frame_on_child().GetFixedPoseInBodyFrame()) @ turn
         ends = joint.parent_body().name(), joint.child_body().name()
-        loops.append(SideLoop(joint.name(), kind, *ends, *frames))
+        loops.append(SideLoop(joint.name(), kind, *ends, first, second))
         for k in range(plant.num_actuators() - 1, -1, -1):
             if plant.has_joint_actuator(_actuator(k)):
                 actuator = plant.get_joint_actuator(_actuator(k))
