@@ -64,25 +64,25 @@ def _named(tree: Tree, g: int) -> str:
 def with_the_same_root(a: Side, b: Side) -> tuple[Side, Finding | None]:
     """B from A's root outwards, and the finding where B's root is another body.
 
-    Only a root that nothing holds can be exchanged: the same bodies and joints are then written from another
-    one outwards. So one exchanged root is one difference, and not one for each joint on the way.
+    Where nothing holds the root, the same bodies and joints can be written from another one outwards: so one
+    exchanged root is one difference, and not one for each joint on the way.
     """
     ours, theirs = grouped(a), grouped(b)
     g, h = root_group(ours), root_group(theirs)
-    if is_static(ours, g) or is_static(theirs, h):
-        return b, None
     root = next((name for name in ours.members[g] if name in b.bodies), None)
-    if root is None or any(theirs.group.get(name) == h for name in ours.members[g]):
+    if is_static(ours, g) or root is None or any(theirs.group.get(name) == h for name in ours.members[g]):
         return b, None
     path = _to_the_root(theirs, root)
     old, through = path[-1].parent, next(joint for joint in path if joint.moves)
+    text = f"B's root is {old!r}; A's is {root!r}, which hangs in B on {through.name!r}"
+    found = Finding("root-differs", "robot", a.name or "robot", 0, text)
+    if is_static(theirs, h):
+        return b, found
     turned = {id(joint): turned_round(joint) for joint in path}
     joints = [turned.get(id(joint), joint) for joint in b.joints]
     joints = [replace(j, child=root) if j.kind == "floating" and j.child == old else j for j in joints]
     floats = WORLD in b.bodies and b.bodies[WORLD].static
     bodies = parents_first(b.bodies, joints, WORLD if floats else root)
-    text = f"B's root is {old!r}; A's is {root!r}, which hangs in B on {through.name!r}"
-    found = Finding("root-differs", "robot", a.name or "robot", 0, text)
     return replace(b, joints=joints, bodies=bodies), found
 
 

@@ -67,6 +67,8 @@ def drake_side(path: str | os.PathLike[str]) -> Side:
     if plant.num_constraints():
         notes.append(f"B has {plant.num_constraints()} constraints of Drake's own, which are not compared")
     if urdf:
+        if any(joint.effort is None and joint.kind in ("revolute", "prismatic") for joint in side.joints):
+            notes.append("limits of effort are not compared: Drake keeps them with <transmission>s only")
         side.base, side.gravity = None, None  # Drake's own: a URDF says neither
     else:
         _passive(side, Path(path))
