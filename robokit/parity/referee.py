@@ -41,7 +41,9 @@ def referee(
 
     Bodies are matched by name, and by their place in the tree, geometry and mass where names differ; joints
     by the bodies that they carry, axis and anchor. Everything is compared in one world with all joints at
-    zero. Links that fixed joints hold together may be merged in either description.
+    zero. Links that fixed joints hold together may be merged in either description. Beside the causes, mass
+    matrix, velocity forces and gravity at random states are compared: where they differ by more than rounding
+    makes, the robots are not the same even if no cause is found.
 
     Args:
         a: a URDF or xacro, which counts as right. Verdicts name its elements and lines.
@@ -53,7 +55,7 @@ def referee(
         package_dirs: folders searched first for ``package://`` files.
 
     Returns:
-        the verdict: ``.same``, ``.findings``, ``.notes``.
+        the verdict: ``.same``, ``.findings``, ``.notes``, ``.dynamics``.
 
     Raises:
         UrdfError: a file that is no tree of links and joints.
