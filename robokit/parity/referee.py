@@ -114,7 +114,7 @@ def compare_sides(
     rounded = [f for f in found if f.cause == "rounded"]
     verdict.findings = [*whole, *(f for f in found if f.cause != "rounded")]
     verdict.notes += [*b.notes, *bodies.notes, *shapes.notes]
-    verdict.dynamics = compared_dynamics(pairing, alignment, base, aligner.size)
+    verdict.dynamics = compared_dynamics(pairing, alignment, base, tolerance, aligner.size)
     verdict.findings += dynamics_finding(verdict.dynamics, verdict.findings, a.name or "robot")
     if rounded:
         names = list(dict.fromkeys(f.name for f in rounded))

@@ -122,7 +122,7 @@ class Rounding:
 
 
 def compared_dynamics(
-    pairing: Pairing, alignment: Alignment, base: str | None, size: float
+    pairing: Pairing, alignment: Alignment, base: str | None, tolerance: float, size: float
 ) -> Dynamics | None:
     """The largest relative difference of H, C and gravity; None if nothing moves, or nothing has mass.
 
@@ -131,11 +131,13 @@ def compared_dynamics(
 
     An entry H_ij is measured by sqrt(H_ii H_jj), and a force by the largest that the same accelerations can
     make. What rounding can do is measured too: all of A's numbers are moved by as much as B's numbers of
-    that sort are off at most, differences above ``ROUGH`` left out, which are no rounding.
+    that sort are off at most, larger differences than ``ROUGH`` and the tolerance left out: they are no
+    rounding.
 
     Args:
         pairing, alignment: what belongs together, and where it is.
         base: what A's base is to be, if the caller says so.
+        tolerance: largest relative difference of two numbers that counts as none.
         size: of the robot [m].
     """
     made = _mechanisms(pairing, alignment, base)
@@ -148,7 +150,7 @@ def compared_dynamics(
     theirs, _ = _answers(b, states)
     off = _differences(ours, theirs, scales)
     noise = np.zeros(len(names))
-    rounding = _rounding(pairing, a, b, size)
+    rounding = _rounding(pairing, a, b, max(ROUGH, tolerance), size)
     for _ in range(DRAWS if max(part.max() for part in off) > NONE else 0):
         moved, _ = _answers(_shaken(a, rounding, size, rng), states)
         H, C, G = _differences(ours, moved, scales)
@@ -419,13 +421,13 @@ def _motions(m: Mechanism, states: States) -> Iterator[tuple[np.ndarray, ...]]:
         yield done[-1]
 
 
-def _rounding(pairing: Pairing, a: Mechanism, b: Mechanism, size: float) -> Rounding:
+def _rounding(pairing: Pairing, a: Mechanism, b: Mechanism, most: float, size: float) -> Rounding:
     """How far B's numbers are off, where they are not far off."""
     off: dict[str, list[float]] = {each.name: [EPS] for each in fields(Rounding)}
 
     def differ(what: str, x: np.ndarray | float, y: np.ndarray | float, scale: float) -> None:
         far = float(np.abs(np.subtract(x, y)).max()) / (scale or 1.0)
-        if far <= ROUGH:
+        if far <= most:
             off[what].append(far)
 
     for g, h in pairing.groups.items():
