@@ -20,7 +20,7 @@ from robokit.parity.causes.shapes_compared import Shapes
 from robokit.parity.causes.tree_compared import tree_findings, with_the_same_root
 from robokit.parity.causes.whole_compared import shared_factor, whole_findings
 from robokit.parity.sides.open_side import open_side
-from robokit.parity.sides.side import Side
+from robokit.parity.sides.side import Side, joined
 from robokit.urdf.read.mesh_files import Resolver, folders
 
 EXACT = 1e-6
@@ -84,7 +84,7 @@ def compare_sides(
     package_dirs: Sequence[PathLike] = (),
 ) -> Verdict:
     """The verdict over two descriptions that have been read; arguments as for :func:`referee`."""
-    b, other_root = with_the_same_root(a, b)
+    b, other_root = with_the_same_root(a, joined(b, a))
     pairing = paired(a, b)
     aligner = Aligner(pairing, tolerance)
     alignment = aligner.align()

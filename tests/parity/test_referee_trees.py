@@ -303,6 +303,28 @@ def test_two_hinges_of_one_body_are_a_chain(judge):
     ]
 
 
+@pytest.mark.parity
+@pytest.mark.parametrize("names", [("slide_TX", "slide_TY", "slide_RZ"), ("x", "y", "yaw")])
+def test_slides_and_a_hinge_are_what_the_urdf_has(judge, names):
+    x, y, yaw = names
+    mjcf = f"""<mujoco><compiler angle="radian"/><worldbody><body name="base">
+    <inertial pos="0 0 -0.1" mass="1" diaginertia=".02 .03 .025"/><body name="cart" pos="0 0 0.2">
+    <inertial pos="0 0 -0.1" mass="1" diaginertia=".02 .03 .025"/><joint name="{x}" type="slide" axis="1 0 0"/>
+    <joint name="{y}" type="slide" axis="0 1 0"/><joint name="{yaw}" axis="0 0 1"/></body></body></worldbody>
+    </mujoco>"""
+    planar = joint("slide", "base", "cart", "0 0 0.2", "0 0 1", kind="planar")
+    free = '<limit effort="0" velocity="0"/>'
+    planar = planar.replace('<limit lower="-1" upper="2" effort="45" velocity="3"/>', free)
+    assert causes(judge(robot(link("base"), link("cart"), planar), mjcf, "xml")) == []
+    far = free.replace("<limit ", '<limit lower="-1e9" upper="1e9" ')
+    ends = ("base", "a", "0 0 0.2", "1 0 0"), ("a", "b", "0 0 0", "0 1 0"), ("b", "cart", "0 0 0", "0 0 1")
+    kinds = "prismatic", "prismatic", "continuous"
+    chain = [joint(name, *end, kind=kind) for name, end, kind in zip(names, ends, kinds, strict=True)]
+    chain = [each.replace('<limit lower="-1" upper="2" effort="45" velocity="3"/>', far) for each in chain]
+    made = robot(link("base"), '<link name="a"/>', '<link name="b"/>', link("cart"), *chain)
+    assert causes(judge(made, mjcf, "xml")) == []
+
+
 MOTOR = robot(link("base", 2), link("arm"), joint("elbow", "base", "arm"))
 MOTOR_MJCF = """<mujoco><compiler angle="radian"/><worldbody><body name="base">
 <inertial pos="0 0 -0.1" mass="2" diaginertia=".02 .03 .025"/><body name="arm">

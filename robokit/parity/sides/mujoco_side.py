@@ -26,7 +26,7 @@ SEVERAL = {
     ("prismatic", "prismatic", "prismatic", "spherical"): "floating",
     ("prismatic", "prismatic", "revolute"): "planar",
 }
-"""Types of all joints of one body -> the joint that they are together, if the names say that they are one."""
+"""Types of all joints of one body -> the joint that they may be together."""
 
 PARTS = re.compile(r"_(TX|TY|TZ|RZ|R)$")
 """What MuJoCo and robokit add to the name of a planar or floating joint for the joints that it becomes."""
@@ -132,6 +132,8 @@ def model_side(model: Any, format: str, file: str = "") -> Side:
     side = Side(format, file, "", bodies, joints, gravity=np.array(model.opt.gravity))
     side.base = "floating" if any(j.kind == "floating" for j in roots) else "fixed"
     side.loops = loops_of(model)
+    wholes = (_whole(model, data, b) for b in range(1, model.nbody))
+    side.wholes = [each for each in wholes if each is not None]
     side.relations, apart = relations_of(model)
     if apart:
         side.notes.append(f"tendons that are no linear relation of joints are not compared: {apart}")
@@ -165,17 +167,23 @@ def _joints(model: Any, data: Any, b: int) -> list[SideJoint]:
     those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
     if not len(those):
         return [SideJoint("", "fixed", parent, name)]
-    kinds, names = (
-        tuple(KINDS[int(model.jnt_type[j])] for j in those),
-        [_name(model, "joint", j) for j in those],
-    )
-    if kinds in SEVERAL and len({PARTS.sub("", each) for each in names}) == 1:
-        last = those[-1]
-        own, axis, anchor = PARTS.sub("", names[0]), data.xaxis[last].copy(), data.xanchor[last].copy()
-        return [SideJoint(own, SEVERAL[kinds], parent, name, axis, anchor, None, None, laws=None)]
+    names = [_name(model, "joint", j) for j in those]
     between = [f"{name} before {after}" for after in names[1:]]
     ends = [parent, *between, name]
     return [_joint(model, data, j, ends[k], ends[k + 1]) for k, j in enumerate(those)]
+
+
+def _whole(model: Any, data: Any, b: int) -> tuple[SideJoint, list[str]] | None:
+    """What the joints of a body are together, and their names; None if that has no name."""
+    those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
+    kind = SEVERAL.get(tuple(KINDS[int(model.jnt_type[j])] for j in those))
+    if kind is None:
+        return None
+    names, last = [_name(model, "joint", j) for j in those], those[-1]
+    own = PARTS.sub("", names[0])
+    name, parent = _name(model, "body", b), _name(model, "body", int(model.body_parentid[b]))
+    axis, anchor = data.xaxis[last].copy(), data.xanchor[last].copy()
+    return SideJoint(own, kind, parent, name, axis, anchor, None, None, laws=None), names
 
 
 def _joint(model: Any, data: Any, j: int, parent: str, child: str) -> SideJoint:

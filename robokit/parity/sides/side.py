@@ -188,6 +188,7 @@ class Side:
         shapes: "all", "primitives" (meshes are not known) or "none": which collision shapes are known.
         loops: joints and constraints that close loops of the tree.
         relations: linear relations between joints that are no mimic laws.
+        wholes: joints that several joints of one body may be together, each with the names of these.
     """
 
     format: str
@@ -201,6 +202,7 @@ class Side:
     shapes: str = "all"
     loops: list[SideLoop] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
+    wholes: list[tuple[SideJoint, list[str]]] = field(default_factory=list)
 
     @property
     def movable(self) -> list[SideJoint]:
@@ -259,3 +261,19 @@ def outwards(joints: list[SideJoint]) -> list[SideJoint]:
 def turned_round(joint: SideJoint) -> SideJoint:
     """The same joint from its child to its parent."""
     return replace(joint, parent=joint.child, child=joint.parent, axis=0.0 - joint.axis)
+
+
+def joined(side: Side, other: Side) -> Side:
+    """The side with one joint for several of one body, where the other side has it so."""
+    names = {joint.name for joint in other.joints}
+    for whole, parts in side.wholes:
+        alike = [j for j in other.movable if j.kind == whole.kind]
+        if names & set(parts) or not any(j.name == whole.name or j.child == whole.child for j in alike):
+            continue
+        own = [joint for joint in side.joints if joint.name in parts]
+        between = {joint.child for joint in own} - {whole.child}
+        place = side.joints.index(own[0])
+        rest = [joint for joint in side.joints if joint.name not in parts]
+        bodies = {name: body for name, body in side.bodies.items() if name not in between}
+        side = replace(side, joints=[*rest[:place], whole, *rest[place:]], bodies=bodies)
+    return side
