@@ -309,7 +309,8 @@ def test_slides_and_a_hinge_are_what_the_urdf_has(judge, names):
     x, y, yaw = names
     mjcf = f"""<mujoco><compiler angle="radian"/><worldbody><body name="base">
     <inertial pos="0 0 -0.1" mass="1" diaginertia=".02 .03 .025"/><body name="cart" pos="0 0 0.2">
-    <inertial pos="0 0 -0.1" mass="1" diaginertia=".02 .03 .025"/><joint name="{x}" type="slide" axis="1 0 0"/>
+    <inertial pos="0 0 -0.1" mass="1" diaginertia=".02 .03 .025"/>
+    <joint name="{x}" type="slide" axis="1 0 0"/>
     <joint name="{y}" type="slide" axis="0 1 0"/><joint name="{yaw}" axis="0 0 1"/></body></body></worldbody>
     </mujoco>"""
     planar = joint("slide", "base", "cart", "0 0 0.2", "0 0 1", kind="planar")
