@@ -181,6 +181,7 @@ JOINTS = [
     Mutation("limits-shifted", _each(_range(lambda l, u: (l + 0.3, u + 0.3)))),
     Mutation("limits-scaled", _each(_range(lambda l, u: (0.9 * l, 0.9 * u) if l and u else None))),
     Mutation("limits-differ", _each(_range(lambda l, u: (l, u + 0.2)))),
+    Mutation("limits-differ", _each(_range(lambda l, u: (l - 0.2, u)))),
     Mutation("limits-lost", _each(_unlimited)),
     Mutation("limits-added", _each(_limited)),
     Mutation("effort-lost", _each(_limit("effort", lambda x: 0.0))),

@@ -84,7 +84,42 @@ def _no_gravity(text: str, robot: RobotDescription) -> Made:
     return None
 
 
+def _range_of_effort(lower: float, upper: float) -> Callable[[str, RobotDescription], Made]:
+    """Another range of effort, its ends times two factors."""
+
+    def make(text: str, robot: RobotDescription) -> Made:
+        for found in re.finditer(r'<joint name="([^"]*)"[^>]*actuatorfrcrange="(\S+) (\S+)"', text):
+            ends = f"{lower * float(found.group(2))!r} {upper * float(found.group(3))!r}"
+            changed = found.group(0).replace(f'{found.group(2)} {found.group(3)}"', f'{ends}"')
+            return text.replace(found.group(0), changed), Mutant(found.group(1), robot)
+        return None
+
+    return make
+
+
+def _motor(text: str, robot: RobotDescription) -> Made:
+    """The range of effort by a motor: gear 4, gain 0.5, so that it makes twice its control, which is A's."""
+    found = re.search(r'<joint name="([^"]*)"[^>]*( actuatorfrcrange="(\S+ \S+)")', text)
+    if found is None:
+        return None
+    motor = f'<general joint="{found.group(1)}" gear="4" gainprm="0.5" ctrlrange="{found.group(3)}"/>'
+    text = text.replace(found.group(0), found.group(0).replace(found.group(2), ""))
+    motor = f"<actuator>{motor}</actuator></mujoco>"
+    return text.replace("</mujoco>", motor), Mutant(found.group(1), robot)
+
+
+def _curved(text: str, robot: RobotDescription) -> Made:
+    found = re.search(r'<joint joint1="([^"]*)" joint2[^>]*polycoef="(\S+ \S+) 0.0', text)
+    if found is None:
+        return None
+    return text[: found.end() - 3] + "0.3" + text[found.end() :], Mutant(found.group(1), robot)
+
+
 NATIVES = [
+    Native("effort-range", _range_of_effort(0.5, 1.0)),
+    Native("effort-range", _range_of_effort(1.0, 0.5)),
+    Native("effort-scaled", _motor),
+    Native("mimic-curved", _curved),
     Native("gravity", _gravity("0 0 0")),
     Native("gravity", _gravity("0 -9.81 0")),
     Native("gravity", _gravity("0 0 -1.62")),

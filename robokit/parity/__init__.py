@@ -21,7 +21,7 @@ robokit's order. Known differences between the engines are listed below the figu
 """
 
 from robokit.parity.causes.catalogue import CAUSES
-from robokit.parity.causes.finding import Finding, Verdict
+from robokit.parity.causes.finding import Dynamics, Finding, Verdict
 from robokit.parity.compare import QUANTITIES, TOLERANCE, Comparison, compare, installed, relative_error
 from robokit.parity.engines import ENGINES
 from robokit.parity.many_robots import FileComparison, compare_files
@@ -35,6 +35,7 @@ __all__ = [
     "QUANTITIES",
     "TOLERANCE",
     "Comparison",
+    "Dynamics",
     "FileComparison",
     "Finding",
     "Verdict",

@@ -10,14 +10,17 @@ from robokit.arguments import one_of
 from robokit.errors import RobokitError
 from robokit.parity.causes.alignment import Aligner
 from robokit.parity.causes.bodies_compared import Bodies
+from robokit.parity.causes.dynamics_compared import compared_dynamics, dynamics_finding
 from robokit.parity.causes.finding import Finding, Verdict
 from robokit.parity.causes.joints_compared import joint_findings
+from robokit.parity.causes.loops_compared import Loops
 from robokit.parity.causes.mimics_compared import mimic_findings
 from robokit.parity.causes.pairing import paired
 from robokit.parity.causes.shapes_compared import Shapes
+from robokit.parity.causes.tree_compared import tree_findings, with_the_same_root
 from robokit.parity.causes.whole_compared import shared_factor, whole_findings
 from robokit.parity.sides.open_side import open_side
-from robokit.parity.sides.side import Side
+from robokit.parity.sides.side import Side, joined
 from robokit.urdf.read.mesh_files import Resolver, folders
 
 EXACT = 1e-6
@@ -39,7 +42,9 @@ def referee(
 
     Bodies are matched by name, and by their place in the tree, geometry and mass where names differ; joints
     by the bodies that they carry, axis and anchor. Everything is compared in one world with all joints at
-    zero. Links that fixed joints hold together may be merged in either description.
+    zero. Links that fixed joints hold together may be merged in either description. Beside the causes, mass
+    matrix, velocity forces and gravity at random states are compared: where they differ by more than rounding
+    makes, the robots are not the same even if no cause is found.
 
     Args:
         a: a URDF or xacro, which counts as right. Verdicts name its elements and lines.
@@ -52,7 +57,7 @@ def referee(
         xacro_args: values of the arguments of .xacro files.
 
     Returns:
-        the verdict: ``.same``, ``.findings``, ``.notes``.
+        the verdict: ``.same``, ``.findings``, ``.notes``, ``.dynamics``.
 
     Raises:
         UrdfError: a file that is no tree of links and joints.
@@ -81,6 +86,7 @@ def compare_sides(
     package_dirs: Sequence[PathLike] = (),
 ) -> Verdict:
     """The verdict over two descriptions that have been read; arguments as for :func:`referee`."""
+    b, other_root = with_the_same_root(a, joined(b, a))
     pairing = paired(a, b)
     aligner = Aligner(pairing, tolerance)
     alignment = aligner.align()
@@ -100,13 +106,18 @@ def compare_sides(
         found.append(Finding("link-added", "link", name, 0, text))
     found += joint_findings(pairing, alignment.maps, tolerance)
     found += mimic_findings(pairing, tolerance)
+    found += tree_findings(pairing)
+    found += Loops(pairing, alignment.maps, tolerance, aligner.size).findings()
     found += shapes.findings()
     found.sort(key=lambda f: (f.line == 0, f.line))
     found = shared_factor(found, bodies.massive)
-    whole = list(whole_findings(pairing, base, tolerance, verdict.notes))
+    whole = [other_root] if other_root is not None else []
+    whole += whole_findings(pairing, alignment.maps, base, tolerance, verdict.notes)
     rounded = [f for f in found if f.cause == "rounded"]
     verdict.findings = [*whole, *(f for f in found if f.cause != "rounded")]
     verdict.notes += [*b.notes, *bodies.notes, *shapes.notes]
+    verdict.dynamics = compared_dynamics(pairing, alignment, base, tolerance, aligner.size)
+    verdict.findings += dynamics_finding(verdict.dynamics, verdict.findings, a.name or "robot")
     if rounded:
         names = list(dict.fromkeys(f.name for f in rounded))
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -114,7 +125,7 @@ def compare_sides(
     if len(pairing.direct) < len(a.bodies) / 4 and len(verdict.findings) > len(a.bodies):
         verdict.notes.insert(0, "hardly a name is the same, and most differs: B may be another robot")
     if pairing.unnamed:
-        pairs = [f"{x} is {y}" for x, y in pairing.unnamed.items() if not a.bodies[x].static]
+        pairs = [f"{x} is {y}" for x, y in pairing.unnamed.items() if a.bodies[x].mass or b.bodies[y].mass]
         more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
         if pairs:
             verdict.notes.append(f"matched by geometry: {', '.join(pairs[:3])}{more}")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from robokit.parity.causes.catalogue import CAUSES
-from robokit.parity.causes.finding import Finding, Verdict
+from robokit.parity.causes.finding import Dynamics, Finding, Verdict
 
 MOST = 8
 """Findings of one cause that are shown."""
@@ -35,6 +35,8 @@ def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None =
             lines.append(f"... and {count[finding.cause] - most} more [{finding.cause}] (--all shows them)")
     for note in verdict.notes:
         lines += _wrapped(f"note: {note}", width, "    ")
+    if verdict.dynamics is not None:
+        lines += _wrapped(_dynamics(verdict.dynamics), width, "    ")
     return [*lines, *_wrapped(_summary(verdict, count), width, "    ")]
 
 
@@ -49,6 +51,14 @@ def verdict_table(verdict: Verdict) -> dict[str, Any]:
 def _line(finding: Finding) -> str:
     also = f"; or {', '.join(finding.also)}" if finding.also else ""
     return f"{finding} [{finding.cause}{also}]"
+
+
+def _dynamics(found: Dynamics) -> str:
+    """How far the dynamics are apart, and whether rounding can make that."""
+    if found.differs:
+        apart = f"{found.where} differs by a relative {found.largest:.1g}"
+        return f"dynamics at random states: {apart}; rounding makes at most {found.rounding:.1g}"
+    return f"dynamics at random states: H, C and gravity agree to {max(found.H, found.C, found.gravity):.1g}"
 
 
 def _summary(verdict: Verdict, count: Counter[str]) -> str:

@@ -14,6 +14,9 @@ bodies_compared         masses and inertias, merged links included
 joints_compared         kinds and axes of joints
 limit_causes            limits, damping, friction, rotor inertia
 mimics_compared         mimic laws
+tree_compared           what joints hang on, what links are fixed to, and the root
+loops_compared          joints and constraints that close loops
+dynamics_compared       mass matrix, velocity forces and gravity at random states
 shapes_compared         collision shapes
 whole_compared          base, gravity, order of joints
 """

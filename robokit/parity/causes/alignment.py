@@ -70,6 +70,9 @@ class Aligner:
             joint = self.pairing.a.into.get(name)
             if joint is None or (joint.kind == "floating" and self.a.is_base(joint)):
                 out.maps[name] = self._root(name, body)
+                by_frame = self._frame_map(name, body)
+                if by_frame is not None and not close(by_frame, out.maps[name], self.tolerance, self.size):
+                    out.reframed.append(name)
             else:
                 out.maps[name] = self._child(joint, body, out)
         return out
@@ -91,6 +94,10 @@ class Aligner:
             return by_frame or Placement()
         options = [by_frame] if by_frame is not None else []
         options += [Placement(), body.pose @ self.b.bodies[home].pose.inverse()]
+        # Where the root's own frame is elsewhere, what it carries may say where it is.
+        carried = (self.a.bodies[joint.child] for joint in self._children.get(name, ()))
+        maps = (self._frame_map(child.name, child) for child in carried)
+        options += [each for each in maps if each is not None]
         return max(options, key=lambda option: self._fits(name, option))
 
     def _child(self, joint: SideJoint, body: SideBody, out: Alignment) -> Placement:

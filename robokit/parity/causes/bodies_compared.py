@@ -138,7 +138,7 @@ class Bodies:
             whole = [found for found in _scaled(total, theirs, slack) if "inertia are" in found[1]]
             best = (heavy[0], whole) if whole else best
         if best is None:
-            best = self._together(links, theirs)
+            best = self._together(links, total, theirs)
         if best is not None:
             link, found = best
             cause, text = found[0]
@@ -210,7 +210,7 @@ class Bodies:
                     return text
         return ""
 
-    def _together(self, links: list[str], theirs: Rigid) -> tuple[str, list[Found]] | None:
+    def _together(self, links: list[str], total: Rigid, theirs: Rigid) -> tuple[str, list[Found]] | None:
         """One cause at work on every link of a merged body."""
         if len(links) < 2:
             return None
@@ -227,8 +227,10 @@ class Bodies:
             for link in links:
                 body = by_link[link][0].body.at(self._place(link)) if link in by_link else self._of(link)
                 sum_ = sum_ + body
-            slack = self._slack(sum_, len(links)).rougher(ROUNDINGS[1])
-            if slack.same(sum_, theirs):
+            slack = self._slack(sum_, len(links))
+            if slack.rougher(CLEAR * ROUNDINGS[1]).same(total, theirs):
+                return None  # rounding alone would do
+            if slack.rougher(ROUNDINGS[1]).same(sum_, theirs):
                 first = next(iter(by_link))
                 others = ", ".join(name for name in by_link if name != first)
                 text = f"{by_link[first][0].text}, and so for {others}"

@@ -38,6 +38,28 @@ class Finding:
         return f"{self.name}{other}: {self.text}{place}"
 
 
+@dataclass(frozen=True)
+class Dynamics:
+    """The largest relative differences of mass matrix, velocity forces and gravity at random states.
+
+    Attributes:
+        H, C, gravity: of mass matrix, velocity forces without gravity, and gravity forces. An entry H_ij is
+            measured by sqrt(H_ii H_jj), a force by the largest that the same accelerations can make.
+        where: the quantity and the joints that differ most.
+        largest: the difference there.
+        rounding: the difference that rounded numbers can make there.
+        differs: whether any difference is larger than rounding can make it.
+    """
+
+    H: float
+    C: float
+    gravity: float
+    where: str
+    largest: float
+    rounding: float
+    differs: bool
+
+
 @dataclass
 class Verdict:
     """What the referee says.
@@ -49,6 +71,7 @@ class Verdict:
         findings: the differences, those of the whole robot first, then by line.
         notes: what is not compared, and differences that change no motion.
         tolerance: largest relative difference that counts as none.
+        dynamics: how far mass matrix, velocity forces and gravity are apart; None if nothing moves.
     """
 
     a: str
@@ -60,8 +83,9 @@ class Verdict:
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     tolerance: float = 1e-6
+    dynamics: Dynamics | None = None
 
     @property
     def same(self) -> bool:
-        """Whether there is no difference."""
-        return not self.findings
+        """Whether there is no difference, in the descriptions and in the dynamics that they make."""
+        return not self.findings and not (self.dynamics is not None and self.dynamics.differs)

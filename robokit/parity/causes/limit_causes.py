@@ -131,8 +131,8 @@ def _any_finite(*pairs: tuple[float, float]) -> bool:
 def value_causes(a: SideJoint, b: SideJoint, tolerance: float) -> Iterator[Found]:
     """The causes of different effort, velocity, damping, friction and armature."""
     turns = a.kind == "revolute"
-    effort, velocity = _limit(a.effort), _limit(a.velocity)
-    their_effort, their_velocity = _limit(b.effort), _limit(b.velocity)
+    (least, effort), velocity = _efforts(a), _limit(a.velocity)
+    (their_least, their_effort), their_velocity = _efforts(b), _limit(b.velocity)
     if (
         None not in (effort, velocity, their_effort, their_velocity)
         and not near(effort, velocity, tolerance)  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ def value_causes(a: SideJoint, b: SideJoint, tolerance: float) -> Iterator[Found
     ):
         yield "effort-velocity-swapped", "B's limits of effort and velocity are exchanged"
     else:
-        yield from _value("effort", effort, their_effort, math.inf, False, tolerance)
+        yield from _effort((least, effort), (their_least, their_effort), tolerance)
         yield from _value("velocity", velocity, their_velocity, math.inf, turns, tolerance)
     pairs = (a.damping, b.damping), (a.friction, b.friction)
     if (
@@ -155,6 +155,43 @@ def value_causes(a: SideJoint, b: SideJoint, tolerance: float) -> Iterator[Found
         yield from _value("damping", *pairs[0], 0.0, turns, tolerance)
         yield from _value("friction", *pairs[1], 0.0, False, tolerance)
     yield from _value("armature", a.armature, b.armature, 0.0, False, tolerance)
+
+
+Efforts = tuple[float | None, float | None]
+"""The least and the largest effort, None where they are not known."""
+
+
+def _efforts(joint: SideJoint) -> Efforts:
+    least, most = joint.effort_lower, joint.effort
+    if least is not None and (least or most):
+        return least, most  # of a range only one end may be zero
+    most = _limit(most)
+    return None if most is None else -most, most
+
+
+def _effort(a: Efforts, b: Efforts, tolerance: float) -> Iterator[Found]:
+    """The causes of different ranges of effort: of both ends alike, or of either."""
+    if None in (*a, *b):
+        return
+    (least, most), (their_least, their_most) = a, b
+    assert least is not None and most is not None and their_least is not None and their_most is not None
+    up, down = (
+        list(_value("effort", x, y, math.inf, False, tolerance))
+        for x, y in ((most, their_most), (-least, -their_least))
+    )
+    if not up and not down:
+        return
+    one_factor = near(their_least * most, their_most * least, tolerance)
+    lost = math.isinf(their_most) and math.isinf(their_least)
+    causes = [[cause for cause, _ in found] for found in (up, down)]
+    if causes[0] == causes[1] and (one_factor or lost or causes[0] == ["rounded"]):
+        yield from up
+        return
+    if {cause for cause, _ in (*up, *down)} == {"rounded"}:
+        yield (*up, *down)[0]
+        return
+    ours, theirs = (f"{number(x)} .. {number(y)}" for x, y in ((least, most), (their_least, their_most)))
+    yield "effort-range", f"B's range of effort is another: {theirs} for {ours}"
 
 
 def _limit(x: float | None) -> float | None:

@@ -132,7 +132,7 @@ def _match_groups(pairing: Pairing) -> None:
             if name:
                 votes[g, named[name]] += NAMED
     taken: set[int] = set()
-    roots = _root(a), _root(b)
+    roots = root_group(a), root_group(b)
     pairing.groups[roots[0]] = roots[1]
     taken.add(roots[1])
     for (g, h), _ in sorted(votes.items(), key=lambda item: (-item[1], item[0])):
@@ -148,11 +148,22 @@ def _match_groups(pairing: Pairing) -> None:
         _match_children(pairing, g, taken)
 
 
-def _root(tree: Tree) -> int:
+def root_group(tree: Tree) -> int:
     """The group of the base: the first one that is not a bare fixed frame below a floating base."""
     freed = [g for g, p in enumerate(tree.parent) if p < 0 and tree.side.bodies[tree.members[g][0]].static]
     others = [g for g, p in enumerate(tree.parent) if p < 0 and g not in freed]
     return others[0] if others else 0
+
+
+def is_static(tree: Tree, g: int) -> bool:
+    """Whether a group is the fixed frame or welded to it."""
+    return any(tree.side.bodies[name].static for name in tree.members[g])
+
+
+def held(pairing: Pairing, base: str | None = None) -> bool:
+    """Whether the base of the two sides is fixed: by either of them, or because the caller says so."""
+    a, b = pairing.a, pairing.b
+    return base == "fixed" or is_static(a, root_group(a)) or is_static(b, root_group(b))
 
 
 def _match_children(pairing: Pairing, g: int, taken: set[int]) -> None:

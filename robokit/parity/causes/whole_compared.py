@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
 from robokit.conventions import GRAVITY
+from robokit.model.geometry import Placement
 from robokit.parity.causes.finding import Finding
-from robokit.parity.causes.inertial_causes import number
-from robokit.parity.causes.pairing import Pairing
+from robokit.parity.causes.inertial_causes import ROUGH, number
+from robokit.parity.causes.pairing import Pairing, held, root_group
 from robokit.parity.sides.side import Side, SideJoint
 
 LIKE_DEFAULT = 2e-3
@@ -20,18 +22,20 @@ Text = tuple[str, str]
 
 
 def whole_findings(
-    pairing: Pairing, base: str | None, tolerance: float, notes: list[str]
+    pairing: Pairing, maps: dict[str, Placement], base: str | None, tolerance: float, notes: list[str]
 ) -> Iterator[Finding]:
     """Findings of the robot as a whole.
 
     Args:
         pairing: the two sides.
+        maps: link of A -> map from B's world to A's.
         base: what A's base is to be, if the caller says so.
         tolerance: largest relative difference that counts as none.
         notes: gets what is not compared.
     """
     a, b = pairing.a.side, pairing.b.side
     found = [*_base(a, b, base, notes), *_gravity(a, b, tolerance, notes), *_order(pairing, notes)]
+    found += _tilt(pairing, maps, base, tolerance)
     for cause, text in found:
         yield Finding(cause, "robot", a.name or "robot", 0, text)
     alone = [name for name, body in a.bodies.items() if not body.gravity and a.format != b.format]
@@ -46,9 +50,10 @@ def whole_findings(
             and b.bodies[home].gravity != body.gravity
             and not b.bodies[home].static
         ):
-            text = (
-                "gravity acts on it in A, not in B" if body.gravity else "gravity acts on it in B, not in A"
-            )
+            theirs = b.bodies[home].gravity
+            text = f"B lets {number(theirs)} of gravity act on it, A {number(body.gravity)}"
+            if {theirs, body.gravity} == {0.0, 1.0}:
+                text = f"gravity acts on it in {'A, not in B' if body.gravity else 'B, not in A'}"
             yield Finding("gravity-off", "link", name, body.written.line if body.written else 0, text)
 
 
@@ -96,6 +101,19 @@ def _gravity(a: Side, b: Side, tolerance: float, notes: list[str]) -> Iterator[T
         yield "gravity", f"B's gravity points elsewhere: {said}"
     else:
         yield "gravity", f"B's gravity has another strength: {said}"
+
+
+def _tilt(pairing: Pairing, maps: dict[str, Placement], base: str | None, tolerance: float) -> Iterator[Text]:
+    """Whether a fixed base is turned against gravity."""
+    a = pairing.a
+    root = a.members[root_group(a)][0]
+    if not held(pairing, base):
+        return
+    down = pairing.b.side.gravity if pairing.b.side.gravity is not None else np.array(GRAVITY)
+    off = float(np.linalg.norm(maps[root].rotation @ down - down)) / max(float(np.linalg.norm(down)), 1e-300)
+    if off > max(10.0 * tolerance, ROUGH):
+        angle = math.degrees(2.0 * math.asin(min(1.0, off / 2.0)))
+        yield "base-tilted", f"B's base is fixed {number(angle)} deg from where A's is against gravity"
 
 
 def _vector(v: np.ndarray) -> str:

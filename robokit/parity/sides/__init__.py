@@ -3,6 +3,8 @@
 side              bodies, joints and shapes
 urdf_side         a URDF or xacro, as robokit reads it
 mujoco_side       MJCF, or a URDF, as MuJoCo reads it
+mujoco_couplings  its equality constraints and tendons
+mujoco_efforts    the ranges of effort of its actuators
 drake_side        SDF, or a URDF, as Drake reads it
 pinocchio_side    a URDF, as Pinocchio reads it
 usd_side          USD with the UsdPhysics schema

@@ -14,7 +14,18 @@ import numpy as np
 
 from robokit.errors import MissingDependency, RobokitError
 from robokit.model.geometry import Placement
-from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape, parents_first
+from robokit.parity.sides.side import (
+    WORLD,
+    Law,
+    Side,
+    SideBody,
+    SideJoint,
+    SideLoop,
+    SideShape,
+    along,
+    outwards,
+    parents_first,
+)
 from robokit.parity.state import one_line
 
 KINDS = {
@@ -43,17 +54,21 @@ def drake_side(path: str | os.PathLike[str]) -> Side:
     notes: list[str] = []
     with _quiet():
         try:
-            plant, graph = _read(path, True)
+            plant, graph, loops = _read(path, True)
         except Exception as first:  # of any type: meshes that are not there, or that Drake cannot read
             try:
-                plant, graph = _read(path, False)
+                plant, graph, loops = _read(path, False)
             except Exception as refusal:
                 raise RobokitError(f"{path}: Drake cannot load it: {one_line(refusal)}") from None
             notes.append(f"read without shapes ({one_line(first)[:120]})")
     urdf = Path(path).suffix.lower() in (".urdf", ".xacro")
     side = _side(plant, graph, "URDF through Drake" if urdf else "SDF", os.fspath(path))
-    side.notes = notes
+    side.notes, side.loops = notes, loops
+    if plant.num_constraints():
+        notes.append(f"B has {plant.num_constraints()} constraints of Drake's own, which are not compared")
     if urdf:
+        if any(joint.effort is None and joint.kind in ("revolute", "prismatic") for joint in side.joints):
+            notes.append("limits of effort are not compared: Drake keeps them with <transmission>s only")
         side.base, side.gravity = None, None  # Drake's own: a URDF says neither
     else:
         _passive(side, Path(path))
@@ -71,7 +86,7 @@ def _quiet() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _read(path: str | os.PathLike[str], shapes: bool) -> tuple[Any, Any]:
+def _read(path: str | os.PathLike[str], shapes: bool) -> tuple[Any, Any, list[SideLoop]]:
     from pydrake.geometry import SceneGraph
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
@@ -86,8 +101,38 @@ def _read(path: str | os.PathLike[str], shapes: bool) -> tuple[Any, Any]:
         if parent.name and not packages.Contains(parent.name):
             packages.Add(parent.name, str(parent))
     parser.AddModels(os.fspath(path))
+    loops = _opened(plant)
     plant.Finalize()
-    return plant, graph
+    return plant, graph, loops
+
+
+def _opened(plant: Any) -> list[SideLoop]:
+    """Take the joints that close loops out of a plant, which Drake refuses to build with them."""
+    group = {k: {k} for k in range(plant.num_bodies())}
+    loops = []
+    for index in plant.GetJointIndices():
+        joint = plant.get_joint(index)
+        a, b = int(joint.parent_body().index()), int(joint.child_body().index())
+        if group[a] is not group[b]:
+            group[a] |= group[b]
+            for member in group[b]:
+                group[member] = group[a]
+            continue
+        kind, turn = KINDS.get(joint.type_name(), "other"), Placement()
+        if kind in ("revolute", "prismatic"):
+            own = joint.revolute_axis() if kind == "revolute" else joint.translation_axis()
+            turn = along(np.zeros(3), np.array(own))
+        first = _placement(joint.frame_on_parent().GetFixedPoseInBodyFrame()) @ turn
+        second = _placement(joint.frame_on_child().GetFixedPoseInBodyFrame()) @ turn
+        ends = joint.parent_body().name(), joint.child_body().name()
+        loops.append(SideLoop(joint.name(), kind, *ends, first, second))
+        for k in range(plant.num_actuators() - 1, -1, -1):
+            if plant.has_joint_actuator(_actuator(k)):
+                actuator = plant.get_joint_actuator(_actuator(k))
+                if int(actuator.joint().index()) == int(index):
+                    plant.RemoveJointActuator(actuator)
+        plant.RemoveJoint(joint)
+    return loops
 
 
 def _side(plant: Any, graph: Any, format: str, file: str) -> Side:
@@ -108,9 +153,10 @@ def _side(plant: Any, graph: Any, format: str, file: str) -> Side:
         actuator = plant.get_joint_actuator(_actuator(k))
         drives.setdefault(int(actuator.joint().index()), []).append(actuator)
     found = [_joint(plant, joint, context, drives.get(int(joint.index()), [])) for joint in joints]
-    carried = {joint.child for joint in found}
-    free = [name for name in bodies if name not in carried and not bodies[name].static]
+    free = [body.name() for body in map(plant.get_body, plant.GetFloatingBaseBodies())]
+    found = [joint for joint in found if joint.kind != "floating" or joint.parent != WORLD]
     found += [SideJoint("", "floating", WORLD, name) for name in free]
+    found = outwards(found)
     side = Side(format, file, "", parents_first(bodies, found), found)
     side.gravity = np.array(plant.gravity_field().gravity_vector())
     side.base = "floating" if any(j.kind == "floating" and j.parent == WORLD for j in found) else "fixed"
@@ -233,7 +279,7 @@ def _passive(side: Side, path: Path) -> None:
     for link in root.iter("link"):
         body = side.bodies.get(link.get("name", ""))
         if body is not None and (link.findtext("gravity") or "1").strip().lower() in ("0", "false"):
-            body.gravity = False
+            body.gravity = 0.0
     gravity = root.findtext("world/gravity")
     if gravity is not None and len(gravity.split()) == 3:
         side.gravity = np.array([float(x) for x in gravity.split()])

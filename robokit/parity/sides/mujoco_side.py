@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ import numpy as np
 
 from robokit.errors import MissingDependency, RobokitError
 from robokit.model.geometry import Placement
-from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape
+from robokit.parity.sides.mujoco_couplings import laws_of, loops_of, relations_of
+from robokit.parity.sides.mujoco_efforts import actuators_of, effort_range
+from robokit.parity.sides.side import WORLD, Side, SideBody, SideJoint, SideShape
 from robokit.parity.state import one_line
 
 KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}
@@ -23,14 +26,15 @@ SEVERAL = {
     ("prismatic", "prismatic", "prismatic", "spherical"): "floating",
     ("prismatic", "prismatic", "revolute"): "planar",
 }
-"""Types of all joints of one body -> the joint that they are together."""
+"""Types of all joints of one body -> the joint that they may be together."""
+
+PARTS = re.compile(r"_(TX|TY|TZ|RZ|R)$")
+"""What MuJoCo and robokit add to the name of a planar or floating joint for the joints that it becomes."""
 
 GEOMS = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 
 GROUNDS = (0, 1)
 """Planes and height fields: on the fixed frame they are the scene's, not the robot's."""
-
-JOINT_TRANSMISSIONS = (0, 1)
 
 NO_MESHES = "read without meshes"
 """Beginning of the note about meshes that MuJoCo cannot have."""
@@ -56,7 +60,7 @@ def mujoco_side(path: str | os.PathLike[str]) -> Side:
         raise RobokitError(f"{path}: no body in it; give the file of a robot, with its <include>s beside it")
     side = model_side(model, "URDF through MuJoCo" if urdf else "MJCF", os.fspath(path))
     side.name = spec.modelname or side.name
-    side.notes = notes
+    side.notes += notes
     if any(note.startswith(NO_MESHES) for note in notes):
         side.shapes = "primitives"
     if urdf:
@@ -110,9 +114,11 @@ def model_side(model: Any, format: str, file: str = "") -> Side:
     bodies, joints = {}, []
     for b in range(model.nbody):
         body = _body(model, data, b)
+        for joint in _joints(model, data, b) if b else []:
+            if joint.child != body.name:  # several joints are a chain with bodies without mass between them
+                bodies[joint.child] = SideBody(joint.child, body.pose)
+            joints.append(joint)
         bodies[body.name] = body
-        if b:
-            joints.append(_joint(model, data, b))
     for k in range(model.nsite):
         body = bodies[_name(model, "body", int(model.site_bodyid[k]))]
         body.frames[model.site(k).name] = _pose(model.site_quat[k], model.site_pos[k])
@@ -125,6 +131,12 @@ def model_side(model: Any, format: str, file: str = "") -> Side:
     roots = [j for j in joints if j.parent == WORLD]
     side = Side(format, file, "", bodies, joints, gravity=np.array(model.opt.gravity))
     side.base = "floating" if any(j.kind == "floating" for j in roots) else "fixed"
+    side.loops = loops_of(model)
+    wholes = (_whole(model, data, b) for b in range(1, model.nbody))
+    side.wholes = [each for each in wholes if each is not None]
+    side.relations, apart = relations_of(model)
+    if apart:
+        side.notes.append(f"tendons that are no linear relation of joints are not compared: {apart}")
     if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         side.gravity = np.zeros(3)
     return side
@@ -144,109 +156,54 @@ def _body(model: Any, data: Any, b: int) -> SideBody:
         float(model.body_mass[b]),
         axes.position,
         R @ np.diag(model.body_inertia[b]) @ R.T,
-        gravity=model.body_gravcomp[b] != 1.0,
+        gravity=1.0 - float(model.body_gravcomp[b]),
         static=b == 0,
     )
 
 
-def _joint(model: Any, data: Any, b: int) -> SideJoint:
-    """The joint that carries a body; the several that MuJoCo may have there are one."""
+def _joints(model: Any, data: Any, b: int) -> list[SideJoint]:
+    """The joints that carry a body, the outermost last: MuJoCo may have several on one body."""
     name, parent = _name(model, "body", b), _name(model, "body", int(model.body_parentid[b]))
     those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
     if not len(those):
-        return SideJoint("", "fixed", parent, name)
-    j, kinds = those[0], tuple(KINDS[int(model.jnt_type[j])] for j in those)
-    own = _name(model, "joint", j)
+        return [SideJoint("", "fixed", parent, name)]
+    names = [_name(model, "joint", j) for j in those]
+    between = [f"{name} before {after}" for after in names[1:]]
+    ends = [parent, *between, name]
+    return [_joint(model, data, j, ends[k], ends[k + 1]) for k, j in enumerate(those)]
+
+
+def _whole(model: Any, data: Any, b: int) -> tuple[SideJoint, list[str]] | None:
+    """What the joints of a body are together, and their names; None if that has no name."""
+    those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
+    kind = SEVERAL.get(tuple(KINDS[int(model.jnt_type[j])] for j in those))
+    if kind is None:
+        return None
+    names, last = [_name(model, "joint", j) for j in those], those[-1]
+    own = PARTS.sub("", names[0])
+    name, parent = _name(model, "body", b), _name(model, "body", int(model.body_parentid[b]))
+    axis, anchor = data.xaxis[last].copy(), data.xanchor[last].copy()
+    return SideJoint(own, kind, parent, name, axis, anchor, None, None, laws=None), names
+
+
+def _joint(model: Any, data: Any, j: int, parent: str, child: str) -> SideJoint:
+    own, kind = _name(model, "joint", j), KINDS[int(model.jnt_type[j])]
     axis, anchor = data.xaxis[j].copy(), data.xanchor[j].copy()
-    if len(kinds) > 1:
-        kind = SEVERAL.get(kinds, "other")
-        last = those[-1]
-        return SideJoint(
-            _shared([_name(model, "joint", k) for k in those]),
-            kind,
-            parent,
-            name,
-            data.xaxis[last].copy(),
-            data.xanchor[last].copy(),
-            None,
-            None,
-            laws=None,
-        )
-    if kinds[0] in ("floating", "spherical"):
-        return SideJoint(own, kinds[0], parent, name, axis, anchor, None, None, laws=None)
+    if kind in ("floating", "spherical"):
+        return SideJoint(own, kind, parent, child, axis, anchor, None, None, laws=None)
     v = int(model.jnt_dofadr[j])
     lower, upper = map(float, model.jnt_range[j]) if model.jnt_limited[j] else (-math.inf, math.inf)
-    return SideJoint(
-        own,
-        kinds[0],
-        parent,
-        name,
-        axis,
-        anchor,
-        lower,
-        upper,
-        _effort(model, j),
-        None,
-        _first(model.dof_damping[v]),
-        float(model.dof_frictionloss[v]),
-        float(model.dof_armature[v]),
-        _first(model.jnt_stiffness[j]),
-        _laws(model, j),
-        sum(
-            int(model.actuator_trnid[k, 0]) == j and int(model.actuator_trntype[k]) in JOINT_TRANSMISSIONS
-            for k in range(model.nu)
-        ),
-    )
-
-
-def _shared(names: list[str]) -> str:
-    """What names such as NAME_TX, NAME_TY and NAME_RZ begin with."""
-    k = 0
-    while k < min(map(len, names)) and len({name[k] for name in names}) == 1:
-        k += 1
-    return names[0][:k].removesuffix("_T").rstrip("_")
+    out = SideJoint(own, kind, parent, child, axis, anchor, lower, upper)
+    out.effort_lower, out.effort = effort_range(model, j)
+    out.damping, out.friction = _first(model.dof_damping[v]), float(model.dof_frictionloss[v])
+    out.armature, out.stiffness = float(model.dof_armature[v]), _first(model.jnt_stiffness[j])
+    out.laws, out.drives = laws_of(model, j), len(actuators_of(model, j))
+    return out
 
 
 def _first(value: Any) -> float:
     """The linear coefficient: newer versions of MuJoCo keep a polynomial."""
     return float(np.ravel(value)[0])
-
-
-def _effort(model: Any, j: int) -> float:
-    """The largest force of a joint: its own limit, or that of its only actuator."""
-    if model.jnt_actfrclimited[j]:
-        return float(model.jnt_actfrcrange[j, 1])
-    own = [
-        k
-        for k in range(model.nu)
-        if int(model.actuator_trnid[k, 0]) == j and int(model.actuator_trntype[k]) in JOINT_TRANSMISSIONS
-    ]
-    if len(own) == 1:
-        k, gear = own[0], abs(float(model.actuator_gear[own[0], 0])) or 1.0
-        if model.actuator_forcelimited[k]:
-            return float(model.actuator_forcerange[k, 1]) * gear
-    return math.inf
-
-
-def _laws(model: Any, j: int) -> tuple[Law, ...]:
-    """Mimic laws: equality constraints between two joints, about their reference positions."""
-    import mujoco
-
-    laws = []
-    for k in range(model.neq):
-        if int(model.eq_type[k]) != mujoco.mjtEq.mjEQ_JOINT or int(model.eq_obj1id[k]) != j:
-            continue
-        other, data = int(model.eq_obj2id[k]), model.eq_data[k]
-        if not model.eq_active0[k]:
-            continue
-        own = float(model.qpos0[model.jnt_qposadr[j]])
-        if other < 0:
-            laws.append(Law("", 0.0, own + float(data[0])))
-            continue
-        theirs = float(model.qpos0[model.jnt_qposadr[other]])
-        offset = own + float(data[0]) - float(data[1]) * theirs
-        laws.append(Law(_name(model, "joint", other), float(data[1]), offset))
-    return tuple(laws)
 
 
 def _shape(model: Any, k: int) -> SideShape | None:

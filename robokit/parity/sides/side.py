@@ -7,7 +7,7 @@ its own: the referee lays the two worlds on each other.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,11 +20,54 @@ WORLD = "world"
 
 @dataclass(frozen=True)
 class Law:
-    """A mimic law: position = multiplier * position of ``leader`` + offset [rad | m]."""
+    """A mimic law: position = offset + multiplier * x + curve[0] * x^2 + ... [rad | m].
+
+    Attributes:
+        leader: the joint whose position is x; "" if the law is constant.
+        multiplier, offset: of the law's linear part.
+        curve: coefficients of the higher powers, () for a straight law.
+    """
 
     leader: str
     multiplier: float
     offset: float
+    curve: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A linear relation between joints: the sum of factor * position is ``constant`` [rad | m].
+
+    Attributes:
+        name: of what makes it, such as a tendon.
+        factors: name of a joint -> factor.
+        constant: the sum.
+    """
+
+    name: str
+    factors: dict[str, float]
+    constant: float
+
+
+@dataclass(frozen=True)
+class SideLoop:
+    """A joint or constraint that closes a loop of the tree.
+
+    Attributes:
+        name: "" where the format has none.
+        kind: "fixed", "revolute", "prismatic", "cylindrical", "planar", "spherical" or "other".
+        predecessor, successor: names of the two bodies.
+        predecessor_frame, successor_frame: pose of the joint's frame in either body; z is its axis.
+        line: in the file, 0 if it is not known.
+    """
+
+    name: str
+    kind: str
+    predecessor: str
+    successor: str
+    predecessor_frame: Placement
+    successor_frame: Placement
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,7 +101,7 @@ class SideBody:
         inertia: about the centre of mass, in the axes of its frame, (3, 3) [kg m^2].
         collisions, visuals: its shapes.
         frames: names of other frames fixed to it -> pose in its frame.
-        gravity: whether gravity acts on it.
+        gravity: part of gravity that acts on it, 1 for all of it.
         written: the link as a URDF writes it; None for other formats.
         static: the fixed frame itself, or a body whose mass its format does not keep.
     """
@@ -71,7 +114,7 @@ class SideBody:
     collisions: tuple[SideShape, ...] = ()
     visuals: tuple[SideShape, ...] = ()
     frames: dict[str, Placement] = field(default_factory=dict)
-    gravity: bool = True
+    gravity: float = 1.0
     written: LinkDescription | None = None
     static: bool = False
 
@@ -95,6 +138,7 @@ class SideJoint:
         anchor: a point on the axis in the world, (3,) [m].
         lower, upper: [rad | m], infinite if unlimited.
         effort, velocity: [N m | N], [rad/s | m/s], infinite if unlimited.
+        effort_lower: the least effort, None for ``-effort``.
         damping, friction: [N m s/rad | N s/m], [N m | N].
         armature: [kg m^2 | kg].
         stiffness: of a spring in the joint [N m/rad | N/m].
@@ -120,6 +164,7 @@ class SideJoint:
     laws: tuple[Law, ...] | None = ()
     drives: int | None = None
     written: JointDescription | None = None
+    effort_lower: float | None = None
 
     @property
     def moves(self) -> bool:
@@ -141,8 +186,9 @@ class Side:
         gravity: (3,) [m/s^2], None where nothing is said.
         notes: what was left out or changed to read it.
         shapes: "all", "primitives" (meshes are not known) or "none": which collision shapes are known.
-        frames_are_links: whether the frame of a body is the frame of the link it is called after.
-        keeps: names of what this format says of every joint, such as "velocity".
+        loops: joints and constraints that close loops of the tree.
+        relations: linear relations between joints that are no mimic laws.
+        wholes: joints that several joints of one body may be together, each with the names of these.
     """
 
     format: str
@@ -154,6 +200,9 @@ class Side:
     gravity: np.ndarray | None = None
     notes: list[str] = field(default_factory=list)
     shapes: str = "all"
+    loops: list[SideLoop] = field(default_factory=list)
+    relations: list[Relation] = field(default_factory=list)
+    wholes: list[tuple[SideJoint, list[str]]] = field(default_factory=list)
 
     @property
     def movable(self) -> list[SideJoint]:
@@ -169,14 +218,62 @@ class Side:
         return {joint.child: joint for joint in self.joints}
 
 
-def parents_first(bodies: dict[str, SideBody], joints: list[SideJoint]) -> dict[str, SideBody]:
+def along(point: np.ndarray, axis: np.ndarray) -> Placement:
+    """A frame at a point (3,) whose z is along an axis (3,)."""
+    z = axis / (np.linalg.norm(axis) or 1.0)
+    x = np.cross(z, np.eye(3)[int(np.abs(z).argmin())])
+    x = x / (np.linalg.norm(x) or 1.0)
+    return Placement(np.column_stack([x, np.cross(z, x), z]), np.asarray(point, dtype=float))
+
+
+def parents_first(
+    bodies: dict[str, SideBody], joints: list[SideJoint], first: str = WORLD
+) -> dict[str, SideBody]:
     """The bodies in an order in which each comes after its parent, children in the order of the joints."""
     children: dict[str, list[str]] = {}
     for joint in joints:
         children.setdefault(joint.parent, []).append(joint.child)
-    order, todo = [], [WORLD]
+    order, todo = [], [first]
     while todo:
         name = todo.pop()
         order.append(name)
         todo += reversed(children.get(name, []))
     return {name: bodies[name] for name in order}
+
+
+def outwards(joints: list[SideJoint]) -> list[SideJoint]:
+    """The joints, each from the body that is nearer to the fixed frame to the one that is farther.
+
+    A joint that is turned round has its axis negated: its coordinate stays what it is.
+    """
+    near, out, left = {WORLD}, dict[int, SideJoint](), list(enumerate(joints))
+    while left:
+        step = next(((k, j) for k, j in left if (j.parent in near) != (j.child in near)), None)
+        if step is None:
+            break
+        left.remove(step)
+        k, joint = step
+        out[k] = joint if joint.parent in near else turned_round(joint)
+        near.add(out[k].child)
+    return [out.get(k, joint) for k, joint in enumerate(joints)]
+
+
+def turned_round(joint: SideJoint) -> SideJoint:
+    """The same joint from its child to its parent."""
+    return replace(joint, parent=joint.child, child=joint.parent, axis=0.0 - joint.axis)
+
+
+def joined(side: Side, other: Side) -> Side:
+    """The side with one joint for several of one body, where the other side has it so."""
+    names = {joint.name for joint in other.joints}
+    for whole, parts in side.wholes:
+        alike = [j for j in other.movable if j.kind == whole.kind]
+        if names & set(parts) or not any(j.name == whole.name or j.child == whole.child for j in alike):
+            continue
+        own = [joint for joint in side.joints if joint.name in parts]
+        between = {joint.child for joint in own} - {whole.child}
+        place = side.joints.index(own[0])
+        rest = [joint for joint in side.joints if joint.name not in parts]
+        bodies = {name: body for name, body in side.bodies.items() if name not in between}
+        side = replace(side, joints=[*rest[:place], whole, *rest[place:]], bodies=bodies)
+    return side

@@ -13,9 +13,15 @@ import numpy as np
 from robokit.errors import Diagnostic
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
 from robokit.parity.reading import robot_text
-from robokit.parity.sides.side import Law, Side, SideBody, SideJoint, SideShape
+from robokit.parity.sides.side import Law, Side, SideBody, SideJoint, SideLoop, SideShape, along
 from robokit.urdf import check_urdf
-from robokit.urdf.description import JointDescription, LinkDescription, RobotDescription, ShapeDescription
+from robokit.urdf.description import (
+    JointDescription,
+    LinkDescription,
+    LoopDescription,
+    RobotDescription,
+    ShapeDescription,
+)
 from robokit.urdf.findings import refusal
 from robokit.urdf.read.xacro import is_xacro
 
@@ -72,6 +78,8 @@ def described_side(robot: RobotDescription, extensions: bytes = b"") -> Side:
             todo.append(joint.child)  # type: ignore[arg-type]
     joints = [_joint(joint, bodies) for joint in robot.joints]
     side = Side("URDF", robot.file, robot.name, {name: bodies[name] for name in order}, joints)
+    # A floating loop joint holds nothing together.
+    side.loops = [_loop(loop) for loop in robot.loops if loop.type != "floating"]
     first = bodies[order[0]]
     if first.name == "world" and first.mass == 0.0:
         first.static = True
@@ -141,6 +149,14 @@ def _joint(joint: JointDescription, bodies: dict[str, SideBody]) -> SideJoint:
     )
 
 
+def _loop(loop: LoopDescription) -> SideLoop:
+    assert loop.predecessor is not None and loop.successor is not None
+    kind = KINDS.get(loop.type, loop.type)
+    turn = along(np.zeros(3), np.array(loop.axis)) if loop.has_axis else Placement()
+    ends = loop.predecessor_origin.placement() @ turn, loop.successor_origin.placement() @ turn
+    return SideLoop(loop.name, kind, loop.predecessor, loop.successor, *ends, loop.line)
+
+
 def _extensions(
     path: str | os.PathLike[str],
     package_dirs: Sequence[str | os.PathLike[str]],
@@ -167,7 +183,7 @@ def _extend(side: Side, text: bytes) -> None:
         body = side.bodies.get(element.get("reference", ""))
         for tag, off in (("gravity", ("0", "false")), ("turnGravityOff", ("1", "true"))):
             if body is not None and (element.findtext(tag) or "").strip().lower() in off:
-                body.gravity = False
+                body.gravity = 0.0
     option = root.find("mujoco/option")
     if option is not None and option.get("gravity"):
         numbers = option.get("gravity", "").split()

@@ -11,7 +11,17 @@ import numpy as np
 
 from robokit.errors import MissingDependency, RobokitError
 from robokit.model.geometry import Placement
-from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape, parents_first
+from robokit.parity.sides.side import (
+    WORLD,
+    Law,
+    Side,
+    SideBody,
+    SideJoint,
+    SideLoop,
+    SideShape,
+    along,
+    parents_first,
+)
 from robokit.parity.sides.usd_shapes import collision_shapes, rigid_pose
 from robokit.parity.state import one_line
 
@@ -71,9 +81,13 @@ def usd_side(path: str | os.PathLike[str]) -> Side:
         if prim.IsA(UsdPhysics.Joint):
             edge = _edge(UsdPhysics.Joint(prim), names, bodies, metres)
             edges += [] if edge is None else [edge]
-    joints = _tree(edges, bodies, metres, kilograms)
+    apart = [bool(_get(edge[0].GetExcludeFromArticulationAttr(), False)) for edge in edges]
+    closing = [edge for edge, out in zip(edges, apart, strict=True) if out]
+    tree = [edge for edge, out in zip(edges, apart, strict=True) if not out]
+    joints, more = _tree(tree, bodies, metres, kilograms)
     side = Side("USD", os.fspath(path), Path(path).stem, bodies, joints, shapes="primitives")
     side.bodies = parents_first(bodies, joints)
+    side.loops = [_loop(edge) for edge in (*closing, *more)]
     loose = [j for j in joints if j.kind == "floating"]
     side.base = "floating" if loose else "fixed"
     for prim in prims:
@@ -130,7 +144,7 @@ def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> SideBody
     body.collisions = tuple(SideShape(*shape) for shape in shapes)
     if body.mass == 0.0 and density is not None:
         body.mass = density * kilograms / metres**3
-    body.gravity = not bool(_get(prim.GetAttribute("physxRigidBody:disableGravity"), False))
+    body.gravity = 0.0 if _get(prim.GetAttribute("physxRigidBody:disableGravity"), False) else 1.0
     return body
 
 
@@ -140,7 +154,7 @@ def _edge(joint: Any, names: dict[str, str], bodies: dict[str, SideBody], metres
         targets = [str(t) for t in relation.GetTargets()]
         body = names.get(targets[0]) if targets else WORLD
         ends.append(WORLD if body is None else body)
-    if ends[0] == ends[1] or bool(_get(joint.GetExcludeFromArticulationAttr(), False)):
+    if ends[0] == ends[1] or _get(joint.GetJointEnabledAttr(), True) is False:
         return None
     frames = []
     for position, turn in (
@@ -153,8 +167,23 @@ def _edge(joint: Any, names: dict[str, str], bodies: dict[str, SideBody], metres
     return joint, ends[0], ends[1], frames[0], frames[1]
 
 
-def _tree(edges: list[Edge], bodies: dict[str, SideBody], metres: float, kilograms: float) -> list[SideJoint]:
-    """The joints from the base outwards; poses of the bodies become those at zero."""
+def _loop(edge: Edge) -> SideLoop:
+    joint, first, second, in_first, in_second = edge
+    prim = joint.GetPrim()
+    kind, turn = KINDS.get(prim.GetTypeName(), "other"), Placement()
+    if kind in ("revolute", "prismatic"):
+        letter = str(_get(prim.GetAttribute("physics:axis"), "X"))
+        turn = along(np.zeros(3), np.array(AXES[letter]))
+    return SideLoop(prim.GetName(), kind, first, second, in_first @ turn, in_second @ turn)
+
+
+def _tree(
+    edges: list[Edge], bodies: dict[str, SideBody], metres: float, kilograms: float
+) -> tuple[list[SideJoint], list[Edge]]:
+    """The joints from the base outwards, and those that close loops.
+
+    Poses of the bodies become those at zero.
+    """
     done, left = {WORLD}, list(enumerate(edges))
     joints: dict[int, SideJoint] = {}
     while left:
@@ -183,7 +212,7 @@ def _tree(edges: list[Edge], bodies: dict[str, SideBody], metres: float, kilogra
     for name in bodies:
         if name not in done:
             joints[-len(joints) - 1] = SideJoint("", "floating", WORLD, name)
-    return [joints[k] for k in sorted(joints)]
+    return [joints[k] for k in sorted(joints)], [edge for _, edge in left]
 
 
 def _joint(
