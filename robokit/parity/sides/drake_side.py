@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, RobokitError
+from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
 from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape, parents_first
 from robokit.parity.state import one_line
@@ -34,12 +34,7 @@ def drake_side(path: str | os.PathLike[str]) -> Side:
 
     Raises:
         RobokitError: Drake refuses the file.
-        MissingDependency: Drake is not installed.
     """
-    try:
-        import pydrake.multibody.parsing  # noqa: F401
-    except ImportError:
-        raise MissingDependency(f"{path}: Drake is needed to read it; pip install drake") from None
     notes: list[str] = []
     with _quiet():
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, RobokitError
+from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
 from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape
 from robokit.parity.state import one_line
@@ -43,12 +43,9 @@ def mujoco_side(path: str | os.PathLike[str]) -> Side:
 
     Raises:
         RobokitError: MuJoCo refuses the file.
-        MissingDependency: MuJoCo is not installed.
     """
-    try:
-        import mujoco
-    except ImportError:
-        raise MissingDependency(f"{path}: MuJoCo is needed to read it; pip install mujoco") from None
+    import mujoco
+
     notes: list[str] = []
     model, spec = _compiled(mujoco, Path(path), notes)
     urdf = Path(path).suffix.lower() in (".urdf", ".xacro")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import MissingDependency, RobokitError
+from robokit.errors import RobokitError
 from robokit.model.geometry import Placement
 from robokit.parity.sides.side import WORLD, Law, Side, SideBody, SideJoint, SideShape, parents_first
 from robokit.parity.sides.usd_shapes import collision_shapes, rigid_pose
@@ -41,12 +41,9 @@ def usd_side(path: str | os.PathLike[str]) -> Side:
 
     Raises:
         RobokitError: no stage, or no rigid bodies in it.
-        MissingDependency: usd-core is not installed.
     """
-    try:
-        from pxr import Usd, UsdGeom, UsdPhysics
-    except ImportError:
-        raise MissingDependency(f"{path}: usd-core is needed to read it; pip install usd-core") from None
+    from pxr import Usd, UsdGeom, UsdPhysics
+
     try:
         stage = Usd.Stage.Open(os.fspath(path))
     except Exception as refusal:  # of any type: it is another program's
