@@ -1,8 +1,8 @@
 """Work on files from elsewhere, done in a process of its own whose time and memory are bounded.
 
 A program that reads a robot can run on for ever, take all memory or crash over one hostile line, and nothing
-inside a process stops that. So it works in a child (:mod:`robokit.bounded_child`), and what comes back is
-data: builtin types, arrays, and the classes that the caller names. Nothing that a child sends can run code here.
+inside a process stops that. So it works in a child (:mod:`robokit.bounded_child`). What comes back is data:
+builtin types, arrays, and the classes that the caller names. Nothing that a child sends can run code here.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pickle
 import struct
 import sys
 import sysconfig
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 LENGTH = struct.Struct("<Q")
 
@@ -21,7 +21,7 @@ Message = tuple[str, Any]
 """("answer", what was asked for) or ("memory", "") or ("error", type and text of an exception)."""
 
 
-def read(stream: BinaryIO, most: int | None = None) -> bytes:
+def read(stream: IO[bytes], most: int | None = None) -> bytes:
     """The next message.
 
     Raises:
@@ -40,7 +40,7 @@ def read(stream: BinaryIO, most: int | None = None) -> bytes:
     return data
 
 
-def write(stream: BinaryIO, data: bytes) -> None:
+def write(stream: IO[bytes], data: bytes) -> None:
     """Send a message."""
     stream.write(LENGTH.pack(len(data)) + data)
     stream.flush()

@@ -59,6 +59,7 @@ class Opened:
         self._number, changes[:] = foreign.call(__name__, "open_here", name, text, robot)
 
     def __call__(self, x: State) -> Answers:
+        """What the engine answers for a state."""
         answers, self._changes[:] = foreign.call(__name__, "answer_here", self._number, x)
         return dict(answers)
 

@@ -1,4 +1,4 @@
-"""What a child of :mod:`robokit.parity.foreign` does: calls a function of robokit that reads by another program."""
+"""What a child of :mod:`robokit.parity.foreign` does: it calls functions that use other programs."""
 
 from __future__ import annotations
 

@@ -83,7 +83,12 @@ def files_table(
     loaded = [row for row in rows if not row.failure]
     for label, wanted in ((f"agree to {TOLERANCE:.0e}", "agrees"), ("refused", "failure")):
         counts = (
-            sum(bool(getattr(c, wanted)) and c.imported for row in loaded for c in row.engines if c.engine == e)
+            sum(
+                bool(getattr(c, wanted)) and c.imported
+                for row in loaded
+                for c in row.engines
+                if c.engine == e
+            )
             for e in engines
         )
         yield f"  {label:<16}" + "".join(f"{count:>{8 if k == 0 else 12}}" for k, count in enumerate(counts))

@@ -61,7 +61,7 @@ def _foreign_side(file: Path, program: str, package_dirs: Sequence[str | os.Path
     """What another program reads, in a child with bounded time and memory."""
     try:
         foreign.require(program)
-        more = (list(map(os.fspath, package_dirs)),) if program == "drake" else ()
+        more = ([os.fspath(folder) for folder in package_dirs],) if program == "drake" else ()
         name = f"{program}_side"
         return cast(Side, foreign.call(f"robokit.parity.sides.{name}", name, os.fspath(file), *more))
     except MissingDependency as problem:
