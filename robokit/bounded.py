@@ -70,6 +70,7 @@ class Child:
         self.seconds = SECONDS if seconds is None else seconds
         self.memory = MEMORY if memory is None else memory
         self._process: subprocess.Popen[bytes] | None = None
+        self._sys_path: list[str] = []
         self._owner = os.getpid()
         self._lock = threading.Lock()
 
@@ -91,7 +92,7 @@ class Child:
             OutOfBounds: there is none, because of what the message says.
         """
         with self._lock:
-            if not self.runs:
+            if not self.runs or self._sys_path != sys.path:
                 self._start()
             try:
                 kind, content = self._exchange(pickle.dumps(question))
@@ -132,9 +133,10 @@ class Child:
             )
         except OSError as problem:
             raise OutOfBounds(f"{command[0]} cannot be started: {problem.strerror}", "") from None
+        self._sys_path = list(sys.path)
         start = {
             "file": self.file,
-            "sys_path": list(map(str, sys.path)),
+            "sys_path": list(map(str, self._sys_path)),
             "seconds": self.seconds,
             "memory": self.memory,
         }

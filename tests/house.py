@@ -87,6 +87,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("reading", "foreign_child"),
         ("state",),
         ("foreign",),
+        ("peer_faults",),
         ("sides",),
         ("causes", "with_drake", "with_mujoco", "with_pinocchio"),
         ("engines", "referee", "verdict_text"),

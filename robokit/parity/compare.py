@@ -26,6 +26,7 @@ from robokit.model.builder import ModelBuilder
 from robokit.model.robot import Robot
 from robokit.parity import engines
 from robokit.parity.notes import known_differences
+from robokit.parity.peer_faults import peer_faults
 from robokit.parity.reading import robot_text
 from robokit.parity.state import Answering, Answers, State, one_line
 
@@ -119,7 +120,9 @@ def compare(
     for name in installed():
         engine = engines.ENGINES[name]
         comparison = Comparison(name, _version(engine.package), uncertain=uncertain)
-        comparison.notes = known_differences(name, robot, singular)
+        # They are given the file with fusestatic="false".
+        comparison.notes = peer_faults(engine.key, lambda: text, fuses=False)
+        comparison.notes += known_differences(name, robot, singular)
         found.append(comparison)
         try:
             answers = engines.Opened(name, text, full, comparison.changes)

@@ -11,7 +11,8 @@ from typing import cast
 from robokit.arguments import one_of, path_argument
 from robokit.errors import MissingDependency, RobokitError
 from robokit.parity import foreign
-from robokit.parity.sides.side import Side
+from robokit.parity.peer_faults import peer_faults
+from robokit.parity.sides.side import Side, check_numbers
 from robokit.parity.sides.urdf_side import urdf_side
 
 PROGRAMS = ("robokit", "mujoco", "drake", "pinocchio")
@@ -63,12 +64,18 @@ def _foreign_side(file: Path, program: str, package_dirs: Sequence[str | os.Path
         foreign.require(program)
         more = ([os.fspath(folder) for folder in package_dirs],) if program == "drake" else ()
         name = f"{program}_side"
-        return cast(Side, foreign.call(f"robokit.parity.sides.{name}", name, os.fspath(file), *more))
+        side = cast(Side, foreign.call(f"robokit.parity.sides.{name}", name, os.fspath(file), *more))
+        check_numbers(side)
+        side.notes += peer_faults(program, file.read_bytes)
+        return side
     except MissingDependency as problem:
         raise MissingDependency(f"{file}: {problem}") from None
     except foreign.NoAnswer as problem:
         what = foreign.PROGRAMS[program].name
         raise RobokitError(f"{file}: {what} cannot read it: {problem}") from None
+    except RobokitError as problem:
+        said = str(problem)
+        raise RobokitError(said if os.fspath(file) in said else f"{file}: {said}") from None
 
 
 def _outermost(file: Path) -> str:

@@ -75,8 +75,17 @@ NUMBERS = (
 UNSAID = ("visual", "self_collide", "enable_wind", "allow_auto_disable", "surface", "physics", "mimic")
 """What every model has and no comparison needs, or what is read from the file itself: no note is due."""
 
-DYNAMIC = ("fluid_added_mass", "velocity_decay", "gearbox", "heightmap", "polyline", "cone", "kinematic")
-"""What changes motions and is not compared: drag, added mass, a gearbox's coupling, shapes of few programs."""
+DYNAMIC = (
+    "fluid_added_mass",
+    "velocity_decay",
+    "gearbox",
+    "mesh",
+    "heightmap",
+    "polyline",
+    "cone",
+    "kinematic",
+)
+"""What changes motions and is not compared: drag, added mass, coupled joints, shapes of few programs."""
 
 OLD = {"use_parent_model_frame": 1.7, "pose frame": 1.7}
 """Element, or element and attribute -> the first version of SDF that does not have it."""
@@ -273,6 +282,8 @@ class SdfFiles:
             if collision is not None and collision.getparent() is not None:
                 collision.getparent().remove(collision)
                 self.meshes_left_out = True
+                if meshes:
+                    self._left["mesh"] += 1
 
 
 def _uri(include: Any) -> str:
