@@ -50,6 +50,7 @@ class Child:
         file: the Python file whose function ``answer`` takes a question and gives the answer.
         seconds, memory: bounds of one answer [s], [bytes].
         modules: the modules whose classes an answer may be made of.
+        work: what the process does with a file, as messages say it.
 
     Example:
         >>> from robokit import bounded
@@ -65,8 +66,9 @@ class Child:
         seconds: float | None = None,
         memory: int | None = None,
         modules: Collection[str] = (),
+        work: str = "reads",
     ) -> None:
-        self.file, self.modules = file, modules
+        self.file, self.modules, self.work = file, modules, work
         self.seconds = SECONDS if seconds is None else seconds
         self.memory = MEMORY if memory is None else memory
         self._process: subprocess.Popen[bytes] | None = None
@@ -179,12 +181,12 @@ class Child:
         if late or status == -getattr(signal, "SIGXCPU", 0):
             return OutOfBounds(f"it was stopped after {self.seconds:g} s", _LOOK)
         if status >= 0:
-            how = f"with status {status}"
+            how = f"status {status}"
         else:
-            known = {number.value: number.name for number in signal.Signals}
-            how = f"with {known.get(-status, f'signal {-status}')}"
+            known = {number.value: f" ({number.name})" for number in signal.Signals}
+            how = f"signal {-status}{known.get(-status, '')}"
         bounds = f"it may use {_gib(self.memory)} of memory and {self.seconds:g} s"
-        return OutOfBounds(f"the process that reads it crashed ({how}); {bounds}", _LOOK)
+        return OutOfBounds(f"the process that {self.work} it ended with {how}; {bounds}", _LOOK)
 
 
 _LOOK = "look for what never ends: a file that includes itself, a huge count, a mesh that is a pipe"

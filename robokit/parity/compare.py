@@ -121,17 +121,16 @@ def compare(
         engine = engines.ENGINES[name]
         comparison = Comparison(name, _version(engine.package), uncertain=uncertain)
         # They are given the file with fusestatic="false".
-        comparison.notes = peer_faults(engine.key, lambda: text, fuses=False)
+        comparison.notes = peer_faults(engine.program, lambda: text, fuses=False)
         comparison.notes += known_differences(name, robot, singular)
         found.append(comparison)
         try:
-            answers = engines.Opened(name, text, full, comparison.changes)
+            answers = engines.opened(name, text, full, comparison.changes)
             for x, ours in told:
                 theirs = answers(x) if robot.coupling is None else _projected(robot, x, answers)
                 for what in [name for name in QUANTITIES if name in theirs and name in ours]:
                     error = relative_error(theirs[what], ours[what])
                     comparison.errors[what] = max(comparison.errors.get(what, 0.0), error)
-            answers.close()
         except MissingDependency as problem:
             comparison.failure, comparison.imported = str(problem), False
         except Exception as refusal:  # of any type: what another program answers may have any shape

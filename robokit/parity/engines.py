@@ -19,27 +19,29 @@ from robokit.parity.with_pinocchio import open_pinocchio
 
 @dataclass(frozen=True)
 class Engine:
-    """Another program: its Python module, package, base velocity, and the function that opens a file.
+    """Another program: its Python module, package, base velocity, and the function that opens a file."""
 
-    ``key`` is its name in ``robokit.parity.foreign.PROGRAMS``.
-    """
-
-    key: str
     module: str
     package: str
     base_velocity: str
     open: Opener
 
+    @property
+    def program(self) -> str:
+        """Its key in ``robokit.parity.foreign.PROGRAMS``, whose readers work in a child; "" for another."""
+        programs = foreign.PROGRAMS.items()
+        return next((key for key, each in programs if each.module.partition(".")[0] == self.module), "")
+
 
 ENGINES = {
-    "Pinocchio": Engine("pinocchio", "pinocchio", "pin", "[v; omega] in base axes", open_pinocchio),
-    "MuJoCo": Engine("mujoco", "mujoco", "mujoco", "v in world, omega in base axes", open_mujoco),
-    "Drake": Engine("drake", "pydrake", "drake", "[omega; v] in world axes", open_drake),
+    "Pinocchio": Engine("pinocchio", "pin", "[v; omega] in base axes", open_pinocchio),
+    "MuJoCo": Engine("mujoco", "mujoco", "v in world, omega in base axes", open_mujoco),
+    "Drake": Engine("pydrake", "drake", "[omega; v] in world axes", open_drake),
 }
 """Name of an engine -> the engine."""
 
 
-class Opened:
+def opened(name: str, text: bytes, robot: Robot, changes: list[str]) -> Answering:
     """A file that an engine has opened, in a child with bounded time and memory.
 
     Args:
@@ -52,21 +54,21 @@ class Opened:
         MissingDependency: the engine cannot be imported.
         RobokitError: it cannot load the file.
     """
+    engine = ENGINES[name]
+    if not engine.program:
+        return engine.open(text, robot, changes)
+    foreign.require(engine.program)
+    number, changes[:] = foreign.call(__name__, "open_here", name, text, robot)
 
-    def __init__(self, name: str, text: bytes, robot: Robot, changes: list[str]) -> None:
-        foreign.require(ENGINES[name].key)
-        self._changes = changes
-        self._number, changes[:] = foreign.call(__name__, "open_here", name, text, robot)
+    def answers(x: State) -> Answers:
+        found, changes[:] = foreign.call(__name__, "answer_here", number, x)
+        return dict(found)
 
-    def __call__(self, x: State) -> Answers:
-        """What the engine answers for a state."""
-        answers, self._changes[:] = foreign.call(__name__, "answer_here", self._number, x)
-        return dict(answers)
+    return answers
 
-    def close(self) -> None:
-        """Let the child forget the file."""
-        foreign.call(__name__, "forget_here", self._number)
 
+MOST = 8
+"""Files that the child keeps open: one is enough for each thread that compares."""
 
 _open: dict[int, tuple[Answering, list[str]]] = {}
 
@@ -76,6 +78,8 @@ def open_here(name: str, text: bytes, robot: Robot) -> tuple[int, list[str]]:
     changes: list[str] = []
     answering = ENGINES[name].open(text, robot, changes)
     number = max(_open, default=0) + 1
+    if len(_open) == MOST:
+        del _open[min(_open)]
     _open[number] = answering, changes
     return number, changes
 
@@ -84,8 +88,3 @@ def answer_here(number: int, x: State) -> tuple[Answers, list[str]]:
     """The answers for a state, and all that was changed until then."""
     answering, changes = _open[number]
     return answering(x), changes
-
-
-def forget_here(number: int) -> None:
-    """Forget a file that was opened."""
-    _open.pop(number, None)

@@ -15,9 +15,11 @@ from robokit.parity.foreign import _child
 
 pytestmark = pytest.mark.parity
 
-INERTIAL = '<inertial><origin rpy="0 0 0.5"/><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="2" iyz="0" izz="2"/></inertial>'
+INERTIAL = """<inertial><origin rpy="0 0 0.5"/><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="2" iyz="0" izz="2"/></inertial>"""
 
-ARM = f"""<robot name="r"><link name="base"/><link name="arm">{INERTIAL}</link><link name="tool">{INERTIAL}</link>
+ARM = f"""<robot name="r"><link name="base"/><link name="arm">{INERTIAL}</link>
+<link name="tool">{INERTIAL}</link>
 <joint name="j" type="continuous"><parent link="base"/><child link="arm"/></joint>
 <joint name="f" type="fixed"><parent link="arm"/><child link="tool"/></joint></robot>"""
 
@@ -90,11 +92,12 @@ def test_what_never_ends_is_stopped(arm, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_child, "seconds", 3.0)
     _child.close()
     os.mkfifo(tmp_path / "pipe.stl")
+    geom = '<body><geom type="mesh" mesh="p"/></body>'
     mesh = '<asset><mesh name="p" file="pipe.stl"/></asset>'
     for name, text in {
-        "pipe.xml": f'<mujoco>{mesh}<worldbody><body><geom type="mesh" mesh="p"/></body></worldbody></mujoco>',
-        "many.xml": '<mujoco><worldbody><replicate count="100000000"><body><geom size="1"/></body></replicate>'
-        "</worldbody></mujoco>",
+        "pipe.xml": f"<mujoco>{mesh}<worldbody>{geom}</worldbody></mujoco>",
+        "many.xml": '<mujoco><worldbody><replicate count="100000000"><body>'
+        '<geom size="1"/></body></replicate></worldbody></mujoco>',
     }.items():
         (tmp_path / name).write_text(text)
         assert main(["parity", str(arm), str(tmp_path / name)]) == 2

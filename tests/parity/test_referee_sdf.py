@@ -11,7 +11,8 @@ pytestmark = pytest.mark.parity
 
 INERTIA = "<mass>{m}</mass><inertia><ixx>0.02</ixx><iyy>0.03</iyy><izz>0.04</izz></inertia>"
 
-URDF_INERTIAL = '<inertial><mass value="{m}"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>'
+URDF_INERTIAL = """<inertial><mass value="{m}"/>
+<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>"""
 
 EXTRAS = """
 <plugin name="p" filename="libp.so"><rate>5</rate><a:b xmlns:a="urn:a">1</a:b></plugin>
@@ -31,8 +32,8 @@ def urdf_link(name, m):
 def urdf_joint(name, kind, parent, child, axis="0 0 1", xyz="0 0 0"):
     limit = '<limit lower="-1" upper="1" effort="3" velocity="2"/>' if kind == "revolute" else ""
     return (
-        f'<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link="{parent}"/><child link="{child}"/>'
-        f'<axis xyz="{axis}"/>{limit}</joint>'
+        f'<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link="{parent}"/>'
+        f'<child link="{child}"/><axis xyz="{axis}"/>{limit}</joint>'
     )
 
 
@@ -89,8 +90,8 @@ def test_what_has_no_dynamics_is_set_aside_with_a_note(write):
 def test_models_that_include_others(write):
     """As PX4 has them: a model merged into another, and a sensor's model on a joint of its own."""
     write("base/model.config", "<model><name>base</name><sdf version='1.9'>base.sdf</sdf></model>")
-    spin = joint("rotor_joint", "revolute", "body", "rotor", LIMITED.replace("</xyz>", "</xyz><dynamics><damping>"
-        "0.5</damping><friction>0.25</friction></dynamics>"))  # fmt: skip
+    passive = "</xyz><dynamics><damping>0.5</damping><friction>0.25</friction></dynamics>"
+    spin = joint("rotor_joint", "revolute", "body", "rotor", LIMITED.replace("</xyz>", passive))
     write("base/base.sdf", model(link("body", 2, SENSOR) + link("rotor", 0.1) + spin + EXTRAS, "base"))
     write("gps/model.sdf", model(link("link", 0.01, SENSOR), "gps", "1.6"))
     include = '<include merge="true"><uri>model://base</uri></include>'

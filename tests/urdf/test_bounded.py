@@ -1,4 +1,4 @@
-"""Work in a child with bounded time and memory: every end of it is one error, and nothing it sends runs here."""
+"""Work in a child with bounded time and memory: every end is one error, nothing that it sends runs here."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ LIMITED = sys.platform.startswith("linux")
         pytest.param(
             "memory", "more than 1 GiB", marks=pytest.mark.skipif(not LIMITED, reason="no such bound")
         ),
-        ("crash", "SIGSEGV"),
+        ("crash", "signal 11 .SIGSEGV"),
         ("exit", "status 3"),
         ("evil", "holds no"),
         ("wrong", "KeyError: 1"),

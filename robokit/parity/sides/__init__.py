@@ -4,6 +4,7 @@ side              bodies, joints and shapes
 urdf_side         a URDF or xacro, as robokit reads it
 mujoco_side       MJCF, or a URDF, as MuJoCo reads it
 drake_side        SDF, or a URDF, as Drake reads it
+sdf_files         an SDF and what it includes, without what Drake refuses
 pinocchio_side    a URDF, as Pinocchio reads it
 usd_side          USD with the UsdPhysics schema
 usd_shapes        poses and collision shapes of its prims

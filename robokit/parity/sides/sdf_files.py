@@ -158,8 +158,8 @@ class SdfFiles:
                 self.notes.append(f"<include> of {_uri(element)!r} in the world is left out: no such model")
             else:
                 raise RobokitError(
-                    f"{path}: <include> (line {element.sourceline}): no model {_uri(element)!r} in the folders "
-                    "above the file; pass package_dirs (--package-dir) with the folder that holds it"
+                    f"{path}: <include> (line {element.sourceline}): no model {_uri(element)!r} in the "
+                    "folders above the file; pass package_dirs (--package-dir) with the folder that holds it"
                 )
 
     def _model(self, file: Path, include: Any, finder: Resolver) -> Path | None:
@@ -341,7 +341,7 @@ def _named_in(folder: Path) -> Path | None:
 
 
 def _split_joints(root: Any) -> None:
-    """Joints with two axes as two revolute joints with a body without mass between them, as a URDF has them."""
+    """Joints with two axes as two revolute joints, as a URDF has them, with a body without mass between."""
     from lxml import etree
 
     for joint in list(root.iter("joint")):

@@ -93,7 +93,7 @@ def _asked(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str
     """The answer of :mod:`robokit.urdf.read.xacro_child` for a file, or a problem where there is none."""
     question = {"path": path, "args": args, "roots": resolver.roots, "longest": MAX_BYTES}
     try:
-        with Child(xacro_child.__file__, SECONDS, MEMORY) as child:  # a new one for each file
+        with Child(xacro_child.__file__, SECONDS, MEMORY, work="expands") as child:  # a new one for each file
             return dict(child.ask(question))
     except OutOfBounds as problem:
         hint = "look for an expression that never ends, or a macro that calls itself"
