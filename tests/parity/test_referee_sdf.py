@@ -133,6 +133,24 @@ def test_an_inertia_that_no_body_can_have_is_taken_as_it_is_written(write):
     assert verdict.same, verdict.findings
 
 
+def test_what_gazebo_reads_and_xml_or_drake_refuse(write):
+    a = write("a.urdf", robot(urdf_link("body", 2) + urdf_link("arm", 1)
+        + urdf_joint("j", "continuous", "body", "arm")))  # fmt: skip
+    wide = "<limit><lower>-1e+16</lower><upper>1e16</upper><effort>-1</effort><velocity>-1</velocity></limit>"
+    turn = joint("j", "revolute", "body", "arm", f"<axis><xyz>0 0 1</xyz>{wide}"
+        "<use_parent_model_frame>1</use_parent_model_frame></axis>")  # fmt: skip
+    idle = "<velocity_decay/><kinematic>0</kinematic><!-- a -- b --><vendor:x>1</vendor:x>"
+    text = model(link("body", 2, idle) + link("arm", 1) + turn)
+    for version in ("1.5", "1.6", "1.9", "1.11"):
+        b = write("b.sdf", text.replace('version="1.9"', f'version="{version}"'))
+        verdict = referee(a, b)
+        assert verdict.same and not any("not compared" in note for note in verdict.notes), verdict
+    b = write(
+        "b.sdf", text.replace("<velocity_decay/>", "<velocity_decay><linear>0.1</linear></velocity_decay>")
+    )
+    assert any("not compared: <velocity_decay> (1)" in note for note in referee(a, b).notes)
+
+
 def test_a_world_without_its_sun(write):
     a = write("a.urdf", robot(urdf_link("body", 2)))
     sun = (

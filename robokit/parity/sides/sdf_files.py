@@ -87,8 +87,11 @@ DYNAMIC = (
 )
 """What changes motions and is not compared: drag, added mass, coupled joints, shapes of few programs."""
 
-OLD = {"use_parent_model_frame": 1.7, "pose frame": 1.7}
+OLD = {"use_parent_model_frame": (1, 7), "pose frame": (1, 7)}
 """Element, or element and attribute -> the first version of SDF that does not have it."""
+
+NEWEST = (9,)
+"""Version of a file that says none: newer than all."""
 
 MESHES = (".obj", ".vtk", ".gltf")
 """Endings of the mesh files that Drake reads."""
@@ -122,8 +125,6 @@ class SdfFiles:
         self._read(path, ())
 
     def _read(self, path: Path, stack: tuple[Path, ...]) -> None:
-        from lxml import etree
-
         real = path.resolve()
         if real in stack:
             names = " > ".join(each.name for each in (*stack[stack.index(real) :], real))
@@ -131,26 +132,15 @@ class SdfFiles:
         if real in self._trees:
             return
         if len(self._trees) == MOST:
-            raise RobokitError(f"{self.path} includes more than {MOST} files; remove some of the <include>s")
-        try:
-            if not path.is_file() or path.stat().st_size > MAX_BYTES:
-                raise RobokitError(f"{path} is no file of at most {MAX_BYTES} bytes")
-            options = {
-                "remove_comments": True,
-                "remove_pis": True,
-                "resolve_entities": False,
-                "no_network": True,
-            }
-            root = etree.parse(str(path), etree.XMLParser(huge_tree=True, **options)).getroot()
-        except (etree.XMLSyntaxError, OSError) as problem:
-            raise RobokitError(f"{path}: no XML that can be read: {one_line(problem)}") from None
+            raise RobokitError(f"{self.path} includes more than {MOST} files; remove some <include>s")
+        root = _parsed(path)
         self._trees[real] = root
         for element in root.iter(*NUMBERS):
             _check_numbers(path, element)
         _split_joints(root)
         finder = Resolver(path.absolute().parent, self._package_dirs)
         for element in list(root.iter("include")):
-            found = self._model(path, element, finder)
+            found = self._model(element, finder)
             if found is not None:
                 self._included[element] = found
                 self._read(found, (*stack, real))
@@ -159,19 +149,17 @@ class SdfFiles:
             else:
                 raise RobokitError(
                     f"{path}: <include> (line {element.sourceline}): no model {_uri(element)!r} in the "
-                    "folders above the file; pass package_dirs (--package-dir) with the folder that holds it"
+                    "folders above the file, and nothing is fetched from a network; pass package_dirs "
+                    "(--package-dir) with the folder that holds it"
                 )
 
-    def _model(self, file: Path, include: Any, finder: Resolver) -> Path | None:
+    def _model(self, include: Any, finder: Resolver) -> Path | None:
         """The file that an <include> means: a file, or what the model.config of a folder names."""
         uri = _uri(include)
         scheme, mark, rest = uri.partition("://")
         rest = unquote(rest) if mark else uri
         if mark and scheme not in ("model", "package", "file"):
-            raise RobokitError(
-                f"{file}: <include> (line {include.sourceline}): {uri!r} would have to be fetched from a "
-                "network, which is not done; download the model and include its file"
-            )
+            return None  # nothing is fetched from a network
         if mark and scheme != "file":
             folders = [*finder.roots, *_model_folders(), str(finder.folder)]
         else:
@@ -243,17 +231,17 @@ class SdfFiles:
                 self.notes.append(f"{how}: {', '.join(f'<{tag}> ({n})' for tag, n in some)}")
         return names[self.path.resolve()]
 
-    def _strip(self, element: Any, version: float) -> None:
+    def _strip(self, element: Any, version: tuple[int, ...]) -> None:
         kept = KEPT.get(element.tag)
         known = ATTRIBUTES.get(element.tag, ())
         for name in list(element.attrib):
-            if name not in known or OLD.get(f"{element.tag} {name}", version + 1.0) <= version:
+            if name not in known or OLD.get(f"{element.tag} {name}", (*NEWEST, 1)) <= version:
                 del element.attrib[name]
         for child in list(element):
             tag = str(child.tag)
             if "drake" in re.split("[:}]", tag)[0] or "drake" in tag.rpartition("}")[0]:
                 continue  # Drake's own extensions say how joints move
-            if kept is None or tag not in kept or OLD.get(tag, version + 1.0) <= version:
+            if kept is None or tag not in kept or OLD.get(tag, (*NEWEST, 1)) <= version:
                 self._set_aside(element, child)
             elif tag == "joint" and child.get("type") == "gearbox":
                 self._set_aside(element, child, "gearbox")
@@ -267,7 +255,7 @@ class SdfFiles:
 
     def _set_aside(self, element: Any, child: Any, name: str = "") -> None:
         tag = name or re.sub(r"^\{.*\}", "", str(child.tag))
-        if tag not in UNSAID:
+        if tag not in UNSAID and not (tag in DYNAMIC and _idle(child)):
             self._left[tag] += 1
         element.remove(child)
 
@@ -284,6 +272,35 @@ class SdfFiles:
                 self.meshes_left_out = True
                 if meshes:
                     self._left["mesh"] += 1
+
+
+def _parsed(path: Path) -> Any:
+    """The outermost element of a file; SDF knows no namespaces, so their prefixes need not be declared."""
+    from lxml import etree
+
+    options = {"remove_pis": True, "resolve_entities": False, "no_network": True, "recover": True}
+    parser = etree.XMLParser(huge_tree=True, **options)
+    if not path.is_file() or path.stat().st_size > MAX_BYTES:
+        raise RobokitError(f"{path} is no file of at most {MAX_BYTES} bytes")
+    try:
+        root = etree.fromstring(_uncommented(path.read_bytes()), parser)
+        said = [e for e in parser.error_log if e.domain_name != "NAMESPACE"]
+        problem = f"{said[0].message}, line {said[0].line}" if said else "it is empty" if root is None else ""
+    except (etree.XMLSyntaxError, ValueError, OSError) as error:
+        problem = one_line(error)
+    if problem:
+        raise RobokitError(f"{path}: no XML that can be read: {problem}")
+    return root
+
+
+def _uncommented(text: bytes) -> bytes:
+    """Without comments, in which Gazebo's parser, unlike XML, allows "--"; every line keeps its number."""
+    return re.sub(rb"<!--.*?-->", lambda found: b"\n" * found.group().count(b"\n"), text, flags=re.DOTALL)
+
+
+def _idle(element: Any) -> bool:
+    """Whether all that an element says is zero, false or nothing."""
+    return all((each.text or "").strip() in ("", "0", "0.0", "false") for each in element.iter())
 
 
 def _uri(include: Any) -> str:
@@ -305,12 +322,9 @@ def _check_numbers(path: Path, element: Any) -> None:
             )
 
 
-def _version(root: Any) -> float:
-    """Version of SDF that a file says; the newest if it says none."""
-    try:
-        return float(root.get("version", "2"))
-    except ValueError:
-        return 2.0
+def _version(element: Any) -> tuple[int, ...]:
+    """The version of SDF that an element says, (1, 11) for 1.11; the newest if it says none."""
+    return tuple(int(part) for part in re.findall(r"\d+", element.get("version", ""))) or NEWEST
 
 
 def _model_folders() -> Iterator[str]:
@@ -323,7 +337,7 @@ def _named_in(folder: Path) -> Path | None:
     """The SDF of a model's folder: the newest that its model.config names, else model.sdf."""
     from lxml import etree
 
-    best: tuple[float, Path] | None = None
+    best: tuple[tuple[int, ...], Path] | None = None
     for config in ("model.config", "manifest.xml"):
         file = folder / config
         if not file.is_file() or file.stat().st_size > MAX_BYTES:
@@ -348,17 +362,18 @@ def _split_joints(root: Any) -> None:
         second = joint.find("axis2")
         if second is None:
             continue
-        if joint.get("type") not in ("universal", "revolute2") or joint.find("axis") is None:
+        model, name, child = joint.getparent(), joint.get("name", ""), joint.find("child")
+        held = "" if child is None else (child.text or "").strip()
+        if joint.get("type") not in ("universal", "revolute2") or joint.find("axis") is None or not held:
             joint.remove(second)
             continue
-        model, name, child = joint.getparent(), joint.get("name", ""), joint.find("child")
         at, between = f"{name}_at", f"{name}_between"
-        frame = etree.SubElement(model, "frame", name=at, attached_to=child.text.strip())
+        frame = etree.SubElement(model, "frame", name=at, attached_to=held)
         pose = joint.find("pose")
         if pose is None:
             pose = etree.Element("pose")
         if not pose.get("relative_to"):
-            pose.set("relative_to", child.text.strip())
+            pose.set("relative_to", held)
         frame.append(pose)
         link = etree.SubElement(model, "link", name=between)
         etree.SubElement(link, "pose", relative_to=at)
@@ -369,7 +384,7 @@ def _split_joints(root: Any) -> None:
             etree.SubElement(inertia, entry).text = "0"
         other = etree.SubElement(model, "joint", name=f"{name}_2", type="revolute")
         etree.SubElement(other, "parent").text = between
-        etree.SubElement(other, "child").text = child.text
+        etree.SubElement(other, "child").text = held
         etree.SubElement(other, "pose", relative_to=at)
         second.tag = "axis"
         other.append(second)
