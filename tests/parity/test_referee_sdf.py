@@ -151,6 +151,25 @@ def test_what_gazebo_reads_and_xml_or_drake_refuse(write):
     assert any("not compared: <velocity_decay> (1)" in note for note in referee(a, b).notes)
 
 
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+@pytest.mark.parametrize(
+    "uri", ["meshes/t.obj", "model://drone/meshes/t.obj", "package://drone/meshes/t.obj"]
+)
+def test_collision_meshes(write, uri):
+    write("drone/meshes/t.obj", TETRAHEDRON)
+    shape = '<collision><geometry><mesh filename="meshes/t.obj" scale="0.5 0.5 0.5"/></geometry></collision>'
+    a = write("drone/a.urdf", robot(urdf_link("body", 2).replace("</link>", shape + "</link>")))
+    mesh = f"<mesh><uri>{uri}</uri><scale>0.5 0.5 0.5</scale></mesh>"
+    text = model(link("body", 2, f'<collision name="c"><geometry>{mesh}</geometry></collision>'))
+    assert referee(a, write("drone/b.sdf", text)).same
+    (finding,) = referee(a, write("drone/b.sdf", text.replace("0.5 0.5 0.5", "0.5 0.5 5"))).findings
+    assert finding.cause == "mesh-scale"
+    left_out = referee(a, write("drone/b.sdf", text.replace("t.obj", "t.dae")))
+    assert left_out.same and "not compared: <mesh> (1)" in left_out.notes
+
+
 def test_a_world_without_its_sun(write):
     a = write("a.urdf", robot(urdf_link("body", 2)))
     sun = (
@@ -167,7 +186,7 @@ def test_a_world_without_its_sun(write):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("<include><uri>model://b</uri></include>", "includes itself (model.sdf > model.sdf)"),
+        ("<include><uri>model://b</uri></include>", "includes itself (b/model.sdf > b/model.sdf)"),
         ("<include><uri>model://none</uri></include>", "no model 'model://none'"),
         ("<include><uri>https://x/y</uri></include>", "fetched from a network"),
         (

@@ -51,9 +51,9 @@ def drake_side(path: str | os.PathLike[str], package_dirs: Sequence[str] = ()) -
     files = SdfFiles(Path(path), package_dirs)
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         plain = files.write(Path(first))
-        without = None if files.meshes_left_out else files.write(Path(second), meshes=False)
-        side = _loaded(path, plain, without or plain, "SDF")
-    if files.meshes_left_out and side.shapes == "all":
+        left_out = files.meshes_left_out
+        side = _loaded(path, plain, plain if left_out else files.write(Path(second), meshes=False), "SDF")
+    if left_out and side.shapes == "all":
         side.shapes = "primitives"
     side.notes += dict.fromkeys(files.notes)
     _passive(side, files)

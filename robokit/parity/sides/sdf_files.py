@@ -127,7 +127,7 @@ class SdfFiles:
     def _read(self, path: Path, stack: tuple[Path, ...]) -> None:
         real = path.resolve()
         if real in stack:
-            names = " > ".join(each.name for each in (*stack[stack.index(real) :], real))
+            names = " > ".join("/".join(each.parts[-2:]) for each in (*stack[stack.index(real) :], real))
             raise RobokitError(f"{path} includes itself ({names}); remove the <include>")
         if real in self._trees:
             return
